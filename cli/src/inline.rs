@@ -390,6 +390,8 @@ fn sentence(rejection: Rejection) -> String {
         | Rejection::NotFound(why)
         | Rejection::Conflict(why)
         | Rejection::Exhausted(why)
-        | Rejection::Unavailable(why) => why,
+        | Rejection::Unavailable(why)
+        | Rejection::Unstored(why)
+        | Rejection::Interrupted(why) => why,
     }
 }

@@ -126,7 +126,7 @@ impl Handle {
 
 /// What is said to requests when the core has ended.
 fn stopping() -> Rejection {
-    Rejection::Unavailable("the coordinator is stopping".into())
+    Rejection::Interrupted("the coordinator is stopping".into())
 }
 
 /// Starts the threads. The receiver gets one message when the core has stopped.
@@ -250,7 +250,7 @@ impl Shell {
             drop(outbox.send(Ok(v1::ToWorker { message: Some(v1::to_worker::Message::Close(close)) })));
         }
         for responder in std::mem::take(&mut self.responders).into_values() {
-            drop(responder.send(Err(Rejection::Unavailable(why.to_owned()))));
+            drop(responder.send(Err(Rejection::Interrupted(why.to_owned()))));
         }
     }
 

@@ -17,7 +17,10 @@ use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 
 use super::writer::{Writer, Written};
-use crate::store::{BATCH_BYTES_MAX, BATCH_LINES_MAX};
+use crate::{
+    core::Rejection,
+    store::{BATCH_BYTES_MAX, BATCH_LINES_MAX},
+};
 
 /// The file's name; the file before it has ".1" after that.
 const FILE: &str = "audit.jsonl";
@@ -40,6 +43,35 @@ const TEXT_CHARS_MAX: usize = 300;
 
 /// The outcome of what was done.
 const DONE: &str = "done";
+/// Before the reason, the outcome of what was refused, and of what may have been done.
+const REFUSED: &str = "refused: ";
+const UNKNOWN: &str = "unknown: ";
+
+/// What became of something that somebody asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome<'a> {
+    Done,
+    /// It was not done, for this reason.
+    Refused(&'a str),
+    /// It was answered with this reason, and may have been done all the same.
+    Unknown(&'a str),
+}
+
+impl<'a> From<Result<(), &'a str>> for Outcome<'a> {
+    fn from(done: Result<(), &'a str>) -> Self {
+        done.map_or_else(Self::Refused, |()| Self::Done)
+    }
+}
+
+impl<'a, T> From<&'a Result<T, Rejection>> for Outcome<'a> {
+    fn from(answer: &'a Result<T, Rejection>) -> Self {
+        match answer {
+            Ok(_) => Self::Done,
+            Err(rejection) if rejection.is_in_doubt() => Self::Unknown(rejection.sentence()),
+            Err(rejection) => Self::Refused(rejection.sentence()),
+        }
+    }
+}
 
 /// Who asked for something.
 #[derive(Clone, Debug, Default)]
@@ -140,11 +172,12 @@ impl Audit {
         asker: &Asker,
         what: &str,
         object: &str,
-        outcome: Result<(), &str>,
+        outcome: Outcome<'_>,
     ) -> Written {
+        let refused = matches!(outcome, Outcome::Refused(_));
         let mut line = line(now_s, asker, what, object, outcome);
         // Nobody must fill the disk with what is refused, or push others' lines out.
-        if outcome.is_err() {
+        if refused {
             if self.refused.len() >= REFUSED_MAX {
                 self.refused.retain(|_, refused| now_s < refused.at_s + REFUSAL_INTERVAL_S);
             }
@@ -167,7 +200,7 @@ impl Audit {
             (line["epoch"], line["number"]) = (Value::from(*epoch), Value::from(*lines));
         }
         if self.waits || self.leads.is_some() {
-            self.unsaved.push_back(Unsaved { line: line.to_string(), at_s: now_s, refused: outcome.is_err() });
+            self.unsaved.push_back(Unsaved { line: line.to_string(), at_s: now_s, refused });
             if self.unsaved.len() > UNSAVED_MAX {
                 self.unsaved.pop_front();
             }
@@ -224,9 +257,10 @@ impl Tail {
     }
 }
 
-/// Whether a line says that something was done, and not that it was refused.
+/// Whether a line says that something was done or may have been, and not that it was refused.
 pub(crate) fn says_done(line: &str) -> bool {
-    serde_json::from_str(line).is_ok_and(|line: Value| line["outcome"] == DONE)
+    let line: Value = serde_json::from_str(line).unwrap_or_default();
+    line["outcome"].as_str().is_some_and(|outcome| outcome == DONE || outcome.starts_with(UNKNOWN))
 }
 
 /// The newest of the lines on this host and in the store, in order of time; each line that both have is there once.
@@ -249,7 +283,12 @@ pub(crate) fn merge(here: Vec<String>, stored: Vec<String>, count: usize) -> Vec
     all.into_iter().map(|(_, line)| line).collect()
 }
 
-fn line(now_s: u64, asker: &Asker, what: &str, object: &str, outcome: Result<(), &str>) -> Value {
+fn line(now_s: u64, asker: &Asker, what: &str, object: &str, outcome: Outcome<'_>) -> Value {
+    let outcome = match outcome {
+        Outcome::Done => DONE.to_owned(),
+        Outcome::Refused(why) => format!("{REFUSED}{}", cut(why)),
+        Outcome::Unknown(why) => format!("{UNKNOWN}{}", cut(why)),
+    };
     json!({
         "time": humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(now_s)).to_string(),
         "who": asker.id,
@@ -257,14 +296,14 @@ fn line(now_s: u64, asker: &Asker, what: &str, object: &str, outcome: Result<(),
         "from": asker.address,
         "what": cut(what),
         "object": cut(object),
-        "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| DONE.to_owned()),
+        "outcome": outcome,
     })
 }
 
 /// The line that says how many are missing in the file. The store may have them, so this one is not for it.
 fn lost(count: u64) -> String {
     let own = Asker { role: "coordinator", ..Asker::default() };
-    line(now_s(), &own, "lost", &format!("{count} lines that the disk did not take"), Ok(())).to_string()
+    line(now_s(), &own, "lost", &format!("{count} lines that the disk did not take"), Outcome::Done).to_string()
 }
 
 fn cut(text: &str) -> String {
@@ -283,9 +322,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut audit = Audit::open(directory.path()).unwrap();
         let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
-        audit.write(0, &asker, "pause", "a \"run\"\n", Ok(()));
+        audit.write(0, &asker, "pause", "a \"run\"\n", Outcome::Done);
         for second in [1, 1, 60, 61] {
-            audit.write(second, &Asker::default(), &"join".repeat(1000), "x", Err(&"no".repeat(1000)));
+            audit.write(second, &Asker::default(), &"join".repeat(1000), "x", Outcome::Refused(&"no".repeat(1000)));
         }
         let lines: Vec<Value> =
             audit.tail().newest(10, false).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -299,9 +338,10 @@ mod tests {
         // Nor can anybody else push the lines of others out.
         let worker = Asker { id: "ba9876543210".into(), role: "worker", address: "10.0.0.8".into() };
         for second in [62, 122] {
-            (0..100).for_each(|_| drop(audit.write(second, &worker, "Pause", "", Err("your role is worker"))));
+            (0..100)
+                .for_each(|_| drop(audit.write(second, &worker, "Pause", "", Outcome::Refused("your role is worker"))));
         }
-        audit.write(122, &asker, "Pause", "", Err("it is finished"));
+        audit.write(122, &asker, "Pause", "", Outcome::Refused("it is finished"));
         let lines: Vec<Value> =
             audit.tail().newest(100, false).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of = |who: &Asker| lines.iter().filter(|line| line["who"] == who.id.as_str()).collect::<Vec<_>>();
@@ -316,10 +356,10 @@ mod tests {
         let mut audit = Audit::open(directory.path()).unwrap();
         let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
         audit.lead(Some(1));
-        audit.write(0, &Asker::default(), "join", "x", Err("no"));
+        audit.write(0, &Asker::default(), "join", "x", Outcome::Refused("no"));
         assert!(audit.unsaved(REFUSALS_WAIT_S - 1).is_empty());
         assert_eq!(audit.unsaved(REFUSALS_WAIT_S).len(), 1);
-        audit.write(1, &asker, "pause", "run", Ok(()));
+        audit.write(1, &asker, "pause", "run", Outcome::Done);
         let both = audit.unsaved(1);
         assert_eq!(both.len(), 2, "others do not wait");
         assert_eq!(both.iter().map(|line| says_done(line)).collect::<Vec<_>>(), [false, true]);
@@ -328,9 +368,34 @@ mod tests {
         for each in 0..BATCH_LINES_MAX as u64 {
             assert!(audit.unsaved(2).is_empty());
             let id = format!("{each:012x}");
-            audit.write(2, &Asker { id, ..Asker::default() }, "pause", "run", Err("no"));
+            audit.write(2, &Asker { id, ..Asker::default() }, "pause", "run", Outcome::Refused("no"));
         }
         assert_eq!(audit.unsaved(2).len(), BATCH_LINES_MAX, "a full batch does not wait");
+    }
+
+    /// The store failed in the middle, or another coordinator leads: nobody may take what was perhaps done for refused.
+    #[test]
+    fn what_may_have_been_done_is_not_called_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(directory.path()).unwrap();
+        let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
+        audit.lead(Some(1));
+        let answers = [
+            (Ok(()), "done"),
+            (Err(Rejection::Conflict("no".into())), "refused: no"),
+            (Err(Rejection::Unavailable("no".into())), "refused: no"),
+            (Err(Rejection::Unstored("the disk is full".into())), "unknown: the disk is full"),
+            (Err(Rejection::Interrupted("another leads".into())), "unknown: another leads"),
+        ];
+        for (answer, outcome) in answers {
+            drop(audit.write(1, &asker, "cancel", "run", (&answer).into()));
+            let written = audit.tail().newest(1, false).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&written[0]).unwrap()["outcome"], outcome);
+            assert_eq!(says_done(&written[0]), !outcome.starts_with("refused"), "{outcome}");
+        }
+        audit.saved(&audit.unsaved(1));
+        drop(audit.write(2, &asker, "cancel", "run", Outcome::Unknown("another leads")));
+        assert_eq!(audit.unsaved(2).len(), 1, "it does not wait for the store as refusals do");
     }
 
     /// A backup of the store was put back, and the coordinator leads in the same epoch once more.
@@ -341,7 +406,7 @@ mod tests {
         let mut stored = Vec::new();
         for (second, what) in [(1, "pause"), (2, "cancel")] {
             audit.lead(Some(2));
-            audit.write(second, &Asker::default(), what, "r", Ok(()));
+            audit.write(second, &Asker::default(), what, "r", Outcome::Done);
             stored.extend(audit.unsaved(NOW));
         }
         assert_eq!(merge(audit.tail().newest(9, false).unwrap(), stored.clone(), 9), stored);
@@ -353,16 +418,16 @@ mod tests {
         let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let [mut one, mut two] = [&one, &two].map(|directory| Audit::open(directory.path()).unwrap());
         let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
-        one.write(1, &asker, "before", "", Ok(()));
+        one.write(1, &asker, "before", "", Outcome::Done);
         assert!(one.unsaved(NOW).is_empty(), "nobody leads");
         one.lead(Some(7));
         // The same twice in a second, and the third one is not in the store when the host is gone.
-        (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Ok(()))));
+        (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Outcome::Done)));
         let batch: Vec<String> = one.unsaved(NOW).into_iter().take(2).collect();
         one.saved(&batch);
         assert_eq!(one.unsaved(NOW).len(), 1);
         two.lead(Some(8));
-        two.write(2, &asker, "resume", "r", Ok(()));
+        two.write(2, &asker, "resume", "r", Outcome::Done);
         let stored = [batch, two.unsaved(NOW)].concat();
         let told = |here: &Audit, count| -> Vec<String> {
             let lines = merge(here.tail().newest(100, false).unwrap(), stored.clone(), count);
@@ -384,12 +449,12 @@ mod tests {
         let what = |lines: &[String]| -> Vec<Value> {
             lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["what"].clone()).collect()
         };
-        audit.write(1, &asker, "standby", "", Ok(()));
+        audit.write(1, &asker, "standby", "", Outcome::Done);
         audit.wait();
         // Twice in a second.
-        (0..2).for_each(|_| drop(audit.write(2, &asker, "pause", "r", Ok(()))));
+        (0..2).for_each(|_| drop(audit.write(2, &asker, "pause", "r", Outcome::Done)));
         audit.lead(Some(7));
-        audit.write(3, &asker, "lead", "", Ok(()));
+        audit.write(3, &asker, "lead", "", Outcome::Done);
         let stored = audit.unsaved(NOW);
         assert_eq!(what(&stored), ["pause", "pause", "lead"]);
         let told = merge(audit.tail().newest(9, false).unwrap(), stored.clone(), 9);

@@ -6,7 +6,7 @@ use evoxo_access::now_s;
 use prometheus_client::metrics::counter::Counter;
 use tracing::warn;
 
-use super::{Access, Asker, Written, lock};
+use super::{Access, Asker, Outcome, Written, lock};
 use crate::store::Log;
 
 /// How long the end of the process waits for the last lines.
@@ -14,13 +14,13 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Access {
     /// Has a line of the audit log written. Answers about the same wait for it.
-    pub(crate) fn audit(&self, asker: &Asker, what: &str, object: &str, outcome: Result<(), &str>) -> Written {
+    pub(crate) fn audit(&self, asker: &Asker, what: &str, object: &str, outcome: Outcome<'_>) -> Written {
         lock(&self.0.audit).write(now_s(), asker, what, object, outcome)
     }
 
     /// The same about something that this coordinator did by itself.
     pub(crate) fn audit_own(&self, what: &str, object: &str) -> Written {
-        self.audit(&Asker { role: "coordinator", ..Asker::default() }, what, object, Ok(()))
+        self.audit(&Asker { role: "coordinator", ..Asker::default() }, what, object, Outcome::Done)
     }
 
     /// The newest lines of the audit log on this host, without refusals if `done`. Blocks.

@@ -30,7 +30,7 @@ use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::p
 use tracing::{info, warn};
 
 use audit::Audit;
-pub(crate) use audit::{Asker, merge, says_done};
+pub(crate) use audit::{Asker, Outcome, merge, says_done};
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};

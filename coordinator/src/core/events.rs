@@ -196,6 +196,10 @@ pub enum Rejection {
     Exhausted(String),
     /// UNAVAILABLE: the coordinator is stopping, or busy with the same request: try again.
     Unavailable(String),
+    /// FAILED_PRECONDITION: the store failed in the middle, so it may have been carried out.
+    Unstored(String),
+    /// UNAVAILABLE: another coordinator leads, or this one has ended, in the middle, so it may have been carried out.
+    Interrupted(String),
 }
 
 impl Rejection {
@@ -219,6 +223,11 @@ impl Rejection {
         Self::NotFound("this replica has not begun, or nothing of it is in the store yet".into())
     }
 
+    /// Whether the request may have been carried out all the same.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        matches!(self, Self::Unstored(_) | Self::Interrupted(_))
+    }
+
     /// Why the request is refused.
     pub(crate) fn sentence(&self) -> &str {
         match self {
@@ -226,7 +235,9 @@ impl Rejection {
             | Self::NotFound(why)
             | Self::Conflict(why)
             | Self::Exhausted(why)
-            | Self::Unavailable(why) => why,
+            | Self::Unavailable(why)
+            | Self::Unstored(why)
+            | Self::Interrupted(why) => why,
         }
     }
 }

@@ -209,7 +209,7 @@ impl Coordinator {
             StoreFault::Failed(why) | StoreFault::Fenced(why) => why.clone(),
             StoreFault::Superseded(why) => {
                 // Nothing more is done here. Whoever leads now can be asked the same.
-                let answer = |request| self.effects.respond(request, Err(Rejection::Unavailable(why.clone())));
+                let answer = |request| self.effects.respond(request, Err(Rejection::Interrupted(why.clone())));
                 return request.into_iter().for_each(answer);
             }
         };
@@ -259,7 +259,9 @@ impl Coordinator {
             self.block(id, Blocked::Fenced(why));
         }
         if let Some(request) = request {
-            self.effects.respond(request, Err(Rejection::Conflict(why)));
+            // What was only to be read was not done.
+            let rejection = if is_load { Rejection::Conflict(why) } else { Rejection::Unstored(why) };
+            self.effects.respond(request, Err(rejection));
         }
     }
 

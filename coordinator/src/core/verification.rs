@@ -266,7 +266,7 @@ impl Coordinator {
             }
             (Refusal::Revoked(request), Err(fault)) => {
                 let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;
-                self.effects.respond(request, Err(Rejection::Unavailable(why)));
+                self.effects.respond(request, Err(Rejection::Interrupted(why)));
             }
         }
     }

@@ -26,7 +26,7 @@ use tonic::transport::server::Connected;
 
 use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
-    access::{Access, Asker, Written},
+    access::{Access, Asker, Outcome, Written},
     meters::Meters,
     page::Page,
     peers::{Counted, Peer, Peers},
@@ -200,10 +200,15 @@ impl ConnectionInfo {
     }
 
     /// Has a line of the audit log written, if there is one: somebody wanted this, and got it or did not.
-    pub(crate) fn audit(&self, what: &str, object: &str, outcome: Result<(), &str>) -> Written {
+    pub(crate) fn audit<'a>(&self, what: &str, object: &str, outcome: impl Into<Outcome<'a>>) -> Written {
         let Some(access) = &self.access else { return Written::default() };
         let role = self.caller.certificate().map_or("", |certificate| certificate.identity.role.name());
-        access.audit(&Asker { id: self.identity(), role, address: self.address.to_string() }, what, object, outcome)
+        access.audit(
+            &Asker { id: self.identity(), role, address: self.address.to_string() },
+            what,
+            object,
+            outcome.into(),
+        )
     }
 
     /// Whether this coordinator knows its workers by certificates.

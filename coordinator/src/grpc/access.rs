@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 use tracing::{info, warn};
 
-use super::{accept::ConnectionInfo, cut};
+use super::{Failure, accept::ConnectionInfo, cut};
 use crate::{
     access::{Access, Issued, Refused, Revoked, merge, says_done},
     core::Request as CoreRequest,
@@ -53,15 +53,16 @@ impl AccessCalls {
 }
 
 impl AccessCalls {
-    async fn keep_revoked(&self, id: &str, by: String) -> Result<(), Status> {
+    async fn keep_revoked(&self, id: &str, by: String) -> Result<(), Failure> {
         match self.core.ask(CoreRequest::Revoke { id: id.to_owned(), by }).await {
             Ok(_) => Ok(()),
             Err(rejection) => {
                 let why = Status::from(rejection);
-                Err(Status::unavailable(cut(format!(
+                let status = Status::unavailable(cut(format!(
                     "{id} is revoked on this coordinator, and a standby does not know it yet: {}; revoke it again",
                     why.message()
-                ))))
+                )));
+                Err(Failure { status, in_doubt: true })
             }
         }
     }
@@ -185,11 +186,10 @@ impl AccessService for AccessCalls {
         // Here first, where it takes effect at once; then in the store, for whoever leads later.
         let revoked = match self.on_disk(move |access| access.revoke(&id)).await {
             Ok(revoked) => self.keep_revoked(&what, by).await.map(|()| revoked),
-            Err(status) => Err(status),
+            Err(status) => Err(status.into()),
         };
-        let outcome = revoked.as_ref().map(drop).map_err(|status| status.message());
-        info.audit("revoke", &what, outcome).wait().await;
-        let Revoked { known, connections, token } = revoked?;
+        info.audit("revoke", &what, Failure::outcome(&revoked)).wait().await;
+        let Revoked { known, connections, token } = revoked.map_err(|failure| failure.status)?;
         info!("{what} is revoked: {connections} connections are ended");
         Ok(Response::new(v1::RevokeResponse { known, connections, token: token.map(String::from).unwrap_or_default() }))
     }

@@ -10,7 +10,7 @@ pub(crate) mod worker;
 
 use tonic::Status;
 
-use crate::core::Rejection;
+use crate::{access::Outcome, core::Rejection};
 
 /// The longest message of a status, in bytes: it is sent in an HTTP/2 header.
 const SENTENCE_BYTES_MAX: usize = 2048;
@@ -20,9 +20,39 @@ impl From<Rejection> for Status {
         match rejection {
             Rejection::Invalid(why) => Self::invalid_argument(cut(why)),
             Rejection::NotFound(why) => Self::not_found(cut(why)),
-            Rejection::Conflict(why) => Self::failed_precondition(cut(why)),
+            Rejection::Conflict(why) | Rejection::Unstored(why) => Self::failed_precondition(cut(why)),
             Rejection::Exhausted(why) => Self::resource_exhausted(cut(why)),
-            Rejection::Unavailable(why) => Self::unavailable(cut(why)),
+            Rejection::Unavailable(why) | Rejection::Interrupted(why) => Self::unavailable(cut(why)),
+        }
+    }
+}
+
+/// Why something was not done, and whether it may have been done all the same.
+pub(crate) struct Failure {
+    status: Status,
+    in_doubt: bool,
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        Self { status, in_doubt: false }
+    }
+}
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        let in_doubt = rejection.is_in_doubt();
+        Self { status: rejection.into(), in_doubt }
+    }
+}
+
+impl Failure {
+    /// For the audit log.
+    fn outcome<T>(done: &Result<T, Self>) -> Outcome<'_> {
+        match done {
+            Ok(_) => Outcome::Done,
+            Err(Self { status, in_doubt: true }) => Outcome::Unknown(status.message()),
+            Err(Self { status, .. }) => Outcome::Refused(status.message()),
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status};
 use tracing::info;
 
-use super::{accept::ConnectionInfo, cut, gate::Rooms};
+use super::{Failure, accept::ConnectionInfo, cut, gate::Rooms};
 use crate::{
     core::{Rejection, ReplicaAt, Request as CoreRequest, Response as CoreResponse, View},
     prepared::Prepared,
@@ -111,8 +111,8 @@ impl Runs {
         name: &str,
         ask: CoreRequest,
     ) -> Result<Response<v1::Run>, Status> {
-        let answer = self.core.ask(ask).await.map_err(Status::from);
-        origin.audit(verb, name, answer.as_ref().map(drop).map_err(|status| status.message())).wait().await;
+        let answer = self.core.ask(ask).await;
+        origin.audit(verb, name, &answer).wait().await;
         let from = origin.address;
         match answer? {
             CoreResponse::Run(run) => {
@@ -142,7 +142,7 @@ impl Runs {
         config: String,
         level: Level,
         submitter: String,
-    ) -> Result<v1::SubmitResponse, Status> {
+    ) -> Result<v1::SubmitResponse, Failure> {
         crate::names::check_run_name(name).map_err(Rejection::Invalid)?;
         let prepared = self.prepare(config).await?;
         let toml = prepared.toml.clone();
@@ -150,7 +150,7 @@ impl Runs {
             CoreResponse::Submitted { run, created } => {
                 Ok(v1::SubmitResponse { run: Some(v1::Run { config: toml, ..*run }), created })
             }
-            _ => Err(mismatch()),
+            _ => Err(mismatch().into()),
         }
     }
 
@@ -172,11 +172,10 @@ impl RunService for Runs {
         let v1::SubmitRequest { name, config, verification, audit_millionths } = request.into_inner();
         let submitted = match level(verification, audit_millionths, &origin) {
             Ok(level) => self.take(&name, config, level, origin.submitter()).await,
-            Err(status) => Err(status),
+            Err(status) => Err(status.into()),
         };
-        let outcome = submitted.as_ref().map(drop).map_err(|status| status.message());
-        origin.audit("submit", &name, outcome).wait().await;
-        let submitted = submitted?;
+        origin.audit("submit", &name, Failure::outcome(&submitted)).wait().await;
+        let submitted = submitted.map_err(|failure| failure.status)?;
         if submitted.created {
             info!(run = name, "run {name}: submitted by {}", origin.submitter());
         }
@@ -315,8 +314,8 @@ impl RunService for Runs {
     ) -> Result<Response<v1::DrainWorkersResponse>, Status> {
         let (origin, named) = (origin(&request)?, request.into_inner());
         let object = named_workers(&named);
-        let answer = self.core.ask(CoreRequest::Drain(named)).await.map_err(Status::from);
-        origin.audit("drained", &object, answer.as_ref().map(drop).map_err(|status| status.message())).wait().await;
+        let answer = self.core.ask(CoreRequest::Drain(named)).await;
+        origin.audit("drained", &object, &answer).wait().await;
         match answer? {
             CoreResponse::Workers(workers) => Ok(Response::new(v1::DrainWorkersResponse { workers })),
             _ => Err(mismatch()),

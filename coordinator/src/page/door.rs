@@ -19,7 +19,7 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
-    access::{self, Access, Asker, Written, lock},
+    access::{self, Access, Asker, Outcome, Written, lock},
     grpc::rights::check_role,
 };
 
@@ -149,7 +149,7 @@ impl Door {
         let identity = match entered {
             Ok(identity) => identity,
             Err(refused) => {
-                self.audit(&Visitor::Stranger, peer, "login", &about, Err(&refused)).wait().await;
+                self.audit(&Visitor::Stranger, peer, "login", &about, Outcome::Refused(&refused.1)).wait().await;
                 return Err(refused);
             }
         };
@@ -162,7 +162,7 @@ impl Door {
         info!("{} {} logged in on the page from {peer} with {about}", identity.role, identity.id);
         let cookie = format!("{}.{}", identity.id, secret.text());
         let visitor = Visitor::Known(identity, until_s);
-        self.audit(&visitor, peer, "login", &about, Ok(())).wait().await;
+        self.audit(&visitor, peer, "login", &about, Outcome::Done).wait().await;
         Ok((visitor, set(&cookie, life_s)))
     }
 
@@ -172,7 +172,7 @@ impl Door {
             let own = id.clone();
             lock(&self.sessions).end(id);
             self.on_disk(move |access| access.leave(&own)).await?;
-            self.audit(visitor, peer, "logout", "", Ok(())).wait().await;
+            self.audit(visitor, peer, "logout", "", Outcome::Done).wait().await;
         }
         Ok(set("", 0))
     }
@@ -197,10 +197,10 @@ impl Door {
         peer: IpAddr,
         what: &str,
         object: &str,
-        outcome: Result<(), &Refused>,
+        outcome: Outcome<'_>,
     ) -> Written {
         let what = format!("{what} on the page");
-        self.access.audit(&visitor.asker(peer), &what, object, outcome.map_err(|refused| &*refused.1))
+        self.access.audit(&visitor.asker(peer), &what, object, outcome)
     }
 
     /// Does something that waits for the disk, apart from the thread that serves connections.

@@ -24,6 +24,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
+    access::Outcome,
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
     peers::Peer,
     replicas::ReplicaKey,
@@ -238,11 +239,16 @@ fn order_of<'a>(parts: &[&'a str]) -> Option<Order<'a>> {
 async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'_>) -> Response<Body> {
     let Order { verb, what, object, request, done } = order;
     let answer = match visitor.may_order(verb) {
-        Ok(()) => page.core.ask(request).await.map_err(|rejection| refused(&rejection)),
-        Err(refused) => Err(refused),
+        Ok(()) => page.core.ask(request).await.map_err(|rejection| (refused(&rejection), rejection.is_in_doubt())),
+        Err(refused) => Err((refused, false)),
     };
     if let Some(door) = &page.door {
-        door.audit(visitor, peer, done, &object, answer.as_ref().map(drop)).wait().await;
+        let outcome = match &answer {
+            Ok(_) => Outcome::Done,
+            Err((Refused(_, why), true)) => Outcome::Unknown(why),
+            Err((Refused(_, why), false)) => Outcome::Refused(why),
+        };
+        door.audit(visitor, peer, done, &object, outcome).wait().await;
     }
     let json = match answer {
         Ok(CoreResponse::Run(run)) => run_to_json(&run),
@@ -251,7 +257,7 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
             let sentence = "the coordinator gave a response of the wrong kind";
             return failure(StatusCode::INTERNAL_SERVER_ERROR, sentence);
         }
-        Err(Refused(status, sentence)) => return failure(status, &sentence),
+        Err((Refused(status, sentence), _)) => return failure(status, &sentence),
     };
     info!("{what} {object}: {done} on the page, asked from {peer}");
     json_of(&json)
@@ -382,9 +388,9 @@ fn refused(rejection: &Rejection) -> Refused {
     let (status, sentence) = match rejection {
         Rejection::Invalid(why) => (StatusCode::BAD_REQUEST, why),
         Rejection::NotFound(why) => (StatusCode::NOT_FOUND, why),
-        Rejection::Conflict(why) => (StatusCode::CONFLICT, why),
+        Rejection::Conflict(why) | Rejection::Unstored(why) => (StatusCode::CONFLICT, why),
         Rejection::Exhausted(why) => (StatusCode::TOO_MANY_REQUESTS, why),
-        Rejection::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+        Rejection::Unavailable(why) | Rejection::Interrupted(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
     Refused::new(status, sentence.clone())
 }

@@ -147,7 +147,7 @@ fn who_waits_for_a_run_that_is_gone_is_answered() {
     assert!(answers(&tell(ask(2, Request::Pause { name: "r".into() }))).is_empty());
     assert!(answers(&tell(ask(3, submission(CONFIG)))).is_empty());
     let effects = tell(Event::Stored { write: first, outcome: Err(StoreFault::Failed("the disk is full".into())) });
-    let [(1, Err(Rejection::Conflict(_))), (2, Err(Rejection::NotFound(_)))] = answers(&effects)[..] else {
+    let [(1, Err(Rejection::Unstored(_))), (2, Err(Rejection::NotFound(_)))] = answers(&effects)[..] else {
         panic!("{effects:?}")
     };
     assert!(order(&effects).is_some(), "the other submission is tried");
@@ -366,7 +366,7 @@ fn one_submitter_does_not_take_all_runs() {
 fn a_failing_store_is_reported_and_tried_again() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
     story.store = Err(StoreFault::Failed("the disk is full".into()));
-    assert!(matches!(story.submit("r", CONFIG), Err(Rejection::Conflict(why)) if why == "the disk is full"));
+    assert!(matches!(story.submit("r", CONFIG), Err(Rejection::Unstored(why)) if why == "the disk is full"));
     assert!(story.views.is_empty());
     story.store = Ok(());
     story.submit("r", CONFIG).unwrap();
