@@ -2359,7 +2359,7 @@ pub struct ReadLogRequest {
     /// The newest lines, 1 to 1,000; 0 means 100.
     #[prost(uint32, tag = "1")]
     pub lines: u32,
-    /// Only of what was done, and not of what was refused.
+    /// Without what was refused: what was done, and what may have been done.
     #[prost(bool, tag = "2")]
     pub done: bool,
 }
