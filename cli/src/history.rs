@@ -23,7 +23,9 @@ pub(crate) struct Best {
     pub(crate) replica: u32,
     /// Replicas that have a row.
     pub(crate) of: usize,
-    /// Its primary metric.
+    /// The index, in the kind's columns, of what decides which is best.
+    pub(crate) column: usize,
+    /// Its value there.
     pub(crate) value: f64,
 }
 
@@ -94,7 +96,9 @@ impl LastRows {
         self.0.iter().enumerate().filter_map(move |(arm, replicas)| {
             let better = |one: &(u32, Vec<f64>), other: &(u32, Vec<f64>)| compare(config, arm, &one.1, &other.1);
             let (replica, row) = replicas.iter().rev().min_by(|one, other| better(one, other))?;
-            Some(Best { arm, replica: *replica, of: replicas.len(), value: config.kind.metric(row)? })
+            config.kind.metric(row)?;
+            let column = config.kind.deciding_column(&config.arms[arm].settings);
+            Some(Best { arm, replica: *replica, of: replicas.len(), column, value: row[column] })
         })
     }
 }
@@ -108,8 +112,8 @@ impl Best {
 
 /// Less is better.
 fn compare(config: &Config, arm: usize, one: &[f64], other: &[f64]) -> Ordering {
-    match config.kind.compare {
-        Some(compare) => compare(&config.arms[arm].settings, one, other),
+    match config.kind.ranking {
+        Some(ranking) => (ranking.compare)(&config.arms[arm].settings, one, other),
         None => other[config.kind.primary_metric].total_cmp(&one[config.kind.primary_metric]),
     }
 }

@@ -31,6 +31,7 @@ mod recompute;
 mod remote;
 mod results;
 mod say;
+mod sight;
 mod source;
 mod stop;
 mod stored;

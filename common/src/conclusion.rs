@@ -60,7 +60,7 @@ pub fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String 
         }
         // What is best may differ from arm to arm: the problem, or whether less is better. And before the end some arms
         // are further than others.
-        _ if config.kind.compare.is_some() || state == UNFINISHED => {
+        _ if config.kind.ranking.is_some() || state == UNFINISHED => {
             let each = reached.iter().take(ARMS_MAX).map(|arm| format!("{} in {:?}", arm.estimate.short(), arm.arm));
             let more = if reached.len() > ARMS_MAX { ", and so on" } else { "" };
             let each: Vec<String> = each.collect();

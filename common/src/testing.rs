@@ -138,7 +138,7 @@ pub(crate) const SUMS: Kind = Kind {
     columns: &[Column { name: "sum", doc: "the sum so far" }],
     primary_metric: 0,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| Settings::of(settings).rounds,
     demand: |settings| {
         let Settings { rounds, tasks, .. } = Settings::of(settings);

@@ -1,5 +1,7 @@
 //! The best champion of each arm: what it is, as boards where it is one of them, its curves, its card.
 
+use std::collections::BTreeSet;
+
 use evoxo_common::{card::Card, experiment::Config, plot, text::number};
 use evoxo_games::board::tic_tac_toe;
 use serde_json::Value;
@@ -28,7 +30,9 @@ pub(crate) struct Champion {
     pub(crate) replica: u32,
     /// Replicas among which it is the best.
     pub(crate) of: usize,
-    /// The primary metric at the end.
+    /// The name of what decides which is best.
+    pub(crate) metric: &'static str,
+    /// Its value at the end.
     pub(crate) value: f64,
     pub(crate) card: Card,
 }
@@ -42,10 +46,11 @@ pub(crate) fn champions(
     let (mut champions, mut more) = (Vec::new(), 0);
     for best in rows.best(config) {
         let Some(card) = card(&best)? else { continue };
-        let Best { arm, replica, of, value } = best;
+        let Best { arm, replica, of, column, value } = best;
+        let metric = config.kind.columns[column].name;
         match champions.len() {
             CHAMPIONS_MAX => more += 1,
-            _ => champions.push(Champion { arm: config.arms[arm].name.clone(), replica, of, value, card }),
+            _ => champions.push(Champion { arm: config.arms[arm].name.clone(), replica, of, metric, value, card }),
         }
     }
     Ok((champions, more))
@@ -56,13 +61,14 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     if told.champions.is_empty() {
         return None;
     }
-    let metric = told.config.kind.columns[told.config.kind.primary_metric].name;
+    let metrics: BTreeSet<&str> = told.champions.iter().map(|champion| champion.metric).collect();
+    let metrics = Vec::from_iter(metrics).join(" or ");
     let lead = format!(
-        "The best replica's of each arm, by {metric} at the end. Where that is measured with chance in it, the best of \
+        "The best replica's of each arm, by {metrics} at the end. Where that is measured with chance in it, the best of \
          several overstates itself."
     );
     let mut parts = vec![Html::classed("p", "soft", lead)];
-    parts.extend(told.champions.iter().enumerate().map(|(index, champion)| article(index, metric, champion)));
+    parts.extend(told.champions.iter().enumerate().map(|(index, champion)| article(index, champion)));
     if told.more_champions > 0 {
         let sentence = format!("Champions of {} further arms are in the run's directory.", told.more_champions);
         parts.push(Html::classed("p", "soft", sentence));
@@ -70,8 +76,8 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     Some(parts.into())
 }
 
-fn article(index: usize, metric: &str, champion: &Champion) -> Html {
-    let Champion { arm, replica, of, value, card } = champion;
+fn article(index: usize, champion: &Champion) -> Html {
+    let Champion { arm, replica, of, metric, value, card } = champion;
     let showing = card.champion.show(PARTS);
     let id = format!("champion-{index}");
     let about = format!("Replica {replica} of {of}; {metric} {} at the end.", number(*value));

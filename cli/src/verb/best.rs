@@ -1,6 +1,6 @@
 //! `evoxo best DIR`: the best champion of each arm of a run.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode};
+use std::{collections::BTreeSet, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use evoxo_common::{card::Card, experiment::Registry, report::Table};
@@ -15,8 +15,8 @@ use crate::{
 /// Which run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The best is that of the replica whose last row in history.csv is best: by the primary metric, which the \
-table names. Where that is measured with chance in it, the best of several overstates itself: compare arms with \
+    after_help = "The best is that of the replica whose last row in history.csv is best: by the metric that the \
+table names, the hypervolume where there are several objectives. Where that is measured with chance in it, the best of several overstates itself: compare arms with \
 `report`, whose means have intervals.
 
 Examples:
@@ -50,26 +50,32 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if found.is_empty() {
         bail!("{} has no champions: a run of {} leaves none", arguments.directory.display(), config.kind.name);
     }
-    let metric = config.kind.columns[config.kind.primary_metric].name;
+    let name = |column: usize| config.kind.columns[column].name;
     let mut out = stdout();
     if arguments.json {
         let arm = |(best, _, file): &(Best, Card, Option<PathBuf>)| {
-            let Best { arm, replica, of, value } = best;
+            let Best { arm, replica, of, column, value } = best;
             let card = file.as_ref().map(|file| file.display().to_string());
-            let json = json!({"replica": replica, "of": of, metric: value, "card": card});
+            let json = json!({"replica": replica, "of": of, name(*column): value, "card": card});
             (config.arms[*arm].name.clone(), json)
         };
         writeln!(out, "{:#}", Value::from(found.iter().map(arm).collect::<Map<String, Value>>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |(Best { arm, replica, value, .. }, _, file): &(Best, Card, Option<PathBuf>)| {
-        let (arm, none) = (config.arms[*arm].name.clone(), "not written yet".to_owned());
-        let card = file.as_ref().map_or(none, |file| file.display().to_string());
-        vec![arm, replica.to_string(), format!("{value:?}"), card]
+    // Arms with several objectives are ranked by another column than others.
+    let columns: BTreeSet<usize> = found.iter().map(|(best, ..)| best.column).collect();
+    let metrics: Vec<&str> = columns.iter().map(|column| name(*column)).collect();
+    let row = |(best, _, file): &(Best, Card, Option<PathBuf>)| {
+        let value = |column: &usize| if *column == best.column { format!("{:?}", best.value) } else { String::new() };
+        let card = file.as_ref().map_or_else(|| "not written yet".to_owned(), |file| file.display().to_string());
+        let beginning = vec![config.arms[best.arm].name.clone(), best.replica.to_string()];
+        [beginning, columns.iter().map(value).collect(), vec![card]].concat()
     };
+    let header = [vec!["arm", "replica (from 0)"], metrics.clone(), vec!["card"]].concat();
+    let so_far = if unfinished { " so far" } else { "" };
     let table = Table {
-        title: format!("The best champion of each arm{}, by {metric}", if unfinished { " so far" } else { "" }),
-        header: ["arm", "replica (from 0)", metric, "card"].map(String::from).to_vec(),
+        title: format!("The best champion of each arm{so_far}, by {}", metrics.join(" or ")),
+        header: header.into_iter().map(String::from).collect(),
         rows: found.iter().map(row).collect(),
     };
     writeln!(out, "{table}")?;

@@ -8,8 +8,10 @@ use evoxo_proto::v1;
 
 use crate::{
     directory::Directory,
-    remote::{self, Coordinator, connect, converse, refused},
+    remote::{self, Coordinator, connect, converse},
     results::{Provenance, Results},
+    say::notice,
+    sight::{OrLost, Sight, or_lost},
 };
 
 /// The run, and the directory for its results.
@@ -31,15 +33,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    let (run, replicas) = converse(async {
-        let mut client = connect(&arguments.coordinator).await?;
-        let request = v1::GetRequest { name: arguments.name.clone() };
-        let run = client.get(request.clone()).await.map_err(refused)?.into_inner();
-        let replicas = remote::fetch(&mut client, &arguments.name).await.map_err(refused)?;
-        // What was doubted while they came is doubted.
-        let doubts = client.get(request).await.map_err(refused)?.into_inner().doubts;
-        Ok((v1::Run { doubts, ..run }, replicas))
-    })?;
+    let (run, replicas) = converse(fetch(arguments))?;
     let config = Config::parse(registry, "the coordinator's configuration", &run.config, &[])
         .context("this build cannot read the run: use the coordinator's version")?;
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&run.name));
@@ -52,4 +46,33 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         directory.write_populations(&results)?;
     }
     results.print(&result, directory.path(), arguments.json)
+}
+
+/// The run and its replicas. If the coordinator is gone meanwhile, whoever leads then is asked.
+async fn fetch(arguments: &Arguments) -> anyhow::Result<(v1::Run, Vec<v1::Replica>)> {
+    let mut sight = Sight::Never;
+    loop {
+        match fetch_once(arguments, &mut sight).await? {
+            Ok(fetched) => return Ok(fetched),
+            Err(why) => sight.look_again(&arguments.name, why, |note| notice(note)).await?,
+        }
+    }
+}
+
+/// The same on one connection.
+async fn fetch_once(arguments: &Arguments, sight: &mut Sight) -> anyhow::Result<OrLost<(v1::Run, Vec<v1::Replica>)>> {
+    let mut client = match connect(&arguments.coordinator).await {
+        Ok(client) => client,
+        Err(why) => return Ok(Err(why)),
+    };
+    let request = v1::GetRequest { name: arguments.name.clone() };
+    let fetched = async {
+        let run = client.get(request.clone()).await?.into_inner();
+        *sight = Sight::Seen;
+        let replicas = remote::fetch(&mut client, &arguments.name).await?;
+        // What was doubted while they came is doubted.
+        let doubts = client.get(request).await?.into_inner().doubts;
+        Ok((v1::Run { doubts, ..run }, replicas))
+    };
+    or_lost(fetched.await)
 }

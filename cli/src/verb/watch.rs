@@ -1,10 +1,6 @@
 //! `evoxo watch NAME`.
 
-use std::{
-    io::Write as _,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::{io::Write as _, process::ExitCode};
 
 use anyhow::{anyhow, bail};
 use evoxo_process::Addresses;
@@ -12,14 +8,10 @@ use evoxo_proto::v1::{self, RunState};
 
 use crate::{
     progress::Progress,
-    remote::{Coordinator, connect, converse, is_lost, refused, run_to_json},
+    remote::{Coordinator, connect, converse, run_to_json},
     say::{program, stdout},
+    sight::{Sight, or_lost},
 };
-
-/// How long a run that was followed may be out of sight: a standby takes over meanwhile, or the coordinator starts again.
-const AWAY_MAX: Duration = Duration::from_secs(60);
-/// How often it is looked for then.
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The run and the coordinator.
 #[derive(clap::Args)]
@@ -39,30 +31,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     progress.end();
     verdict(&last?, &arguments.coordinator.address, arguments.json)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Whether a run is in sight.
-#[derive(Debug, PartialEq, Eq)]
-enum Sight {
-    /// It was never seen: what does not answer at first will not do so later.
-    Never,
-    Seen,
-    /// Its coordinator is gone since then.
-    LostAt(Instant),
-}
-
-impl Sight {
-    /// The coordinator is gone now, or still: whether it is looked for, and whether that is news.
-    fn lose(&mut self, now: Instant) -> (bool, bool) {
-        match *self {
-            Self::Never => (false, false),
-            Self::Seen => {
-                *self = Self::LostAt(now);
-                (true, true)
-            }
-            Self::LostAt(since) => (now.saturating_duration_since(since) < AWAY_MAX, false),
-        }
-    }
 }
 
 /// Follows the run to its end. If the coordinator is gone meanwhile, whoever leads then is asked.
@@ -87,14 +55,7 @@ async fn follow(arguments: &Arguments, progress: &mut Progress) -> anyhow::Resul
             Watched::Ended(run) => return Ok(*run),
             Watched::Lost(why) => why,
         };
-        let name = &arguments.name;
-        match sight.lose(Instant::now()) {
-            (true, true) => progress.say(&format!("note: {why:#}: {name} is looked for again, for up to a minute")),
-            (true, false) => {}
-            (false, _) if sight == Sight::Never => return Err(why),
-            (false, _) => bail!("{name} is out of sight for a minute, and may go on: watch it again ({why:#})"),
-        }
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        sight.look_again(&arguments.name, why, |note| progress.say(&format!("note: {note}"))).await?;
     }
 }
 
@@ -124,10 +85,9 @@ async fn watch(arguments: &Arguments, mut show: impl FnMut(&v1::Run) -> anyhow::
         }
         Ok(Ok(Watched::Lost(anyhow!("the coordinator closed the connection"))))
     };
-    match watched.await {
+    match or_lost(watched.await)? {
         Ok(watched) => watched,
-        Err(status) if is_lost(&status) => Ok(Watched::Lost(refused(status))),
-        Err(status) => Err(refused(status)),
+        Err(why) => Ok(Watched::Lost(why)),
     }
 }
 
@@ -156,25 +116,4 @@ pub(crate) fn verdict(last: &v1::Run, address: &Addresses, json: bool) -> anyhow
 /// A digest is of a stated set of replicas.
 fn digest(run: &v1::Run) -> String {
     format!("digest {} of {} replicas, {} rounds", run.digest, run.replicas_total, run.rounds_done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_that_was_seen_is_looked_for_for_a_minute_each_time_it_is_lost() {
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(Sight::Never.lose(start), (false, false));
-        let mut sight = Sight::Seen;
-        // Nothing changed for long before.
-        assert_eq!(
-            [1000, 1001, 1059].map(|second| sight.lose(at(second))),
-            [(true, true), (true, false), (true, false)]
-        );
-        assert_eq!(sight.lose(at(1060)), (false, false));
-        sight = Sight::Seen;
-        assert_eq!([1061, 1120].map(|second| sight.lose(at(second))), [(true, true), (true, false)]);
-    }
 }

@@ -89,8 +89,14 @@ pub type ArmReplicas<'a> = (usize, Vec<&'a Replica>);
 /// A restored replica, or a sentence that says why the bytes are not a state.
 pub type Restored = Result<Box<dyn Experiment>, String>;
 
-/// Compares two rows of an arm with these settings.
-pub type Compare = fn(&Values, &[f64], &[f64]) -> Ordering;
+/// Which of an arm's replicas is better, where that is not the one with the greater primary metric.
+#[derive(Clone, Copy)]
+pub struct Ranking {
+    /// Compares two last rows of an arm with these settings: [`Ordering::Less`] if the first is better.
+    pub compare: fn(&Values, &[f64], &[f64]) -> Ordering,
+    /// The index, in [`Kind::columns`], of what decides first with these settings.
+    pub column: fn(&Values) -> usize,
+}
 
 /// The name of a setting and its value as a text.
 pub type Said = (&'static str, String);
@@ -152,9 +158,8 @@ pub struct Kind {
     /// Whether a last row is that of a solution, one that satisfies all constraints: the primary metric of another one says nothing.
     /// None: each row is.
     pub is_solution: Option<fn(&[f64]) -> bool>,
-    /// Which of two last rows of an arm's replicas is better: [`Ordering::Less`] if it is the first. None: that with the
-    /// greater primary metric.
-    pub compare: Option<Compare>,
+    /// Which of an arm's replicas is better. None: that with the greater primary metric.
+    pub ranking: Option<Ranking>,
     /// The most rounds of a replica with these settings; it has fewer if it reaches its target, or fails.
     pub rounds: fn(&Values) -> u64,
     /// What a replica needs.
@@ -196,6 +201,12 @@ impl Kind {
 }
 
 impl Kind {
+    /// The index, in `columns`, of what decides first which replica of an arm with these settings is better.
+    #[must_use]
+    pub fn deciding_column(&self, settings: &Values) -> usize {
+        self.ranking.map_or(self.primary_metric, |ranking| (ranking.column)(settings))
+    }
+
     /// The primary metric in a last row, if it is that of a solution.
     #[must_use]
     pub fn metric(&self, row: &[f64]) -> Option<f64> {

@@ -27,7 +27,7 @@ use bytes::Bytes;
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use file_names::{champion_stem, file_name};
 pub use kind::{
-    Answer, Answers, ArmReplicas, Asks, Column, Compare, Complete, Demand, Identity, Kernel, Kind, Parts, Reads,
+    Answer, Answers, ArmReplicas, Asks, Column, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads,
     Restored, Said,
 };
 pub use problems::{Problem, Problems};

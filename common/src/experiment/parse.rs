@@ -150,7 +150,7 @@ fn parse(
 fn goal(kind: &Kind, settings: Option<&Values>, column: usize) -> Goal {
     let row = |value: f64| (0..kind.columns.len()).map(|other| if other == column { value } else { 0.0 }).collect();
     let (less, more): (Vec<f64>, Vec<f64>) = (row(0.0), row(1.0));
-    match kind.compare.zip(settings).map(|(compare, settings)| compare(settings, &less, &more)) {
+    match kind.ranking.zip(settings).map(|(ranking, settings)| (ranking.compare)(settings, &less, &more)) {
         Some(Ordering::Less) => Goal::Minimize,
         _ => Goal::Maximize,
     }

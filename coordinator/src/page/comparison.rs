@@ -38,7 +38,7 @@ impl Measured {
     /// Of these replicas, whose `result.json` says this.
     pub(super) fn of(config: &Config, result: &Value, replicas: &[Replica]) -> Self {
         let said = |arm: &str, key: &str| result["summary"][arm]["compared"][key].as_str();
-        let columns: Option<BTreeSet<usize>> = if config.kind.compare.is_none() {
+        let columns: Option<BTreeSet<usize>> = if config.kind.ranking.is_none() {
             // As for a report's conclusion: elsewhere the metric is not what counts.
             own_words(config, result).is_none().then(|| BTreeSet::from([config.kind.primary_metric]))
         } else {
@@ -95,7 +95,7 @@ fn untested(one: &Measured, two: &Measured) -> Option<String> {
     let why = if one.kind != two.kind {
         "the runs are of different experiments, which have no metric in common"
     } else if one.column.is_none() || two.column.is_none() {
-        match one.kind.compare {
+        match one.kind.ranking {
             None => "in this experiment the primary metric alone does not tell which arm is better",
             Some(_) => {
                 "there is no one metric that tells in all arms of both runs which replica is better, as with a target, several \

@@ -36,7 +36,7 @@ pub const KIND: Kind = Kind {
     columns: &[Column { name: "round", doc: "rounds completed" }],
     primary_metric: 0,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| Settings::of(settings).rounds,
     demand: |settings| Settings::of(settings).demand(),
     start: |identity| Box::new(Dispatch::start(identity)),

@@ -35,7 +35,7 @@ pub mod messages;
 
 use evoxo_common::{
     digest::Digest,
-    experiment::{Asks, Column, Kind, Reads},
+    experiment::{Asks, Column, Kind, Ranking, Reads},
     settings::Values,
     task::{ProgramId, Refusal},
 };
@@ -51,7 +51,7 @@ pub const KIND: Kind = Kind {
     columns: &COLUMNS,
     primary_metric: 1,
     is_solution: Some(|row| row.get(report::VIOLATION) == Some(&0.0)),
-    compare: Some(report::compare),
+    ranking: Some(Ranking { compare: report::compare, column: report::deciding_column }),
     rounds: |settings| choose::batches_most(&Settings::of(settings)),
     demand: |settings| search::demand(&Settings::of(settings), settings.to_text().len() as u64 + 16),
     start: |identity| Box::new(Replica::start(identity)),

@@ -66,8 +66,7 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
         json["hypervolume"] = last(HYPERVOLUME).into();
         json["kept"] = last(KEPT).into();
-        let column = if settings.reference_point().is_some() { HYPERVOLUME } else { BEST };
-        json["curve"] = curve(replicas, column).to_json();
+        json["curve"] = curve(replicas, deciding(&settings)).to_json();
         json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION]);
         json["front"] = pictures::front(&settings, replicas);
         json["map"] = pictures::archive(&settings, replicas);
@@ -81,6 +80,16 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         figures: Vec::new(),
         maps: Vec::new(),
     })
+}
+
+/// See [`evoxo_common::experiment::Ranking`].
+pub(super) fn deciding_column(values: &Values) -> usize {
+    deciding(&Settings::of(values))
+}
+
+/// The column that says how good a replica is.
+fn deciding(settings: &Settings) -> usize {
+    if settings.reference_point().is_some() { HYPERVOLUME } else { BEST }
 }
 
 /// Which of two rows is better: the one with the greater hypervolume, where there is one, and else the one with the better candidate:

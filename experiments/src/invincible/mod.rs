@@ -43,7 +43,7 @@ pub const KIND: Kind = Kind {
     columns: COLUMNS,
     primary_metric: column::WORTH,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| Settings::of(settings).generations.into(),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Invincible::start(identity)),

@@ -42,7 +42,7 @@ pub const KIND: Kind = Kind {
     columns: &COLUMNS,
     primary_metric: 4,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| Settings::of(settings).rounds().into(),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(League::start(identity)),

@@ -45,7 +45,7 @@ pub const KIND: Kind = Kind {
     columns: COLUMNS,
     primary_metric: column::PERFECT_DRAW,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| {
         let settings = Settings::of(settings);
         settings.games.div_ceil(settings.slice()).into()

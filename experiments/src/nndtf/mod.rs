@@ -55,7 +55,7 @@ pub const KIND: Kind = Kind {
     columns: COLUMNS,
     primary_metric: 2,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Nndtf::start(identity)),

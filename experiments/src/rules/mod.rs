@@ -52,7 +52,7 @@ pub const KIND: Kind = Kind {
     columns: COLUMNS,
     primary_metric: column::STRENGTH,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Rules::start(identity)),

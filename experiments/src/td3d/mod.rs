@@ -51,7 +51,7 @@ pub const KIND: Kind = Kind {
     columns: COLUMNS,
     primary_metric: 1,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Td3d::start(identity)),

@@ -48,7 +48,7 @@ pub const KIND: Kind = Kind {
     columns: COLUMNS,
     primary_metric: 5,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| Settings::of(settings).generations.into(),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Ternary::start(identity)),

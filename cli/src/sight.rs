@@ -1,0 +1,87 @@
+//! Whether what a command asks about is in sight, when the coordinator can be lost in the middle.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use tonic::Status;
+
+use crate::remote::{is_lost, refused};
+
+/// How long what was seen may be out of sight: a standby takes over meanwhile, or the coordinator starts again.
+const AWAY_MAX: Duration = Duration::from_secs(60);
+/// How often it is looked for then.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Whether a run is in sight.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// It was never seen: what does not answer at first will not do so later.
+    Never,
+    Seen,
+    /// Its coordinator is gone since then.
+    LostAt(Instant),
+}
+
+/// What came of a conversation, or why the coordinator was lost in the middle.
+pub(crate) type OrLost<T> = Result<T, anyhow::Error>;
+
+/// Tells a lost coordinator from a request that it refused, which is the error.
+pub(crate) fn or_lost<T>(answer: Result<T, Status>) -> anyhow::Result<OrLost<T>> {
+    match answer {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(status) if is_lost(&status) => Ok(Err(refused(status))),
+        Err(status) => Err(refused(status)),
+    }
+}
+
+impl Sight {
+    /// The coordinator of the run `name` was lost: waits a moment before it is looked for, or says that it is not, and why.
+    pub(crate) async fn look_again(
+        &mut self,
+        name: &str,
+        why: anyhow::Error,
+        say: impl FnOnce(&str),
+    ) -> anyhow::Result<()> {
+        match self.lose(Instant::now()) {
+            (true, true) => say(&format!("{why:#}: {name} is looked for again, for up to a minute")),
+            (true, false) => {}
+            (false, _) if *self == Self::Never => return Err(why),
+            (false, _) => bail!("{name} is out of sight for a minute, and may go on: ask again ({why:#})"),
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        Ok(())
+    }
+
+    /// The coordinator is gone now, or still: whether it is looked for, and whether that is news.
+    fn lose(&mut self, now: Instant) -> (bool, bool) {
+        match *self {
+            Self::Never => (false, false),
+            Self::Seen => {
+                *self = Self::LostAt(now);
+                (true, true)
+            }
+            Self::LostAt(since) => (now.saturating_duration_since(since) < AWAY_MAX, false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_seen_is_looked_for_for_a_minute_each_time_it_is_lost() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(Sight::Never.lose(start), (false, false));
+        let mut sight = Sight::Seen;
+        // Nothing changed for long before.
+        assert_eq!(
+            [1000, 1001, 1059].map(|second| sight.lose(at(second))),
+            [(true, true), (true, false), (true, false)]
+        );
+        assert_eq!(sight.lose(at(1060)), (false, false));
+        sight = Sight::Seen;
+        assert_eq!([1061, 1120].map(|second| sight.lose(at(second))), [(true, true), (true, false)]);
+    }
+}
