@@ -222,7 +222,6 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     assert_eq!(desk.result("out/table")["digest"], expected(6));
 }
 
-/// Populations are written if there are any; otherwise a line says so.
 /// The best champions are those of the best last rows, and their cards are there.
 #[test]
 fn the_best_of_each_arm_is_found() {
@@ -245,6 +244,29 @@ fn the_best_of_each_arm_is_found() {
     }
 }
 
+/// An arm with several objectives is ranked by their hypervolume, and the others by their best value.
+#[test]
+fn the_best_is_named_by_what_decides_it() {
+    let desk = Desk::new();
+    let arms = "[arms.one]\nproblem = \"sphere\"\n[arms.two]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"\n";
+    let settings = "[settings]\nlength = 4\nevaluations = 200\npopulation = 20\n";
+    let file = format!("experiment = \"evolve\"\nreplicas = 4\n{settings}{arms}");
+    fs::write(desk.path("table.toml"), file).expect("a file");
+    desk.run(&["--workers", "0"]);
+    let best = |arguments: &[&str]| {
+        let output = Command::new(program("evoxo")).arg("best").arg(desk.path("out/table")).args(arguments).output();
+        output.expect("evoxo starts").stdout
+    };
+    let told: Value = serde_json::from_slice(&best(&["--json"])).expect("JSON");
+    let volumes = desk.result("out/table")["arms"][1]["hypervolume"].as_array().expect("numbers").clone();
+    let most = volumes.iter().filter_map(Value::as_f64).fold(0.0, f64::max);
+    assert!(most > 0.0 && told["two"]["hypervolume"].as_f64() == Some(most), "{told} {volumes:?}");
+    assert!(told["one"]["best"].is_number() && told["one"]["hypervolume"].is_null(), "{told}");
+    let table = String::from_utf8(best(&[])).expect("text");
+    assert!(table.starts_with("The best champion of each arm, by best or hypervolume"), "{table}");
+}
+
+/// Populations are written if there are any; otherwise a line says so.
 #[test]
 fn populations_are_written_or_reported_as_missing() {
     let desk = Desk::new();

@@ -21,7 +21,7 @@ pub const KIND: Kind = Kind {
     columns: &[Column { name: "generation", doc: "from 1" }, Column { name: "ones", doc: "of the best string" }],
     primary_metric: 1,
     is_solution: None,
-    compare: None,
+    ranking: None,
     rounds: |settings| Settings::of(settings).generations.into(),
     demand: |settings| Settings::of(settings).demand(),
     start: |identity| Box::new(Search::start(identity)),

@@ -1,6 +1,13 @@
 //! People's orders, and signals.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use evoxo_games::{board::score_four, player::Player};
 use evoxo_proto::v1::{
@@ -8,9 +15,13 @@ use evoxo_proto::v1::{
     ResumeRequest, RunState,
 };
 use evoxo_tests::{
-    live::{PATIENCE, Site},
+    live::{PATIENCE, Site, relay},
     person::{Person, digest_of_one_thread},
     registry,
+};
+use tokio::{
+    io::{AsyncReadExt as _, copy},
+    net::TcpStream,
 };
 use tonic::Code;
 
@@ -170,4 +181,42 @@ async fn states_and_champions_can_be_fetched_and_workers_listed() {
     let workers = person.client.list_workers(ListWorkersRequest {}).await.expect("workers").into_inner().workers;
     assert_eq!((workers.len(), workers[0].name.as_str(), workers[0].slots), (1, "lab7", 1));
     assert!(workers[0].tasks_done > 0 && workers[0].tasks_assigned == 0);
+}
+
+/// Carries connections to the coordinator. The first one that brings this many bytes from it ends there.
+fn broken_once(coordinator: SocketAddr, bytes: u64) -> SocketAddr {
+    let broken = Arc::new(AtomicBool::new(false));
+    relay(move |near| {
+        let broken = Arc::clone(&broken);
+        async move {
+            let far = TcpStream::connect(coordinator).await.expect("it listens");
+            let ((mut requests, mut answers), (from_far, mut to_far)) = (near.into_split(), far.into_split());
+            let carrying = tokio::spawn(async move { copy(&mut requests, &mut to_far).await });
+            let mut beginning = from_far.take(bytes);
+            let whole = copy(&mut beginning, &mut answers).await.is_ok_and(|count| count < bytes);
+            if !whole && broken.swap(true, Ordering::Relaxed) {
+                drop(copy(&mut beginning.into_inner(), &mut answers).await);
+            }
+            carrying.abort();
+        }
+    })
+}
+
+/// As at a takeover.
+#[tokio::test]
+async fn fetched_results_are_whole_if_the_connection_breaks_in_the_middle() {
+    let site = Site::new();
+    let config = lasting(3, 3);
+    let coordinator = site.coordinator(&[]);
+    let _worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    person.finished("run").await;
+    let relay = broken_once(coordinator.address, 20_000).to_string();
+    let out = site.path("fetched");
+    let out = out.to_str().expect("a path");
+    let mut fetch = site.program("evoxo", &["fetch", "run", "--coordinator", &relay, "--out", out]);
+    assert!(fetch.end().await.success(), "{}", fetch.log());
+    assert!(fetch.log().contains(": run is looked for again, for up to a minute"), "{}", fetch.log());
+    assert!(fetch.log().contains(&digest_of_one_thread(&config)), "{}", fetch.log());
 }
