@@ -441,7 +441,7 @@ async fn serve_standby(
     connections: usize,
     access: Option<Access>,
     why: watch::Receiver<String>,
-    loading: watch::Receiver<Option<u64>>,
+    loading: watch::Receiver<Option<turn::Loading>>,
 ) -> anyhow::Result<()> {
     let (health, health_service) = tonic_health::server::health_reporter();
     tokio::spawn(turn::tell_health(health, loading));

@@ -20,7 +20,7 @@ const PATIENCE_MAX: Duration = Duration::from_secs(300);
 
 /// How long a process waits for a leader that does not answer. Two that cannot reach each other, and both reach the store, would take
 /// it from each other for ever, so who was superseded soon after it took over waits twice as long the next time. After a long time as
-/// leader it begins anew.
+/// leader, or as a standby whom the leader always answered, it begins anew.
 #[derive(Debug)]
 pub struct Patience {
     least: Duration,
@@ -38,6 +38,13 @@ impl Patience {
     #[must_use]
     pub fn time(&self) -> Duration {
         self.now
+    }
+
+    /// It waits no longer than usual. Returns whether it would have.
+    pub fn calm_down(&mut self) -> bool {
+        let waited = self.now > self.least;
+        self.now = self.least;
+        waited
     }
 
     /// It was superseded after it had led for this long.
@@ -65,6 +72,8 @@ pub enum Look {
 pub struct Watch {
     misses_max: u32,
     misses: u32,
+    /// Looks in a row at which the leader answered.
+    answers: u32,
     epoch: Option<Epoch>,
 }
 
@@ -72,7 +81,7 @@ impl Watch {
     /// A watch that is patient for this many looks in a row.
     #[must_use]
     pub fn new(misses_max: u32) -> Self {
-        Self { misses_max, misses: 0, epoch: None }
+        Self { misses_max, misses: 0, answers: 0, epoch: None }
     }
 
     /// Whether to take over now.
@@ -83,12 +92,19 @@ impl Watch {
             Look::Leader(epoch, answers) => {
                 if self.epoch.as_ref() != Some(epoch) {
                     // Another one has taken over. It gets the same time.
-                    (self.epoch, self.misses) = (Some(epoch.clone()), 0);
+                    (self.epoch, self.misses, self.answers) = (Some(epoch.clone()), 0, 0);
                 }
-                self.misses = if *answers { 0 } else { self.misses + 1 };
+                (self.misses, self.answers) =
+                    if *answers { (0, self.answers.saturating_add(1)) } else { (self.misses + 1, 0) };
                 self.misses >= self.misses_max
             }
         }
+    }
+
+    /// Whether the leader has answered for twice the time without a miss, so that the two can reach each other.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.answers / 2 >= self.misses_max
     }
 
     /// Looks in a row at which the leader did not answer.
@@ -165,6 +181,32 @@ mod tests {
         let mut patience = Patience::new(Duration::from_secs(3600));
         patience.superseded(Duration::ZERO);
         assert_eq!(patience.time().as_secs(), 3600, "it was told to be that patient");
+    }
+
+    #[test]
+    fn whom_the_leader_answers_for_long_is_as_patient_as_in_the_beginning() {
+        let mut patience = Patience::new(Duration::from_secs(5));
+        assert!(!patience.calm_down());
+        patience.superseded(Duration::ZERO);
+        assert!(patience.calm_down() && patience.time().as_secs() == 5);
+        let mut watch = Watch::new(2);
+        for (answers, sure) in [
+            (true, false),
+            (true, false),
+            (true, false),
+            (false, false),
+            (true, false),
+            (true, false),
+            (true, false),
+            (true, true),
+        ] {
+            watch.look(&leader(1, answers));
+            assert_eq!(watch.is_sure(), sure);
+        }
+        watch.look(&Look::Nothing);
+        assert!(watch.is_sure(), "it says nothing about the leader");
+        watch.look(&leader(2, true));
+        assert!(!watch.is_sure(), "another one leads");
     }
 
     /// Two that cannot reach each other, by the second: who leads is superseded when the other one's patience is at its end.

@@ -25,7 +25,10 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use answer::cause;
@@ -134,6 +137,8 @@ pub struct Store {
     /// The epoch that this store created, which lets it write.
     epoch: Option<Epoch>,
     cluster: Option<Cluster>,
+    /// How many operations on objects have ended.
+    ended: Arc<AtomicU64>,
 }
 
 /// Reads objects of a store. Cheap to clone.
@@ -247,7 +252,13 @@ impl Store {
             seen: None,
             epoch: None,
             cluster: None,
+            ended: Arc::default(),
         }
+    }
+
+    /// How many operations on objects have ended: no more are for as long as the store does not answer.
+    pub(crate) fn ended(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.ended)
     }
 
     /// A reader of this store.
@@ -395,7 +406,7 @@ impl Store {
         // correct object replaces it.
         tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
         let path = Path::from(name);
-        self.runtime.block_on(answer::remove(&*self.objects, &path)).map_err(|error| self.not_written(name, &error))?;
+        self.wait(answer::remove(&*self.objects, &path)).map_err(|error| self.not_written(name, &error))?;
         match self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
             true => Ok(()),
             false => Err(StoreFault::Failed(format!("the object {name} in the store {} is damaged again", self.shown))),
@@ -404,17 +415,24 @@ impl Store {
 
     /// Creates an object if absent. True if the name has these bytes now, false if it has others.
     fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<bool> {
-        self.runtime.block_on(answer::create(&*self.objects, &Path::from(name), bytes))
+        self.wait(answer::create(&*self.objects, &Path::from(name), bytes))
+    }
+
+    /// Waits for an operation on objects.
+    fn wait<T>(&self, operation: impl Future<Output = T>) -> T {
+        let outcome = self.runtime.block_on(operation);
+        self.ended.fetch_add(1, Ordering::Relaxed);
+        outcome
     }
 
     fn get(&self, name: &str) -> object_store::Result<Bytes> {
-        self.runtime.block_on(answer::read(&*self.objects, &Path::from(name)))
+        self.wait(answer::read(&*self.objects, &Path::from(name)))
     }
 
     /// The objects directly in a directory, and its subdirectories, by name; both are empty if it does not exist.
     fn list(&self, directory: &str) -> object_store::Result<(Vec<Entry>, Vec<String>)> {
         let prefix = (!directory.is_empty()).then(|| Path::from(directory));
-        let list = self.runtime.block_on(self.objects.list_with_delimiter(prefix.as_ref()))?;
+        let list = self.wait(self.objects.list_with_delimiter(prefix.as_ref()))?;
         let name = |path: &Path| path.filename().map(str::to_owned).unwrap_or_default();
         let mut objects: Vec<_> = list.objects.into_iter().map(|meta| (name(&meta.location), meta)).collect();
         objects.sort_unstable_by(|left, right| left.0.cmp(&right.0));
@@ -426,7 +444,7 @@ impl Store {
     /// Removes objects; those that are already gone are no error.
     fn remove(&self, names: Vec<String>) -> object_store::Result<()> {
         let paths = futures_util::stream::iter(names.into_iter().map(|name| Ok(Path::from(name)))).boxed();
-        self.runtime.block_on(async {
+        self.wait(async {
             let mut removed = self.objects.delete_stream(paths);
             while let Some(outcome) = removed.next().await {
                 match outcome {

@@ -213,6 +213,14 @@ impl Rejection {
         Self::NotFound("the run is not there any more: `evoxo runs` lists those that are".into())
     }
 
+    /// The run was removed while an order of it was on its way into the store, which may have it now.
+    pub(super) fn removed_but_ordered() -> Self {
+        Self::Unstored(
+            "the run was removed while this was ordered, and may be there again: `evoxo runs` lists those that are"
+                .into(),
+        )
+    }
+
     /// The run left the memory while the request waited for its thread.
     pub(super) fn unloaded() -> Self {
         Self::Unavailable("the run was stopped or deleted while the replica was being read: ask again".into())

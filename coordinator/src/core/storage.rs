@@ -5,7 +5,7 @@ use evoxo_common::digest::Digest;
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
-    Coordinator, Effect, Rejection, RequestId, StoreFault, Stored, Topic, View, Write, WriteId,
+    Coordinator, Effect, Rejection, Request, RequestId, StoreFault, Stored, Topic, View, Write, WriteId,
     run::{Blocked, Presence, ReplicaPhase, Run, Wanted},
     runs::RunId,
     writes::{Pending, PendingOrder, PendingWrite},
@@ -124,8 +124,9 @@ impl Coordinator {
         let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
         if self.runs.get(id).is_none() {
             // Something else that was being written or read has removed it.
-            let answer = |request| self.effects.respond(request, Err(Rejection::removed()));
-            return what.request().into_iter().for_each(answer);
+            let ordered = matches!(what, Pending::Order(_)) && !matches!(outcome, Err(StoreFault::Fenced(_)));
+            let rejection = || if ordered { Rejection::removed_but_ordered() } else { Rejection::removed() };
+            return what.request().into_iter().for_each(|request| self.effects.respond(request, Err(rejection())));
         }
         let now = self.now;
         let is_order = matches!(what, Pending::Order(_));
@@ -259,8 +260,9 @@ impl Coordinator {
             self.block(id, Blocked::Fenced(why));
         }
         if let Some(request) = request {
-            // What was only to be read was not done.
-            let rejection = if is_load { Rejection::Conflict(why) } else { Rejection::Unstored(why) };
+            // What was only to be read was not done, and an order of a run that is gone was not written.
+            let undone = is_load || is_order && matches!(fault, StoreFault::Fenced(_));
+            let rejection = if undone { Rejection::Conflict(why) } else { Rejection::Unstored(why) };
             self.effects.respond(request, Err(rejection));
         }
     }
@@ -347,15 +349,21 @@ impl Coordinator {
         run.adopt(&saved);
         void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));
         let Some(run) = self.runs.change(id) else { return };
-        if request.is_some() && run.blocked.is_none() {
-            // A person wants it to continue, whatever the stored order is.
-            run.wanted = Wanted::Running;
+        if request.is_some() {
+            // The order that holds is the stored one, until a person's is stored too.
+            run.wanted = wanted_of(&saved.order);
         }
         self.release_resting(id);
         let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
         self.start_thread(id, states);
-        if let Some(request) = request {
-            self.respond_run(id, request, false, None);
+        let Some(request) = request else { return };
+        match self.runs.get(id) {
+            // A person wants it to continue, whatever the stored order is.
+            Some(run) if run.blocked.is_none() => {
+                let name = run.name.clone();
+                self.on_request(request, Request::Resume { name });
+            }
+            _ => self.respond_run(id, request, false, None),
         }
     }
 

@@ -75,6 +75,13 @@ impl Eyes {
             Err(_) => return (self.waits("the store does not answer".into()), None),
         };
         self.seen = true;
+        if leader.is_damaged() {
+            let number = leader.epoch.number;
+            let why = format!(
+                "the object of epoch {number} in the store is damaged, so it does not say who leads. {LEAD_ANYWAY}"
+            );
+            return (self.waits(why), Some(leader));
+        }
         if let Some(why) = conflict(own, leader.security) {
             return (self.waits(why), Some(leader));
         }

@@ -3,12 +3,15 @@
 
 use std::{
     collections::BTreeSet,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use tokio::{sync::watch, time::timeout};
-use tonic_health::server::HealthReporter;
+use tonic_health::{ServingStatus, server::HealthReporter};
 use tracing::{info, warn};
 
 use super::{
@@ -64,7 +67,8 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         place.lock.take_if_free(&place.settings.store);
     }
     // Another standby must see that somebody leads, however long it takes to load.
-    loads.send_replace(store.epoch().map(|epoch| epoch.number));
+    let ended = store.ended();
+    loads.send_replace(store.epoch().map(|epoch| Loading { epoch: epoch.number, ended }));
     Ok(load_in_time(place, &mut store, at_once, &say)?.map(|loaded| (store, loaded)))
 }
 
@@ -109,6 +113,11 @@ fn stand_by(
         say.send_replace(away_sentence(leader.as_ref(), eyes.trouble()));
         if !watch.look(&look) {
             unwritable = None;
+            if watch.is_sure() && place.patience.calm_down() {
+                watch = Watch::new(misses_max(place.patience.time()));
+                let seconds = place.patience.time().as_secs_f64();
+                info!("the leader has answered for long enough: it is missed after {seconds} s from now on");
+            }
         } else {
             store.speak(own);
             match take_over(store, leader.as_ref(), watch.misses()) {
@@ -148,7 +157,7 @@ pub(super) struct Loaded {
 }
 
 /// Loads; `None` if the process was asked to end. Who has taken over tries for a while: nobody else leads now, and a store that cannot be
-/// read for a moment must not end that. If it cannot be read from this host alone, another standby must have its turn.
+/// read for a moment must not end that. If it cannot be read from this host alone, another standby must have its turn: see [`tell_health`] for one that does not answer.
 fn load_in_time(
     place: &mut Place,
     store: &mut Store,
@@ -260,9 +269,14 @@ pub(super) async fn superseded(core: &Handle, own: Option<Epoch>, lock: &mut Loc
         }
         lock.take_if_free(spec);
         let Some(own) = &own else { continue };
-        match timeout(STORE_TIMEOUT, core.reader.leader()).await {
-            Ok(Ok(Some(leader))) if leader.epoch == *own => read = Instant::now(),
-            Ok(Ok(Some(leader))) => return superseded_by(&leader, spec),
+        match timeout(STORE_TIMEOUT, core.reader.highest_epoch()).await {
+            Ok(Ok(Some(epoch))) if epoch == *own => read = Instant::now(),
+            Ok(Ok(Some(_))) => {
+                return match timeout(STORE_TIMEOUT, core.reader.leader()).await {
+                    Ok(Ok(Some(leader))) => superseded_by(&leader, spec),
+                    _ => format!("another coordinator leads in the store {spec} now, so this one does not write it"),
+                };
+            }
             Ok(Ok(None)) => {
                 return format!("the store {spec} was emptied, so this coordinator does not write it any more");
             }
@@ -278,16 +292,33 @@ pub(super) async fn superseded(core: &Handle, own: Option<Epoch>, lock: &mut Loc
     }
 }
 
-/// Keeps the health service of a standby up to date: it serves nobody, but leads once it loads.
-pub(super) async fn tell_health(health: HealthReporter, mut loading: watch::Receiver<Option<u64>>) {
-    health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
+/// Who has taken over and loads.
+#[derive(Clone, Debug)]
+pub(super) struct Loading {
+    epoch: u64,
+    /// How many operations of the store have ended.
+    ended: Arc<AtomicU64>,
+}
+
+/// Keeps the health service of a standby up to date: it serves nobody, but leads once it loads. Not so while the store has not answered
+/// for long: another standby must have its turn, and who waits here cannot even be interrupted.
+pub(super) async fn tell_health(health: HealthReporter, mut loading: watch::Receiver<Option<Loading>>) {
+    health.set_service_status("", ServingStatus::NotServing).await;
+    let Ok(Some(Loading { epoch, ended })) = loading.wait_for(Option::is_some).await.map(|loading| loading.clone())
+    else {
+        return;
+    };
+    let (mut before, mut waits) = (None, false);
     loop {
-        let epoch = *loading.borrow_and_update();
-        if let Some(epoch) = epoch {
-            health.set_service_status(service_of(epoch), tonic_health::ServingStatus::Serving).await;
+        let now = ended.load(Ordering::Relaxed);
+        let still = before == Some(now);
+        if still && !waits {
+            let seconds = LOAD_PATIENCE.as_secs();
+            warn!("the store has not answered for {seconds} s: a standby may take over");
         }
-        if loading.changed().await.is_err() {
-            return;
-        }
+        (before, waits) = (Some(now), still);
+        let status = if still { ServingStatus::NotServing } else { ServingStatus::Serving };
+        health.set_service_status(service_of(epoch), status).await;
+        tokio::time::sleep(LOAD_PATIENCE).await;
     }
 }

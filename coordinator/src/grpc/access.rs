@@ -40,15 +40,24 @@ impl AccessCalls {
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Access) -> Result<T, Refused> + Send + 'static,
-    ) -> Result<T, Status> {
+    ) -> Result<T, Failure> {
         let Some(access) = self.access.clone() else {
-            return Err(Status::failed_precondition(
-                "this coordinator has no access directory, so everybody may use it",
-            ));
+            let why = "this coordinator has no access directory, so everybody may use it";
+            return Err(Status::failed_precondition(why).into());
         };
         let _turn = self.turns.acquire().await;
         let done = tokio::task::spawn_blocking(move || work(&access)).await;
-        done.map_err(|_| Status::internal("a request about access panicked: please report this"))?.map_err(Into::into)
+        match done {
+            Ok(done) => done.map_err(|refused| {
+                // What was being written may be in the file.
+                let in_doubt = matches!(refused, Refused::Failed(_));
+                Failure { status: refused.into(), in_doubt }
+            }),
+            Err(_) => {
+                let status = Status::internal("a request about access panicked: please report this");
+                Err(Failure { status, in_doubt: true })
+            }
+        }
     }
 }
 
@@ -120,8 +129,8 @@ impl AccessService for AccessCalls {
             (Ok(id), Some(secret)) => {
                 self.on_disk(move |access| access.join(&id, &secret, &request, name, address)).await
             }
-            (Err(status), _) => Err(status),
-            (_, None) => Err(Status::invalid_argument("a token's secret has 32 bytes")),
+            (Err(status), _) => Err(status.into()),
+            (_, None) => Err(Status::invalid_argument("a token's secret has 32 bytes").into()),
         };
         let written = match &joined {
             Ok((identity, _)) => {
@@ -129,16 +138,16 @@ impl AccessService for AccessCalls {
                 let what = format!("token {token}: {} {} {shown:?}", identity.role, identity.id);
                 info.audit("join", &what, Ok(()))
             }
-            Err(status) => info.audit("join", &format!("token {token} {shown:?}"), Err(status.message())),
+            Err(_) => info.audit("join", &format!("token {token} {shown:?}"), Failure::outcome(&joined)),
         };
         written.wait().await;
-        joined.map(|(_, issued)| certificate(issued))
+        Ok(joined.map(|(_, issued)| certificate(issued))?)
     }
 
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::Certificate>, Status> {
         let identity = identity(&info(&request)?)?;
         let request = request.into_inner().request;
-        self.on_disk(move |access| access.renew(&identity, &request)).await.map(certificate)
+        Ok(self.on_disk(move |access| access.renew(&identity, &request)).await.map(certificate)?)
     }
 
     async fn create_token(
@@ -152,8 +161,7 @@ impl AccessService for AccessCalls {
         let created = self.on_disk(move |access| access.create_token(role, lifetime_s, uses, by)).await;
         let shown = created.as_ref().map_or_else(|_| String::new(), |token| format!(" {}", token.id));
         let what = format!("token{shown} for {role}: {uses} uses in {lifetime_s} s");
-        let outcome = created.as_ref().map(drop).map_err(|status| status.message());
-        info.audit("create token", &what, outcome).wait().await;
+        info.audit("create token", &what, Failure::outcome(&created)).wait().await;
         Ok(Response::new(v1::CreateTokenResponse { token: created?.to_string() }))
     }
 
@@ -184,12 +192,13 @@ impl AccessService for AccessCalls {
         let what = id.to_string();
         let by = identity(&info).map(|identity| identity.id.to_string()).unwrap_or_default();
         // Here first, where it takes effect at once; then in the store, for whoever leads later.
-        let revoked = match self.on_disk(move |access| access.revoke(&id)).await {
-            Ok(revoked) => self.keep_revoked(&what, by).await.map(|()| revoked),
-            Err(status) => Err(status.into()),
+        let revoked = async {
+            let revoked = self.on_disk(move |access| access.revoke(&id)).await?;
+            self.keep_revoked(&what, by).await.map(|()| revoked)
         };
+        let revoked = revoked.await;
         info.audit("revoke", &what, Failure::outcome(&revoked)).wait().await;
-        let Revoked { known, connections, token } = revoked.map_err(|failure| failure.status)?;
+        let Revoked { known, connections, token } = revoked?;
         info!("{what} is revoked: {connections} connections are ended");
         Ok(Response::new(v1::RevokeResponse { known, connections, token: token.map(String::from).unwrap_or_default() }))
     }

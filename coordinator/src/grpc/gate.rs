@@ -23,7 +23,7 @@ use tower_service::Service;
 
 use super::{
     accept::{CallOnConnection, ConnectionInfo},
-    rights::check,
+    rights::{check, may_stand_by},
 };
 use crate::{
     peers::{Call, Room},
@@ -134,6 +134,7 @@ where
         }
         if let Role::Leader(.., standby) = &self.role
             && request.headers().contains_key(STANDBY_HEADER)
+            && may_stand_by(&info.caller, request.uri().path())
         {
             standby.note();
         }

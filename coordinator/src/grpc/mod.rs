@@ -39,6 +39,12 @@ impl From<Status> for Failure {
     }
 }
 
+impl From<Failure> for Status {
+    fn from(failure: Failure) -> Self {
+        failure.status
+    }
+}
+
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
         let in_doubt = rejection.is_in_doubt();

@@ -17,6 +17,8 @@ const WORKERS: &[Role] = &[Worker, TrustedWorker];
 const JOIN: &str = "/evoxo.v1.AccessService/Join";
 
 /// The one call for which a certificate is good that has expired.
+/// By which everybody learns whether a coordinator leads.
+const CHECK_HEALTH: &str = "/grpc.health.v1.Health/Check";
 const RENEW: &str = "/evoxo.v1.AccessService/Renew";
 
 /// The calls with the roles that may make them. A call that is not here does not exist.
@@ -39,11 +41,22 @@ const RIGHTS: [(&str, &[Role]); 22] = [
     ("/evoxo.v1.RunService/ListWorkers", PEOPLE),
     ("/evoxo.v1.RunService/DrainWorkers", OPERATORS),
     ("/evoxo.v1.WorkerService/Work", WORKERS),
-    ("/grpc.health.v1.Health/Check", ALL),
+    (CHECK_HEALTH, ALL),
     ("/grpc.health.v1.Health/Watch", ALL),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", PEOPLE),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", PEOPLE),
 ];
+
+/// Whether this call may be one of a standby: it asks for the health, with TLS as a viewer. For a standby's sake a leader makes room, so no
+/// worker may pose as one.
+pub(crate) fn may_stand_by(caller: &Caller, path: &str) -> bool {
+    let viewer = match caller {
+        Caller::Anybody => true,
+        Caller::Known(certificate) => certificate.identity.role == Role::Viewer,
+        Caller::PlainText | Caller::Stranger => false,
+    };
+    viewer && path == CHECK_HEALTH
+}
 
 /// Whether the caller may make this call.
 pub(crate) fn check(caller: &Caller, path: &str) -> Result<(), Status> {
@@ -129,6 +142,16 @@ mod tests {
             })
             .collect();
         assert_eq!(table, stated());
+    }
+
+    /// A worker could make a leader give up its work.
+    #[test]
+    fn only_a_viewer_who_asks_for_health_may_be_a_standby() {
+        assert!(may_stand_by(&Caller::Anybody, CHECK_HEALTH) && !may_stand_by(&Caller::Anybody, JOIN));
+        assert!(!may_stand_by(&Caller::Stranger, CHECK_HEALTH) && !may_stand_by(&Caller::PlainText, CHECK_HEALTH));
+        for role in Role::ALL {
+            assert_eq!(may_stand_by(&known(role), CHECK_HEALTH), role == Role::Viewer, "{role}");
+        }
     }
 
     /// Every call, every kind of caller.

@@ -19,7 +19,7 @@ use tokio::{
     task::spawn_blocking,
 };
 use tokio_stream::{Stream, wrappers::ReceiverStream};
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 use tracing::info;
 
 use super::{Failure, accept::ConnectionInfo, cut, gate::Rooms};
@@ -175,7 +175,7 @@ impl RunService for Runs {
             Err(status) => Err(status.into()),
         };
         origin.audit("submit", &name, Failure::outcome(&submitted)).wait().await;
-        let submitted = submitted.map_err(|failure| failure.status)?;
+        let submitted = submitted?;
         if submitted.created {
             info!(run = name, "run {name}: submitted by {}", origin.submitter());
         }
@@ -280,7 +280,7 @@ impl RunService for Runs {
         let place = prepared.config.arms.iter().position(|other| other.name == arm).ok_or_else(missing)?;
         let mut fetcher = self.fetcher(name.clone());
         let sealed = fetcher.fetch(&arm, ReplicaKey { arm: place as u32, index: replica }).await;
-        let sealed = sealed.map_err(|_| missing())?;
+        let sealed = sealed.map_err(|status| if status.code() == Code::NotFound { missing() } else { status })?;
         let champion = spawn_blocking(move || champion(&prepared, place, replica, &sealed)).await;
         champion.ok().flatten().map(Response::new).ok_or_else(missing)
     }

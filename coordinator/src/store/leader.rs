@@ -84,6 +84,13 @@ pub struct Leader {
     pub security: Option<Security>,
 }
 
+impl Leader {
+    /// Whether nobody can tell who leads, how, and in which cluster.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.cluster.is_none()
+    }
+}
+
 impl Reader {
     /// The highest epoch; `None` if nobody has ever led.
     ///
@@ -96,25 +103,35 @@ impl Reader {
     /// Who leads.
     ///
     /// # Errors
-    /// A sentence, if the store cannot be listed.
+    /// A sentence, if the store cannot be read.
     pub async fn leader(&self) -> Result<Option<Leader>, String> {
-        let highest = self.highest_epoch().await;
-        let highest = highest.map_err(|error| format!("the store {} cannot be read: {}", self.shown, cause(&error)));
-        let Some(epoch) = highest? else { return Ok(None) };
-        let said = self.said(&epoch_name(epoch.number)).await.unwrap_or_default();
+        let failed = |error| format!("the store {} cannot be read: {}", self.shown, cause(&error));
+        let mut attempts = 0;
+        let (epoch, said) = loop {
+            let Some(epoch) = self.highest_epoch().await.map_err(failed)? else { return Ok(None) };
+            attempts += 1;
+            match self.said(&epoch_name(epoch.number)).await {
+                Ok(said) => break (epoch, said.unwrap_or_default()),
+                // Whoever leads since has removed it.
+                Err(object_store::Error::NotFound { .. }) if attempts < RIVALS_MAX => {}
+                // Nobody knows what it says, so nobody may act as if it said nothing.
+                Err(error) => return Err(failed(error)),
+            }
+        };
         let cluster = Cluster::try_from(said.cluster.as_ref()).ok();
         let who = if said.who.is_empty() { "unknown".to_owned() } else { said.who };
         let security = said.authority.as_deref().and_then(Security::read);
         Ok(Some(Leader { epoch, who, address: said.address, host: said.host, cluster, security }))
     }
 
-    async fn said(&self, name: &str) -> Option<v1::Leader> {
-        let found = self.objects.get(&Path::from(name)).await.ok()?;
+    /// What the object of an epoch says; `None` if it is damaged.
+    async fn said(&self, name: &str) -> object_store::Result<Option<v1::Leader>> {
+        let found = self.objects.get(&Path::from(name)).await?;
         if found.meta.size > LEADER_BYTES_MAX {
-            return None;
+            return Ok(None);
         }
-        let body = open(Kind::Epoch, &found.bytes().await.ok()?).ok()?;
-        v1::Leader::decode(body).ok()
+        let bytes = found.bytes().await?;
+        Ok(open(Kind::Epoch, &bytes).ok().and_then(|body| v1::Leader::decode(body).ok()))
     }
 
     async fn epochs(&self) -> object_store::Result<Vec<Epoch>> {

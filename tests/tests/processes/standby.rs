@@ -34,6 +34,15 @@ async fn serves(coordinator: SocketAddr, wanted: ServingStatus) {
     }
 }
 
+/// Waits until its log has these words.
+async fn says(process: &Process, words: &str) {
+    let start = Instant::now();
+    while !process.log().contains(words) {
+        assert!(start.elapsed() < PATIENCE, "it does not say {words:?}: {}", process.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 /// Waits until this standby, which knows nothing of runs, says that the other one leads.
 async fn names(standby: &mut Person, leader: SocketAddr) {
     let start = Instant::now();
@@ -101,6 +110,46 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
     assert_eq!(first.finished("run").await.digest, digest_of_one_thread(&config));
     assert!(watch.end().await.success(), "{}", watch.log());
     assert!(watch.log().contains(": run is looked for again, for up to a minute"), "{}", watch.log());
+}
+
+/// Its host hangs at the store, as at a share whose server is gone: the operating system does not let it go.
+#[tokio::test]
+async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
+    let site = Site::new();
+    let config = lasting(1, 3);
+    let one = site.coordinator(&[]);
+    let mut person = Person::of(one.address);
+    person.submit("run", &config).await;
+    drop(one);
+    let orders = site.path("store/runs/run/order");
+    let order = fs::read_dir(&orders).expect("orders").next().expect("an order").expect("an entry").path();
+    let kept = site.path("order");
+    fs::rename(&order, &kept).expect("it is moved");
+    // Whoever opens it waits for a writer.
+    assert!(Command::new("mkfifo").arg(&order).status().expect("it starts").success());
+    let two = site.coordinator(&STANDBY);
+    says(&two.process, TAKES_OVER).await;
+    fs::rename(&kept, &order).expect("it is moved back");
+    let three = site.coordinator(&STANDBY);
+    let _worker = site.worker(three.address, &[]);
+    let mut person = Person::of(three.address);
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    assert!(two.process.log().contains("the store has not answered for 30 s"), "{}", two.process.log());
+}
+
+/// It does not say who leads and under which authority.
+#[tokio::test]
+async fn a_standby_does_not_take_over_from_an_epoch_that_is_damaged() {
+    let site = Site::new();
+    let one = site.coordinator(&[]);
+    drop(one);
+    fs::write(site.path("store/leader/000001"), b"damaged").expect("it is written");
+    let two = site.coordinator(&STANDBY);
+    says(&two.process, "the object of epoch 1 in the store is damaged").await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(health(two.address).await, ServingStatus::NotServing);
+    let three = site.coordinator(&[]);
+    serves(three.address, ServingStatus::Serving).await;
 }
 
 /// As from hosts that do not see the lock: the later one leads, and the other one waits for its turn.

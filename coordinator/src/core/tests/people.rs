@@ -417,6 +417,22 @@ fn a_removed_run_is_not_written_until_it_is_there_again() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
+/// The stored order is that it is paused: whoever leads next must know that it is not.
+#[test]
+fn a_paused_run_that_was_removed_is_resumed_in_the_store_too() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.ask(Request::Pause { name: "r".into() }).unwrap();
+    story.store = Err(StoreFault::Fenced("the run was removed".into()));
+    let resume = story.ask(Request::Resume { name: "r".into() });
+    assert!(matches!(resume, Err(Rejection::Conflict(_))), "nothing was written: {resume:?}");
+    story.store = Ok(());
+    story.ask(Request::Resume { name: "r".into() }).unwrap();
+    assert_eq!(story.run("r").state(), RunState::Running);
+    let mut next = Story::go_on(Settings::default(), story.objects);
+    assert_eq!(next.run("r").state(), RunState::Running);
+}
+
 #[test]
 fn stopping_saves_and_a_recovery_continues_from_there() {
     let mut story = Story::begin(singly());

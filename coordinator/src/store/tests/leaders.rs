@@ -46,6 +46,21 @@ fn keep(sender: &Sender<Store>, store: Store) {
     sender.send(store).unwrap();
 }
 
+/// Who took it for one that says nothing would begin another cluster, whatever authority holds in this one.
+#[test]
+fn an_epoch_that_cannot_be_read_now_is_not_taken_for_a_damaged_one() {
+    let objects = Arc::new(Faulty::default());
+    let cluster = leading(&objects).cluster();
+    let mut next = over(&objects);
+    objects.cannot_read(Some("leader/000001".into()));
+    for error in [next.leader().err(), next.lead().err()] {
+        assert!(matches!(&error, Some(StoreFault::Failed(why)) if why.contains("it does not answer")), "{error:?}");
+    }
+    objects.cannot_read(None);
+    next.lead().unwrap();
+    assert!(cluster.is_some() && next.cluster() == cluster);
+}
+
 #[test]
 fn a_higher_epoch_fences() {
     let (directory, mut old) = with_run(1);
