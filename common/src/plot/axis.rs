@@ -23,7 +23,7 @@ const DECADES_MANY: f64 = 6.0;
 const NEAR: f64 = 1e-9;
 
 /// From this size on labels have exponents, and where ticks are nearer to each other than this.
-const LONG: f64 = 1e15;
+const LONG: f64 = 1e7;
 const SHORT: f64 = 1e-5;
 /// The smallest step of what is no count.
 pub(super) const STEP_MIN: f64 = 1e-300;

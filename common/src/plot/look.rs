@@ -61,11 +61,19 @@ fn push_tenths(path: &mut String, tenths: i64) {
     };
 }
 
+/// Up to this many marks of a curve have edges.
+const CROWD: usize = 100;
+
 /// A curve's mark at each of these places.
 pub(super) fn dots(index: usize, places: impl Iterator<Item = (f64, f64)>) -> String {
     let shape = MARKS[index % MARKS.len()];
-    let marks: String = places.map(|(right, down)| format!("M{right:.1} {down:.1}{shape}")).collect();
-    format!("<path d=\"{marks}\" fill=\"{}\" stroke=\"white\" stroke-width=\"0.7\"/>", colour(index))
+    let marks: Vec<String> = places.map(|(right, down)| format!("M{right:.1} {down:.1}{shape}")).collect();
+    // Where they lie on one another, the edges of some would hide the others.
+    let look = match marks.len() {
+        0..=CROWD => "stroke=\"white\" stroke-width=\"0.7\"",
+        _ => "fill-opacity=\"0.5\"",
+    };
+    format!("<path d=\"{}\" fill=\"{}\" {look}/>", marks.concat(), colour(index))
 }
 
 /// Some marks along the line of a curve, each curve's elsewhere; the first curve has none, unless it is a single point.
