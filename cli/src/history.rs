@@ -85,9 +85,11 @@ impl LastRows {
         Ok(Self(last))
     }
 
-    /// The primary metric of each arm's replicas that have a solution.
+    /// What says how good each arm's replicas are, of those that have a solution: see [`evoxo_common::conclusion::last_values`].
     pub(crate) fn values(&self, config: &Config) -> Vec<Vec<f64>> {
-        let of_arm = |arm: &Vec<(u32, Vec<f64>)>| arm.iter().filter_map(|(_, row)| config.kind.metric(row)).collect();
+        let column = config.deciding_column();
+        let of_arm =
+            |arm: &Vec<(u32, Vec<f64>)>| arm.iter().filter_map(|(_, row)| config.kind.value(row, column)).collect();
         self.0.iter().map(of_arm).collect()
     }
 

@@ -9,7 +9,7 @@ use crate::{
     text::{probability, thousands},
 };
 
-/// An arm with the primary metric of its replicas in their last rows.
+/// An arm with the [`last_values`] of its replicas.
 struct Reached<'a> {
     arm: &'a str,
     values: Vec<f64>,
@@ -19,8 +19,7 @@ struct Reached<'a> {
 /// The most letters of a sentence that somebody else has made.
 const LETTERS_MAX: usize = 2000;
 
-/// The conclusion of a run whose `result.json` says this: made of the primary metric of each arm's replicas in their last
-/// rows if that is known; otherwise the one that was written down when it was; otherwise no more than the extent of the run.
+/// The conclusion of a run whose `result.json` says this: made of [`last_values`], or the same of a history, if they are known; otherwise the one that was written down when it was; otherwise no more than the extent of the run.
 #[must_use]
 pub fn of_result(config: &Config, result: &Value, values: Option<&[Vec<f64>]>) -> String {
     let stored = result["conclusion"].as_str().filter(|stored| !stored.is_empty());
@@ -32,22 +31,24 @@ pub fn of_result(config: &Config, result: &Value, values: Option<&[Vec<f64>]>) -
     }
 }
 
-/// The primary metric of each arm's replicas in their last rows; a replica without a row, or without a solution, has none.
+/// What says how good each arm's replicas are ([`Config::deciding_column`]), in their last rows; a replica without a row, or without a solution,
+/// has none.
 #[must_use]
 pub fn last_values(config: &Config, replicas: &[Replica]) -> Vec<Vec<f64>> {
-    let last = |replica: &Replica| config.kind.metric(replica.history().last()?);
+    let column = config.deciding_column();
+    let last = |replica: &Replica| config.kind.value(replica.history().last()?, column);
     let of_arm = |arm: &str| replicas.iter().filter(|it| it.arm() == arm).filter_map(last).collect();
     config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
 }
 
-/// The conclusion, with the primary metric of each arm's replicas in their last rows, as far as they are known.
+/// The conclusion, with the [`last_values`], as far as they are known.
 #[must_use]
 pub fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String {
     let reached = config.arms.iter().zip(values).filter_map(|(arm, values)| {
         estimate(values).map(|estimate| Reached { arm: &arm.name, values: values.clone(), estimate })
     });
     let mut reached: Vec<Reached<'_>> = reached.collect();
-    let column = &config.kind.columns[config.kind.primary_metric];
+    let column = &config.kind.columns[config.deciding_column()];
     let metric = format!("{} ({})", column.name, column.doc);
     let (state, own) = (state(result), own_words(config, result));
     let when = if state == UNFINISHED { "So far" } else { "At the end" };
@@ -65,8 +66,8 @@ pub fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String 
             let more = if reached.len() > ARMS_MAX { ", and so on" } else { "" };
             let each: Vec<String> = each.collect();
             let single = reached.iter().all(|arm| arm.values.len() == 1);
-            let what = if single { " of the only replica" } else { ", as a mean over replicas ± 95 % interval," };
-            let means = format!("{when} {metric} is{what} {}{more}.", each.join(", "));
+            let what = if single { "of one replica each" } else { "mean over replicas ± 95 % interval" };
+            let means = format!("{when} {metric} is {}{more} ({what}).", each.join(", "));
             means + &contests(result)
         }
         _ => {

@@ -56,6 +56,15 @@ pub struct Arm {
 }
 
 impl Config {
+    /// The index, in the kind's columns, of what says which replica is better, if that is the same in all arms; otherwise of the primary
+    /// metric.
+    #[must_use]
+    pub fn deciding_column(&self) -> usize {
+        let mut columns = self.arms.iter().map(|arm| self.kind.deciding_column(&arm.settings));
+        let first = columns.next().unwrap_or(self.kind.primary_metric);
+        if columns.all(|column| column == first) { first } else { self.kind.primary_metric }
+    }
+
     /// Settings that are allowed but probably not meant: a sentence for each, with its arms.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {

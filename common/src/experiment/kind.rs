@@ -210,8 +210,14 @@ impl Kind {
     /// The primary metric in a last row, if it is that of a solution.
     #[must_use]
     pub fn metric(&self, row: &[f64]) -> Option<f64> {
+        self.value(row, self.primary_metric)
+    }
+
+    /// The value of a column in a last row, if it is that of a solution.
+    #[must_use]
+    pub fn value(&self, row: &[f64], column: usize) -> Option<f64> {
         // A replica may have no row yet, or never have one.
-        let value = *row.get(self.primary_metric)?;
+        let value = *row.get(column)?;
         self.is_solution.is_none_or(|is_solution| is_solution(row)).then_some(value)
     }
 

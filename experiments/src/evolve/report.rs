@@ -139,6 +139,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     tables.extend(kept_table(&told));
     let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
     notes.extend(told.iter().filter_map(Told::unused_reference));
+    notes.extend(told.iter().any(Told::lacks_reference).then(missing_reference));
     // What a screen has to say are its effects.
     let entries = told.iter().filter(|_| config.screen.is_none()).filter_map(Told::entry).collect::<Vec<_>>();
     let contests = contests::contests(&entries);
@@ -384,11 +385,24 @@ impl Told<'_> {
         })
     }
 
+    /// Whether its candidates have several objectives and could have a hypervolume, for which a point is missing.
+    fn lacks_reference(&self) -> bool {
+        let objectives = self.settings.objectives().len();
+        (2..=HYPERVOLUME_OBJECTIVES_MAX).contains(&objectives) && self.settings.reference_point().is_none()
+    }
+
     fn failures(&self) -> Option<String> {
         let count = self.failures;
         (count > 0.0)
             .then(|| format!("Arm {:?}: {count} candidates had no value, and counted as the worst.", self.name))
     }
+}
+
+/// How to measure and test arms with several objectives.
+fn missing_reference() -> String {
+    "Without a reference point there is no hypervolume, and arms are not tested: set `reference` to a number for each objective, in the \
+     objective's own unit, that each candidate worth keeping is better than."
+        .into()
 }
 
 /// A number in few digits: as it is, or with an exponent.

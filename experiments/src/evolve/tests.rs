@@ -242,6 +242,23 @@ fn arms_are_tested_against_each_other() {
     assert_eq!(config.report(&replicas).json["contests"].as_array().map(Vec::len), Some(contests.len() - 1));
 }
 
+/// Several objectives: the figures of the sentence are of what is tested.
+#[test]
+fn a_conclusion_about_several_objectives_is_about_their_hypervolume() {
+    let arms = "[arms.short]\nevaluations = 100\n[arms.long]\nevaluations = 400";
+    let settings = "[settings]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"\nlength = 3\npopulation = 20";
+    let config = parse(&format!("experiment = \"evolve\"\nreplicas = 6\n{settings}\n{arms}\n"));
+    let replicas = run(&config);
+    let mut result = config.report(&replicas).json;
+    result["digest"] = "of a finished run".into();
+    let values = evoxo_common::conclusion::last_values(&config, &replicas);
+    let sentence = evoxo_common::conclusion::sentence(&config, &result, &values);
+    let volumes = result["arms"][1]["hypervolume"].as_array().unwrap();
+    assert_eq!(values[1], volumes.iter().filter_map(serde_json::Value::as_f64).collect::<Vec<_>>());
+    assert!(sentence.starts_with("At the end hypervolume ("), "{sentence}");
+    assert!(sentence.contains("test of the hypervolume") && sentence.contains("\"long\" is better"), "{sentence}");
+}
+
 /// What nsga2 and map-elites keep, as a table with objectives, measures and genes.
 #[test]
 fn fronts_and_maps_are_tables() {
