@@ -163,7 +163,7 @@ async fn follow(
             }
             progress.show(&last);
             match last.state() {
-                RunState::Finished | RunState::InDoubt => match remote::fetch(&mut client, name).await {
+                RunState::Finished | RunState::InDoubt => match remote::fetch(&mut client, name, |_| {}).await {
                     Ok(replicas) => return Ok((last, replicas)),
                     Err(status) if is_lost(&status) => continue 'connected,
                     Err(status) => return Err(refused(status)),

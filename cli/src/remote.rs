@@ -233,13 +233,18 @@ pub(crate) fn converse<T>(conversation: impl Future<Output = anyhow::Result<T>>)
     runtime.block_on(conversation)
 }
 
-/// All replicas of a run that have begun.
-pub(crate) async fn fetch(client: &mut Client, name: &str) -> Result<Vec<v1::Replica>, Status> {
+/// All replicas of a run that have begun. `each` is told at each one how many there are so far.
+pub(crate) async fn fetch(
+    client: &mut Client,
+    name: &str,
+    mut each: impl FnMut(usize),
+) -> Result<Vec<v1::Replica>, Status> {
     let request = v1::FetchRequest { name: name.into() };
     let mut stream = client.fetch(request).await?.into_inner();
     let mut replicas = Vec::new();
     while let Some(replica) = stream.message().await? {
         replicas.push(replica);
+        each(replicas.len());
     }
     Ok(replicas)
 }

@@ -1,9 +1,20 @@
 //! Experiment files given on the command line, with overrides.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, anyhow};
-use evoxo_common::experiment::{Arm, Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry, Said};
+use evoxo_common::{
+    digest::Digest,
+    experiment::{Arm, Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry, Said},
+};
 use evoxo_worker::{Processes, Program};
 
 use crate::{
@@ -14,6 +25,10 @@ use crate::{
 
 /// The most files that the settings of one experiment file may name.
 const FILES_MAX: usize = 1024;
+/// Programs that answer within this time are asked once more.
+const ASKED_AGAIN_WITHIN: Duration = Duration::from_secs(10);
+/// A program that has not answered for this time is waited for, and a notice says so.
+const SILENCE_NOTICED: Duration = Duration::from_secs(5);
 
 /// An experiment file and its overrides.
 #[derive(clap::Args, Clone)]
@@ -70,8 +85,11 @@ impl Experiment {
             })
         };
         let mut config = parse(&overrides)?;
+        let mut asked = Duration::ZERO;
         for _ in 0..FILES_MAX {
+            let began = Instant::now();
             let said = self.settings_from_outside(&config)?;
+            asked += began.elapsed();
             overrides.retain(|(key, _)| said.iter().all(|(other, _)| other != key));
             let done = said.is_empty();
             overrides.extend(said);
@@ -80,6 +98,16 @@ impl Experiment {
             if config.missing_file().is_none() {
                 break;
             }
+        }
+        // Each worker asks it too, and would refuse it: nobody would compute the run.
+        if !self.programs.is_empty()
+            && asked < ASKED_AGAIN_WITHIN
+            && let Err(why) = self.settings_from_outside(&config)
+        {
+            let check = program();
+            return Err(why.context(format!(
+                "asked once more, a program answers otherwise (`{check} check` shows whether it answers the same twice)"
+            )));
         }
         config.notes().iter().for_each(notice);
         let given = config.arms.len();
@@ -103,7 +131,7 @@ impl Experiment {
             said.extend(self.settings_of_file(config, arm)?);
             Ok(said)
         };
-        let said = config.arms.iter().map(of_arm).collect::<anyhow::Result<Vec<_>>>()?;
+        let said = with_notice(&self.programs, || config.arms.iter().map(of_arm).collect::<anyhow::Result<Vec<_>>>())?;
         let owned = |(name, value): &Said| ((*name).to_owned(), value.clone());
         match said.split_first() {
             // A file without arms has no name for its only one.
@@ -153,12 +181,45 @@ impl Experiment {
 
     /// The file's name as a run's name.
     pub(crate) fn run_name(&self) -> String {
-        let stem = self.file.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
         let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c) { c } else { '-' };
         let name: String = stem.chars().map(plain).take(64).collect();
         let name = name.trim_start_matches(['-', '_', '.']);
-        if name.is_empty() { "run".into() } else { name.into() }
+        let name = if name.is_empty() { "run" } else { name };
+        // Names in other scripts must differ too.
+        match stem.is_ascii() {
+            true => name.into(),
+            false => format!(
+                "{}-{}",
+                name[..name.len().min(48)].trim_end_matches('-'),
+                &Digest::of(stem.as_bytes()).to_string()[..8]
+            ),
+        }
     }
+}
+
+/// Does what asks programs; a notice says if they do not answer for long.
+pub(crate) fn with_notice<T>(programs: &[Program], ask: impl FnOnce() -> T) -> T {
+    if programs.is_empty() {
+        return ask();
+    }
+    let (done, waits) = mpsc::channel::<()>();
+    let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if waits.recv_timeout(SILENCE_NOTICED) == Err(RecvTimeoutError::Timeout) {
+                notice(format_args!(
+                    "no answer of {} for {} s: it is waited for. If it computes nothing, it may wait for more input: it must \
+                     read each line at once (`mawk -W interactive`) and flush what it writes",
+                    names.join(", "),
+                    SILENCE_NOTICED.as_secs()
+                ));
+            }
+        });
+        let answer = ask();
+        drop(done);
+        answer
+    })
 }
 
 /// One problem on the line of the error, or several below it.

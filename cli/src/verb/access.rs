@@ -203,7 +203,7 @@ fn list(coordinator: &Coordinator, as_json: bool) -> anyhow::Result<ExitCode> {
     }
     for token in &listed.tokens {
         let v1::Token { id, role, uses, expires, .. } = token;
-        let name = format!("token, {uses} uses");
+        let name = format!("token, {uses} {}", if *uses == 1 { "use" } else { "uses" });
         writeln!(out, "{id:<12} {role:<14} {name:<20} {:<15} {:<20}", "", time(*expires))?;
     }
     let (identities, tokens) = (listed.identities.len(), listed.tokens.len());

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     json,
     say::{stdout, usage, whole},
-    source::Experiment,
+    source::{Experiment, with_notice},
     stop,
 };
 
@@ -118,7 +118,8 @@ fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Valu
     let asks = asks.ok_or_else(|| usage("no kind of experiment of this build asks programs"))?;
     let values = (asks.arm)(&program.name);
     let mut processes = Processes::new(Arc::from([program.clone()]));
-    let said = (asks.settings)(&values, &mut processes).map_err(|why| anyhow!(why.to_string()))?;
+    let ask = || (asks.settings)(&values, &mut processes);
+    let said = with_notice(std::slice::from_ref(program), ask).map_err(|why| anyhow!(why.to_string()))?;
     Ok((asks, said.iter().fold(values, |values, (name, text)| values.with(name, text))))
 }
 

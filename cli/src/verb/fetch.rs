@@ -50,17 +50,22 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
 
 /// The run and its replicas. If the coordinator is gone meanwhile, whoever leads then is asked.
 async fn fetch(arguments: &Arguments) -> anyhow::Result<(v1::Run, Vec<v1::Replica>)> {
-    let mut sight = Sight::Never;
+    let (mut sight, mut most) = (Sight::Never, 0);
     loop {
-        match fetch_once(arguments, &mut sight).await? {
+        match fetch_once(arguments, &mut sight, &mut most).await? {
             Ok(fetched) => return Ok(fetched),
             Err(why) => sight.look_again(&arguments.name, why, |note| notice(note)).await?,
         }
     }
 }
 
-/// The same on one connection.
-async fn fetch_once(arguments: &Arguments, sight: &mut Sight) -> anyhow::Result<OrLost<(v1::Run, Vec<v1::Replica>)>> {
+/// The same on one connection. The run is in sight again only when more of its replicas come than the most on one connection before: what ends
+/// each connection at the same place will not let the rest through.
+async fn fetch_once(
+    arguments: &Arguments,
+    sight: &mut Sight,
+    most: &mut usize,
+) -> anyhow::Result<OrLost<(v1::Run, Vec<v1::Replica>)>> {
     let mut client = match connect(&arguments.coordinator).await {
         Ok(client) => client,
         Err(why) => return Ok(Err(why)),
@@ -68,8 +73,15 @@ async fn fetch_once(arguments: &Arguments, sight: &mut Sight) -> anyhow::Result<
     let request = v1::GetRequest { name: arguments.name.clone() };
     let fetched = async {
         let run = client.get(request.clone()).await?.into_inner();
-        *sight = Sight::Seen;
-        let replicas = remote::fetch(&mut client, &arguments.name).await?;
+        if *sight == Sight::Never {
+            *sight = Sight::Seen;
+        }
+        let more = |count| {
+            if count > *most {
+                (*sight, *most) = (Sight::Seen, count);
+            }
+        };
+        let replicas = remote::fetch(&mut client, &arguments.name, more).await?;
         // What was doubted while they came is doubted.
         let doubts = client.get(request).await?.into_inner().doubts;
         Ok((v1::Run { doubts, ..run }, replicas))

@@ -38,16 +38,16 @@ async fn follow(arguments: &Arguments, progress: &mut Progress) -> anyhow::Resul
     let (mut sight, mut said) = (Sight::Never, String::new());
     loop {
         let show = |run: &v1::Run| {
-            sight = Sight::Seen;
-            if !arguments.json {
-                progress.show(run);
-                return Ok(());
-            }
-            // Another coordinator says first how the run is, which may be no change.
+            // Each connection begins with how the run is, which may be no change.
             let line = run_to_json(run).to_string();
-            if line != said {
-                writeln!(stdout(), "{line}")?;
-                said = line;
+            let changed = line != said;
+            if changed {
+                (sight, said) = (Sight::Seen, line);
+            }
+            match arguments.json {
+                true if changed => writeln!(stdout(), "{said}")?,
+                true => {}
+                false => progress.show(run),
             }
             Ok(())
         };

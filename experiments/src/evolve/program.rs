@@ -33,6 +33,8 @@ const CANNED_WITHIN_MS: u64 = 600_000;
 const LINE_BYTES_MAX: usize = 16 << 20;
 /// Those of a line that are not of its candidates, at most.
 const FRAME_BYTES: usize = 64;
+/// Characters before and behind what is no JSON, in a message.
+const NEAR: usize = 20;
 /// The most characters of an answer in a message.
 const SHOWN_MAX: usize = 120;
 /// What a program declares and a run's settings have too, so that a file's limits are its limits.
@@ -379,9 +381,14 @@ fn read_answer(
     answer: &str,
 ) -> Result<Vec<Evaluation>, String> {
     let answer: Value = serde_json::from_str(answer).map_err(|error| {
-        let numberless = ["NaN", "Infinity"].iter().any(|word| answer.contains(word));
+        let small = answer.to_lowercase();
+        let numberless = ["nan", "inf"].iter().any(|word| small.contains(word));
         let hint = if numberless { "; a candidate without a number is answered with {\"fail\": \"why\"}" } else { "" };
-        format!("it is not JSON ({error}){hint}")
+        // What is wrong may be far behind what is shown of the answer.
+        let column = error.column().saturating_sub(1);
+        let near: String = answer.chars().skip(column.saturating_sub(NEAR)).take(2 * NEAR).collect();
+        let near = if column > NEAR { format!(", at {near:?}") } else { String::new() };
+        format!("it is not JSON ({error}{near}){hint}")
     })?;
     if answer["batch"].as_u64() != Some(number) {
         return Err(format!("its \"batch\" is {}, and not {number}", answer["batch"]));
