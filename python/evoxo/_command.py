@@ -136,7 +136,7 @@ def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
         words += [] if typed.name is None else ["--name", typed.name]
     other = "another directory with --out" if typed.verb == "run" else "another name with --name"
     try:
-        write(file, text, f"choose {other}, or give that file to evoxo: {shlex.join(words)}")
+        write(file, text, f"choose {other}, or give that file to evoxo: {shlex.join(words)}", results=out)
     except ValueError as error:
         return _fail(str(error))
     except OSError as error:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Dict, Mapping, Optional, Union
+from typing import Dict, List, Mapping, Optional, Union
 
 from ._declaration import Declaration
 from ._genome import Reals, plain
@@ -76,11 +76,11 @@ def experiment(
     return "\n".join(lines) + "\n"
 
 
-def write(file: Path, text: str, instead: str) -> None:
+def write(file: Path, text: str, instead: str, results: Optional[Path] = None) -> None:
     """Writes an experiment file, also over one that this function has written.
 
-    Raises ValueError with a sentence, which says what to do `instead`, if a person's file is there, and OSError if it
-    cannot be written.
+    Raises ValueError with a sentence, which says what to do `instead`, if a person's file is there, or one with other
+    settings whose run has `results`; and OSError if it cannot be written.
     """
     file = file.resolve()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -91,6 +91,9 @@ def write(file: Path, text: str, instead: str) -> None:
         # An empty file is what a full disk leaves.
         if there not in ("", text) and not there.startswith(WRITTEN):
             raise ValueError(f"{file} was not written by evoxo's Python package, which leaves it as it is: {instead}")
+        # The number of replicas may change, and the command that continues the run needs the rest.
+        if results and (results / "config.toml").exists() and there and _settings(there) != _settings(WRITTEN + text):
+            raise ValueError(f"{results} has a run with other settings, those of {file}, which stays as it is: {instead}")
     staged = file.with_name(f"{file.name}.new-{os.getpid()}")
     try:
         with staged.open("w", encoding="utf-8") as out:
@@ -102,6 +105,10 @@ def write(file: Path, text: str, instead: str) -> None:
         os.replace(staged, file)
     finally:
         staged.unlink(missing_ok=True)
+
+
+def _settings(text: str) -> List[str]:
+    return [line for line in text.splitlines() if not line.startswith("replicas = ")]
 
 
 def _text(value: str) -> str:

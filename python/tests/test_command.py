@@ -151,6 +151,20 @@ class Commands(unittest.TestCase):
         self.assertTrue(mark.startswith("# The Python package evoxo has written this file"))
         self.assertEqual(text, FILE)
 
+    def test_the_file_of_a_run_with_results_is_kept(self):
+        self.evoxo("run")
+        results = self.elsewhere / "out/Rosen"
+        results.mkdir()
+        (results / "config.toml").write_text("of the run")
+        file = self.elsewhere / "out/Rosen.toml"
+        before = file.read_text()
+        done = self.start("run", "--seed", "77", EVOXO=str(self.fake))
+        self.assertEqual((done.returncode, done.stdout, file.read_text()), (1, "", before))
+        self.assertIn("has a run with other settings", done.stderr)
+        self.assertIn("choose another directory with --out", done.stderr)
+        self.evoxo("run", "--replicas", "9")
+        self.assertIn("replicas = 9", file.read_text())
+
     def test_a_file_of_a_person_is_kept(self):
         file = self.elsewhere / "mine.toml"
         own = FILE + "[arms.mine]\n"
