@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use evoxo_common::{
     digest::Digest,
     experiment::{Arm, Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry, Said},
@@ -100,14 +100,11 @@ impl Experiment {
             }
         }
         // Each worker asks it too, and would refuse it: nobody would compute the run.
-        if !self.programs.is_empty()
-            && asked < ASKED_AGAIN_WITHIN
-            && let Err(why) = self.settings_from_outside(&config)
-        {
+        if !self.programs.is_empty() && asked < ASKED_AGAIN_WITHIN && self.settings_from_outside(&config).is_err() {
             let check = program();
-            return Err(why.context(format!(
-                "asked once more, a program answers otherwise (`{check} check` shows whether it answers the same twice)"
-            )));
+            bail!(
+                "asked twice, a program answers differently, so no two workers would agree: `{check} check` shows how"
+            );
         }
         config.notes().iter().for_each(notice);
         let given = config.arms.len();
