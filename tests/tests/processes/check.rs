@@ -70,6 +70,22 @@ fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
     assert!(said.ends_with("rosen is not pure: its values must follow from the genes and the seed alone\n"), "{said}");
 }
 
+/// Each worker asks the program too, and would refuse it, so the run would wait for ever.
+#[test]
+fn a_run_of_a_program_that_differs_from_process_to_process_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let change = "extern int getpid(void);\n    double cost = getpid();\n    int i;";
+    let differing = compiled(directory.path(), "started", COST, change);
+    let file = "experiment = \"evolve\"\n[settings]\nproblem = \"program:rosen\"\nevaluations = 100\n";
+    fs::write(directory.path().join("rosen.toml"), file).expect("a file");
+    let mut run = Command::new(program("evoxo"));
+    run.current_dir(directory.path()).args(["run", "rosen.toml", "--program", &differing]);
+    let done = run.output().expect("evoxo starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("asked twice, a program answers differently"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_checked_has_its_sentence() {
     let directory = tempfile::tempdir().expect("a directory");
