@@ -121,7 +121,12 @@ impl Frame {
                 Drawn::Dots => dots(*index, places.into_iter()),
                 _ => {
                     let line = format!("<path d=\"{}\" {}/>", path(places.iter().copied()), stroke(*index));
-                    line + &marks(*index, &places)
+                    // A line of one point is not seen.
+                    let marks = match places.len() {
+                        1 => dots(*index, places.into_iter()),
+                        _ => marks(*index, &places),
+                    };
+                    line + &marks
                 }
             });
         }

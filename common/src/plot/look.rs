@@ -76,9 +76,9 @@ pub(super) fn dots(index: usize, places: impl Iterator<Item = (f64, f64)>) -> St
     format!("<path d=\"{}\" fill=\"{}\" {look}/>", marks.concat(), colour(index))
 }
 
-/// Some marks along the line of a curve, each curve's elsewhere; the first curve has none, unless it is a single point.
+/// Some marks along the line of a curve, each curve's elsewhere; the first curve has none.
 pub(super) fn marks(index: usize, line: &[(f64, f64)]) -> String {
-    if line.is_empty() || (index == 0 && line.len() > 1) {
+    if index == 0 || line.is_empty() {
         return String::new();
     }
     let shift = (index % MARKS.len()) as f64 / MARKS.len() as f64;
@@ -101,14 +101,6 @@ mod tests {
         let sum: f64 = steps[1..].split([' ', 'l']).step_by(2).map(|step| step.parse::<f64>().unwrap()).sum();
         assert!((sum - 40.0).abs() < 0.06, "{sum}");
         assert_eq!((path([(1.0, 2.0)].into_iter()), path(std::iter::empty())), ("M1 2".into(), String::new()));
-    }
-
-    #[test]
-    fn a_curve_of_one_point_is_seen() {
-        let shown = |index, line: &[(f64, f64)]| !marks(index, line).is_empty();
-        assert_eq!([0, 1].map(|index| shown(index, &[(1.0, 2.0)])), [true, true]);
-        assert_eq!([0, 1].map(|index| shown(index, &[(1.0, 2.0), (3.0, 4.0)])), [false, true]);
-        assert!(!shown(0, &[]));
     }
 
     #[test]

@@ -24,6 +24,13 @@ fn the_picture_is_pinned() {
     insta::assert_snapshot!(svg(&figure()));
 }
 
+#[test]
+fn a_curve_of_one_point_is_seen() {
+    let dot = |text: &str| text.contains("a3.2 3.2");
+    let one = vec![Series { points: figure().series[0].points[..1].to_vec(), ..figure().series[0].clone() }];
+    assert_eq!((dot(&svg(&Figure { series: one, ..figure() })), dot(&svg(&figure()))), (true, false));
+}
+
 /// Functions have values at negative x too, and nothing is said of means and bands.
 #[test]
 fn a_graph_has_negative_values_and_no_bands() {
