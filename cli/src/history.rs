@@ -98,9 +98,8 @@ impl LastRows {
         self.0.iter().enumerate().filter_map(move |(arm, replicas)| {
             let better = |one: &(u32, Vec<f64>), other: &(u32, Vec<f64>)| compare(config, arm, &one.1, &other.1);
             let (replica, row) = replicas.iter().rev().min_by(|one, other| better(one, other))?;
-            config.kind.metric(row)?;
             let column = config.kind.deciding_column(&config.arms[arm].settings);
-            Some(Best { arm, replica: *replica, of: replicas.len(), column, value: row[column] })
+            Some(Best { arm, replica: *replica, of: replicas.len(), column, value: config.kind.value(row, column)? })
         })
     }
 }

@@ -70,6 +70,27 @@ impl Experiment {
 
     /// The configuration of the file with the overrides.
     pub(crate) fn read(&self, registry: &Registry) -> anyhow::Result<Config> {
+        Ok(self.read_timed(registry)?.0)
+    }
+
+    /// The same for a run, whose programs answer as before when they are asked once more: each worker asks them too, and would refuse
+    /// others, so that nobody computed the run.
+    pub(crate) fn read_to_compute(&self, registry: &Registry) -> anyhow::Result<Config> {
+        let (config, took) = self.read_timed(registry)?;
+        if took < ASKED_AGAIN_WITHIN {
+            let mut again = Processes::new(self.programs.as_slice().into());
+            if config.arms.iter().any(|arm| self.settings_of_program(&config, arm, &mut again).is_err()) {
+                let check = program();
+                bail!(
+                    "asked once more, a program does not answer as before, so workers could not agree: `{check} check` shows how"
+                );
+            }
+        }
+        Ok(config)
+    }
+
+    /// The configuration, and how long programs and files were asked for it.
+    fn read_timed(&self, registry: &Registry) -> anyhow::Result<(Config, Duration)> {
         let name = self.file.display().to_string();
         let advice = format!(", or start from one that `{} new KIND` prints", program());
         let bytes = file::read(&self.file, FILE_BYTES_MAX, &advice)?;
@@ -99,13 +120,6 @@ impl Experiment {
                 break;
             }
         }
-        // Each worker asks it too, and would refuse it: nobody would compute the run.
-        if !self.programs.is_empty() && asked < ASKED_AGAIN_WITHIN && self.settings_from_outside(&config).is_err() {
-            let check = program();
-            bail!(
-                "asked twice, a program answers differently, so no two workers would agree: `{check} check` shows how"
-            );
-        }
         config.notes().iter().for_each(notice);
         let given = config.arms.len();
         let config = config.completed(self.arms.is_empty());
@@ -113,7 +127,7 @@ impl Experiment {
             let (name, new, kind) = (&arm.name, program(), config.kind.name);
             notice(format_args!("arm {name:?} is added to those of the file (`{new} new {kind}` says why)"));
         }
-        Ok(config)
+        Ok((config, asked))
     }
 
     /// What follows from the programs that were given and from files that settings name, as overrides for the arms that do not

@@ -78,7 +78,7 @@ fn batch(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let start = Instant::now();
-    let config = arguments.experiment.read(registry)?;
+    let config = arguments.experiment.read_to_compute(registry)?;
     let programs = arguments.experiment.programs_of(&config)?;
     let name = arguments.experiment.run_name();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&name));

@@ -56,7 +56,7 @@ fn level(text: &str) -> Result<Level, String> {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let autoscale = arguments.autoscale.is_wanted()?;
-    let config = arguments.experiment.read(registry)?;
+    let config = arguments.experiment.read_to_compute(registry)?;
     let name = arguments.name.clone().unwrap_or_else(|| arguments.experiment.run_name());
     if autoscale {
         arguments.autoscale.try_scheduler(&arguments.coordinator, &name)?;

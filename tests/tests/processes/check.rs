@@ -83,7 +83,11 @@ fn a_run_of_a_program_that_differs_from_process_to_process_is_refused() {
     let done = run.output().expect("evoxo starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("asked twice, a program answers differently"), "{said}");
+    assert!(said.contains("asked once more, a program does not answer as before"), "{said}");
+    // The command that the sentence names takes the file too.
+    let file = directory.path().join("rosen.toml");
+    let (status, said) = check(&["--program", &differing, file.to_str().expect("a path")]);
+    assert!(status == Some(1) && said.contains("a fresh process"), "{said}");
 }
 
 #[test]
