@@ -25,7 +25,7 @@ use crate::{
     saved::{SavedRun, seal_conviction, seal_revocation},
     shell::Handle,
     standby::Watch,
-    store::{Epoch, Leader, Lock, Refused, Security, Store, StoreError, superseded_by},
+    store::{Epoch, Leader, Lock, Refused, Security, Store, StoreError, superseded_by, superseded_by_somebody},
 };
 
 /// How long who has taken over tries to read the store.
@@ -157,7 +157,8 @@ pub(super) struct Loaded {
 }
 
 /// Loads; `None` if the process was asked to end. Who has taken over tries for a while: nobody else leads now, and a store that cannot be
-/// read for a moment must not end that. If it cannot be read from this host alone, another standby must have its turn: see [`tell_health`] for one that does not answer.
+/// read for a moment must not end that. If it cannot be read from this host alone, another standby must have its turn; [`tell_health`] sees to that
+/// if it does not answer at all.
 fn load_in_time(
     place: &mut Place,
     store: &mut Store,
@@ -274,7 +275,7 @@ pub(super) async fn superseded(core: &Handle, own: Option<Epoch>, lock: &mut Loc
             Ok(Ok(Some(_))) => {
                 return match timeout(STORE_TIMEOUT, core.reader.leader()).await {
                     Ok(Ok(Some(leader))) => superseded_by(&leader, spec),
-                    _ => format!("another coordinator leads in the store {spec} now, so this one does not write it"),
+                    _ => superseded_by_somebody(spec),
                 };
             }
             Ok(Ok(None)) => {

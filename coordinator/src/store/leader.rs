@@ -244,7 +244,8 @@ impl Store {
     fn superseded_sentence(&self) -> String {
         match self.leader() {
             Ok(Some(leader)) => superseded_by(&leader, &self.shown),
-            _ => format!("the store {} was emptied, so this coordinator does not write it any more", self.shown),
+            Err(_) => superseded_by_somebody(&self.shown),
+            Ok(None) => format!("the store {} was emptied, so this coordinator does not write it any more", self.shown),
         }
     }
 
@@ -273,6 +274,12 @@ pub fn superseded_by(leader: &Leader, store: &str) -> String {
         "another coordinator leads in the store {store} now ({who}, at {address}, epoch {number}), so this one does not \
          write it"
     )
+}
+
+/// The same if it cannot be read which one.
+#[must_use]
+pub fn superseded_by_somebody(store: &str) -> String {
+    format!("another coordinator leads in the store {store} now, so this one does not write it")
 }
 
 /// The number in an epoch's name.
