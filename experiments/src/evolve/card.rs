@@ -23,7 +23,7 @@ use super::{
 /// The kind of card.
 pub(super) const CARD: CardKind = CardKind {
     name: NAME,
-    keys: &["kind", "problem", "version", "objectives", "violation", "measures", "genes"],
+    keys: &["kind", "problem", "version", "objectives", "violation", "constraints", "measures", "genes"],
     about: &[],
     read,
     file: None,
@@ -41,8 +41,10 @@ pub(super) struct Found {
     objectives: Map<String, Value>,
     /// The sum of the constraints that it breaks.
     violation: f64,
-    /// Behaviour measures, in the problem's order.
-    measures: Vec<f64>,
+    /// By name: it is kept if the number is at most 0.
+    constraints: Map<String, Value>,
+    /// Behaviour measures by name, in the problem's order.
+    measures: Map<String, Value>,
     /// By part.
     genes: Map<String, Value>,
 }
@@ -57,6 +59,7 @@ impl Found {
             Genes::Permutation(order) => json!(order),
             Genes::Symbols(symbols) => spelt(symbols, alphabets.get(index).map_or("", String::as_str)).into(),
         };
+        let said = |numbers: &[f64]| numbers.iter().map(|number| json!(number)).collect::<Vec<Value>>();
         let parts = settings.genome().parts.into_iter().map(|part| part.name);
         let objective = |(index, (maximised, name)): (usize, (bool, String))| {
             let direction = if maximised { "max" } else { "min" };
@@ -68,7 +71,8 @@ impl Found {
             version: settings.signature.chars().take(16).collect(),
             objectives: settings.objectives().into_iter().enumerate().map(objective).collect(),
             violation: evaluation.violation(),
-            measures: evaluation.measures.clone(),
+            constraints: (0..).map(|at| settings.constraint_name(at)).zip(said(&evaluation.constraints)).collect(),
+            measures: (0..).map(|at| settings.measure_name(at)).zip(said(&evaluation.measures)).collect(),
             genes: parts.zip(candidate.parts.iter().enumerate().map(genes)).collect(),
         }
     }
@@ -77,13 +81,14 @@ impl Found {
 /// The most genes of a table.
 const SHEET_GENES_MAX: usize = 1_000_000;
 
-/// Candidates as a table: objectives, measures and genes; no genes if there are more than [`SHEET_GENES_MAX`].
+/// Candidates as a table: objectives, constraints, measures and genes; no genes if there are more than [`SHEET_GENES_MAX`].
 pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) -> Sheet {
     let genome = settings.genome();
     let with_genes = genome.genes().saturating_mul(found.len()) <= SHEET_GENES_MAX;
     let objectives = settings.objectives().into_iter().map(|(_, name)| name);
+    let constraints = (0..settings.constraint_count()).map(|index| settings.constraint_name(index));
     let measures = (0..settings.measure_count()).map(|index| settings.measure_name(index));
-    let mut header: Vec<String> = objectives.chain(measures).collect();
+    let mut header: Vec<String> = objectives.chain(constraints).chain(measures).collect();
     for part in genome.parts.iter().filter(|_| with_genes) {
         match part.of {
             // One word.
@@ -93,9 +98,8 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
         }
     }
     let row = |found: &Found| {
-        let numbers = found.objectives.values().map(Value::to_string);
-        let mut row: Vec<String> =
-            numbers.chain(found.measures.iter().map(|number| json!(number).to_string())).collect();
+        let numbers = [&found.objectives, &found.constraints, &found.measures];
+        let mut row: Vec<String> = numbers.into_iter().flat_map(Map::values).map(Value::to_string).collect();
         for genes in found.genes.values().filter(|_| with_genes) {
             match genes {
                 Value::String(word) => row.push(word.clone()),
@@ -112,13 +116,13 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     let object = |key: &str| entries.get(key).and_then(Value::as_object).cloned().ok_or_else(|| missing(key));
     let problem = entries.get("problem").and_then(Value::as_str).ok_or_else(|| missing("problem"))?.to_owned();
     let version = entries.get("version").map_or(Some(""), Value::as_str).ok_or_else(|| missing("version"))?.to_owned();
-    let objectives = object("objectives")?;
-    if !objectives.values().all(Value::is_number) {
-        return Err(missing("objectives"));
-    }
+    let numbers = |key: &str| {
+        object(key).and_then(|all| if all.values().all(Value::is_number) { Ok(all) } else { Err(missing(key)) })
+    };
+    let some_numbers = |key: &str| entries.get(key).map_or_else(|| Ok(Map::new()), |_| numbers(key));
+    let objectives = numbers("objectives")?;
     let violation = entries.get("violation").map_or(Some(0.0), Value::as_f64).ok_or_else(|| missing("violation"))?;
-    let numbers = |list: &Value| list.as_array()?.iter().map(Value::as_f64).collect();
-    let measures = entries.get("measures").map_or(Some(Vec::new()), numbers).ok_or_else(|| missing("measures"))?;
+    let (constraints, measures) = (some_numbers("constraints")?, some_numbers("measures")?);
     let genes = object("genes")?;
     let plain = |genes: &Value| match genes {
         Value::String(_) => true,
@@ -128,7 +132,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     if !genes.values().all(plain) {
         return Err(missing("genes"));
     }
-    Ok(Arc::new(Found { problem, version, objectives, violation, measures, genes }))
+    Ok(Arc::new(Found { problem, version, objectives, violation, constraints, measures, genes }))
 }
 
 impl Champion for Found {
@@ -143,8 +147,10 @@ impl Champion for Found {
         if self.violation > 0.0 {
             card.insert("violation".into(), self.violation.into());
         }
-        if !self.measures.is_empty() {
-            card.insert("measures".into(), self.measures.clone().into());
+        for (key, numbers) in [("constraints", &self.constraints), ("measures", &self.measures)] {
+            if !numbers.is_empty() {
+                card.insert(key.into(), numbers.clone().into());
+            }
         }
         card.insert("genes".into(), self.genes.clone().into());
         (card, None)
@@ -159,8 +165,12 @@ impl Champion for Found {
         if self.violation > 0.0 {
             text += &format!("  constraints are broken by {} together\n", self.violation);
         }
-        if !self.measures.is_empty() {
-            text += &format!("  measures: {}\n", json!(self.measures));
+        for (name, value) in &self.constraints {
+            let kept = if value.as_f64() <= Some(0.0) { "kept" } else { "broken" };
+            text += &format!("  {name}: {value} (a constraint, {kept})\n");
+        }
+        for (name, value) in &self.measures {
+            text += &format!("  {name}: {value} (a measure)\n");
         }
         let mut shown = Map::new();
         for (part, genes) in &self.genes {
@@ -182,6 +192,7 @@ impl Champion for Found {
             "version": self.version,
             "objectives": self.objectives,
             "violation": self.violation,
+            "constraints": self.constraints,
             "measures": self.measures,
             "genes": shown,
         });

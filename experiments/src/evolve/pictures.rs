@@ -127,9 +127,9 @@ pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
         Some(((share * cells as f64) as usize).min(cells - 1))
     };
     let cell = |written: &serde_json::Map<String, Value>| {
-        let measures = &written["measures"];
         let objective = written["objectives"].as_object()?.values().next()?.as_f64()?;
-        Some(json!([place(&measures[0], axes[0])?, place(&measures[1], axes[1])?, objective]))
+        let mut measures = written["measures"].as_object()?.values();
+        Some(json!([place(measures.next()?, axes[0])?, place(measures.next()?, axes[1])?, objective]))
     };
     replica.population().iter().filter_map(|card| cell(&card.champion.write("").0)).collect::<Vec<Value>>().into()
 }

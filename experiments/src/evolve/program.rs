@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{
     genome::{Candidate, Genes, Genome, spelt},
     messages::Evaluation,
-    settings::{FAILURE_BYTES_MAX, GENES_MAX, MEASURE_NAMES_MAX, SCHEMA, Settings, objective, twice},
+    settings::{FAILURE_BYTES_MAX, GENES_MAX, NAMES_MAX, SCHEMA, Settings, objective, twice},
     tables::{PartSettings, Parts},
 };
 
@@ -285,13 +285,15 @@ impl Asked<'_> {
             }
         }
         // Names are for people only: one that no file can have stays where it is.
-        let names = introduction.measures.join(", ");
-        let plain = introduction
-            .measures
-            .iter()
-            .all(|name| name.chars().all(|c| (' '..='~').contains(&c) && !"\"\\,".contains(c)));
-        if settings.measure_names.is_empty() && !names.is_empty() && names.len() <= MEASURE_NAMES_MAX && plain {
-            follow.push(("measure_names", names));
+        for (setting, said, own) in [
+            ("constraint_names", &settings.constraint_names, &introduction.constraints),
+            ("measure_names", &settings.measure_names, &introduction.measures),
+        ] {
+            let names = own.join(", ");
+            let plain = own.iter().all(|name| name.chars().all(|c| (' '..='~').contains(&c) && !"\"\\,".contains(c)));
+            if said.is_empty() && !names.is_empty() && names.len() <= NAMES_MAX && plain {
+                follow.push((setting, names));
+            }
         }
         if !introduction.genome.is_empty() {
             let (own, text) = self.genome(&introduction.genome)?;

@@ -24,8 +24,8 @@ pub(super) const GENES_MAX: usize = 100_000;
 /// The most bytes of the candidates of a task, or of their evaluations, unless it has only one: half of what a task may have. A
 /// module needs some of the other half.
 const TASK_CANDIDATES_BYTES: u64 = 4 << 20;
-/// The most characters of the names of measures.
-pub(super) const MEASURE_NAMES_MAX: usize = 400;
+/// The most characters of the names of constraints, and of measures.
+pub(super) const NAMES_MAX: usize = 400;
 /// The most bytes of the sentence that says why a candidate has no value.
 pub(super) const FAILURE_BYTES_MAX: usize = 120;
 /// The most objectives with which the hypervolume is computed: its cost grows with a power of their number.
@@ -48,11 +48,14 @@ settings! {
         objectives: String = text(400, ""),
         /// Of a module or program: its constraints; a candidate keeps one if its number is at most 0.
         constraints: usize = whole(0, 100, "0"),
+        /// Of a module or program: the names of its constraints, with commas between, for tables and cards. Empty: as the
+        /// program says.
+        constraint_names: String = execution text(NAMES_MAX, ""),
         /// Of a module or program: its behaviour measures.
         measures: usize = whole(0, 10, "0"),
-        /// Of a module or program: the names of its measures, with commas between, for tables and pictures. Empty: as the
-        /// program says.
-        measure_names: String = execution text(MEASURE_NAMES_MAX, ""),
+        /// Of a module or program: the names of its measures, with commas between, for tables, cards and pictures. Empty: as
+        /// the program says.
+        measure_names: String = execution text(NAMES_MAX, ""),
         /// Of a program: the hash of what it says and answers. Empty: `evoxo run` and `evoxo submit` ask the program.
         signature: String = text(64, ""),
         /// Of a program that leaves the genome to this file: the hash of its answers to fixed candidates, which each worker
@@ -206,6 +209,12 @@ impl Settings {
         self.built_in().map_or(self.constraints, |problem| problem.constraints)
     }
 
+    /// The name of a constraint, by its number from 0.
+    #[must_use]
+    pub fn constraint_name(&self, index: usize) -> String {
+        nth(&self.constraint_names, index).map_or_else(|| format!("constraint {}", index + 1), str::to_owned)
+    }
+
     /// The genome that is searched.
     #[must_use]
     pub fn genome(&self) -> Genome {
@@ -235,8 +244,7 @@ impl Settings {
     #[must_use]
     pub fn measure_name(&self, index: usize) -> String {
         let own = self.built_in().and_then(|problem| Some(problem.measures.get(index)?.name));
-        let said = self.measure_names.split(',').map(str::trim).nth(index).filter(|name| !name.is_empty());
-        own.or(said).map_or_else(|| format!("measure {}", index + 1), str::to_owned)
+        own.or_else(|| nth(&self.measure_names, index)).map_or_else(|| format!("measure {}", index + 1), str::to_owned)
     }
 
     /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none, or more than
@@ -357,11 +365,13 @@ impl Settings {
     fn names_twice(&self) -> Vec<(Name, String)> {
         let parts = self.genome.0.iter().map(|part| part.name.clone()).collect();
         let objectives = self.objectives().into_iter().map(|(_, name)| name).collect();
-        let measures = self.measure_names.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let all: [(Name, &str, Vec<String>); 3] = [
+        let constraints = (0..self.constraint_count()).map(|index| self.constraint_name(index)).collect();
+        let measures = (0..self.measure_count()).map(|index| self.measure_name(index)).collect();
+        let all: [(Name, &str, Vec<String>); 4] = [
             (Name::genome, "parts of the genome", parts),
             (Name::objectives, "objectives", objectives),
-            (Name::measure_names, "measures", measures.map(str::to_owned).collect()),
+            (Name::constraint_names, "constraints", constraints),
+            (Name::measure_names, "measures", measures),
         ];
         let sentence = |(setting, what, names): &(Name, &str, Vec<String>)| {
             Some((*setting, format!("two {what} are called {}: give each a name of its own", twice(names)?)))
@@ -459,6 +469,11 @@ impl Settings {
         }
         found
     }
+}
+
+/// The name at a place from 0, if names with commas between have one there.
+fn nth(names: &str, index: usize) -> Option<&str> {
+    names.split(',').map(str::trim).nth(index).filter(|name| !name.is_empty())
 }
 
 /// A name that occurs twice among these.

@@ -352,6 +352,9 @@ fn names_are_given_once() {
     assert!(found.contains("two objectives are called a"), "{found}");
     let found = problems(&of_program("min a", 1, "measures = 2\nmeasure_names = \"b, b\"")).to_string();
     assert!(found.contains("two measures are called b"), "{found}");
+    // The second has no name, and is called by its number.
+    let found = problems(&of_program("min a", 1, "constraints = 2\nconstraint_names = \"constraint 2\"")).to_string();
+    assert!(found.contains("two constraints are called constraint 2"), "{found}");
 }
 
 #[test]
@@ -444,4 +447,31 @@ fn a_card_has_room_for_every_gene() {
     let found = Found::new(&settings, &candidate, &known);
     let text = Card::new(found).write("c").0;
     assert!(Card::read(&[&CARD], &text, &mut |_| Err("there is no file".into())).is_ok(), "{} bytes", text.len());
+}
+
+/// What is known of a candidate is on its card by name, and in the columns of a table.
+#[test]
+fn constraints_and_measures_are_told_by_name() {
+    let of = "constraints = 2\nconstraint_names = \"late, heavy\"\nmeasures = 1";
+    let settings = Settings::of(&parse(&of_program("min f", 1, of)).arms[0].settings);
+    let candidate = settings.genome().random(&mut Stream::root(1).rng());
+    let known = super::evaluation::Evaluation {
+        objectives: vec![1.0],
+        constraints: vec![-0.5, 2.0],
+        measures: vec![0.25],
+        ..Default::default()
+    };
+    let found = Found::new(&settings, &candidate, &known);
+    let table = super::card::sheet("front", &settings, &[found.clone()]);
+    assert_eq!(table.header, ["f", "late", "heavy", "measure 1", "x"]);
+    assert_eq!(table.rows[0][..4], ["1.0", "-0.5", "2.0", "0.25"]);
+    let card = Card::new(found);
+    let text = card.write("c").0;
+    let again = Card::read(&[&CARD], &text, &mut |_| Err("there is no file".into())).unwrap();
+    assert_eq!(again.write("c").0, text);
+    let shown = again.champion.show(10).text;
+    for line in ["late: -0.5 (a constraint, kept)", "heavy: 2.0 (a constraint, broken)", "measure 1: 0.25 (a measure)"]
+    {
+        assert!(shown.contains(line), "{shown}");
+    }
 }

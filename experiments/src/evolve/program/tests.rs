@@ -277,17 +277,20 @@ fn failures_count_as_the_worst() {
     assert!(report.notes[0].contains("had no value"), "{:?}", report.notes);
 }
 
-/// A program's measures have their names.
+/// A program's constraints and measures have their names.
 #[test]
-fn measures_are_called_as_the_program_calls_them() {
-    let mut programs = actor(|item| json!({"f": sphere(item)["f"], "m": [0.5, 1]}));
+fn constraints_and_measures_are_called_as_the_program_calls_them() {
+    let mut programs = actor(|item| json!({"f": sphere(item)["f"], "g": [-1, 0], "m": [0.5, 1]}));
+    programs.introduction["constraints"] = json!(["late", "heavy"]);
     programs.introduction["measures"] = json!(["speed", "weight"]);
     let named = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
+    assert_eq!([0, 1, 2].map(|index| named.constraint_name(index)), ["late", "heavy", "constraint 3"]);
     assert_eq!([0, 1, 2].map(|index| named.measure_name(index)), ["speed", "weight", "measure 3"]);
     // A name that a file cannot have.
     programs.introduction["measures"] = json!(["speed, m/s", "weight"]);
     let unnamed = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
     assert_eq!((unnamed.measures, unnamed.measure_name(0)), (2, "measure 1".into()));
+    assert_eq!(unnamed.constraint_name(0), "late");
 }
 
 /// The replicas of a run, whose tasks ask this program.
