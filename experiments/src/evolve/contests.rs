@@ -43,6 +43,8 @@ pub(super) struct Contest<'a> {
     corrected: f64,
     /// Of each arm.
     replicas: [usize; 2],
+    /// Whether both may evaluate as many candidates.
+    equal_effort: bool,
     /// What is compared.
     of: &'static str,
 }
@@ -96,7 +98,9 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
         (None, Some(_)) => "the evaluations to the target, then the best value",
         (None, None) => "the best value",
     };
-    Some(Contest { better, worse, share, p: found.p, corrected: 1.0, replicas: [first.len(), second.len()], of })
+    let equal_effort = one.settings.evaluations == two.settings.evaluations;
+    let replicas = [first.len(), second.len()];
+    Some(Contest { better, worse, share, p: found.p, corrected: 1.0, replicas, equal_effort, of })
 }
 
 impl Contest<'_> {
@@ -129,9 +133,16 @@ pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
     let pairs = contests.len();
     let corrected = if pairs > 1 { format!(", corrected by Holm's method for {pairs} pairs") } else { String::new() };
     let mut notes = vec![format!(
-        "P: Mann and Whitney's test of what each replica came to, the best value or the hypervolume{corrected}. A replica that \
-         reaches a target is before one that does not, and sooner is before later."
+        "In pairs of replicas: of all pairs of a replica of the one arm and one of the other, the share in which the first is \
+         better; equal ones count half. P: Mann and Whitney's test of what each replica came to, the best value or the \
+         hypervolume{corrected}. A replica that reaches a target is before one that does not, and sooner is before later."
     )];
+    if contests.iter().any(|it| !it.equal_effort) {
+        notes.push(
+            "Arms with different numbers of evaluations are compared too: the one that has more may be better for that alone."
+                .into(),
+        );
+    }
     let least = contests.iter().map(|it| rank_test_least(it.replicas[0], it.replicas[1])).fold(1.0, f64::min);
     if least * pairs as f64 > LEVEL {
         let replicas = rank_test_values(pairs, LEVEL);
@@ -176,6 +187,9 @@ mod tests {
         let p = rank_test(&[5.0, 6.0, 7.0, 8.0], &[1.0, 2.0, 3.0, 4.0]).unwrap().p;
         assert_eq!((found[0].p, found[0].corrected), (p, 3.0 * p));
         assert!(notes(&found)[1].ends_with("that takes 5 of each arm."), "{:?}", notes(&found));
+        let longer = settings("problem = \"sphere\"\nevaluations = 90000");
+        let found = contests(&[entry("a", &sphere, &[5.0, 6.0]), entry("b", &longer, &[1.0, 2.0])]);
+        assert!(notes(&found)[1].starts_with("Arms with different numbers of evaluations"), "{:?}", notes(&found));
         let many: Vec<Entry<'_>> = (0..=ARMS_MAX).map(|_| entry("a", &sphere, &[1.0])).collect();
         assert!(contests(&many).is_empty() && contests(&many[1..]).len() == 66);
     }
