@@ -174,10 +174,10 @@ def ask(
     wait: the longest time for which the next batch is waited for, in seconds.
     journal: a file in which answers are kept: what is in it is not asked again.
 
-    Raises ValueError if one of these does not fit, or a person's experiment file is where its own would be,
-    FileNotFoundError if the program evoxo is not found, and `RunFailed` if the coordinator does not take the run. Only
-    evoxo knows its algorithms, its settings, and what is in a file: without a coordinator the first batch raises `RunFailed`
-    if these do not fit.
+    Raises ValueError if one of these does not fit, a person's experiment file is where its own would be, or `out` has the
+    results of a run with other settings; FileNotFoundError if the program evoxo is not found, and `RunFailed` if the coordinator
+    does not take the run. Only evoxo knows its algorithms, its settings, and what is in a file: without a coordinator the first
+    batch raises `RunFailed` if these do not fit.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ValueError(f"the name is {name!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
@@ -196,7 +196,8 @@ def ask(
         text = experiment(declaration, algorithm, evaluations, replicas, seed, values)
         written = place.with_name(place.name + ".toml")
         evoxo = binary()
-        write(written, text, "choose another directory with out=, or ask for the run of that file with file=")
+        instead = "choose another directory with out=, or ask for the run of that file with file="
+        write(written, text, instead, results=place)
         file = written
     elif values or algorithm is not None:
         raise ValueError("with file= the settings and the algorithm are those of the file")

@@ -317,6 +317,15 @@ class Asking(unittest.TestCase):
             self.ask()
         self.assertEqual(file.read_text(), "mine\n")
 
+    def test_the_file_of_a_run_with_results_is_kept(self):
+        run = self.ask()
+        next(run)
+        file = self.directory / "hill.toml"
+        before = file.read_text()
+        with self.assertRaisesRegex(ValueError, "hill has a run with other settings, .* with out=, or ask for"):
+            self.ask(seed=77)
+        self.assertEqual(file.read_text(), before)
+
     def test_an_experiment_file(self):
         file = self.directory / "mine.toml"
         file.write_text('experiment = "evolve"\nseed = 1\nreplicas = 1\n[settings]\nproblem = "program:hill"\n'
