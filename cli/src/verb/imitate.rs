@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     champion, file,
-    say::{stdout, usage, whole},
+    say::{notice, stdout, usage, whole},
 };
 
 /// The teacher, the course and where the network goes.
@@ -53,12 +53,13 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let stem = stem.ok_or_else(|| usage(format_args!("{} is not a name for a card: give NAME.json", out.display())))?;
     let (_, mut teacher) = champion::read_player(registry, who)?;
     let lessons = lessons(&mut teacher).map_err(|why| anyhow!("{}: {why}", who.display()))?;
-    let stream = Stream::root(*seed).text("imitate");
-    let learnt = learn(&lessons, Course { units: *units, rate: RATE, passes: *passes, stream });
-    let (text, file) = card(&lessons, &learnt).write(stem);
     if file::same(out, who) {
         return Err(usage(format_args!("{} is the teacher itself: choose another file with --out", out.display())));
     }
+    notice(format_args!("the network learns the moves on {} boards, in {passes} passes at most", lessons.boards.len()));
+    let stream = Stream::root(*seed).text("imitate");
+    let learnt = learn(&lessons, Course { units: *units, rate: RATE, passes: *passes, stream });
+    let (text, file) = card(&lessons, &learnt).write(stem);
     let unwritable = || format!("cannot write {}: choose another file with --out", out.display());
     if let Some((name, bytes)) = file {
         fs::write(out.with_file_name(name), bytes).with_context(unwritable)?;
