@@ -63,7 +63,12 @@ impl AccessFile {
             bail!("{0} is a directory: give the access file in it, for example {0}/operator.access", path.display());
         }
         let pem = read_private(path)?;
-        let none = || anyhow!("{} is not an access file of evoxo", path.display());
+        let none = || {
+            anyhow!(
+                "{} is not an access file of evoxo: `evoxo join` and `evoxo-worker --join` write one",
+                path.display()
+            )
+        };
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
         let Ok([certificate, authority]) = <[_; 2]>::try_from(certificates.map_err(|_| none())?) else { bail!(none()) };
         let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| none())?;

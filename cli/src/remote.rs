@@ -2,6 +2,7 @@
 
 use std::{
     error::Error as _,
+    fmt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -68,6 +69,18 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const START_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The coordinator refuses the certificate: asking again is of no use.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 /// Connects.
 pub(crate) async fn connect(coordinator: &Coordinator) -> anyhow::Result<Client> {
     let channel = channel(coordinator).await?;
@@ -116,8 +129,13 @@ async fn started(dialer: &Dialer, address: &Address, epochs: &mut Epochs) -> any
         let answer = answer.with_context(|| {
             format!("{address} does not answer: the coordinator there is stopped, or it is another program")
         })?;
-        if let Some(why) = answer.as_ref().err().and_then(|status| dialer.stranger(status)) {
-            bail!("{address} {why}");
+        if let Err(status) = &answer {
+            if let Some(why) = dialer.refusal() {
+                bail!(Refused(why));
+            }
+            if let Some(why) = dialer.stranger(status) {
+                bail!("{address} {why}");
+            }
         }
         if let Some(led) = answer.as_ref().ok().and_then(led) {
             epochs.check(address, &led)?;
@@ -148,6 +166,8 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
             let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
             let answer = answer.map_err(|status| match dialer.stranger(&status) {
                 Some(why) => anyhow!("{address} {why}"),
+                // No other one lets it in.
+                None if dialer.is_revoked() => anyhow!(Refused(dialer.refusal().unwrap_or_default())),
                 None => anyhow!("{address}: {}", refused(status)),
             })?;
             let led = led(&answer).ok_or_else(|| anyhow!("{address} does not lead"))?;
@@ -167,6 +187,7 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
                 wait = OTHERS_TIMEOUT;
                 best = best.into_iter().chain([found]).max_by_key(|(epoch, _)| *epoch);
             }
+            Err(error) if error.is::<Refused>() => return Err(error),
             Err(error) => problems.push(format!("{error:#}")),
         }
     }

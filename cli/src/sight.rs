@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use tonic::Status;
 
-use crate::remote::{is_lost, refused};
+use crate::remote::{Refused, is_lost, refused};
 
 /// How long what was seen may be out of sight: a standby takes over meanwhile, or the coordinator starts again.
 const AWAY_MAX: Duration = Duration::from_secs(60);
@@ -35,13 +35,17 @@ pub(crate) fn or_lost<T>(answer: Result<T, Status>) -> anyhow::Result<OrLost<T>>
 }
 
 impl Sight {
-    /// The coordinator of the run `name` was lost: waits a moment before it is looked for, or says that it is not, and why.
+    /// The coordinator of the run `name` was lost: waits a moment before it is looked for, or says that it is not, and why. A
+    /// coordinator that refuses the certificate is no lost one.
     pub(crate) async fn look_again(
         &mut self,
         name: &str,
         why: anyhow::Error,
         say: impl FnOnce(&str),
     ) -> anyhow::Result<()> {
+        if why.is::<Refused>() {
+            return Err(why);
+        }
         match self.lose(Instant::now()) {
             (true, true) => say(&format!("{why:#}: {name} is looked for again, for up to a minute")),
             (true, false) => {}
@@ -68,6 +72,13 @@ impl Sight {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn who_is_refused_looks_no_more() {
+        let why = anyhow::Error::new(Refused("it was revoked".into()));
+        let ended = Sight::Seen.look_again("run", why, |note| panic!("{note}")).await;
+        assert_eq!(ended.unwrap_err().to_string(), "it was revoked");
+    }
 
     #[test]
     fn a_run_that_was_seen_is_looked_for_for_a_minute_each_time_it_is_lost() {

@@ -109,7 +109,8 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
         copy(&good, &bad);
         change(&bad);
         let (text, status) = verify(desk.path(), &["bad"]);
-        assert!(text.starts_with("not as computed, found in all 6 replicas") && text.contains(said), "{said}:\n{text}");
+        assert!(text.starts_with("not as computed: ") && text.contains("computed again were all 6 replicas"), "{text}");
+        assert!(text.contains(said), "{said}:\n{text}");
         assert_eq!(status, Some(1), "{text}");
         text
     };

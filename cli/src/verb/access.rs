@@ -218,7 +218,9 @@ fn revoke(id: &Id, coordinator: &Coordinator) -> anyhow::Result<ExitCode> {
     let mut out = crate::say::stdout();
     let told = match revoked.known {
         true => format!("{id} is refused from now on; {} open connections were ended", revoked.connections),
-        false => format!("{id} is not known here; whoever has a certificate with this ID is refused from now on"),
+        false => format!(
+            "{id} is not in the list here, or was revoked before; whoever has a certificate with this ID is refused"
+        ),
     };
     writeln!(out, "{told}")?;
     if !revoked.token.is_empty() {

@@ -201,7 +201,9 @@ impl Found<'_> {
             if self.differences.is_empty() {
                 writeln!(out, "as computed: {of}; digest {digest}")?;
             } else {
-                writeln!(out, "not as computed, found in {of}:")?;
+                let count = self.differences.len();
+                let differences = if count == 1 { "difference" } else { "differences" };
+                writeln!(out, "not as computed: {count} {differences}; computed again were {of}:")?;
                 for difference in self.differences.iter().take(SHOWN_MAX) {
                     writeln!(out, "  {difference}")?;
                 }

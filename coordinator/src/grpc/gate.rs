@@ -97,6 +97,20 @@ impl<S> Layer<S> for GateLayer {
     }
 }
 
+/// What the audit log calls a call: the same, whether it is let in or not.
+fn verb(call: &str) -> &str {
+    match call {
+        "Submit" => "submit",
+        "Pause" => "paused",
+        "Resume" => "resumed",
+        "Cancel" => "cancelled",
+        "DrainWorkers" => "drained",
+        "CreateToken" => "create token",
+        "Revoke" => "revoke",
+        other => other,
+    }
+}
+
 /// See the module.
 #[derive(Clone)]
 pub(crate) struct Gate<S> {
@@ -128,7 +142,7 @@ where
         };
         if let Err(refused) = check(&info.caller, request.uri().path()) {
             let call = request.uri().path().rsplit('/').next().unwrap_or_default();
-            info.audit(call, "", Err(refused.message()));
+            info.audit(verb(call), "", Err(refused.message()));
             let refused = refused.into_http();
             return Box::pin(async { Ok(refused) });
         }

@@ -2239,7 +2239,7 @@ pub struct JoinRequest {
     /// The token's secret: 32 bytes.
     #[prost(bytes = "bytes", tag = "2")]
     pub secret: ::prost::bytes::Bytes,
-    /// A PKCS #10 signing request, DER, at most 4 KiB. Only its key is used, ECDSA P-256; the names in it are ignored.
+    /// A PKCS #10 signing request, DER, at most 4 KiB. Only its key is used, and the names in it are ignored. evoxo's own is ECDSA P-256.
     #[prost(bytes = "bytes", tag = "3")]
     pub request: ::prost::bytes::Bytes,
     /// A name for lists: of a host or of a person. At most 128 bytes.
