@@ -1,6 +1,6 @@
 //! What the core asks of a run's thread, and what that reports: see [`crate::replicas`].
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -51,10 +51,15 @@ pub enum Job {
         /// Which replica.
         replica: ReplicaKey,
     },
-    /// Begin all replicas anew that have absorbed outputs of this identity on its own word, and drop the audits of others.
+    /// Somebody was convicted: begin all replicas anew that have absorbed outputs on the word of this number of the convicted, and drop its
+    /// audits in the others.
     Void {
-        /// Its number.
+        /// The number of its identity.
         identity: Arc<str>,
+        /// All that are convicted, with it.
+        convicted: BTreeSet<Arc<str>>,
+        /// See [`crate::trust::Level::vouchers`].
+        vouchers: usize,
     },
     /// Keep these outputs with the replica, whatever has become of it, until they are computed again.
     Audit {

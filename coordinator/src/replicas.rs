@@ -4,7 +4,7 @@
 //! Pure like the core: jobs go in, reports come out, in order.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     panic::AssertUnwindSafe,
     sync::Arc,
 };
@@ -23,7 +23,7 @@ use crate::{
     id::TaskId,
     prepared::Prepared,
     saved::{Origin, beginning, origin_of, seal_checkpoint, seal_replica},
-    trust::{Draw, Holder, Worth},
+    trust::{Draw, Holder, Worth, void_since},
 };
 
 /// One replica that has begun.
@@ -46,7 +46,8 @@ struct Round {
     encoder: Encoder,
     /// Hashes of valid outputs that nobody has seconded yet, with who sent them.
     unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
-    /// The identities whose outputs were absorbed on their own word, with the rounds absorbed before the first of them.
+    /// The identities whose outputs were absorbed on their own word, or on that of two of them, with the rounds absorbed before the
+    /// first of them.
     exposed: BTreeMap<Arc<str>, u64>,
     /// Outputs that no trusted worker has computed again yet, and should.
     audits: Audits,
@@ -128,7 +129,7 @@ impl Replicas {
                 let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, shown(begun)));
                 reports.push(Report::Copy { request, replica, sealed });
             }
-            Job::Void { identity } => self.void(&identity, reports),
+            Job::Void { identity, convicted, vouchers } => self.void(&identity, &convicted, vouchers, reports),
             Job::Audit { replica, audits } => {
                 let none = || Begun::at_its_beginning(&self.prepared, replica, Vec::new());
                 let begun = self.begun.entry(replica).or_insert_with(none);
@@ -208,8 +209,8 @@ impl Replicas {
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
 
-    /// What was absorbed of this identity on its own word is void, and what else it sent is of no interest any more.
-    fn void(&mut self, identity: &str, reports: &mut Vec<Report>) {
+    /// What was absorbed on the word of so many who are convicted is void, and what else the last of them sent is of no interest any more.
+    fn void(&mut self, identity: &str, convicted: &BTreeSet<Arc<str>>, vouchers: usize, reports: &mut Vec<Report>) {
         for key in self.begun.keys().copied().collect::<Vec<_>>() {
             let Some(begun) = self.begun.get_mut(&key) else { continue };
             let mut audits = Vec::new();
@@ -217,7 +218,7 @@ impl Replicas {
                 open.forget(identity);
                 audits = open.save();
             });
-            if let Some(since) = begun.exposed_since(identity) {
+            if let Some(since) = begun.void_since(convicted, vouchers) {
                 *begun = Begun::at_its_beginning(&self.prepared, key, audits);
                 reports.push(Report::Voided { replica: key, since });
             } else {
@@ -271,12 +272,17 @@ impl Replicas {
         let kind = self.prepared.config.kind;
         let checked = kind.decode(&encoded).and_then(|task| task.check(&output));
         let found = checked.as_ref().map(|output| Digest::of(output)).map_err(Clone::clone);
+        let mut second = None;
         let taken = match (&found, worth, self.begun.get_mut(&key)) {
             (Err(_), ..) | (_, Worth::Compared, _) => false,
-            (Ok(digest), Worth::Seconded, Some(Begun::Open(open))) => open.is_seconded(task, &from, *digest),
+            (Ok(digest), Worth::Seconded, Some(Begun::Open(open))) => {
+                second = open.seconded(task, &from, *digest);
+                second.is_some()
+            }
             (Ok(_), Worth::Seconded, _) => false,
             (Ok(_), Worth::Taken | Worth::Believed, _) => true,
         };
+        let vouching = from.holder.as_ref().filter(|_| worth != Worth::Taken).map(|holder| Arc::clone(&holder.id));
         let believed = from.holder.clone().filter(|_| worth == Worth::Believed);
         let audit = believed.as_ref().zip(found.as_ref().ok()).map(|(holder, output)| Audit {
             identity: Arc::clone(&holder.id),
@@ -303,8 +309,8 @@ impl Replicas {
         let Some((open, _)) = place else { return };
         open.missing -= 1;
         let rounds = open.replica.rounds();
-        if let Some(holder) = believed {
-            open.exposed.entry(holder.id).or_insert(rounds);
+        for identity in vouching.into_iter().chain(second) {
+            open.exposed.entry(identity).or_insert(rounds);
         }
         drawn.into_iter().for_each(|audit| open.audits.add(audit));
         while let Some(Begun::Open(open)) = self.begun.get(&key)
@@ -360,11 +366,18 @@ impl Begun {
         }
     }
 
-    /// Rounds absorbed before the first output that it has on the word of this identity.
-    fn exposed_since(&self, identity: &str) -> Option<u64> {
+    /// See [`void_since`].
+    fn void_since(&self, convicted: &BTreeSet<Arc<str>>, vouchers: usize) -> Option<u64> {
+        let is_convicted = |identity: &str| convicted.contains(identity);
         match self {
-            Self::Saved(state) => state.exposed.iter().find(|it| it.identity == identity).map(|it| it.round),
-            Self::Open(round) => round.exposed.get(identity).copied(),
+            Self::Saved(state) => {
+                let exposed = state.exposed.iter().map(|it| (it.identity.as_str(), it.round));
+                void_since(exposed, vouchers, is_convicted)
+            }
+            Self::Open(round) => {
+                let exposed = round.exposed.iter().map(|(identity, since)| (&**identity, *since));
+                void_since(exposed, vouchers, is_convicted)
+            }
         }
     }
 }
@@ -388,18 +401,18 @@ impl Round {
         Report::Planned { replica: key, attempt, requested, round, total, tasks }
     }
 
-    /// Whether another identity has sent an output with this hash; else it is noted.
-    fn is_seconded(&mut self, task: TaskId, from: &Sender, output: Digest) -> bool {
-        let Some(Holder { id, .. }) = &from.holder else { return false };
+    /// The other identity that has sent an output with this hash; without one it is noted.
+    fn seconded(&mut self, task: TaskId, from: &Sender, output: Digest) -> Option<Arc<str>> {
+        let Holder { id, .. } = from.holder.as_ref()?;
         let sent = self.unseconded.entry(task).or_default();
-        if sent.iter().any(|(other, hash)| other != id && *hash == output) {
-            return true;
+        if let Some((other, _)) = sent.iter().find(|(other, hash)| other != id && *hash == output) {
+            return Some(Arc::clone(other));
         }
         // An identity is heard once for each task, so that it cannot fill the memory.
         if sent.iter().all(|(other, _)| other != id) {
             sent.push((id.clone(), output));
         }
-        false
+        None
     }
 
     /// The place among the outputs of a task that was planned with this index after this number of rounds.

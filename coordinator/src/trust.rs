@@ -137,11 +137,30 @@ impl Level {
         }
     }
 
+    /// How many must be convicted before what counts on their word is void: at a quorum two vouch for each output.
+    #[must_use]
+    pub fn vouchers(self) -> usize {
+        if self == Self::Quorum { 2 } else { 1 }
+    }
+
     /// Whether only a trusted worker computes what another one has sent.
     #[must_use]
     pub fn needs_trusted(self) -> bool {
         matches!(self, Self::Verified | Self::Audited { .. })
     }
+}
+
+/// Rounds absorbed before the first output of a state that may be void, if one may be: the state counts on the word of so many
+/// who were convicted. `exposed` has those on whose word it counts, each with the rounds absorbed before the first time.
+pub(crate) fn void_since<'a>(
+    exposed: impl Iterator<Item = (&'a str, u64)>,
+    vouchers: usize,
+    is_convicted: impl Fn(&str) -> bool,
+) -> Option<u64> {
+    let mut rounds: Vec<u64> = exposed.filter(|(identity, _)| is_convicted(identity)).map(|(_, round)| round).collect();
+    rounds.sort_unstable();
+    // Before the second of two was heard they cannot have vouched for each other.
+    rounds.get(vouchers - 1).copied()
 }
 
 impl std::fmt::Display for Level {
@@ -177,6 +196,17 @@ mod tests {
             assert!((850..1150).contains(&count), "{count}");
         }
         assert!((20..90).contains(&both), "mean 50: {both}");
+    }
+
+    #[test]
+    fn a_quorum_is_void_when_two_who_may_have_vouched_for_each_other_are_convicted() {
+        let exposed = [("liar", 7), ("honest", 0), ("friend", 3)];
+        let since = |vouchers, convicted: &[&str]| {
+            void_since(exposed.iter().copied(), vouchers, |identity| convicted.contains(&identity))
+        };
+        assert_eq!([since(1, &["liar"]), since(2, &["liar"]), since(1, &["other"])], [Some(7), None, None]);
+        assert_eq!([since(1, &["liar", "friend"]), since(2, &["liar", "friend"])], [Some(3), Some(7)]);
+        assert_eq!([Level::Quorum, Level::Verified].map(Level::vouchers), [2, 1]);
     }
 
     #[test]

@@ -37,6 +37,10 @@ impl Convictions {
         Self { convicted, ..Self::default() }
     }
 
+    pub(super) fn all(&self) -> &BTreeSet<Arc<str>> {
+        &self.convicted
+    }
+
     pub(super) fn contains(&self, identity: &str) -> bool {
         self.convicted.contains(identity)
     }

@@ -10,7 +10,10 @@ use super::{
     runs::RunId,
     writes::Pending,
 };
-use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
+use crate::{
+    replicas::{Job, PlannedTask, ReplicaKey, Report},
+    trust::Level,
+};
 
 /// The ready tasks below which a further piece of a round is planned: the most tasks of one assignment.
 const READY_TASKS_MIN: usize = 1024;
@@ -179,7 +182,8 @@ impl Coordinator {
                 }
                 Report::Voided { replica, since } => self.begin_anew(id, replica, since),
                 Report::Finished { replica, digest, sealed, exposed } => {
-                    if let Some(since) = self.void_since(&exposed) {
+                    let level = self.runs.get(id).map_or_else(Level::default, |run| run.level);
+                    if let Some(since) = self.void_since(level, &exposed) {
                         self.begin_anew(id, replica, since);
                         continue;
                     }

@@ -1,9 +1,10 @@
 //! Runs that do not trust every worker: who may compute which task, who is convicted, and of what.
 //!
 //! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out for good, as
-//! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void: those replicas
-//! begin anew. A quorum that was wrong leaves its run in doubt. Where only equals contradict each other, nobody knows who is
-//! wrong: the one against two must wait, and is not convicted.
+//! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void, and at a quorum what was
+//! absorbed on the word of two who are convicted: those replicas begin anew. A quorum that a trusted worker contradicts leaves
+//! its run in doubt. Where only equals contradict each other, nobody knows who is wrong: the one against two must wait, and is
+//! not convicted.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -27,7 +28,7 @@ use crate::{
     audits::Audit,
     replicas::{Job, ReplicaKey, Sender},
     saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, beginning, seal_conviction},
-    trust::Level,
+    trust::{Level, void_since},
     write::Write,
 };
 
@@ -295,16 +296,17 @@ impl Coordinator {
         audited.into_iter().for_each(|id| self.end_if_complete(id));
     }
 
-    /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted.
+    /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted, or of two who were.
     /// Returns the rounds absorbed before the first of them.
-    pub(super) fn void_since(&self, exposed: &Exposed) -> Option<u64> {
-        let void = exposed.iter().filter(|(identity, _)| self.convictions.contains(identity));
-        void.map(|(_, since)| *since).min()
+    pub(super) fn void_since(&self, level: Level, exposed: &Exposed) -> Option<u64> {
+        let exposed = exposed.iter().map(|(identity, since)| (&**identity, *since));
+        void_since(exposed, level.vouchers(), |identity| self.convictions.contains(identity))
     }
 
     /// Sets void replicas of a run, as the store has it, to their beginning; returns what they were, and the objects to remove.
     pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
-        let since = |replica: &ReplicaSummary| self.void_since(&replica.exposed);
+        let level = Level::of_order(&saved.order);
+        let since = |replica: &ReplicaSummary| self.void_since(level, &replica.exposed);
         let mut left_out = Vec::new();
         let mut keep = |replica: &ReplicaSummary| {
             let since = since(replica);
@@ -333,15 +335,13 @@ impl Coordinator {
         (left_out, void.into_iter().map(|finished| finished.object).collect())
     }
 
-    /// Everything that was absorbed on the word of an identity is void, in all runs.
+    /// Everything that was absorbed on the word of an identity is void, in all runs; where two vouch for each output, if another one of
+    /// them is convicted too.
     fn void(&mut self, identity: &Arc<str>) {
         for id in self.runs.ids() {
             let Some(run) = self.runs.get(id).filter(|run| run.blocked.is_none()) else { continue };
-            let thread = run.thread();
-            let since = |record: &ReplicaRecord| {
-                let exposed = record.exposed.iter().find(|(other, _)| other == identity);
-                exposed.map(|(_, since)| *since)
-            };
+            let (thread, level) = (run.thread(), run.level);
+            let since = |record: &ReplicaRecord| self.void_since(level, &record.exposed);
             let exposed = run.replicas.iter().filter_map(|(key, record)| Some((*key, since(record)?, &record.phase)));
             let exposed = exposed.filter_map(|(key, since, phase)| match phase {
                 // Its thread knows it better.
@@ -367,7 +367,9 @@ impl Coordinator {
                 }
             }
             if let Some(thread) = thread {
-                self.effects.push(Effect::Job { thread, job: Job::Void { identity: Arc::clone(identity) } });
+                let (identity, convicted) = (Arc::clone(identity), self.convictions.all().clone());
+                let job = Job::Void { identity, convicted, vouchers: level.vouchers() };
+                self.effects.push(Effect::Job { thread, job });
             }
         }
     }

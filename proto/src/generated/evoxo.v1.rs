@@ -2163,7 +2163,7 @@ pub struct Audit {
     #[prost(bytes = "bytes", tag = "6")]
     pub task: ::prost::bytes::Bytes,
 }
-/// Outputs of an identity that count on its own word.
+/// Outputs of an identity that count on its own word, or at a quorum on its word and that of another one.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Exposure {
     /// The number of the identity.

@@ -2,6 +2,9 @@
 
 mod attempts;
 mod differences;
+mod quorum;
+
+use std::{collections::BTreeSet, sync::Arc};
 
 use evoxo_common::rng::{Stream, below};
 

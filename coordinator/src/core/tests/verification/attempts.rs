@@ -36,7 +36,9 @@ fn a_replica_that_is_void_is_planned_for_the_attempt_that_the_core_knows() {
             worth,
         }]));
     }
-    let voided = replicas.run(Job::Void { identity: "liar".into() });
+    let liar: Arc<str> = "liar".into();
+    let convicted = BTreeSet::from([Arc::clone(&liar)]);
+    let voided = replicas.run(Job::Void { identity: liar, convicted, vouchers: 1 });
     assert!(matches!(voided.as_slice(), [Report::Voided { since: 0, .. }]), "{voided:?}");
     let kept = |planned: Vec<(u32, u64, Vec<PlannedTask>)>| -> Vec<(u32, u64, Vec<usize>)> {
         let kept = |(attempt, round, tasks): (u32, u64, Vec<PlannedTask>)| {

@@ -1,0 +1,44 @@
+//! Two who lie alike at a quorum, and are found out elsewhere.
+
+use super::*;
+
+/// Two liars have computed a run by themselves, and it is finished.
+fn of_liars() -> Story {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Quorum, "q", SMALL).unwrap();
+    story.greet_as(1, "one", false);
+    story.greet_as(2, "two", false);
+    work(&mut story, &[(1, lie), (2, lie)]);
+    assert_eq!(story.run("q").state(), RunState::Finished);
+    assert_ne!(story.run("q").digest, expected_digest(SMALL), "they are a quorum");
+    story
+}
+
+#[test]
+fn what_two_confirmed_for_each_other_is_computed_again_when_both_are_convicted() {
+    let mut story = of_liars();
+    story.submit_at(Level::Verified, "v", &SMALL.replace("replicas = 1", "replicas = 1\nseed = 5")).unwrap();
+    assert!(story.answer(1, lie) > 0 && story.answer(2, lie) > 0);
+    story.greet_as(3, "trusted", true);
+    work(&mut story, &[(3, honest)]);
+    assert_eq!(story.convicted.len(), 2);
+    assert_eq!((story.run("q").state(), story.run("q").digest), (RunState::Finished, expected_digest(SMALL)));
+    assert!(story.run("q").doubts.is_empty() && story.run("v").state() == RunState::Finished);
+}
+
+/// The states in the store say on whose word they rest. One of two alone may have been right.
+#[test]
+fn a_quorum_of_two_convicts_is_not_taken_up_after_a_restart() {
+    let story = of_liars();
+    for (convicted, void) in [(&["one"][..], false), (&["one", "two"], true)] {
+        let mut objects = story.objects.clone();
+        for identity in convicted {
+            objects.insert(format!("convicted/{identity}"), seal_conviction(identity, "it lied"));
+        }
+        let mut again = Story::go_on(singly(), objects);
+        again.greet_as(3, "trusted", true);
+        work(&mut again, &[(3, honest)]);
+        assert_eq!(again.run("q").state(), RunState::Finished);
+        assert_eq!(again.run("q").digest == expected_digest(SMALL), void, "{convicted:?}");
+    }
+}
