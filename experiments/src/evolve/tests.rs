@@ -462,7 +462,7 @@ fn constraints_and_measures_are_told_by_name() {
         ..Default::default()
     };
     let found = Found::new(&settings, &candidate, &known);
-    let table = super::card::sheet("front", &settings, &[found.clone()]);
+    let table = super::card::sheet("front", &settings, std::slice::from_ref(&found));
     assert_eq!(table.header, ["f", "late", "heavy", "measure 1", "x"]);
     assert_eq!(table.rows[0][..4], ["1.0", "-0.5", "2.0", "0.25"]);
     let card = Card::new(found);
