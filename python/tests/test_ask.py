@@ -463,7 +463,7 @@ class OnACluster(unittest.TestCase):
     def test_a_run_that_the_coordinator_does_not_take(self):
         self.finish(self.ask(coordinator=self.coordinator))
         with self.assertRaisesRegex(evoxo.RunFailed, "refuses the run"):
-            self.ask(coordinator=self.coordinator, seed=2)
+            self.ask("elsewhere/hill", coordinator=self.coordinator, seed=2)
         run = self.ask("other", coordinator=self.coordinator)
         next(run)
         subprocess.run([real(), "cancel", "other", "--coordinator", self.coordinator], check=True, capture_output=True)
