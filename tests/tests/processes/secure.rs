@@ -402,7 +402,7 @@ async fn the_audit_log_says_who_wanted_what() {
         ["\"what\":\"submit\",\"object\":\"run\",\"outcome\":\"done\"", &operator],
         ["\"what\":\"create token\"", &operator],
         ["\"what\":\"join\"", "viewer"],
-        ["\"what\":\"Submit\"", "refused: your role is viewer"],
+        ["\"what\":\"submit\"", "refused: your role is viewer"],
         ["\"what\":\"paused\",\"object\":\"run\",\"outcome\":\"done\"", &operator],
         ["\"what\":\"cancelled and deleted\"", &operator],
         ["\"what\":\"paused\",\"object\":\"none\",\"outcome\":\"refused", &operator],
