@@ -4,8 +4,6 @@ mod attempts;
 mod differences;
 mod quorum;
 
-use std::{collections::BTreeSet, sync::Arc};
-
 use evoxo_common::rng::{Stream, below};
 
 use super::*;

@@ -149,9 +149,9 @@ impl Cluster {
                 Some(Named { number, digest: Some(digest), .. }) => format!("{number} {digest}"),
                 _ => object.clone(),
             };
-            // Of audited runs the objects also say on whose word they were computed.
+            // Of audited runs and of quorums the objects also say on whose word they were computed.
             let (expected, kept): (BTreeSet<String>, BTreeSet<String>) = match self.faults.level {
-                Level::Audited { .. } => (
+                Level::Audited { .. } | Level::Quorum => (
                     replicas.iter().map(|replica| replica.digest().to_string()).collect(),
                     saved.finished.iter().map(|finished| finished.replica.digest.to_string()).collect(),
                 ),

@@ -1,5 +1,7 @@
 //! What is tried again: a replica that was void, and a task that fails where two must agree.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use super::*;
 
 /// The run's thread voids a replica and is asked to open it before the core has heard of that. The core begins it anew and drops what
