@@ -51,8 +51,8 @@ pub enum Job {
         /// Which replica.
         replica: ReplicaKey,
     },
-    /// Somebody was convicted: begin all replicas anew that have absorbed outputs on the word of this number of the convicted, and drop its
-    /// audits in the others.
+    /// Somebody was convicted: begin all replicas anew for whose outputs `vouchers` of the convicted have vouched, and drop the audits of
+    /// this one in the others.
     Void {
         /// The number of its identity.
         identity: Arc<str>,

@@ -46,8 +46,7 @@ struct Round {
     encoder: Encoder,
     /// Hashes of valid outputs that nobody has seconded yet, with who sent them.
     unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
-    /// The identities whose outputs were absorbed on their own word, or on that of two of them, with the rounds absorbed before the
-    /// first of them.
+    /// The identities that vouched for absorbed outputs, each with the rounds absorbed before its first one.
     exposed: BTreeMap<Arc<str>, u64>,
     /// Outputs that no trusted worker has computed again yet, and should.
     audits: Audits,
@@ -209,7 +208,8 @@ impl Replicas {
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
 
-    /// What was absorbed on the word of so many who are convicted is void, and what else the last of them sent is of no interest any more.
+    /// `identity` was convicted: a replica is void if `vouchers` of those who vouched for its outputs are. What else this one sent is of no
+    /// interest any more.
     fn void(&mut self, identity: &str, convicted: &BTreeSet<Arc<str>>, vouchers: usize, reports: &mut Vec<Report>) {
         for key in self.begun.keys().copied().collect::<Vec<_>>() {
             let Some(begun) = self.begun.get_mut(&key) else { continue };
@@ -366,7 +366,7 @@ impl Begun {
         }
     }
 
-    /// See [`void_since`].
+    /// See [`crate::trust::void_since`].
     fn void_since(&self, convicted: &BTreeSet<Arc<str>>, vouchers: usize) -> Option<u64> {
         let is_convicted = |identity: &str| convicted.contains(identity);
         match self {

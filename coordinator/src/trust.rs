@@ -137,7 +137,7 @@ impl Level {
         }
     }
 
-    /// How many must be convicted before what counts on their word is void: at a quorum two vouch for each output.
+    /// How many identities vouch for an output that no trusted worker sent: if so many are convicted, it is void.
     #[must_use]
     pub fn vouchers(self) -> usize {
         if self == Self::Quorum { 2 } else { 1 }
@@ -150,8 +150,9 @@ impl Level {
     }
 }
 
-/// Rounds absorbed before the first output of a state that may be void, if one may be: the state counts on the word of so many
-/// who were convicted. `exposed` has those on whose word it counts, each with the rounds absorbed before the first time.
+/// Whether outputs of a state may be void: at least `vouchers` of the identities that vouched for outputs of it are convicted. Returns
+/// the rounds absorbed before the first such output. `exposed` has the identities that vouched, each with the rounds absorbed before
+/// its first output.
 pub(crate) fn void_since<'a>(
     exposed: impl Iterator<Item = (&'a str, u64)>,
     vouchers: usize,

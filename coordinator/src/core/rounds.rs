@@ -10,10 +10,7 @@ use super::{
     runs::RunId,
     writes::Pending,
 };
-use crate::{
-    replicas::{Job, PlannedTask, ReplicaKey, Report},
-    trust::Level,
-};
+use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
 
 /// The ready tasks below which a further piece of a round is planned: the most tasks of one assignment.
 const READY_TASKS_MIN: usize = 1024;
@@ -182,8 +179,7 @@ impl Coordinator {
                 }
                 Report::Voided { replica, since } => self.begin_anew(id, replica, since),
                 Report::Finished { replica, digest, sealed, exposed } => {
-                    let level = self.runs.get(id).map_or_else(Level::default, |run| run.level);
-                    if let Some(since) = self.void_since(level, &exposed) {
+                    if let Some(since) = self.runs.get(id).and_then(|run| self.void_since(run.level, &exposed)) {
                         self.begin_anew(id, replica, since);
                         continue;
                     }

@@ -59,7 +59,8 @@ impl Found {
             Genes::Permutation(order) => json!(order),
             Genes::Symbols(symbols) => spelt(symbols, alphabets.get(index).map_or("", String::as_str)).into(),
         };
-        let said = |numbers: &[f64]| numbers.iter().map(|number| json!(number)).collect::<Vec<Value>>();
+        let by_name =
+            |names: Vec<String>, numbers: &[f64]| names.into_iter().zip(numbers.iter().map(|it| json!(it))).collect();
         let parts = settings.genome().parts.into_iter().map(|part| part.name);
         let objective = |(index, (maximised, name)): (usize, (bool, String))| {
             let direction = if maximised { "max" } else { "min" };
@@ -71,8 +72,8 @@ impl Found {
             version: settings.signature.chars().take(16).collect(),
             objectives: settings.objectives().into_iter().enumerate().map(objective).collect(),
             violation: evaluation.violation(),
-            constraints: (0..).map(|at| settings.constraint_name(at)).zip(said(&evaluation.constraints)).collect(),
-            measures: (0..).map(|at| settings.measure_name(at)).zip(said(&evaluation.measures)).collect(),
+            constraints: by_name(settings.constraints_by_name(), &evaluation.constraints),
+            measures: by_name(settings.measures_by_name(), &evaluation.measures),
             genes: parts.zip(candidate.parts.iter().enumerate().map(genes)).collect(),
         }
     }
@@ -86,9 +87,8 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
     let genome = settings.genome();
     let with_genes = genome.genes().saturating_mul(found.len()) <= SHEET_GENES_MAX;
     let objectives = settings.objectives().into_iter().map(|(_, name)| name);
-    let constraints = (0..settings.constraint_count()).map(|index| settings.constraint_name(index));
-    let measures = (0..settings.measure_count()).map(|index| settings.measure_name(index));
-    let mut header: Vec<String> = objectives.chain(constraints).chain(measures).collect();
+    let mut header: Vec<String> =
+        objectives.chain(settings.constraints_by_name()).chain(settings.measures_by_name()).collect();
     for part in genome.parts.iter().filter(|_| with_genes) {
         match part.of {
             // One word.

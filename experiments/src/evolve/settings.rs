@@ -209,10 +209,19 @@ impl Settings {
         self.built_in().map_or(self.constraints, |problem| problem.constraints)
     }
 
-    /// The name of a constraint, by its number from 0.
+    /// The names of all constraints, in their order.
     #[must_use]
-    pub fn constraint_name(&self, index: usize) -> String {
-        nth(&self.constraint_names, index).map_or_else(|| format!("constraint {}", index + 1), str::to_owned)
+    pub fn constraints_by_name(&self) -> Vec<String> {
+        let name = |index| {
+            nth(&self.constraint_names, index).map_or_else(|| format!("constraint {}", index + 1), str::to_owned)
+        };
+        (0..self.constraint_count()).map(name).collect()
+    }
+
+    /// The names of all behaviour measures, in their order.
+    #[must_use]
+    pub fn measures_by_name(&self) -> Vec<String> {
+        (0..self.measure_count()).map(|index| self.measure_name(index)).collect()
     }
 
     /// The genome that is searched.
@@ -363,15 +372,11 @@ impl Settings {
 
     /// What has the name of another one: tables have a column for each, and cards an entry.
     fn names_twice(&self) -> Vec<(Name, String)> {
-        let parts = self.genome.0.iter().map(|part| part.name.clone()).collect();
-        let objectives = self.objectives().into_iter().map(|(_, name)| name).collect();
-        let constraints = (0..self.constraint_count()).map(|index| self.constraint_name(index)).collect();
-        let measures = (0..self.measure_count()).map(|index| self.measure_name(index)).collect();
         let all: [(Name, &str, Vec<String>); 4] = [
-            (Name::genome, "parts of the genome", parts),
-            (Name::objectives, "objectives", objectives),
-            (Name::constraint_names, "constraints", constraints),
-            (Name::measure_names, "measures", measures),
+            (Name::genome, "parts of the genome", self.genome.0.iter().map(|part| part.name.clone()).collect()),
+            (Name::objectives, "objectives", self.objectives().into_iter().map(|(_, name)| name).collect()),
+            (Name::constraint_names, "constraints", self.constraints_by_name()),
+            (Name::measure_names, "measures", self.measures_by_name()),
         ];
         let sentence = |(setting, what, names): &(Name, &str, Vec<String>)| {
             Some((*setting, format!("two {what} are called {}: give each a name of its own", twice(names)?)))

@@ -284,13 +284,13 @@ fn constraints_and_measures_are_called_as_the_program_calls_them() {
     programs.introduction["constraints"] = json!(["late", "heavy"]);
     programs.introduction["measures"] = json!(["speed", "weight"]);
     let named = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
-    assert_eq!([0, 1, 2].map(|index| named.constraint_name(index)), ["late", "heavy", "constraint 3"]);
+    assert_eq!(named.constraints_by_name(), ["late", "heavy"]);
     assert_eq!([0, 1, 2].map(|index| named.measure_name(index)), ["speed", "weight", "measure 3"]);
     // A name that a file cannot have.
     programs.introduction["measures"] = json!(["speed, m/s", "weight"]);
     let unnamed = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
     assert_eq!((unnamed.measures, unnamed.measure_name(0)), (2, "measure 1".into()));
-    assert_eq!(unnamed.constraint_name(0), "late");
+    assert_eq!(unnamed.constraints_by_name(), ["late", "heavy"]);
 }
 
 /// The replicas of a run, whose tasks ask this program.
