@@ -88,6 +88,13 @@ fn change_digests(result: &mut Value) {
     result["digest"] = run_digest(digests.collect::<Vec<Digest>>()).to_string().into();
 }
 
+/// How a text that lists differences begins.
+fn headline(text: &str) -> String {
+    let count = text.lines().filter(|line| line.starts_with("  ")).count();
+    let ending = if count == 1 { "" } else { "s" };
+    format!("not as computed: {count} difference{ending}; computed again were all 6 replicas")
+}
+
 #[test]
 fn results_are_as_computed_and_doctored_ones_are_found() {
     let desk = tempfile::tempdir().expect("a directory");
@@ -109,10 +116,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
         copy(&good, &bad);
         change(&bad);
         let (text, status) = verify(desk.path(), &["bad"]);
-        let differences = text.lines().filter(|line| line.starts_with("  ")).count();
-        let ending = if differences == 1 { "" } else { "s" };
-        let begin = format!("not as computed: {differences} difference{ending}; computed again were all 6 replicas");
-        assert!(text.starts_with(&begin) && text.contains(said), "{said}:\n{text}");
+        assert!(text.starts_with(&headline(&text)) && text.contains(said), "{said}:\n{text}");
         assert_eq!(status, Some(1), "{text}");
         text
     };
