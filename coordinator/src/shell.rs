@@ -257,7 +257,7 @@ impl Shell {
     fn take(&mut self, message: InboxMessage) {
         match message {
             InboxMessage::Event(event, _room) => {
-                if let Event::Left { session } = event {
+                if let Event::Left { session } | Event::Revoked { session } = event {
                     self.outboxes.remove(&session);
                 }
                 self.handle(event);
@@ -297,11 +297,12 @@ impl Shell {
             Effect::Send { session, message } => {
                 let Some(outbox) = self.outboxes.get(&session) else { return };
                 if let Err(why) = outbox.send(Ok(message)) {
+                    self.outboxes.remove(&session);
+                    // The end of one that is gone is reported with its cause.
                     if why == Unsendable::Full {
                         warn!(session = session.0, "session {session} does not read its messages: it is ended");
+                        self.given_up.push(session);
                     }
-                    self.outboxes.remove(&session);
-                    self.given_up.push(session);
                 }
             }
             Effect::End { session } => drop(self.outboxes.remove(&session)),
@@ -354,6 +355,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::Message { .. } => "a worker's message",
         Event::Heard { .. } => "a part of a worker's message",
         Event::Expired { .. } => "the end of a certificate",
+        Event::Revoked { .. } => "the end of a revoked worker's session",
         Event::Left { .. } => "the end of a session",
         Event::Request { .. } => "a request",
         Event::Done { .. } => "a run's reports",

@@ -100,6 +100,22 @@ impl Person {
         self.worker_that(name, |_| true).await
     }
 
+    /// Why the worker of this name was lost, as soon as it is.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn reason_of_loss(&mut self, name: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let listed = self.client.list_workers(ListWorkersRequest {}).await.expect("an answer").into_inner();
+            if let Some(lost) = listed.lost.into_iter().find(|lost| lost.name == name) {
+                return lost.reason;
+            }
+            assert!(start.elapsed() < PATIENCE, "worker {name} is not lost");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits until a worker of this name is as wanted: what the coordinator says of workers is up to half a second old.
     ///
     /// # Panics

@@ -46,6 +46,11 @@ pub enum Event {
         /// Its stream.
         session: SessionId,
     },
+    /// A worker's stream ended because its identity was revoked.
+    Revoked {
+        /// The stream.
+        session: SessionId,
+    },
     /// A worker's stream ended.
     Left {
         /// The stream.

@@ -34,6 +34,8 @@ pub(super) enum Cause {
     Replaced,
     /// Its certificate has expired; it comes back with the next one.
     Expired,
+    /// Its identity was revoked, so it does not come back.
+    Revoked,
     /// Nothing came for this many milliseconds.
     Silent(u64),
     /// Its tasks made no progress; heartbeats alone do not prove any.
@@ -49,10 +51,11 @@ pub(super) enum Cause {
 }
 
 /// The names of all causes among the figures, in the order of [`Cause`].
-const LABELS: [&str; 9] = [
+const LABELS: [&str; 10] = [
     "connection ended",
     "replaced",
     "expired",
+    "revoked",
     "silent",
     "overdue",
     "invalid message",
@@ -71,11 +74,12 @@ impl super::Tally {
 impl Cause {
     /// Its name among the figures.
     fn label(&self) -> &'static str {
-        let [ended, replaced, expired, silent, overdue, invalid, failing, outvoted, convicted] = LABELS;
+        let [ended, replaced, expired, revoked, silent, overdue, invalid, failing, outvoted, convicted] = LABELS;
         match self {
             Self::ConnectionEnded => ended,
             Self::Replaced => replaced,
             Self::Expired => expired,
+            Self::Revoked => revoked,
             Self::Silent(_) => silent,
             Self::Overdue => overdue,
             Self::InvalidMessage(_) => invalid,
@@ -90,6 +94,7 @@ impl Cause {
             Self::ConnectionEnded => "its connection ended".into(),
             Self::Replaced => "it has come back on another connection".into(),
             Self::Expired => "its certificate has expired, and it comes back with the next one".into(),
+            Self::Revoked => "its identity was revoked".into(),
             Self::Silent(limit_ms) => format!("nothing came for {limit_ms} ms"),
             Self::Overdue => "its tasks are overdue".into(),
             Self::InvalidMessage(why) => why.clone(),
@@ -102,7 +107,7 @@ impl Cause {
     /// How its stream is closed, if its connection still exists.
     fn close(&self) -> Option<(CloseKind, u32)> {
         match self {
-            Self::ConnectionEnded => None,
+            Self::ConnectionEnded | Self::Revoked => None,
             Self::Replaced | Self::Expired | Self::Silent(_) | Self::Overdue => Some((CloseKind::Retry, 0)),
             Self::InvalidMessage(_) | Self::Convicted => Some((CloseKind::Refused, 0)),
             Self::FailsTasks | Self::Outvoted => Some((CloseKind::Retry, SET_ASIDE_MS)),
@@ -259,11 +264,6 @@ impl Coordinator {
                 self.lose(id, Cause::InvalidMessage("it sent an invalid message".into()));
             }
         }
-    }
-
-    /// A worker's stream has ended.
-    pub(super) fn on_left(&mut self, id: SessionId) {
-        self.lose(id, Cause::ConnectionEnded);
     }
 
     /// The single function for lost workers, whatever the cause: its copies of tasks are dropped.

@@ -222,6 +222,12 @@ impl ConnectionInfo {
         Some(Holder { id: identity.id.to_string().into(), trusted: identity.role == Role::TrustedWorker })
     }
 
+    /// Whether its identity was revoked.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let known = self.access.as_ref().zip(self.caller.certificate());
+        known.is_some_and(|(access, certificate)| access.is_revoked(&certificate.identity.id))
+    }
+
     /// Whether its certificate is not valid any more.
     pub(crate) fn has_expired(&self) -> bool {
         self.expired_before(now_s())

@@ -100,7 +100,7 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Optio
     // Only the core holds the outbox from here on: when the core drops it, the stream ends.
     let weak = outbox.downgrade();
     let session = core.open(outbox).await;
-    let _left = Left { core: core.clone(), session };
+    let _left = Left { core: core.clone(), session, info: info.clone() };
     let address = info.as_ref().map(|info| info.address.to_string()).unwrap_or_default();
     let holder = info.as_ref().and_then(ConnectionInfo::holder);
     core.tell(Event::Hello { session, address, holder, hello }, None).await;
@@ -128,11 +128,14 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Optio
 struct Left {
     core: Handle,
     session: SessionId,
+    info: Option<ConnectionInfo>,
 }
 
 impl Drop for Left {
     fn drop(&mut self) {
         let (core, session) = (self.core.clone(), self.session);
-        tokio::spawn(async move { core.tell(Event::Left { session }, None).await });
+        let revoked = self.info.as_ref().is_some_and(ConnectionInfo::is_revoked);
+        let event = if revoked { Event::Revoked { session } } else { Event::Left { session } };
+        tokio::spawn(async move { core.tell(event, None).await });
     }
 }

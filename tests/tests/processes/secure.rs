@@ -115,6 +115,7 @@ async fn a_revoked_worker_is_out_at_once_and_its_run_goes_on() {
     let revoked = secure.revoke(address, id).await;
     assert!(revoked.known && revoked.connections == 1 && token.contains(&revoked.token), "{revoked:?}");
     assert!(gone(&mut one).await.contains("because it was revoked"), "{}", one.log());
+    assert_eq!(person.reason_of_loss("one").await, "its identity was revoked");
     // Neither a restart of the worker nor one of the coordinator brings it back.
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);

@@ -200,6 +200,27 @@ fn a_session_whose_certificate_ends_is_no_loss() {
     assert_eq!(story.run("r").state(), RunState::Finished);
 }
 
+/// A worker that was revoked is lost for that reason; its tasks go to others and are not blamed.
+#[test]
+fn a_session_whose_identity_was_revoked_is_lost_for_that() {
+    let mut story = Story::begin(singly());
+    story.submit("r", ONE_ROUND).unwrap();
+    (1..=10).for_each(|session| {
+        story.greet_as(session, &format!("w{session}"), false);
+        assert!(!story.tasks_of(session).is_empty());
+        story.assigned.remove(&session);
+        story.tell(Event::Revoked { session: SessionId(session) });
+        assert!(!story.closed.contains_key(&session), "nobody is there to be told");
+    });
+    let lost = story.lost();
+    assert_eq!(lost.iter().filter(|lost| lost.reason == "its identity was revoked").count(), 10, "{lost:?}");
+    let tally = story.figures().tally;
+    assert_eq!((tally.lost.len(), tally.lost["revoked"]), (1, 10));
+    story.join(11, 1);
+    story.work_to_the_end(11);
+    assert_eq!(story.run("r").state(), RunState::Finished);
+}
+
 fn checkpoints(story: &Story) -> usize {
     story.writes.iter().filter(|(_, write)| matches!(write, Write::Checkpoint { .. })).count()
 }

@@ -23,7 +23,7 @@ impl Story {
         }
     }
 
-    fn lost(&mut self) -> Vec<v1::LostWorker> {
+    pub(super) fn lost(&mut self) -> Vec<v1::LostWorker> {
         match self.ask(Request::Lost) {
             Ok(Response::Lost(lost)) => lost,
             other => panic!("{other:?}"),
