@@ -191,6 +191,29 @@ fn liars_who_do_not_agree_are_outvoted() {
     }
 }
 
+/// Two liars who lie alike are a quorum. As soon as both are convicted, nothing stands on their word alone, also in runs that were
+/// finished: a trusted worker, who takes part like any other, convicts whoever differs from it.
+#[test]
+fn what_two_accomplices_agreed_on_is_undone_when_both_are_convicted() {
+    let (mut both, mut undone) = (0, 0);
+    for seed in clusters(200) {
+        let mut rng = Stream::root(seed).text("accomplices").rng();
+        let faults = Faults { level: Level::Quorum, task_ms_max: 60, ..Faults::drawn(seed) };
+        let mut characters = vec![Character::Trusted, Character::Accomplice, Character::Accomplice];
+        characters.extend(vec![Character::Honest; 1 + below(&mut rng, 2) as usize]);
+        let runs = vec![("first".into(), draw::run(&mut rng)), ("second".into(), long_run(1))];
+        let mut cluster = Cluster::new(rng, faults, runs, &characters);
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        assert_eq!(cluster.outcome().failure, None, "seed {seed}");
+        if cluster.outcome().convicted.len() == 2 {
+            cluster.check(seed);
+            both += 1;
+            undone += cluster.outcome().undone;
+        }
+    }
+    assert!(often(both > 100 && undone > 50), "{both} times both were convicted, and {undone} replicas begun anew");
+}
+
 /// All peers fall silent. The coordinator notices because the core asks for a wake.
 #[test]
 fn silence_is_noticed_when_nothing_else_happens() {

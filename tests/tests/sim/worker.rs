@@ -25,6 +25,8 @@ pub(crate) enum Character {
     Trusted,
     /// Sends outputs of the right form that are wrong, this many of a thousand.
     Liar(u32),
+    /// Sends wrong outputs always, and the same as all others of its kind.
+    Accomplice,
     /// Its build computes other results: it must be refused.
     Foreign,
     /// Sends invalid outputs.
@@ -33,6 +35,13 @@ pub(crate) enum Character {
     Forger,
     /// Dies about every two seconds, and comes back.
     Flapping,
+}
+
+impl Character {
+    /// Whether it sends wrong outputs that look right.
+    pub(crate) fn lies(self) -> bool {
+        matches!(self, Self::Liar(_) | Self::Accomplice)
+    }
 }
 
 /// One worker process.
@@ -181,6 +190,7 @@ impl SimWorker {
                     false => Outcome::Output(output_of(&task)),
                 }
             }
+            Character::Accomplice => Outcome::Output(lie(&task, 0)),
             _ => Outcome::Output(output_of(&task)),
         };
         let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms };

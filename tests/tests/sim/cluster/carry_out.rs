@@ -56,7 +56,7 @@ impl Cluster {
             Effect::Convict { identity, what } => {
                 let number = usize::from_str_radix(&identity, 16).expect("a number of the simulation");
                 let character = self.workers[number].character;
-                assert!(matches!(character, Character::Liar(_)), "{character:?} {number} was convicted: {what}");
+                assert!(character.lies(), "{character:?} {number} was convicted: {what}");
                 let epoch = self.seats[seat].epoch().expect("who convicts leads");
                 self.outcome.convicted.entry(identity).or_insert(epoch);
             }
@@ -170,7 +170,7 @@ impl Cluster {
                 worker_core::Effect::Exit { status, sentence } => {
                     assert_eq!(status, worker_core::STATUS_REFUSED, "{sentence}");
                     let character = self.workers[worker].character;
-                    let may = matches!(character, Character::Foreign | Character::Garbled | Character::Liar(_));
+                    let may = character.lies() || matches!(character, Character::Foreign | Character::Garbled);
                     assert!(may, "{character:?}: {sentence}");
                     self.end_stream(link);
                 }
