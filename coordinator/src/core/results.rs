@@ -235,27 +235,25 @@ impl Coordinator {
     /// Two workers had the same task: their outputs must be the same.
     fn compare(&mut self, hash: Digest, from: &Sender, output: Digest) {
         let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
-        let right = first.from.clone();
+        let vouchers = first.vouchers.clone();
+        let right = &vouchers[0];
         let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
         let level = self.runs.get(first.task.run).map_or(Level::Plain, |run| run.level);
         let (place, taken) = (Place::of(&first.task), first.output);
         let verified = level != Level::Plain;
-        if verified && !trusted(from) && (trusted(&right) || level == Level::Quorum) {
-            return self.contradict(&place, from, &right);
+        if verified && !trusted(from) && (trusted(right) || level == Level::Quorum) {
+            return self.contradict(&place, from, right);
         }
-        if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(&right) {
+        if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(right) {
             // One of them is wrong, whatever was drawn.
-            let claims = [(right, taken), (from.clone(), output)].map(|(from, output)| Claim { from, output });
+            let claims = [(right, taken), (from, output)].map(|(from, output)| Claim { from: from.clone(), output });
             let audit = first.task.audit(Why::Differs, claims.into());
             return self.audit_difference(audit);
         }
-        // Where outputs are audited, a conviction voids what was absorbed.
-        let voids = matches!(level, Level::Audited { .. }) && trusted(from) != trusted(&right);
-        if !voids {
-            self.doubt(&place, (&right, taken), (from, output));
-        }
-        if verified && trusted(from) && !trusted(&right) {
-            self.convict(&place, &right);
+        match verified && trusted(from) && !vouchers.iter().any(trusted) {
+            // When all who vouched for it are convicted, what was absorbed is void.
+            true => vouchers.iter().for_each(|liar| self.convict(&place, liar)),
+            false => self.doubt(&place, (right, taken), (from, output)),
         }
     }
 

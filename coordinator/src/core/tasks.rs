@@ -130,8 +130,8 @@ pub(super) struct AwaitingCopies {
     pub(super) task: OpenTask,
     /// Hash of the canonical output.
     pub(super) output: Digest,
-    /// The worker that sent it.
-    pub(super) from: Sender,
+    /// The worker that sent it, and those whose same output did not count before, each on its own.
+    pub(super) vouchers: Vec<Sender>,
     /// Workers that have not sent theirs.
     copies: usize,
 }
@@ -241,8 +241,9 @@ impl Tasks {
         if copies > 0 {
             let hash = task.encoded.hash;
             let before = self.awaiting.remove(&hash).map_or(0, |awaiting| awaiting.copies);
-            let from = from.clone();
-            self.awaiting.insert(hash, AwaitingCopies { task, output, from, copies: before + copies });
+            let same = claims.iter().filter(|claim| claim.output == output).map(|claim| &claim.from);
+            let vouchers = [from].into_iter().chain(same).cloned().collect();
+            self.awaiting.insert(hash, AwaitingCopies { task, output, vouchers, copies: before + copies });
         }
         claims
     }

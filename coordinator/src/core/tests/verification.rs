@@ -147,9 +147,9 @@ fn two_outvote_one_and_a_trusted_worker_convicts() {
     }
 }
 
-/// Two who lie alike are a quorum. A trusted worker that happens to have a copy finds it out, too late: the run says so.
+/// Two who lie alike are a quorum. A trusted worker that happens to have a copy convicts both, and what they confirmed is void.
 #[test]
-fn a_quorum_that_a_trusted_worker_contradicts_leaves_the_run_in_doubt() {
+fn a_quorum_that_a_trusted_worker_contradicts_is_void() {
     let mut story = Story::begin(Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..singly() });
     let config = &SMALL.replace("tasks = 4", "tasks = 1");
     story.submit_at(Level::Quorum, "r", config).unwrap();
@@ -164,8 +164,8 @@ fn a_quorum_that_a_trusted_worker_contradicts_leaves_the_run_in_doubt() {
     story.answer(3, honest);
     work(&mut story, &[(3, honest)]);
     let run = story.run("r");
-    assert_eq!((run.state(), run.doubts.len()), (RunState::InDoubt, 1));
-    assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["two"]);
+    assert_eq!((run.state(), run.doubts.len(), run.digest), (RunState::Finished, 0, expected_digest(config)));
+    assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["two", "one"]);
 }
 
 /// Results of who was convicted do not help anybody to a quorum.
