@@ -103,6 +103,9 @@ pub struct Improved {
     /// Whether the second mutant redraws any share of its genes, which is drawn anew for each; otherwise half of them.
     #[prost(bool, tag = "7")]
     pub any_number: bool,
+    /// Whether each mutant redraws one gene; otherwise the first redraws one, the second some, the third all.
+    #[prost(bool, tag = "8")]
+    pub one_gene: bool,
 }
 /// The traditional genetic algorithm.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]

@@ -45,7 +45,9 @@ use measure::{Formula, Measure, Occupied, fitness};
 use messages::{FitnessTask, SegmentTask, State, search::Algorithm as AlgorithmMessage};
 use network::{Coupling, HIDDEN, Kind as NetworkKind, Network, NetworkPlayer, Numbering, RANGE};
 use search::{Asked, Search};
-use settings::{Algorithm, Births, Coupling as Coupled, Farming, Joins, Mutates, Parents, Settings, SomeGenes, Weighs};
+use settings::{
+    Algorithm, Births, Coupling as Coupled, Farming, Joins, Mutants, Mutates, Parents, Settings, SomeGenes, Weighs,
+};
 use task::{FITNESS, Fitness, NAME, SEGMENT, Segment};
 
 /// The kind.
@@ -131,6 +133,7 @@ fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
             keeps_offspring: settings.joins == Joins::OffspringToo,
             parents_differ: settings.parents == Parents::Different,
             any_number: settings.some == SomeGenes::AnyNumber,
+            one_gene: settings.mutants == Mutants::OneGene,
         }),
         Algorithm::Traditional => AlgorithmMessage::Traditional(messages::Traditional {
             population,

@@ -89,6 +89,16 @@ choice! {
 }
 
 choice! {
+    /// The improved algorithm's three mutants.
+    pub enum Mutants {
+        /// as in the paper: one gene is redrawn, some are, all are
+        OneSomeAll = "one-some-all",
+        /// one gene of each is redrawn
+        OneGene = "one-gene",
+    }
+}
+
+choice! {
     /// A reading of the traditional algorithm: what an iteration renews.
     pub enum Births {
         /// the whole population, by as many couples as it needs
@@ -180,6 +190,8 @@ settings! {
         joins: Joins = addition choice("mutants"),
         /// A reading of the improved algorithm: how many genes are "some", which the second mutant redraws.
         some: SomeGenes = addition choice("half"),
+        /// The improved algorithm's three mutants. The paper says that one mutated gene may be enough once fitness is high.
+        mutants: Mutants = addition choice("one-some-all"),
         /// A reading of the traditional algorithm: what an iteration renews.
         births: Births = addition choice("all"),
         /// A reading of the traditional algorithm: what is mutated with the probability of mutation.

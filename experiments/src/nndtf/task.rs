@@ -253,6 +253,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
     };
     let other_traditional =
         messages::Traditional { parents_differ: true, one_couple: true, one_gene: true, ..traditional };
+    let of_one_gene = messages::Improved { one_gene: true, ..improved };
     let adaptation = Algorithm::Adaptation(messages::Adaptation { offspring: 6, sigma: 0.5 });
     let judges = [
         judge(messages::Kind::Double, 1, false),
@@ -267,6 +268,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         adaptation,
         Algorithm::Traditional(other_traditional),
         Algorithm::Improved(other_improved),
+        Algorithm::Improved(of_one_gene),
     ];
     let fitness = judges.iter().map(|judge| {
         let network = network(judge).expect("it is one of the three");
@@ -281,7 +283,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         genes.extend(near);
         FitnessTask { judge: Some(judge.clone()), genes }
     });
-    let segment = judges.iter().zip(algorithms).map(|(judge, algorithm)| {
+    let segment = judges.iter().cycle().zip(algorithms).map(|(judge, algorithm)| {
         let state = Some(messages::State::default());
         let search = Some(search(algorithm));
         SegmentTask { judge: Some(judge.clone()), search, state, iterations: 20, bounded_search: None }

@@ -7,7 +7,7 @@
 //! fitter. As in the paper, the offspring itself never joins the population.
 //!
 //! Readings of the text change four of these things (`bounds_weigh`, `keeps_offspring`, `parents_differ`,
-//! `any_number`). An offspring that is kept is judged again beside its mutants and treated like one of them.
+//! `any_number`), and with `one_gene` each mutant redraws one gene. An offspring that is kept is judged again beside its mutants and treated like one of them.
 
 use crate::nndtf::messages;
 
@@ -64,9 +64,17 @@ fn mutants(
     offspring: &[f32],
 ) -> [Vec<f32>; 3] {
     let mut rng = search.rng(state, "mutants");
+    let mut redraw_one = |mutant: &mut [f32]| {
+        let locus = below(&mut rng, mutant.len() as u64) as usize;
+        mutant[locus] = gene(&mut rng, search.bounds);
+    };
     let [mut one, mut some, mut all] = [(); 3].map(|()| offspring.to_vec());
-    let locus = below(&mut rng, one.len() as u64) as usize;
-    one[locus] = gene(&mut rng, search.bounds);
+    redraw_one(&mut one);
+    if improved.one_gene {
+        redraw_one(&mut some);
+        redraw_one(&mut all);
+        return [one, some, all];
+    }
     let length = some.len() as u64;
     let share = if improved.any_number { (1 + below(&mut rng, length), length) } else { (1, 2) };
     mutate::redraw_each(&mut rng, &mut some, share, |rng, _, _| gene(rng, search.bounds));

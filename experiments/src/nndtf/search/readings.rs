@@ -114,6 +114,28 @@ fn some_genes_may_be_any_number() {
     assert!(any.iter().any(|count| *count < 10) && any.iter().any(|count| *count > 80));
 }
 
+/// Each of the three mutants differs from the offspring in one gene, and from the other mutants.
+#[test]
+fn each_mutant_may_have_one_gene() {
+    let search = improved(|improved| improved.one_gene = true);
+    let mut state = begun(&search, &[5, 6, 7, 8]);
+    let mut alike = 0;
+    for _ in 0..200 {
+        let candidates = search.ask(&state);
+        let offspring = chromosomes(&candidates.genes)[0].to_vec();
+        search.tell(&mut state, candidates, &[1, 0, 0, 0]);
+        let mutants = search.ask(&state);
+        let all = chromosomes(&mutants.genes).iter().map(|mutant| mutant.to_vec()).collect::<Vec<_>>();
+        assert_eq!(all.len(), 3);
+        for mutant in &all {
+            assert_eq!(mutant.iter().zip(&offspring).filter(|(new, old)| new != old).count(), 1);
+        }
+        alike += usize::from(all[0] == all[1] || all[1] == all[2]);
+        search.tell(&mut state, mutants, &[1, 2, 3]);
+    }
+    assert_eq!(alike, 0);
+}
+
 /// Two children take the places of their parents, the rest stays; the best comes back if it was a parent and no child
 /// is as fit.
 #[test]
