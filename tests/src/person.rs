@@ -11,7 +11,7 @@ use evoxo_common::{
     local,
 };
 use evoxo_proto::v1::{
-    GetRequest, ListWorkersRequest, Run, RunState, SubmitRequest, SubmitResponse, Worker,
+    GetRequest, ListWorkersRequest, LostWorker, Run, RunState, SubmitRequest, SubmitResponse, Worker,
     run_service_client::RunServiceClient,
 };
 use tonic::{
@@ -100,6 +100,14 @@ impl Person {
         self.worker_that(name, |_| true).await
     }
 
+    /// The workers that were lost.
+    ///
+    /// # Panics
+    /// Without an answer.
+    pub async fn lost(&mut self) -> Vec<LostWorker> {
+        self.client.list_workers(ListWorkersRequest {}).await.expect("an answer").into_inner().lost
+    }
+
     /// Why the worker of this name was lost, as soon as it is.
     ///
     /// # Panics
@@ -107,8 +115,7 @@ impl Person {
     pub async fn reason_of_loss(&mut self, name: &str) -> String {
         let start = Instant::now();
         loop {
-            let listed = self.client.list_workers(ListWorkersRequest {}).await.expect("an answer").into_inner();
-            if let Some(lost) = listed.lost.into_iter().find(|lost| lost.name == name) {
+            if let Some(lost) = self.lost().await.into_iter().find(|lost| lost.name == name) {
                 return lost.reason;
             }
             assert!(start.elapsed() < PATIENCE, "worker {name} is not lost");

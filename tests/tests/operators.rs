@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_proto::v1::{DrainWorkersRequest, ListWorkersRequest, LostWorker};
+use evoxo_proto::v1::{DrainWorkersRequest, ListWorkersRequest};
 use evoxo_tests::{
     live::{Coordinator, PATIENCE, Process, Site},
     person::{Person, digest_of_one_thread},
@@ -141,10 +141,6 @@ async fn drain(person: &mut Person, request: DrainWorkersRequest) -> Result<usiz
     answer.map(|answer| answer.into_inner().workers.len()).map_err(|status| status.code())
 }
 
-async fn lost(person: &mut Person) -> Vec<LostWorker> {
-    person.client.list_workers(ListWorkersRequest {}).await.expect("an answer").into_inner().lost
-}
-
 /// Two workers of one name, and one of another: each leaves when it is meant, by its own will, and nothing is lost.
 #[tokio::test]
 async fn workers_leave_when_they_are_asked() {
@@ -179,7 +175,7 @@ async fn workers_leave_when_they_are_asked() {
     assert_eq!(tool.end().await.code(), Some(0), "{}", tool.log());
     assert_eq!(other.end().await.code(), Some(0), "{}", other.log());
     assert_eq!(twins[1 - gone].end().await.code(), Some(0));
-    assert_eq!(lost(&mut person).await, []);
+    assert_eq!(person.lost().await, []);
     assert!(!coordinator.process.log().contains("WARN"), "{}", coordinator.process.log());
     // A new one takes up where they left.
     let _new = site.worker(coordinator.address, &["--name", "twin"]);
@@ -222,7 +218,7 @@ async fn logs_of_both_sides_can_be_joined() {
     person.worker("killed").await;
     killed.kill();
     let start = Instant::now();
-    while lost(&mut person).await.is_empty() {
+    while person.lost().await.is_empty() {
         assert!(start.elapsed() < PATIENCE, "it is not missed");
     }
     person.finished("long").await;
