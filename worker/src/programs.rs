@@ -46,8 +46,9 @@ const WORDS_LINES: usize = 6;
 const WORDS_BYTES_MAX: usize = 300;
 /// How often it is looked whether a program has ended while something that it has started holds its output.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a program that has closed its output may take to end by itself, so that its exit status can be told.
-const END_WITHIN: Duration = Duration::from_millis(500);
+/// How long a program that has closed its output may take to end by itself and to close its standard error, so that its exit
+/// status and its last words can be told.
+const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// A program as an operator gives it: `rosen=python3 rosen.py`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,7 +201,7 @@ struct Process {
     output: Receiver<Line>,
     /// The beginning of a line that it has not ended.
     unfinished: Arc<Mutex<Vec<u8>>>,
-    /// The last lines of its standard error.
+    /// The last lines of its standard error. The thread that reads them shares it until there are no more.
     words: Arc<Mutex<VecDeque<String>>>,
 }
 
@@ -283,14 +284,16 @@ impl Process {
 
     /// How it ended; its output is closed.
     fn ended(&mut self) -> String {
-        let waited = (0..50).find_map(|_| {
-            thread::sleep(END_WITHIN / 50);
-            self.child.try_wait().ok().flatten()
-        });
-        match waited {
-            Some(status) => format!("ended ({status})"),
-            None => "closed its output".into(),
+        let mut status = None;
+        for _ in 0..100 {
+            thread::sleep(END_WITHIN / 100);
+            status = self.child.try_wait().ok().flatten();
+            // Something that it has started may hold its standard error.
+            if status.is_some() && Arc::strong_count(&self.words) == 1 {
+                break;
+            }
         }
+        status.map_or_else(|| "closed its output".into(), |status| format!("ended ({status})"))
     }
 
     /// What it has written besides: a line without its end, and its standard error.

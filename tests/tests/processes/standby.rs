@@ -128,13 +128,13 @@ async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
     // Whoever opens it waits for a writer.
     assert!(Command::new("mkfifo").arg(&order).status().expect("it starts").success());
     let two = site.coordinator(&STANDBY);
-    says(&two.process, TAKES_OVER).await;
+    says(&two.process, "the store has not answered for 30 s").await;
+    assert!(two.process.log().contains(TAKES_OVER), "{}", two.process.log());
     fs::rename(&kept, &order).expect("it is moved back");
     let three = site.coordinator(&STANDBY);
     let _worker = site.worker(three.address, &[]);
     let mut person = Person::of(three.address);
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
-    assert!(two.process.log().contains("the store has not answered for 30 s"), "{}", two.process.log());
 }
 
 /// It does not say who leads and under which authority.
