@@ -8,7 +8,7 @@ use rcgen::{
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKey,
     PublicKeyData as _, SanType, date_time_ymd,
 };
-use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, pem::PemObject as _};
+use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, DnsName, pem::PemObject as _};
 
 use crate::{
     certificate::{Pin, SERVER_NAME},
@@ -128,10 +128,13 @@ impl Authority {
             .chain(others)
             .map(|name| match name.parse::<IpAddr>() {
                 Ok(address) => Ok(SanType::IpAddress(address)),
-                Err(_) => name.as_str().try_into().map(SanType::DnsName),
+                Err(_) => DnsName::try_from(name.as_str())
+                    .ok()
+                    .and_then(|known| known.as_ref().try_into().ok())
+                    .map(SanType::DnsName)
+                    .with_context(|| format!("{name:?}: a --name is the name of a host or an address")),
             })
-            .collect::<Result<_, _>>()
-            .context("a --name is the name of a host or an address")?;
+            .collect::<anyhow::Result<_>>()?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         set_validity(&mut params, now_s.saturating_sub(DAY_S), now_s + SERVER_LIFE_S);

@@ -151,7 +151,8 @@ impl Refusal {
                     .into(),
             ),
             Error::InvalidMessage(_) => Self::Other(
-                "what answers there speaks no TLS: it is a coordinator without --access, or another program".into(),
+                "what answers there speaks no TLS: if it is a coordinator without --access, leave out --access and EVOXO_ACCESS here"
+                    .into(),
             ),
             error => Self::Other(format!("TLS failed: {error}")),
         })

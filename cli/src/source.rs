@@ -178,7 +178,7 @@ impl Experiment {
         (reads.settings)(&arm.settings, &bytes).map_err(|why| anyhow!("arm {:?}: {}: {why}", arm.name, path.display()))
     }
 
-    /// The programs for a run on this machine, which must be all that it asks.
+    /// The programs for a run on this machine, which must be those that it asks.
     pub(crate) fn programs_of(&self, config: &Config) -> anyhow::Result<Arc<[Program]>> {
         let given = |name: &str| self.programs.iter().any(|program| program.name == name);
         match config.programs().iter().find(|asked| !given(&asked.name)) {
@@ -186,7 +186,15 @@ impl Experiment {
                 "the experiment asks the program {0}: give its command, for example --program {0}=\"python3 {0}.py\"",
                 asked.name
             ))),
-            None => Ok(self.programs.as_slice().into()),
+            None => {
+                match self.programs.iter().find(|given| config.programs().iter().all(|asked| asked.name != given.name))
+                {
+                    Some(Program { name, .. }) => {
+                        Err(usage(format!("the experiment asks no program {name}: leave out --program {name}")))
+                    }
+                    None => Ok(self.programs.as_slice().into()),
+                }
+            }
         }
     }
 

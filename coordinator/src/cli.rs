@@ -57,7 +57,7 @@ pub struct Arguments {
     pub access: Option<PathBuf>,
 
     /// How long a worker's certificate is valid; it renews it at two thirds of that
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = duration, requires = "access")]
     pub worker_certificate_life: Duration,
 
     /// Allow --listen to be an address that other hosts can reach, without encryption and for everybody
@@ -107,7 +107,7 @@ pub struct Arguments {
     pub standby: bool,
 
     /// A standby takes over when the leader has not answered for this time
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, requires = "standby")]
     pub takeover_after: Duration,
 
     /// Where standbys reach this coordinator [default: the address of --listen, or this host's name]
@@ -217,7 +217,8 @@ pub fn memory(text: &str) -> Result<u64, String> {
 
 /// Reads an address of this host, which is no name: a name may have several, or none.
 fn socket(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "give a numeric address and a port like 127.0.0.1:7600, not a name".into())
+    text.parse()
+        .map_err(|_| "give a numeric address and a port from 0 to 65535, like 127.0.0.1:7600, not a name".into())
 }
 
 /// Reads the value of `--metrics`: a port alone is one of this host.

@@ -90,7 +90,7 @@ const PROGRAMS: &[Case] = &[
         &["the program p calls itself \"q\": give it as --program q=COMMAND"],
     ),
     case(WORKER, &["--coordinator", "TAKEN", "--idle-timeout", "300ms"], 0, &["shut down (no task for 0.3 s)"]),
-    case(WORKER, &["--coordinator", "127.0.0.1:1", "--idle-timeout", "3s"], 0, &["cannot reach http://127.0.0.1:1"]),
+    case(WORKER, &["--coordinator", "127.0.0.1:1", "--idle-timeout", "3s"], 0, &["cannot reach 127.0.0.1:1"]),
     case(WORKER, &["--coordinator", NO_NAME, "--idle-timeout", "1s"], 0, &["cannot reach", NO_NAME]),
     case(WORKER, &["--coordinator", "https://lab7"], 2, &["only http:// is understood"]),
     case(WORKER, &["--slots", "0"], 2, &["a whole number from 1 to 1024"]),

@@ -197,13 +197,15 @@ async fn converse(dial: &Dial, mut to_write: mpsc::Receiver<FromWorker>, events:
 /// Opens a stream. A standby does not accept it.
 async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
     let uri = endpoint.uri().clone();
+    // Its scheme says nothing: TLS is the dialer's.
+    let address = uri.authority().map(ToString::to_string).unwrap_or_default();
     let in_time = async {
         let channel = match dialer.connect(&endpoint).await {
             Ok(channel) => channel,
             Err(error) => {
                 return Err(match dialer.refusal() {
                     Some(why) => Event::LinkRefused(why),
-                    None => Event::LinkDown(format!("cannot reach {uri}: {}", innermost(&error))),
+                    None => Event::LinkDown(format!("cannot reach {address}: {}", innermost(&error))),
                 });
             }
         };
@@ -213,7 +215,7 @@ async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let response = client.work(ReceiverStream::new(to_send)).await;
         let response = response.map_err(|status| match (lost(&status, dialer), dialer.stranger(&status)) {
-            (Event::LinkDown(_), Some(why)) => Event::LinkDown(format!("{uri} {why}")),
+            (Event::LinkDown(_), Some(why)) => Event::LinkDown(format!("{address} {why}")),
             (end, _) => end,
         })?;
         let led = response.metadata().get(LEADER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -221,7 +223,7 @@ async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
     };
     timeout(CONNECT_TIMEOUT, in_time).await.unwrap_or_else(|_| {
         let seconds = CONNECT_TIMEOUT.as_secs();
-        Err(Event::LinkDown(format!("cannot reach {uri} within {seconds} s")))
+        Err(Event::LinkDown(format!("cannot reach {address} within {seconds} s")))
     })
 }
 

@@ -281,7 +281,7 @@ async fn a_worker_waits_for_a_coordinator_that_is_late_or_restarts() {
     assert!(coordinator.server.await.is_err_and(|error| error.is_cancelled()));
     let mut worker = Worker::start(&["--coordinator", &format!("http://{address}"), "--slots", "1"]);
     let late = worker.line();
-    assert!(late.contains(&format!("no session with the coordinator: cannot reach http://{address}/: ")), "{late}");
+    assert!(late.contains(&format!("no session with the coordinator: cannot reach {address}: ")), "{late}");
     for _ in 0..2 {
         coordinator = Coordinator::start(address).await;
         let mut session = coordinator.session().await;

@@ -207,7 +207,9 @@ fn list(coordinator: &Coordinator, as_json: bool) -> anyhow::Result<ExitCode> {
         writeln!(out, "{id:<12} {role:<14} {name:<20} {:<15} {:<20}", "", time(*expires))?;
     }
     let (identities, tokens) = (listed.identities.len(), listed.tokens.len());
-    writeln!(out, "{identities} identities and {tokens} tokens at {}", time(now_s()))?;
+    let noun = if identities == 1 { "identity" } else { "identities" };
+    let s = if tokens == 1 { "" } else { "s" };
+    writeln!(out, "{identities} {noun} and {tokens} token{s} at {}", time(now_s()))?;
     Ok(ExitCode::SUCCESS)
 }
 

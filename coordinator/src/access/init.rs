@@ -18,15 +18,22 @@ const OPERATOR_FILE: &str = "operator.access";
 /// coordinator, if there are names). Returns what to tell the person.
 ///
 /// # Errors
-/// If a file cannot be written, or a name cannot stand in a certificate.
+/// If the directory has an authority of which a part is missing, or no authority and other files; if a file cannot be written, or a
+/// name cannot stand in a certificate.
 pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String> {
     create_directory(directory)?;
     let files = Authority::FILES.map(|name| directory.join(name).exists());
     let (authority, is_new) = match files {
         [true, true] => (Authority::load(directory)?, false),
         // A key alone is what an init that was killed leaves.
-        [false, _] => (Authority::create(directory, now_s())?, true),
-        [true, false] => bail!("{} has a certificate of an authority and no key for it", directory.display()),
+        [false, _] => {
+            refuse_others(directory)?;
+            (Authority::create(directory, now_s())?, true)
+        }
+        [true, false] => bail!(
+            "{} has a certificate of an authority and no key for it: restore ca.key from a backup, or give a new directory",
+            directory.display()
+        ),
     };
     let server = directory.join(SERVER_FILE);
     if is_new || !names.is_empty() || !server.exists() {
@@ -48,6 +55,20 @@ pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String>
          export EVOXO_ACCESS={shown}/{OPERATOR_FILE}\n  \
          evoxo token create --role worker --uses 20"
     ))
+}
+
+/// Refuses a directory that somebody uses for something else: files of the same names would be replaced.
+fn refuse_others(directory: &Path) -> anyhow::Result<()> {
+    let shown = directory.display();
+    for entry in fs::read_dir(directory).with_context(|| format!("cannot read the directory {shown}"))? {
+        let name = entry.with_context(|| format!("cannot read the directory {shown}"))?.file_name();
+        let name = name.to_string_lossy();
+        // What a new volume has, and what an init that was killed leaves.
+        if name != "lost+found" && !name.starts_with('.') && !Authority::FILES.contains(&&*name) {
+            bail!("{shown} has other files, {name} for one: give a directory that is empty, or a new one");
+        }
+    }
+    Ok(())
 }
 
 /// Gives a file that root wrote to the owner of the directory: a service that runs as somebody else must read it.
@@ -77,5 +98,31 @@ mod tests {
             let owners: Vec<_> = files.map(|path| owner(&path).0).collect();
             assert_eq!(owners, [owner(directory.path()).0; 4]);
         }
+    }
+
+    #[test]
+    fn a_directory_with_other_files_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let server = directory.path().join(SERVER_FILE);
+        fs::write(&server, "somebody's").unwrap();
+        let why = init(directory.path(), &[]).unwrap_err().to_string();
+        assert!(why.contains("has other files, server.pem for one: give a directory"), "{why}");
+        assert_eq!(
+            (fs::read_dir(directory.path()).unwrap().count(), &*fs::read(&server).unwrap()),
+            (1, &b"somebody's"[..])
+        );
+        // As an init that was killed leaves it.
+        fs::rename(&server, directory.path().join("ca.key")).unwrap();
+        init(directory.path(), &[]).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_no_host_can_have_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["", "bad name!", "lab1:7600"] {
+            let why = init(directory.path(), &[name.to_owned()]).unwrap_err().to_string();
+            assert!(why.contains("--name is the name of a host or an address"), "{why}");
+        }
+        init(directory.path(), &["lab1.example".into(), "10.0.0.5".into(), "fe80::1".into()]).unwrap();
     }
 }

@@ -146,7 +146,8 @@ impl Access {
     /// If it is none, or cannot be written.
     pub(crate) fn open(directory: &Path, worker_life: Duration) -> anyhow::Result<Self> {
         let shown = directory.display();
-        if !directory.join(SERVER_FILE).exists() {
+        let server = directory.join(SERVER_FILE);
+        if !server.try_exists().with_context(|| format!("cannot read {}", server.display()))? {
             bail!("{shown} is no access directory: `evoxo-coordinator init --access {shown}` makes one");
         }
         let (journal, mut records) = Journal::open(directory, now_s())?;

@@ -224,7 +224,8 @@ impl Coordinator {
         session.owed = self.owed.take(&session);
         let Session { name, slots, abilities, kinds_refused, .. } = &session;
         let (about, process) = (session.about(id), session.process);
-        let sentence = format!("worker {name} joined with {slots} slots (session {id})");
+        let s = if *slots == 1 { "" } else { "s" };
+        let sentence = format!("worker {name} joined with {slots} slot{s} (session {id})");
         self.tally.joined += 1;
         self.effects.log_about(Topic::Progress, about.clone(), sentence);
         if !kinds_refused.is_empty() {

@@ -93,7 +93,9 @@ pub(crate) fn check_role(role: Role, path: &str) -> Result<(), Status> {
     let call = path.rsplit('/').next().unwrap_or_default();
     let may: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     let may = may.join(" or ");
-    Err(Status::permission_denied(format!("your role is {role}, and {call} needs the role {may}")))
+    Err(Status::permission_denied(format!(
+        "your role is {role}, and {call} needs the role {may}: ask an operator for a token of that role"
+    )))
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use crate::{
 /// A dense network in play. The layers above the first are its [`Head`].
 #[derive(Clone)]
 pub(in crate::net) struct Dense<S: Simd, H: DenseHead<S>, const W: usize> {
-    simd: S,
     layout: Layout,
     curve: Curve,
     slope: f32,
@@ -49,7 +48,6 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Dense<S, H, W> {
         let zeros = |count: usize| vec![zero(simd); count].into_boxed_slice();
         let head = H::new(simd, &layout, weights);
         let mut dense = Self {
-            simd,
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
             biased: architecture.biases,
@@ -136,7 +134,7 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
             },
             &mut self.preactivations,
         );
-        outputs(self.simd, &self.head, &self.preactivations, &order[..count.min(64)], perspective.sign, out);
+        outputs(&self.head, &self.preactivations, &order[..count.min(64)], perspective.sign, out);
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@ use super::{Group, Layout, Update, quads, write_outputs};
 use crate::net::{
     Activation,
     activation::falls,
-    lanes::{CrossLane, LANES, Vector, zero},
+    lanes::{CrossLane, LANES, Vector},
 };
 
 /// The layers above the first. Its sums are linear in the values of the first layer's units, so they can be cached and updated.
@@ -68,8 +68,9 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
         sums
     }
 
-    /// The output unit's weighted sum without its bias, in sixteen parts.
-    fn part(&self, preactivations: &Self::Preactivations) -> Vector<S>;
+    /// For each of the first `count` of these the output unit's weighted sum without its bias, in sixteen parts. The others are
+    /// undefined.
+    fn parts(&self, preactivations: &[Self::Preactivations; LANES], count: usize) -> [Vector<S>; LANES];
 
     /// The output unit's bias.
     fn bias(&self) -> f32;
@@ -179,7 +180,6 @@ impl Output {
 /// once: a single sum over lanes is a chain of dependent operations.
 #[inline(always)]
 pub(super) fn outputs<S: Simd, H: Head<S>>(
-    simd: S,
     head: &H,
     preactivations: &[H::Preactivations; 64],
     cells: &[u8],
@@ -187,10 +187,7 @@ pub(super) fn outputs<S: Simd, H: Head<S>>(
     out: &mut [f32; 64],
 ) {
     for (cells, preactivations) in cells.chunks(LANES).zip(preactivations.as_chunks::<LANES>().0) {
-        let mut parts = [zero(simd); LANES];
-        for (part, preactivations) in parts.iter_mut().zip(preactivations).take(cells.len()) {
-            *part = head.part(preactivations);
-        }
+        let parts = head.parts(preactivations, cells.len());
         write_outputs(cells, &parts, sign, head.bias(), out);
     }
 }

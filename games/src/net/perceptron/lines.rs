@@ -428,7 +428,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
                 count += 1;
             }
         }
-        outputs(self.simd, head, preactivations, &order[..count.min(64)], perspective.sign, out);
+        outputs(head, preactivations, &order[..count.min(64)], perspective.sign, out);
     }
 
     #[inline(always)]

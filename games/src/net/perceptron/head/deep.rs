@@ -207,12 +207,15 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
     }
 
     #[inline(always)]
-    fn part(&self, preactivations: &[Vector<S>; N]) -> Vector<S> {
-        let (values, mut part) = (self.curve.apply_vectors(*preactivations), zero(self.simd));
-        for upper in 0..N {
-            part = values[upper].fma(self.weights[upper], part);
+    fn parts(&self, preactivations: &[[Vector<S>; N]; LANES], count: usize) -> [Vector<S>; LANES] {
+        let mut parts = [zero(self.simd); LANES];
+        for (part, preactivations) in parts.iter_mut().zip(preactivations).take(count) {
+            let values = self.curve.apply_vectors(*preactivations);
+            for upper in 0..N {
+                *part = values[upper].fma(self.weights[upper], *part);
+            }
         }
-        part
+        parts
     }
 
     #[inline(always)]

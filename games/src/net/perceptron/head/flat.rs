@@ -5,7 +5,7 @@ use fearless_simd::prelude::*;
 use super::{DenseHead, Head, Output};
 use crate::net::{
     activation::Curve,
-    lanes::{CrossLane, Vector, zero},
+    lanes::{CrossLane, LANES, Vector, zero},
     perceptron::{Group, Layout, QUADS, Quads, Update},
 };
 
@@ -67,7 +67,7 @@ impl<S: Simd> Head<S> for Flat<S> {
     }
 
     #[inline(always)]
-    fn part(&self, preactivations: &Vector<S>) -> Vector<S> {
+    fn parts(&self, preactivations: &[Vector<S>; LANES], _: usize) -> [Vector<S>; LANES] {
         *preactivations
     }
 

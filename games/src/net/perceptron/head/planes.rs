@@ -8,7 +8,7 @@ use crate::{
     net::{
         First,
         activation::Curve,
-        lanes::{CrossLane, Vector, sums_across_quads, sums_within_quads, zero},
+        lanes::{CrossLane, LANES, Vector, sums_across_quads, sums_within_quads, zero},
         perceptron::{Group, Layout, QUADS, Update},
         planes::{OF_LINE, PLANES, lines_by_plane},
     },
@@ -202,13 +202,16 @@ impl<S: Simd> Head<S> for Planes<S> {
     }
 
     #[inline(always)]
-    fn part(&self, changed: &Changed<S>) -> Vector<S> {
-        let (values, mut part) = (self.curve.apply_vectors(changed.sums), self.part);
-        for at in 0..THROUGH {
-            let plane = usize::from(changed.planes[at]) % ALL;
-            part = values[at].fma(self.weights[plane], part - self.parts[plane]);
+    fn parts(&self, preactivations: &[Changed<S>; LANES], count: usize) -> [Vector<S>; LANES] {
+        let mut parts = [self.part; LANES];
+        for (part, changed) in parts.iter_mut().zip(preactivations).take(count) {
+            let values = self.curve.apply_vectors(changed.sums);
+            for at in 0..THROUGH {
+                let plane = usize::from(changed.planes[at]) % ALL;
+                *part = values[at].fma(self.weights[plane], *part - self.parts[plane]);
+            }
         }
-        part
+        parts
     }
 
     #[inline(always)]
