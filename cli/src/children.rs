@@ -6,7 +6,7 @@ use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
     os::unix::process::CommandExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
@@ -14,7 +14,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
-use evoxo_process::Address;
+use evoxo_coordinator::files_for;
+use evoxo_process::{Address, open_files};
 use evoxo_worker::{Program, cli::Simd};
 
 use crate::directory::Directory;
@@ -51,6 +52,8 @@ pub(crate) struct Children {
     last_replaced: Instant,
 }
 
+/// Connections besides those of the workers: this process asks and follows, and a worker may come back before it is missed.
+const OTHER_CONNECTIONS: usize = 3;
 /// How long a child may take to start, and to stop.
 const PATIENCE: Duration = Duration::from_secs(40);
 /// With more replacements than this, and as many again for each ten workers, something is wrong with this machine...
@@ -62,6 +65,14 @@ impl Children {
     /// Starts them; they write to the directory's log.
     pub(crate) fn start(directory: &Directory, plan: Plan) -> anyhow::Result<Self> {
         let (store, log) = (directory.store(), directory.log());
+        let needed = files_for(plan.workers as usize + OTHER_CONNECTIONS);
+        if let Some(allowed) = open_files().filter(|allowed| *allowed < needed as u64) {
+            bail!(
+                "the system allows {allowed} open files, and {} local workers need {needed}: allow more (`ulimit -n {needed}`), or \
+                 compute in this process with --workers 0",
+                plan.workers
+            );
+        }
         let (coordinator, address, log_start) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
         let mut children = Self {
             coordinator,
@@ -84,6 +95,11 @@ impl Children {
     /// The coordinator's address.
     pub(crate) fn address(&self) -> Address {
         self.address.to_string().parse().expect("what a process listens on is an address")
+    }
+
+    /// Whether the coordinator's store is there: somebody may have removed it or moved it away.
+    pub(crate) fn has_store(&self) -> bool {
+        Path::new(&self.store).join("leader").exists()
     }
 
     /// The page's address, if there is a page.

@@ -311,6 +311,18 @@ impl Claims {
         })
     }
 
+    /// Says so if the sentence in `result.json` is not the one that follows from all replicas. It is no difference: another build
+    /// may have other words for the same.
+    pub(crate) fn note_of_sentence(&self, computed: &Value) {
+        let (claimed, computed) = (&self.result["conclusion"], &computed["conclusion"]);
+        if claimed.is_string() && claimed != computed {
+            notice(format_args!(
+                "the sentence in result.json is not the one that this build makes, which is: {}",
+                computed.as_str().unwrap_or_default()
+            ));
+        }
+    }
+
     /// Compares the tables and figures in `result.json` with those made of all replicas.
     pub(crate) fn check_result(&self, computed: &Value) -> Option<Difference> {
         let claimed = self.result.as_object().into_iter().flatten();

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use evoxo_common::experiment::Config;
 use evoxo_proto::v1::{self, RunState};
 
@@ -124,6 +125,12 @@ async fn follow(
             Ok(taken) => taken,
             Err(why) => {
                 away.wait(progress, &why).await;
+                if away.told && !children.has_store() {
+                    bail!(
+                        "the store of this run was removed or moved away while it was computed: move it back, if it is still \
+                         there, and run the same command again"
+                    );
+                }
                 continue;
             }
         };

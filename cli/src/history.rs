@@ -6,12 +6,19 @@ use std::{
 };
 
 use anyhow::anyhow;
-use evoxo_common::experiment::{Config, champion_stem};
+use evoxo_common::{
+    digest::Digest,
+    experiment::{Config, champion_stem},
+};
+use serde_json::Value;
 
 use crate::file;
 
 /// The longest history that is read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
+
+/// The key of `result.json` with the SHA-256 of the history, which is in a file of its own.
+pub(crate) const HISTORY_SHA256: &str = "history_sha256";
 
 /// The last row of each replica that has one, for each arm.
 pub(crate) struct LastRows(Vec<Vec<(u32, Vec<f64>)>>);
@@ -42,10 +49,14 @@ impl History {
         directory.join("history.csv")
     }
 
-    /// Reads it.
-    pub(crate) fn read(directory: &Path) -> anyhow::Result<Self> {
+    /// Reads the one that belongs to the `result.json` in this directory. Results of earlier builds do not say which that is.
+    pub(crate) fn read(directory: &Path, result: &Value) -> anyhow::Result<Self> {
         let path = Self::path(directory);
-        Ok(Self { csv: file::read(&path, FILE_BYTES_MAX, "")?, path })
+        let history = Self { csv: file::read(&path, FILE_BYTES_MAX, "")?, path };
+        match result[HISTORY_SHA256].as_str() {
+            Some(sha256) if sha256 != Digest::of(&history.csv).to_string() => Err(history.wrong()),
+            _ => Ok(history),
+        }
     }
 
     /// What will be in the file.
@@ -53,10 +64,13 @@ impl History {
         Self { path: Self::path(Path::new("")), csv }
     }
 
+    fn wrong(&self) -> anyhow::Error {
+        anyhow!("{} is not the history of this run: `run` or `fetch` writes it again", self.path.display())
+    }
+
     /// Hands on each row with its arm's index and its replica.
     pub(crate) fn each_row(&self, config: &Config, mut take: impl FnMut(usize, u32, Vec<f64>)) -> anyhow::Result<()> {
-        let wrong =
-            || anyhow!("{} is not the history of this run: `run` or `fetch` writes it again", self.path.display());
+        let wrong = || self.wrong();
         let mut reader = csv::Reader::from_reader(self.csv.as_slice());
         for record in reader.records() {
             let record = record.map_err(|_| wrong())?;

@@ -102,7 +102,7 @@ impl Kept {
     pub(crate) fn history(&self) -> anyhow::Result<History> {
         match &self.stored {
             Some(results) => results.history().map(History::of),
-            None => History::read(self.directory()),
+            None => History::read(self.directory(), &self.result),
         }
     }
 

@@ -22,7 +22,7 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use crate::{
-    history::{Best, History, LastRows},
+    history::{Best, HISTORY_SHA256, History, LastRows},
     html::{self, Told, champions},
     json,
     legs::{Legs, build},
@@ -112,6 +112,7 @@ impl Results {
             "state": self.state(),
             "doubts": self.doubts.iter().map(doubt_to_json).collect::<Value>(),
             "conclusion": null,
+            HISTORY_SHA256: self.history().map(|csv| Digest::of(&csv).to_string()).ok(),
         });
         add_report(&mut result, &self.report);
         result["conclusion"] = sentence(&self.config, &result, &last_values(&self.config, &self.replicas)).into();

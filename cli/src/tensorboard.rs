@@ -148,7 +148,7 @@ mod tests {
         let lines = [line("\"a, 1\"", 0, 1), line("\"a, 1\"", 0, 2), line("b", 1, 7)].concat();
         fs::write(desk.path().join("history.csv"), format!("arm,replica,{}\n{lines}", names.join(","))).unwrap();
         let out = desk.path().join("events");
-        write(&History::read(desk.path()).unwrap(), &config, &out).unwrap();
+        write(&History::read(desk.path(), &serde_json::Value::Null).unwrap(), &config, &out).unwrap();
         let events = |stem: &str| read(&fs::read(out.join(stem).join(FILE)).unwrap());
         let (first, second) = (events("a-1-0"), events("b-1"));
         assert_eq!(first[0].what, Some(What::FileVersion("brain.Event:2".into())));

@@ -35,6 +35,8 @@ pub mod write;
 
 use evoxo_common::experiment::Registry;
 
+pub use grpc::accept::files_for;
+
 /// Runs the daemon with these arguments; logs go to standard error.
 ///
 /// # Errors

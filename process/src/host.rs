@@ -51,6 +51,12 @@ fn group_limit() -> Option<u64> {
     groups.lines().filter_map(of_group).min()
 }
 
+/// How many files the system lets this process have open at once, if that is known.
+#[must_use]
+pub fn open_files() -> Option<u64> {
+    rlimit::Resource::NOFILE.get().ok().map(|(_, hard)| hard)
+}
+
 fn address_space_limit() -> Option<u64> {
     let (soft, _) = rlimit::Resource::AS.get().ok()?;
     (soft != rlimit::INFINITY).then_some(soft)

@@ -10,7 +10,7 @@ mod values;
 use std::error::Error;
 
 pub use address::{Address, Addresses};
-pub use host::{host_name, memory_bytes};
+pub use host::{host_name, memory_bytes, open_files};
 pub use logging::{Format, Log, log_to_stderr, say_failure};
 pub use request::{EndRequest, EndRequests};
 pub use values::{bytes, duration, whole};

@@ -110,6 +110,18 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
         "{text}"
     );
 
+    // A sentence may be in the words of another build: whoever changed it, the right one is told.
+    let other = desk.path().join("other.json");
+    fs::copy(good.join("result.json"), &other).expect("a file");
+    change_text(&other, |text| text.replace("\"conclusion\": \"", "\"conclusion\": \"Nobody knows. "));
+    let output = evoxo(desk.path(), &["verify", "other.json"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success()
+            && said.contains("the sentence in result.json is not the one that this build makes, which is: "),
+        "{said}"
+    );
+
     let doctored = |change: &dyn Fn(&Path), said: &str| {
         let bad = desk.path().join("bad");
         drop(fs::remove_dir_all(&bad));

@@ -51,10 +51,16 @@ const RETRY: Duration = Duration::from_millis(100);
 /// The beginning of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// How many open files a coordinator needs for this many connections.
+#[must_use]
+pub const fn files_for(connections: usize) -> usize {
+    connections + FILES
+}
+
 /// How many connections the system's limit on open files allows: all that are allowed at once, if this process can
 /// raise the limit. `others` are those of further listeners.
 pub(crate) fn connections_max(others: usize) -> usize {
-    let wanted = CONNECTIONS_MAX + FILES + others;
+    let wanted = files_for(CONNECTIONS_MAX + others);
     let allowed = rlimit::increase_nofile_limit(wanted as u64).map_or(wanted, |files| files as usize);
     let most = allowed.saturating_sub(FILES + others).clamp(1, CONNECTIONS_MAX);
     if most < CONNECTIONS_MAX {

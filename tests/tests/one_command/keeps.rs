@@ -122,6 +122,59 @@ fn a_missing_card_is_told() {
     assert!(status == Some(1) && said.contains("out/champions/O-1-0.json is missing"), "{said}");
 }
 
+/// A history that somebody has cut or changed says nothing: what was written down is told, with a note.
+#[test]
+fn a_history_that_is_not_that_of_the_result_is_not_believed() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0", "--set", "generations=2", "--out", "out"]);
+    let (path, conclusion) = (desk.path("out/history.csv"), desk.result("out")["conclusion"].clone());
+    let whole = fs::read_to_string(&path).expect("a history");
+    let cut: String = whole.split_inclusive('\n').take(4).collect();
+    for other in [cut, String::new(), whole.replacen("X,0,2,", "X,0,2,9", 1)] {
+        assert_ne!(other, whole);
+        fs::write(&path, other).expect("a file");
+        let Output { status, stdout, stderr } = Command::new(program("evoxo"))
+            .args(["report", "out"])
+            .current_dir(desk.path(""))
+            .output()
+            .expect("evoxo starts");
+        let (printed, said) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(status.success() && printed.starts_with(conclusion.as_str().expect("a sentence")), "{printed}");
+        let why = "out/history.csv is not the history of this run: `run` or `fetch` writes it again";
+        assert!(said.contains(why), "{said}");
+        let (status, said) = evoxo(&desk, &["best", "out"]);
+        assert!(status == Some(1) && said.contains(why), "{said}");
+    }
+    desk.run(&["--workers", "0", "--set", "generations=2", "--out", "out"]);
+    assert_eq!(fs::read_to_string(&path).expect("a history"), whole);
+}
+
+#[test]
+fn a_store_that_is_removed_while_it_is_used_ends_the_command() {
+    let desk = Desk::new();
+    let child = desk.begin("out", &["--workers", "1", "--replicas", "1000"]);
+    // Processes that write there at this moment may make it again.
+    wait_until("the store is removed", || fs::remove_dir_all(desk.path("out/store")).is_ok());
+    let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(status.code() == Some(1) && said.contains("the store of this run was removed or moved away"), "{said}");
+    assert!(!said.contains("which are saved"), "{said}");
+}
+
+#[test]
+fn too_few_open_files_are_refused_at_once() {
+    let desk = Desk::new();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 64; exec \"$0\" run table.toml --no-page --workers 2 --out out"]);
+    let output = limited.arg(program("evoxo")).current_dir(desk.path("")).output().expect("sh starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(1)
+            && said.contains("the system allows 64 open files, and 2 local workers need 69"),
+        "{said}"
+    );
+}
+
 /// Without Slurm on this machine nothing is submitted: no coordinator is asked.
 #[test]
 fn jobs_need_a_scheduler_before_a_run() {
