@@ -107,7 +107,7 @@ pub struct Arguments {
     pub standby: bool,
 
     /// A standby takes over when the leader has not answered for this time
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, requires = "standby")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub takeover_after: Duration,
 
     /// Where standbys reach this coordinator [default: the address of --listen, or this host's name]

@@ -14,6 +14,7 @@ mod writer;
 use std::{
     collections::BTreeMap,
     fs,
+    io::ErrorKind,
     ops::Range,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
@@ -147,9 +148,12 @@ impl Access {
     pub(crate) fn open(directory: &Path, worker_life: Duration) -> anyhow::Result<Self> {
         let shown = directory.display();
         let server = directory.join(SERVER_FILE);
-        if !server.try_exists().with_context(|| format!("cannot read {}", server.display()))? {
-            bail!("{shown} is no access directory: `evoxo-coordinator init --access {shown}` makes one");
-        }
+        match server.metadata() {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                bail!("{shown} is no access directory: `evoxo-coordinator init --access {shown}` makes one")
+            }
+            found => found.with_context(|| format!("cannot read {}", server.display()))?,
+        };
         let (journal, mut records) = Journal::open(directory, now_s())?;
         // Who was logged in with a browser must log in again.
         records.identities.retain(|_, known| known.name != BROWSER);

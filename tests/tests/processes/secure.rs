@@ -191,7 +191,7 @@ async fn who_speaks_otherwise_or_is_of_another_cluster_gets_a_sentence() {
     let open_site = Site::new();
     let open = open_site.coordinator(&[]);
     let tls = refused(&secure.evoxo(open.address, Some(secure.operator_path()), &["runs"]));
-    assert!(tls.contains("speaks no TLS: it is a coordinator without --access"), "{tls}");
+    assert!(tls.contains("speaks no TLS: if it is a coordinator without --access, leave out"), "{tls}");
     let tokens = refused(&secure.evoxo(open.address, None, &["access", "list"]));
     assert!(tokens.contains("has no access directory"), "{tokens}");
     let good = secure.evoxo(address, Some(secure.operator_path()), &["runs"]);
