@@ -180,22 +180,20 @@ impl Experiment {
 
     /// The programs for a run on this machine, which must be those that it asks.
     pub(crate) fn programs_of(&self, config: &Config) -> anyhow::Result<Arc<[Program]>> {
+        let all = config.programs();
         let given = |name: &str| self.programs.iter().any(|program| program.name == name);
-        match config.programs().iter().find(|asked| !given(&asked.name)) {
-            Some(asked) => Err(usage(format!(
+        if let Some(asked) = all.iter().find(|asked| !given(&asked.name)) {
+            return Err(usage(format!(
                 "the experiment asks the program {0}: give its command, for example --program {0}=\"python3 {0}.py\"",
                 asked.name
-            ))),
-            None => {
-                match self.programs.iter().find(|given| config.programs().iter().all(|asked| asked.name != given.name))
-                {
-                    Some(Program { name, .. }) => {
-                        Err(usage(format!("the experiment asks no program {name}: leave out --program {name}")))
-                    }
-                    None => Ok(self.programs.as_slice().into()),
-                }
-            }
+            )));
         }
+        if let Some(Program { name, .. }) =
+            self.programs.iter().find(|given| all.iter().all(|asked| asked.name != given.name))
+        {
+            return Err(usage(format!("the experiment asks no program {name}: leave out --program {name}")));
+        }
+        Ok(self.programs.as_slice().into())
     }
 
     /// The file's name as a run's name.

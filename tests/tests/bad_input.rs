@@ -110,6 +110,7 @@ const PROGRAMS: &[Case] = &[
         1,
         &["WRONG:1: unknown experiment \"invincibel\" (known are ", "; did you mean \"invincible\"?"],
     ),
+    case(EVOXO, &["run", "GOOD", "--program", "x=y"], 2, &["the experiment asks no program x: leave out --program x"]),
     case(EVOXO, &["run", "GOOD", "--set", "task=3"], 2, &["unknown setting \"task\"", "did you mean \"tasks\"?"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks=0"], 2, &["tasks is 0, but must be a whole number from 1 to 100000"]),
     case(EVOXO, &["run", "GOOD", "--set", "settings=5"], 2, &["--set settings: it is a table", "SETTING=VALUE"]),
