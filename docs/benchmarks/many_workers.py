@@ -1,7 +1,9 @@
 """Seconds of one learner by how many learn beside one another, and by how many processes compute, for docs/many-workers.md.
 
     python3 many_workers.py run      measures; evoxo must be in PATH, and nothing else should run
-    python3 many_workers.py table    prints the tables of the page
+    python3 many_workers.py table    prints the table of that
+    python3 many_workers.py hosts    prints the tables of simulated hosts, from many-hosts.csv, which is the output of
+                                     cargo sim one_learner_on_many_hosts --ignored
 
 Every combination is measured ROUNDS times, one after the other in turns, so that what else the machine does falls on all alike.
 """
@@ -67,5 +69,38 @@ def table():
         print(f"| {arm} | {' | '.join(cells)} |")
 
 
+# Thousands of games to 95 and to 98 % by the number of learners (0 is the serial one): medians of the table of the page. `None`: half
+# of the trials did not come there, or fewer.
+TO_95 = {0: 10.752, 1: 14.08, 2: 8.96, 4: 6.912, 8: 7.424, 16: 8.96}
+TO_98 = {2: 18.432, 4: 13.568, 8: 15.872, 16: 15.36}
+
+
+def hosts():
+    rates = {}
+    for line in csv.DictReader((HERE / "many-hosts.csv").open()):
+        learners, hosts, gigabits, more_ms = (int(line[name]) for name in list(line)[:4])
+        rates.setdefault((learners, hosts, gigabits, more_ms), []).append(float(line["games_a_second"]))
+    rates = {key: statistics.median(found) for key, found in rates.items()}
+    print("| Learner | hosts | 1 Gbit/s | 10 Gbit/s | a free network | seconds to 98 % at 10 Gbit/s |\n|---|--:|--:|--:|--:|--:|")
+    for learners in [1, 2, 4, 8, 16]:
+        cells = [rates[learners, learners, gigabits, 0] for gigabits in [1, 10, 0]]
+        to_98 = TO_98.get(learners)
+        seconds = "" if to_98 is None else f"{1000 * to_98 / cells[1]:.1f}"
+        print(f"| {learners} | {learners} | {' | '.join(f'{cell:,.0f}' for cell in cells)} | {seconds} |")
+    print("\n| Hosts | games/s of 16 learners at 10 Gbit/s |\n|--:|--:|")
+    for hosts in [1, 2, 4, 8, 16]:
+        print(f"| {hosts} | {rates[16, hosts, 10, 0]:,.0f} |")
+    serial = rates[0, 1, 0, 0]
+    print(f"\nserial: {serial:,.0f} games/s, {1000 / serial:.2f} ms a game")
+    columns = [(2, 10), (4, 10), (8, 10), (16, 10), (16, 1), (16, 0)]
+    networks = {1: "1 Gbit/s", 10: "10 Gbit/s", 0: "a free network"}
+    print("| More time a game | " + " | ".join(f"{learners} hosts, {networks[gigabits]}" for learners, gigabits in columns) + " |")
+    print("|---|" + len(columns) * "--:|")
+    for more_ms in [0, 1, 10, 100]:
+        alone = TO_95[0] * (1000 / serial + more_ms)
+        speed_ups = [alone / (TO_95[k] * 1000 / rates[k, k, gigabits, more_ms]) for k, gigabits in columns]
+        print(f"| {more_ms or 'none'}{' ms' if more_ms else ''} | " + " | ".join(f"{speed_up:.2g}" for speed_up in speed_ups) + " |")
+
+
 if __name__ == "__main__":
-    {"run": run, "table": table}[sys.argv[1]]()
+    {"run": run, "table": table, "hosts": hosts}[sys.argv[1]]()

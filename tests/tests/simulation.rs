@@ -14,6 +14,7 @@ mod sim {
 
     pub(crate) mod cluster;
     pub(crate) mod draw;
+    mod hosts;
     mod objects;
     pub(crate) mod rules;
     mod seat;

@@ -3,7 +3,7 @@
 //! An update has the new values of the weights that changed, not differences. So a single update gives exactly the
 //! weights that it was made from, and one learner alone is the serial learner, bit for bit.
 
-use super::{messages, wire::write_weights};
+use super::messages;
 
 /// The workers over which the mean of a weight is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,20 +38,18 @@ impl Outer {
 #[must_use]
 pub fn difference(old: &[f32], new: &[f32]) -> messages::WeightUpdate {
     assert_eq!(old.len(), new.len(), "an update is between weights of one network");
-    let changed = |index: &usize| old[*index].to_bits() != new[*index].to_bits();
-    let indices: Vec<usize> = (0..old.len()).filter(changed).collect();
-    if 2 * indices.len() > old.len() {
-        return messages::WeightUpdate { gaps: Vec::new(), values: write_weights(new) };
+    let (mut changed, mut values) = (Vec::with_capacity(old.len().div_ceil(8)), Vec::new());
+    for (old, new) in old.chunks(8).zip(new.chunks(8)) {
+        let mut bits = 0;
+        for (place, (old, new)) in old.iter().zip(new).enumerate() {
+            if old.to_bits() != new.to_bits() {
+                bits |= 1 << place;
+                values.extend(new.to_le_bytes());
+            }
+        }
+        changed.push(bits);
     }
-    let mut next = 0;
-    let gap = |index: &usize| {
-        let gap = (index - next) as u32;
-        next = index + 1;
-        gap
-    };
-    let gaps = indices.iter().map(gap).collect();
-    let values: Vec<f32> = indices.iter().map(|index| new[*index]).collect();
-    messages::WeightUpdate { gaps, values: write_weights(&values) }
+    messages::WeightUpdate { changed: changed.into(), values: values.into() }
 }
 
 /// Checks an update of this number of weights.
@@ -59,17 +57,14 @@ pub fn difference(old: &[f32], new: &[f32]) -> messages::WeightUpdate {
 /// # Errors
 /// A sentence if it is invalid.
 pub fn check(update: &messages::WeightUpdate, weights: usize) -> Result<(), String> {
-    let bytes = update.values.len();
-    if update.gaps.is_empty() && bytes == 4 * weights {
-        return Ok(());
-    }
-    if bytes != 4 * update.gaps.len() {
-        let gaps = update.gaps.len();
-        return Err(format!("an update of {weights} weights with {gaps} gaps and {bytes} bytes of values"));
-    }
-    let end: u64 = update.gaps.iter().map(|gap| u64::from(*gap) + 1).sum();
-    if end > weights as u64 {
-        return Err(format!("an update of weight {}, and there are only {weights}", end - 1));
+    let (bits, bytes) = (update.changed.len(), update.values.len());
+    let count: usize = update.changed.iter().map(|bits| bits.count_ones() as usize).sum();
+    let in_last = weights % 8;
+    let past_the_last = in_last > 0 && update.changed.last().is_some_and(|bits| bits >> in_last > 0);
+    if bits != weights.div_ceil(8) || past_the_last || bytes != 4 * count {
+        return Err(format!(
+            "an update of {weights} weights in which {count} changed, with {bits} bytes of bits and {bytes} of values"
+        ));
     }
     Ok(())
 }
@@ -80,10 +75,10 @@ pub fn join(weights: &mut [f32], velocity: &mut [f32], updates: &[messages::Weig
     let mut sums = vec![0.0_f64; weights.len()];
     let mut touched = vec![0_u32; weights.len()];
     for update in updates {
-        for_each_change(update, weights, |index, value| {
+        for (index, value) in changes(update) {
             sums[index] += f64::from(value);
             touched[index] += 1;
-        });
+        }
     }
     for (index, weight) in weights.iter_mut().enumerate() {
         let old = f64::from(*weight);
@@ -108,23 +103,18 @@ pub fn join(weights: &mut [f32], velocity: &mut [f32], updates: &[messages::Weig
     }
 }
 
-/// Calls `take` with the index and the new value of each weight that changed, in order.
-fn for_each_change(update: &messages::WeightUpdate, old: &[f32], mut take: impl FnMut(usize, f32)) {
-    let values = from_bytes(&update.values);
-    if update.gaps.is_empty() {
-        for (index, (value, old)) in values.zip(old).enumerate() {
-            if value.to_bits() != old.to_bits() {
-                take(index, value);
-            }
-        }
-        return;
-    }
-    let mut next = 0;
-    for (gap, value) in update.gaps.iter().zip(values) {
-        next += *gap as usize;
-        take(next, value);
-        next += 1;
-    }
+/// The index and the new value of each weight that changed, in order.
+fn changes(update: &messages::WeightUpdate) -> impl Iterator<Item = (usize, f32)> {
+    let places = |(byte, bits): (usize, &u8)| {
+        let mut left = *bits;
+        std::iter::from_fn(move || {
+            let place = left.trailing_zeros() as usize;
+            // Without its lowest bit.
+            left &= left.wrapping_sub(1);
+            (place < 8).then_some(8 * byte + place)
+        })
+    };
+    update.changed.iter().enumerate().flat_map(places).zip(from_bytes(&update.values))
 }
 
 /// Reads weights as messages carry them; incomplete ones at the end are ignored.
@@ -191,28 +181,32 @@ mod tests {
     }
 
     #[test]
-    fn updates_of_most_weights_have_no_gaps() {
+    fn updates_name_the_weights_that_changed() {
         let old = [0.0; 9];
-        let change = |count: usize| (0..9).map(|index| if index < count { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
-        let update = difference(&old, &change(4));
-        assert_eq!((update.gaps.as_slice(), update.values.len()), (&[0, 0, 0, 0][..], 16));
-        let update = difference(&old, &change(5));
-        assert_eq!((update.gaps.as_slice(), update.values.len()), (&[][..], 36));
+        let mut new = old;
+        (new[1], new[7], new[8]) = (1.0, 2.0, -0.0);
+        let update = difference(&old, &new);
+        assert_eq!((&update.changed[..], update.values.len()), (&[0b1000_0010, 1][..], 12));
+        assert_eq!(changes(&update).collect::<Vec<_>>(), [(1, 1.0), (7, 2.0), (8, -0.0)]);
+        assert_eq!(changes(&difference(&old, &old)).count(), 0);
     }
 
     #[test]
     fn invalid_updates_are_refused_with_a_sentence() {
-        let update =
-            |gaps: &[u32], bytes: usize| messages::WeightUpdate { gaps: gaps.to_vec(), values: vec![0; bytes].into() };
-        for good in [update(&[], 0), update(&[], 12), update(&[2], 4), update(&[0, 0, 0], 12)] {
+        let update = |changed: &[u8], bytes: usize| messages::WeightUpdate {
+            changed: changed.to_vec().into(),
+            values: vec![0; bytes].into(),
+        };
+        for good in [update(&[0], 0), update(&[0b100], 4), update(&[0b111], 12)] {
             assert_eq!(check(&good, 3), Ok(()));
         }
+        assert_eq!(check(&update(&[0x80], 4), 8), Ok(()));
         for (bad, part) in [
-            (update(&[], 4), "0 gaps and 4 bytes"),
-            (update(&[0], 12), "1 gaps and 12 bytes"),
-            (update(&[0], 3), "1 gaps and 3 bytes"),
-            (update(&[3], 4), "weight 3, and there are only 3"),
-            (update(&[u32::MAX, u32::MAX], 8), "weight 8589934591"),
+            (update(&[], 0), "0 changed, with 0 bytes of bits"),
+            (update(&[1, 0], 4), "2 bytes of bits"),
+            (update(&[0b1000], 4), "an update of 3 weights in which 1 changed"),
+            (update(&[1], 3), "1 changed, with 1 bytes of bits and 3 of values"),
+            (update(&[1], 8), "8 of values"),
         ] {
             let sentence = check(&bad, 3).unwrap_err();
             assert!(sentence.contains(part), "{sentence}");
@@ -253,10 +247,10 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_updates_never_panic(gaps in prop::collection::vec(0..9_u32, 0..9), bytes in 0..60_usize) {
-            let update = messages::WeightUpdate { gaps, values: vec![7; bytes].into() };
-            if check(&update, 8).is_ok() {
-                join(&mut [0.0; 8], &mut [], &[update], PLAIN);
+        fn arbitrary_updates_never_panic(changed in prop::collection::vec(any::<u8>(), 0..4), count in 0..17_usize) {
+            let update = messages::WeightUpdate { changed: changed.into(), values: vec![7; 4 * count].into() };
+            if check(&update, 12).is_ok() {
+                join(&mut [0.0; 12], &mut [], &[update], PLAIN);
             }
         }
     }

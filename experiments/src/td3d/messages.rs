@@ -260,11 +260,10 @@ pub mod part_output {
 /// The change of the weights of a network.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WeightUpdate {
-    /// For each weight that changed, in order: the number of unchanged weights between the previous changed one and it.
-    /// Empty if `values` has all weights.
-    #[prost(uint32, repeated, tag = "1")]
-    pub gaps: ::prost::alloc::vec::Vec<u32>,
-    /// The new values, f32 little endian: of the weights that changed, or of all weights if more than half changed.
+    /// A bit for each weight, 1 if it changed: eight in a byte, the first one lowest. Bits after the last weight are 0.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub changed: ::prost::bytes::Bytes,
+    /// The new values of the weights that changed, in order: f32, little endian.
     #[prost(bytes = "bytes", tag = "2")]
     pub values: ::prost::bytes::Bytes,
 }

@@ -116,8 +116,8 @@ fn demand(settings: &Settings) -> Demand {
         tasks: joint.tasks_max(),
         task_bytes: message,
         shared_bytes: weights,
-        // The weights that changed. With gaps of at most 3 bytes each they are at most half of all.
-        output_bytes: weights + message,
+        // If all weights changed, with a bit for each four bytes.
+        output_bytes: weights + weights / 32 + message,
         state_bytes: weights + averages + velocity + tests * test_bytes + message,
         rows: tests,
         ..Demand::default()

@@ -234,7 +234,8 @@ fn forge(results: &mut Vec<TaskResult>) {
     results.splice(0..0, forged);
 }
 
-fn core(now: Millis, number: usize, character: Character, slots: usize, life: u64) -> Worker {
+/// The state machine of a worker.
+pub(super) fn core(now: Millis, number: usize, character: Character, slots: usize, life: u64) -> Worker {
     let mut kinds = registry().signatures();
     if character == Character::Foreign {
         kinds.iter_mut().for_each(|kind| kind.sha256 = Bytes::from_static(&[7; 32]));

@@ -5,6 +5,7 @@ use crate::{
     td3d::{
         Td3d,
         arm::Arm,
+        join::difference,
         messages::PartOutput,
         segment::{Learnt, test, train},
     },
@@ -209,7 +210,7 @@ fn weights_that_blow_up_end_the_replica_with_a_sentence() {
     let mut experiment = start(&config);
     step(&mut experiment);
     let huge = vec![f32::MAX; experiment.trial.architecture.parameters()];
-    let update = WeightUpdate { gaps: Vec::new(), values: write_weights(&huge) };
+    let update = difference(&vec![0.0; huge.len()], &huge);
     let part = Some(part_output::Part::Update(update));
     let output = Bytes::from(PartOutput { part }.encode_to_vec());
     let why = experiment.absorb(&[output.clone(), output]).unwrap_err();
@@ -265,13 +266,16 @@ fn outputs_of_the_wrong_shape_are_refused() {
     let tests = planned(&experiment).remove(0);
     let answer =
         |task: &Task, part| task.check(&PartOutput { part }.encode_to_vec().into()).map(drop).map_err(|why| why.0);
-    let update =
-        |values: usize| part_output::Part::Update(WeightUpdate { gaps: vec![], values: vec![0; values].into() });
+    let weights = experiment.trial.architecture.parameters();
+    let update = |values: usize| {
+        let changed = vec![0; weights.div_ceil(8)].into();
+        part_output::Part::Update(WeightUpdate { changed, values: vec![0; values].into() })
+    };
     let tally = |wins, draws| part_output::Part::Tally(Tally { wins, draws });
     assert_eq!(answer(&learns, Some(update(0))), Ok(()));
     assert_eq!(answer(&tests, Some(tally(20, 5))), Ok(()));
     for (task, part, sentence) in [
-        (&learns, Some(update(8)), "0 gaps and 8 bytes"),
+        (&learns, Some(update(8)), "and 8 of values"),
         (&learns, Some(tally(1, 1)), "the task is a test"),
         (&learns, None, "the task is a test"),
         (&tests, Some(update(0)), "the output is an update"),

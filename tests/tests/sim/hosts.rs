@@ -1,0 +1,377 @@
+//! How long a run takes on many hosts, on the virtual clock: the real core, the real replicas and the real state machines of
+//! the workers, each on a processor of its own, behind network cards of a given speed. Nothing fails.
+//!
+//! In [`Model::measured`] everything that is computed takes as long on the virtual clock as it takes the thread of this
+//! simulation, in processor time: tasks, the coordinator's events and jobs, and the bytes of messages. The clock adds what a
+//! network takes, what a task might take more, and [`CARRY`]. What is left out: TLS, and other work of the hosts.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use cpu_time::ThreadTime;
+use evoxo_common::{
+    experiment::{Replica, run_digest},
+    local,
+    task::{Encoded, NoPrograms},
+    time::Millis,
+};
+use evoxo_coordinator::{
+    core::{Coordinator, Effect, Event, Request, RequestId, SessionId, Settings, ThreadId},
+    prepared::Prepared,
+    replicas::Replicas,
+    store::Store,
+    trust::Level,
+};
+use evoxo_proto::v1::{self, RunState, from_worker, task_result::Outcome};
+use evoxo_tests::registry;
+use evoxo_worker::core as worker_core;
+use object_store::memory::InMemory;
+use prost::Message as _;
+
+use super::{
+    draw,
+    worker::{Character, core},
+};
+
+/// Nanoseconds.
+type Nanos = u64;
+
+const MS: Nanos = 1_000_000;
+/// What HTTP/2 and the system take for each byte at each end. With 1 ns the simulation of one process on the same host is
+/// as fast as a real one (docs/many-workers.md).
+const CARRY: Nanos = 1;
+/// What a write to the store takes: about that of a local disk.
+const WRITE: Nanos = 2 * MS;
+
+/// What takes how long.
+#[derive(Clone, Copy)]
+struct Model {
+    /// Of each host's network card, in each direction; 0: as fast as you like.
+    gigabits: u64,
+    /// From one host to another.
+    latency: Nanos,
+    /// What each task takes more than what it takes here.
+    more: Nanos,
+    /// Whether what is computed takes time.
+    measured: bool,
+}
+
+impl Model {
+    /// How long these bytes occupy a card.
+    fn on_card(&self, bytes: usize) -> Nanos {
+        (8 * bytes as u64).checked_div(self.gigabits).unwrap_or(0)
+    }
+
+    /// How long one end works on these bytes.
+    fn at_end(&self, bytes: usize) -> Nanos {
+        if self.measured { CARRY * bytes as u64 } else { 0 }
+    }
+
+    /// Does something, and says how long that takes.
+    fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, Nanos) {
+        let began = ThreadTime::now();
+        let done = work();
+        (done, if self.measured { began.elapsed().as_nanos() as u64 } else { 0 })
+    }
+}
+
+/// Something that does one thing after another: it is free from then on.
+#[derive(Default)]
+struct Queue(Nanos);
+
+impl Queue {
+    /// Takes this long, once it is free; returns the end.
+    fn take(&mut self, from: Nanos, how_long: Nanos) -> Nanos {
+        self.0 = self.0.max(from) + how_long;
+        self.0
+    }
+}
+
+enum Happening {
+    ToCore(Event),
+    /// Bytes of a worker reach the coordinator's card.
+    AtCard(usize, Vec<u8>),
+    ToWorker(usize, Vec<u8>),
+    LinkUp(usize),
+    Wake,
+    WakeWorker(usize),
+    Computed(usize, usize, Outcome, Nanos),
+}
+
+/// A worker's host, with one slot.
+struct Host {
+    worker: worker_core::Worker,
+    tasks: VecDeque<Encoded>,
+    thread: Queue,
+    card: Queue,
+    wake_at: Option<Millis>,
+}
+
+struct Hosts {
+    model: Model,
+    now: Nanos,
+    queue: BTreeMap<(Nanos, u64), Happening>,
+    counter: u64,
+    core: Coordinator,
+    core_thread: Queue,
+    replicas: BTreeMap<ThreadId, (Replicas, Queue)>,
+    store: Store,
+    card_in: Queue,
+    card_out: Queue,
+    wake_at: Option<Millis>,
+    hosts: Vec<Host>,
+    finished: Option<(Nanos, String)>,
+}
+
+fn millis(at: Nanos) -> Millis {
+    Millis(at / MS)
+}
+
+/// The time from the order of a run to its end with this many hosts, and the digest of the result.
+fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, String) {
+    let mut store = Store::over(Arc::new(InMemory::new()), "the simulation", registry().clone());
+    store.lead().expect("memory can be written");
+    let coordinator = Coordinator::recover(Settings::default(), registry().clone(), Vec::new());
+    let host = |number| Host {
+        worker: core(Millis(0), number, Character::Honest, 1, 0),
+        tasks: VecDeque::new(),
+        thread: Queue::default(),
+        card: Queue::default(),
+        wake_at: None,
+    };
+    let mut all = Hosts {
+        model,
+        now: 0,
+        queue: BTreeMap::new(),
+        counter: 0,
+        core: coordinator,
+        core_thread: Queue::default(),
+        replicas: BTreeMap::new(),
+        store,
+        card_in: Queue::default(),
+        card_out: Queue::default(),
+        wake_at: None,
+        hosts: (0..hosts).map(host).collect(),
+        finished: None,
+    };
+    (0..hosts).for_each(|host| all.plan(0, Happening::WakeWorker(host)));
+    // All workers have joined by then.
+    let begin = 5000 * MS;
+    let request = Request::Submit {
+        name: "run".into(),
+        prepared: Arc::clone(prepared),
+        level: Level::Plain,
+        submitter: "me".into(),
+    };
+    all.plan(begin, Happening::ToCore(Event::Request { id: RequestId(0), request }));
+    loop {
+        if let Some((end, digest)) = all.finished {
+            return (end - begin, digest);
+        }
+        let ((at, _), next) = all.queue.pop_first().expect("something happens until the end");
+        all.now = at;
+        all.happen(next);
+    }
+}
+
+impl Hosts {
+    fn plan(&mut self, at: Nanos, what: Happening) {
+        self.counter += 1;
+        self.queue.insert((at, self.counter), what);
+    }
+
+    fn happen(&mut self, what: Happening) {
+        match what {
+            Happening::ToCore(event) => self.tell(event),
+            Happening::AtCard(host, bytes) => {
+                let at = self.card_in.take(self.now, self.model.on_card(bytes.len()));
+                let (message, decoding) =
+                    self.model.timed(|| v1::FromWorker::decode(&bytes[..]).expect("a worker's message"));
+                let session = SessionId(host as u64);
+                let event = match message.message {
+                    Some(from_worker::Message::Hello(hello)) => {
+                        Event::Hello { session, address: format!("10.0.0.{host}"), holder: None, hello }
+                    }
+                    message => Event::Message { session, message: v1::FromWorker { message } },
+                };
+                self.plan(at + self.model.at_end(bytes.len()) + decoding, Happening::ToCore(event));
+            }
+            Happening::ToWorker(host, bytes) => {
+                let (carried, bytes) = (self.model.at_end(bytes.len()), Bytes::from(bytes));
+                let (message, decoding) =
+                    self.model.timed(|| v1::ToWorker::decode(bytes).expect("a coordinator's message"));
+                self.tell_worker(host, worker_core::Event::Message(message), carried + decoding);
+            }
+            Happening::LinkUp(host) => self.tell_worker(host, worker_core::Event::LinkUp, 0),
+            Happening::Wake => {
+                self.wake_at = None;
+                self.tell(Event::Wake);
+            }
+            Happening::WakeWorker(host) => {
+                self.hosts[host].wake_at = None;
+                self.tell_worker(host, worker_core::Event::Wake, 0);
+            }
+            Happening::Computed(host, slot, outcome, took) => {
+                self.compute(self.now, host, slot);
+                self.tell_worker(host, worker_core::Event::Computed { slot, outcome, elapsed_us: took / 1000 }, 0);
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let at = self.core_thread.take(self.now, 0);
+        let (effects, took) = self.model.timed(|| self.core.handle(millis(at), event));
+        let at = self.core_thread.take(at, took);
+        effects.into_iter().for_each(|effect| self.carry_out(at, effect));
+        if let Some(wake) = self.core.next_wake().filter(|wake| self.wake_at.is_none_or(|planned| *wake < planned)) {
+            self.wake_at = Some(wake);
+            self.plan((wake.0 * MS).max(at), Happening::Wake);
+        }
+    }
+
+    fn carry_out(&mut self, at: Nanos, effect: Effect) {
+        match effect {
+            Effect::Send { session, message } => {
+                let (bytes, encoding) = self.model.timed(|| message.encode_to_vec());
+                let ready = at + encoding + self.model.at_end(bytes.len());
+                let at = self.card_out.take(ready, self.model.on_card(bytes.len()));
+                self.plan(at + self.model.latency, Happening::ToWorker(session.0 as usize, bytes));
+            }
+            Effect::Start { thread, prepared, draw, states } => {
+                let replicas = Replicas::new(registry(), prepared, draw, states);
+                self.replicas.insert(thread, (replicas, Queue::default()));
+            }
+            Effect::Job { thread, job } => {
+                let Some((replicas, queue)) = self.replicas.get_mut(&thread) else { return };
+                let (reports, took) = self.model.timed(|| replicas.run(job));
+                let at = queue.take(at, took);
+                if !reports.is_empty() {
+                    self.plan(at, Happening::ToCore(Event::Done { thread, reports }));
+                }
+            }
+            Effect::Drop { thread } => drop(self.replicas.remove(&thread)),
+            Effect::Store { write, run, what } => {
+                let outcome = self.store.write(&run, &what);
+                self.plan(at + WRITE, Happening::ToCore(Event::Stored { write, outcome }));
+            }
+            Effect::Publish(view) if view.run.state() == RunState::Finished => {
+                self.finished.get_or_insert((at, view.run.digest.clone()));
+            }
+            Effect::End { .. } | Effect::Convict { .. } | Effect::Unpublish { .. } | Effect::Stopped => {
+                panic!("nothing fails here: {effect:?}")
+            }
+            Effect::Publish(_)
+            | Effect::Respond { .. }
+            | Effect::Audit { .. }
+            | Effect::Healthy(_)
+            | Effect::Log { .. } => {}
+        }
+    }
+
+    /// After that time a worker is told of an event.
+    fn tell_worker(&mut self, host: usize, event: worker_core::Event, after: Nanos) {
+        let (model, at) = (self.model, self.hosts[host].thread.take(self.now, after));
+        let (effects, took) = model.timed(|| self.hosts[host].worker.handle(millis(at), event));
+        let at = self.hosts[host].thread.take(at, took);
+        for effect in effects {
+            match effect {
+                worker_core::Effect::Connect => self.plan(at + 2 * model.latency, Happening::LinkUp(host)),
+                worker_core::Effect::Send(message) => {
+                    let (bytes, encoding) = model.timed(|| message.encode_to_vec());
+                    // The coordinator's card begins to take the bytes when the first one arrives.
+                    let begins = self.hosts[host].card.0.max(at + encoding + model.at_end(bytes.len()));
+                    self.hosts[host].card.take(begins, model.on_card(bytes.len()));
+                    self.plan(begins + model.latency, Happening::AtCard(host, bytes));
+                }
+                worker_core::Effect::Start { slot, tasks } => {
+                    self.hosts[host].tasks.extend(tasks);
+                    self.compute(at, host, slot);
+                }
+                worker_core::Effect::Log(..) => {}
+                other => panic!("nothing fails here: {other:?}"),
+            }
+        }
+        let host_of = &mut self.hosts[host];
+        let wake = host_of.worker.next_wake().filter(|wake| host_of.wake_at.is_none_or(|planned| *wake < planned));
+        if let Some(wake) = wake {
+            host_of.wake_at = Some(wake);
+            self.plan((wake.0 * MS).max(at), Happening::WakeWorker(host));
+        }
+    }
+
+    /// The slot computes its next task, if there is one.
+    fn compute(&mut self, at: Nanos, host: usize, slot: usize) {
+        let Some(task) = self.hosts[host].tasks.pop_front() else { return };
+        let run = || registry().run(&task, &mut NoPrograms).expect("planned tasks are good");
+        let (output, took) = self.model.timed(run);
+        let took = took + self.model.more;
+        self.plan(at + took, Happening::Computed(host, slot, Outcome::Output(output), took));
+    }
+}
+
+/// Rounds of 16 tasks of 10 ms: no host waits for another one longer than the network takes.
+#[test]
+fn rounds_are_shared_by_all_hosts() {
+    let prepared = draw::prepared(
+        "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 200\ntasks = 16\npayload_bytes = 40\n\
+         reply_bytes = 9\n",
+    );
+    let replicas = local::run(&prepared.config).expect("planned tasks are good");
+    let digest = run_digest(replicas.iter().map(Replica::digest)).to_string();
+    let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false };
+    for hosts in [1, 2, 3, 4, 8, 16, 20] {
+        let (time, found) = simulate(&prepared, hosts, model);
+        assert_eq!(found, digest, "{hosts} hosts");
+        let least = 200 * 16_u64.div_ceil(hosts as u64) * 10 * MS;
+        assert!(time < least + least / 20, "{hosts} hosts took {} ms where {} are needed", time / MS, least / MS);
+    }
+}
+
+/// A trial of this many games as experiments/td3d-many-workers.toml has it, with a single test, by this many learners; by the
+/// serial learner if there is none.
+fn trial(learners: usize, games: usize) -> Arc<Prepared> {
+    let join = match learners {
+        0 => "learners = 1\nouter_rate = 1\nmomentum = 0".to_owned(),
+        _ => format!("learners = {learners}\nouter_rate = 0.7\nmomentum = 0.9"),
+    };
+    draw::prepared(&format!(
+        "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"tuples\"\nshared = \"yes\"\nalpha = 0.01\n\
+         first_move = \"alternating\"\ngames = {games}\ntest_every = {games}\ntest_games = 400\nepisodes = 4\n{join}\n"
+    ))
+}
+
+/// Prints what docs/benchmarks/many-hosts.csv has.
+#[test]
+#[ignore = "it computes for some minutes"]
+fn one_learner_on_many_hosts() {
+    const GAMES: usize = 1024;
+    // Beside a real process on one host, and then hosts of their own.
+    let mut rows: Vec<(usize, usize, u64, u64)> = [0, 1, 2, 4, 8, 16].map(|learners| (learners, 1, 0, 0)).to_vec();
+    for learners in [1, 2, 4, 8, 16] {
+        let networks = [1, 10, 0].into_iter();
+        rows.extend(
+            networks.flat_map(|gigabits| [0, 1, 10, 100].map(|game_ms| (learners, learners, gigabits, game_ms))),
+        );
+    }
+    rows.extend([1, 2, 4, 8].map(|hosts| (16, hosts, 10, 0)));
+    let mut digests = BTreeMap::new();
+    println!("learners,hosts,gigabits,more_ms_a_game,games_a_second");
+    for _ in 0..3 {
+        for (learners, hosts, gigabits, game_ms) in rows.iter().copied() {
+            let latency = if gigabits == 0 { 0 } else { MS / 10 };
+            // A task is four games.
+            let model = Model { gigabits, latency, more: 4 * game_ms * MS, measured: true };
+            // The longer one without the shorter one: without the test, and without the beginning and the end.
+            let [half, whole] = [GAMES, 2 * GAMES].map(|games| {
+                let (time, digest) = simulate(&trial(learners, games), hosts, model);
+                assert_eq!(*digests.entry((learners, games)).or_insert_with(|| digest.clone()), digest);
+                time
+            });
+            let rate = GAMES as f64 * 1e9 / whole.saturating_sub(half) as f64;
+            println!("{learners},{hosts},{gigabits},{game_ms},{rate:.1}");
+        }
+    }
+}
