@@ -41,7 +41,7 @@ type Nanos = u64;
 
 const MS: Nanos = 1_000_000;
 /// What HTTP/2 and the system take for each byte at each end. With 1 ns the simulation of one process on the same host is
-/// as fast as a real one (docs/many-workers.md).
+/// 1.0 to 1.2 times as fast as a real one (docs/many-workers.md).
 const CARRY: Nanos = 1;
 /// What a write to the store takes: about that of a local disk.
 const WRITE: Nanos = 2 * MS;
