@@ -59,12 +59,15 @@ pub fn difference(old: &[f32], new: &[f32]) -> messages::WeightUpdate {
 pub fn check(update: &messages::WeightUpdate, weights: usize) -> Result<(), String> {
     let (bits, bytes) = (update.changed.len(), update.values.len());
     let count: usize = update.changed.iter().map(|bits| bits.count_ones() as usize).sum();
-    let in_last = weights % 8;
-    let past_the_last = in_last > 0 && update.changed.last().is_some_and(|bits| bits >> in_last > 0);
-    if bits != weights.div_ceil(8) || past_the_last || bytes != 4 * count {
+    if bits != weights.div_ceil(8) || bytes != 4 * count {
         return Err(format!(
             "an update of {weights} weights in which {count} changed, with {bits} bytes of bits and {bytes} of values"
         ));
+    }
+    let in_last = weights % 8;
+    let past_the_last = in_last > 0 && update.changed.last().is_some_and(|bits| bits >> in_last > 0);
+    if past_the_last {
+        return Err(format!("an update of a weight after the last of {weights}"));
     }
     Ok(())
 }
@@ -203,8 +206,8 @@ mod tests {
         assert_eq!(check(&update(&[0x80], 4), 8), Ok(()));
         for (bad, part) in [
             (update(&[], 0), "0 changed, with 0 bytes of bits"),
-            (update(&[1, 0], 4), "2 bytes of bits"),
-            (update(&[0b1000], 4), "an update of 3 weights in which 1 changed"),
+            (update(&[1, 0], 4), "an update of 3 weights in which 1 changed, with 2 bytes of bits"),
+            (update(&[0b1000], 4), "a weight after the last of 3"),
             (update(&[1], 3), "1 changed, with 1 bytes of bits and 3 of values"),
             (update(&[1], 8), "8 of values"),
         ] {

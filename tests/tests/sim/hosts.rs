@@ -13,8 +13,6 @@ use std::{
 use bytes::Bytes;
 use cpu_time::ThreadTime;
 use evoxo_common::{
-    experiment::{Replica, run_digest},
-    local,
     task::{Encoded, NoPrograms},
     time::Millis,
 };
@@ -26,7 +24,7 @@ use evoxo_coordinator::{
     trust::Level,
 };
 use evoxo_proto::v1::{self, RunState, from_worker, task_result::Outcome};
-use evoxo_tests::registry;
+use evoxo_tests::{person::digest_of_one_thread, registry};
 use evoxo_worker::core as worker_core;
 use object_store::memory::InMemory;
 use prost::Message as _;
@@ -319,8 +317,7 @@ fn rounds_are_shared_by_all_hosts() {
         "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 200\ntasks = 16\npayload_bytes = 40\n\
          reply_bytes = 9\n",
     );
-    let replicas = local::run(&prepared.config).expect("planned tasks are good");
-    let digest = run_digest(replicas.iter().map(Replica::digest)).to_string();
+    let digest = digest_of_one_thread(&prepared.toml);
     let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false };
     for hosts in [1, 2, 3, 4, 8, 16, 20] {
         let (time, found) = simulate(&prepared, hosts, model);
