@@ -65,6 +65,8 @@ enum Verb {
     Schema(verb::schema::Arguments),
     /// The best champion of each arm of a run
     Best(verb::best::Arguments),
+    /// The digests of a run, of its replicas, and of their rounds
+    Digest(verb::digest::Arguments),
     /// Find out whether a program of one's own always answers the same
     Check(verb::check::Arguments),
     /// Compute a finished run's results again, or a share of them, and compare
@@ -144,6 +146,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Gallery(arguments) => verb::gallery::run(&arguments, registry),
         Verb::Schema(arguments) => verb::schema::run(&arguments),
         Verb::Best(arguments) => verb::best::run(&arguments, registry),
+        Verb::Digest(arguments) => verb::digest::run(&arguments),
         Verb::Check(arguments) => verb::check::run(&arguments, registry),
         Verb::Verify(arguments) => verb::verify::run(&arguments, registry),
         Verb::Match(arguments) => verb::r#match::run(&arguments, registry),

@@ -12,21 +12,21 @@ use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use evoxo_common::{
     card::Card,
-    digest::Digest,
     envelope::{Kind, open},
-    experiment::{Config, Registry, Replica, champion_stem, replica_digest, replica_json, run_digest},
+    experiment::{Config, Link, Registry, Replica, ResultDigest, champion_stem, replica_json},
 };
 use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::{file, kept, say::notice};
+use crate::{digests, file, kept, say::notice};
 
 /// The longest files that are read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
 /// Keys of `result.json` that do not follow from the computation: what was measured, what other workers said, sentences, the
 /// version of the form.
-const NOT_COMPUTED: [&str; 6] = ["schema", "provenance", "doubts", "state", "conclusion", "notes"];
+const NOT_COMPUTED: [&str; 8] =
+    ["schema", "not_hashed", "rounds", "provenance", "doubts", "state", "conclusion", "notes"];
 
 /// What is in a directory; nothing if there is none.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -53,6 +53,8 @@ pub(crate) struct Claims {
     history: Option<BTreeMap<Key, Vec<Vec<String>>>>,
     /// The finished replicas in the store, with the paths of their objects.
     stored: BTreeMap<Key, (String, v1::ReplicaState)>,
+    /// The lines of `digests.csv`, if it is there.
+    digests: Option<Vec<digests::Line>>,
 }
 
 /// Where results are not what is computed.
@@ -100,9 +102,11 @@ impl Claims {
         if result["digest"].as_str().is_none() {
             bail!("{name} has no digest: only results of finished runs can be verified");
         }
-        let mut claims = Self { config, result, directory, history: None, stored: BTreeMap::new() };
+        let mut claims = Self { config, result, directory, history: None, stored: BTreeMap::new(), digests: None };
         let mut differences = claims.read_history()?;
         differences.extend(claims.read_stored()?);
+        let digests = claims.directory.as_ref().filter(|directory| digests::path(directory).exists());
+        claims.digests = digests.map(|directory| digests::read(directory)).transpose()?;
         differences.extend(claims.check_digest());
         Ok((claims, differences))
     }
@@ -217,7 +221,7 @@ impl Claims {
             differences.push(self.difference(key, None, format!("its state is missing in {finished}")));
         }
         for (key, (name, state)) in &self.stored {
-            let digest = replica_digest(&state.arm, state.replica, &state.state, &state.failure).to_string();
+            let digest = ResultDigest::of_state(state).to_string();
             if self.entry(*key)["digest"] != digest.as_str() {
                 differences.push(self.difference(
                     *key,
@@ -232,10 +236,19 @@ impl Claims {
         Ok(differences)
     }
 
+    /// Whether its digests are those of builds that did not hash the history.
+    pub(crate) fn is_of_early_build(&self) -> bool {
+        self.result["digest"].as_str().and_then(ResultDigest::parse).is_none()
+    }
+
     /// The digest of the run must be that of its replicas' digests.
     fn check_digest(&self) -> Option<Difference> {
-        let digests = self.keys().map(|key| Digest::from_hex(self.entry(key)["digest"].as_str()?));
-        let computed = digests.collect::<Option<Vec<Digest>>>().map(|digests| run_digest(digests).to_string());
+        if self.is_of_early_build() {
+            return None;
+        }
+        let digests = self.keys().map(|key| ResultDigest::parse(self.entry(key)["digest"].as_str()?));
+        let computed =
+            digests.collect::<Option<Vec<ResultDigest>>>().map(|digests| ResultDigest::of_run(digests).to_string());
         let claimed = &self.result["digest"];
         (computed.as_deref() != claimed.as_str()).then(|| {
             let computed = computed.unwrap_or_else(|| "none, since some have none".into());
@@ -277,6 +290,13 @@ impl Claims {
         {
             return at_the_end(format!("history.csv has {} rows after the last one", rows - replica.history().len()));
         }
+        if let Some(lines) = &self.digests {
+            let of_it = lines.iter().filter(|line| line.arm == replica.arm() && line.replica == replica.index());
+            let claimed: Vec<Link> = of_it.map(|line| line.link).collect();
+            if let Some(what) = other_link(&claimed, replica.links()) {
+                return at_the_end(what);
+            }
+        }
         let computed = replica_json(&self.config, key.0, replica);
         let entry = self.entry(key);
         for (name, value) in computed.as_object().into_iter().flatten() {
@@ -285,9 +305,13 @@ impl Claims {
             }
         }
         // Whose outputs a cluster took on their word does not follow from the configuration.
-        let computed = |exposed| v1::ReplicaState { exposed, ..replica.save() };
+        // The numbers of rounds, and after which of them there are digests, depend on how a longer run was divided.
+        let computed = |state: &v1::ReplicaState| {
+            let (exposed, chain) = (state.exposed.clone(), state.chain.clone());
+            v1::ReplicaState { exposed, chain, rounds: state.rounds, ..replica.save() }
+        };
         if let Some((name, state)) = self.stored.get(&key)
-            && *state != computed(state.exposed.clone())
+            && *state != computed(state)
         {
             return at_the_end(format!("the state in {name} is another one than is computed"));
         }
@@ -329,6 +353,18 @@ impl Claims {
         let mut claimed = claimed.filter(|(name, _)| !NOT_COMPUTED.contains(&name.as_str()));
         claimed.find_map(|(name, value)| differing(name, value, &computed[name])).map(Difference::of_run)
     }
+}
+
+/// How a replica's digests in `digests.csv` are not the computed ones. A run that was made longer can have been divided into
+/// other rounds; then only the last ones can be compared.
+fn other_link(claimed: &[Link], computed: &[Link]) -> Option<String> {
+    let end = |links: &[Link]| links.last().map(|link| (link.rows, link.digest));
+    if end(claimed) != end(computed) {
+        return Some("digests.csv has another last digest than is computed".into());
+    }
+    let is_divided_alike = claimed.last().map(|link| link.round) == computed.last().map(|link| link.round);
+    let other = claimed.iter().find(|link| !computed.contains(link)).filter(|_| is_divided_alike)?;
+    Some(format!("digests.csv has {} after round {}, and another is computed", other.digest, other.round))
 }
 
 /// The first place where what is claimed is not what is computed. What is not claimed is not missed: results of earlier

@@ -138,6 +138,7 @@ impl Directory {
     pub(crate) fn write_results(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
         self.write("history.csv", results.history()?)?;
+        self.write("digests.csv", results.digests()?)?;
         self.write_champions(results)?;
         self.remove_others("champions", results, results.champions())?;
         self.remove_others("populations", results, results.populations())?;

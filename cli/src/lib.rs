@@ -12,6 +12,7 @@ mod champion;
 mod children;
 mod claims;
 mod cluster;
+mod digests;
 mod directory;
 mod epochs;
 mod file;

@@ -13,7 +13,7 @@ use evoxo_common::{
     conclusion::{last_values, sentence},
     digest::Digest,
     envelope::{Kind, open},
-    experiment::{Config, Replica, champion_stem, file_name, run_digest},
+    experiment::{Config, Replica, ResultDigest, champion_stem, file_name},
     report::{Report, Sheet},
     text::wrapped,
 };
@@ -22,6 +22,7 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use crate::{
+    digests,
     history::{Best, HISTORY_SHA256, History, LastRows},
     html::{self, Told, champions},
     json,
@@ -34,6 +35,10 @@ use crate::{
 /// The version of the form of `result.json`, which docs/result.schema.json describes.
 const SCHEMA: u32 = 1;
 
+/// The keys of `result.json` whose values are no function of what the digest covers: how the work was divided, what went wrong on
+/// the way, who computed it and how long that took. No conclusion uses them.
+const NOT_HASHED: [&str; 4] = ["rounds", "state", "doubts", "provenance"];
+
 /// The file with the report that can be sent to others, in a run's directory.
 pub(crate) const REPORT: &str = "report.html";
 
@@ -43,7 +48,7 @@ pub(crate) struct Results {
     replicas: Vec<Replica>,
     pub(crate) report: Report,
     /// Of all these replicas, if all are finished.
-    digest: Option<Digest>,
+    digest: Option<ResultDigest>,
     doubts: Vec<v1::Doubt>,
     /// The behaviour signature of the build that computed them, if there are any.
     signature: Option<Digest>,
@@ -95,7 +100,7 @@ impl Results {
     ) -> Self {
         let complete = replicas.len() == config.arms.len() * config.replicas as usize;
         let finished = complete && replicas.iter().all(Replica::is_finished);
-        let digest = finished.then(|| run_digest(replicas.iter().map(Replica::digest)));
+        let digest = finished.then(|| ResultDigest::of_run(replicas.iter().map(Replica::digest)));
         let report = config.report(&replicas);
         Self { config, replicas, report, digest, doubts, signature }
     }
@@ -112,6 +117,7 @@ impl Results {
             "state": self.state(),
             "doubts": self.doubts.iter().map(doubt_to_json).collect::<Value>(),
             "conclusion": null,
+            "not_hashed": NOT_HASHED,
             HISTORY_SHA256: self.history().map(|csv| Digest::of(&csv).to_string()).ok(),
         });
         add_report(&mut result, &self.report);
@@ -160,6 +166,11 @@ impl Results {
             }
         }
         table.into_inner().context("cannot write the history")
+    }
+
+    /// The content of `digests.csv`.
+    pub(crate) fn digests(&self) -> anyhow::Result<Vec<u8>> {
+        digests::write(&self.replicas)
     }
 
     /// The files of a run's directory `champions`, each with what it holds: cards, and what lies beside them.

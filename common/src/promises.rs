@@ -11,7 +11,7 @@ use evoxo_proto::v1::ReplicaState;
 
 use crate::{
     card::Card,
-    experiment::{Config, Demand, Registry, Replica, run_digest},
+    experiment::{Config, Demand, Registry, Replica, ResultDigest},
     local,
     task::{Encoder, Task},
 };
@@ -40,11 +40,17 @@ pub fn check(registry: &Registry, file: &str) -> String {
             assert!(stayed, "{place}: tasks that were not absorbed have changed");
         }
         check_state(&config, replica, &demand, &place);
+        let last = replica.links().last().map(|link| (link.rows, link.digest));
+        assert_eq!(
+            last,
+            Some((replica.history().len() as u64, replica.digest())),
+            "{place}: the last link is not its end"
+        );
         assert_most(replica.rounds() as usize, rounds, "rounds", &place);
         check_cards(registry, replica, &place);
     }
     check_report(&config, &replicas);
-    run_digest(replicas.iter().map(Replica::digest)).to_string()
+    ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }
 
 /// Tasks are planned alike whole and in pieces, fit the demand, and have one output, which their check accepts.
@@ -156,7 +162,7 @@ mod tests {
     fn a_good_kind_passes() {
         let config = Config::parse(&testing::registry(), "test", FILE, &[]).unwrap();
         let replicas = local::run(&config).unwrap();
-        let digest = run_digest(replicas.iter().map(Replica::digest)).to_string();
+        let digest = ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string();
         assert_eq!(check(&testing::registry(), FILE), digest);
     }
 

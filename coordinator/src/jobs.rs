@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
+    experiment::ResultDigest,
     task::{Encoded, Refusal},
 };
 
@@ -196,7 +197,7 @@ pub enum Report {
         /// Which replica.
         replica: ReplicaKey,
         /// Its digest.
-        digest: Digest,
+        digest: ResultDigest,
         /// Its bytes, ready to be stored.
         sealed: Bytes,
         /// On whose word it rests.

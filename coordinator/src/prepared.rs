@@ -16,6 +16,9 @@ const PIECE_BYTES: u64 = 1 << 20;
 const TASK_OVERHEAD_BYTES: u64 = 512;
 /// The memory of a row of a history besides its numbers, both in use and in a sealed state.
 const ROW_OVERHEAD_BYTES: u64 = 48;
+/// The most digests that a replica has after its rounds, four for each doubling of its rows; and the memory of one.
+const LINKS_MAX: u64 = 256;
+const LINK_BYTES: u64 = 48;
 
 /// A configuration and the figures that follow from it.
 #[derive(Debug)]
@@ -103,7 +106,8 @@ impl Prepared {
         let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows, .. } =
             self.arms[arm as usize].demand;
         let columns = self.config.kind.columns.len() as u64;
-        let history = rows.saturating_mul(8 * columns + ROW_OVERHEAD_BYTES);
+        let history =
+            rows.saturating_mul(8 * columns + ROW_OVERHEAD_BYTES).saturating_add(rows.min(LINKS_MAX) * LINK_BYTES);
         let each = task_bytes.saturating_add(TASK_OVERHEAD_BYTES);
         let piece = tasks.saturating_mul(each).min(PIECE_BYTES.saturating_add(each));
         let outputs = tasks.saturating_mul(output_bytes.saturating_add(64));

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
     envelope::{Damage, Kind, open, seal},
-    experiment::{Registry, Replica, replica_digest},
+    experiment::{Registry, Replica, ResultDigest},
 };
 use evoxo_proto::v1;
 use prost::Message;
@@ -93,7 +93,7 @@ pub struct ReplicaSummary {
     /// The newest row of its history.
     pub last_row: Vec<f64>,
     /// See [`Replica::digest`].
-    pub digest: Digest,
+    pub digest: ResultDigest,
     /// On whose word it rests.
     pub exposed: Exposed,
     /// Whose outputs of it are still to be computed again.
@@ -118,7 +118,7 @@ impl ReplicaSummary {
             index: state.replica,
             rounds: state.rounds,
             last_row: state.history.last().map(|row| row.values.clone()).unwrap_or_default(),
-            digest: replica_digest(&state.arm, state.replica, &state.state, &state.failure),
+            digest: ResultDigest::of_state(state),
             exposed: state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect(),
             audited: state.audits.iter().map(|audit| audit.identity.as_str().into()).collect(),
         }

@@ -1,7 +1,7 @@
 //! Functions that the tests of several experiments use.
 
 use evoxo_common::{
-    experiment::{Config, Identity, Problems, Replica, run_digest},
+    experiment::{Config, Identity, Problems, Replica, ResultDigest},
     local,
 };
 use prost::Message;
@@ -37,7 +37,7 @@ pub(crate) fn run_text(text: &str, overrides: &[(&str, &str)]) -> (Config, Vec<R
 
 /// The digest of all replicas together.
 pub(crate) fn digest(replicas: &[Replica]) -> String {
-    run_digest(replicas.iter().map(Replica::digest)).to_string()
+    ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }
 
 /// Checks that the saved states of replicas are restored as they were, and that their kind refuses them after any of these

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use evoxo_common::{
-    experiment::{Replica, run_digest},
+    experiment::{Replica, ResultDigest},
     local,
 };
 use evoxo_coordinator::{
@@ -110,7 +110,7 @@ fn expected(kind: u8) -> String {
     let mut known = KNOWN.lock().expect("nothing panics here");
     let compute = || {
         let replicas = local::run(&config(kind).config).expect("a small run can be computed");
-        run_digest(replicas.iter().map(Replica::digest)).to_string()
+        ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
     };
     known[usize::from(kind)].get_or_insert_with(compute).clone()
 }

@@ -7,7 +7,7 @@ use std::{
 
 use evoxo_access::{AccessFile, Dialer};
 use evoxo_common::{
-    experiment::{Config, Replica, run_digest},
+    experiment::{Config, Replica, ResultDigest},
     local,
 };
 use evoxo_proto::v1::{
@@ -189,5 +189,5 @@ pub fn is_absence(status: &Status) -> bool {
 pub fn digest_of_one_thread(config: &str) -> String {
     let config = Config::parse(registry(), "a test", config, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let replicas = local::run(&config).unwrap_or_else(|refusal| panic!("{refusal}"));
-    run_digest(replicas.iter().map(Replica::digest)).to_string()
+    ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }

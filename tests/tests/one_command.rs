@@ -15,7 +15,7 @@ use std::{
 };
 
 use evoxo_common::{
-    experiment::{Config, Replica, run_digest},
+    experiment::{Config, Replica, ResultDigest},
     local,
 };
 use evoxo_tests::{live::objects_in, programs::program, registry};
@@ -101,7 +101,7 @@ fn expected(replicas: u32) -> String {
     let overrides = [("replicas".to_owned(), replicas.to_string())];
     let config = Config::parse(registry(), "table.toml", FILE, &overrides).expect("a good file");
     let replicas = local::run(&config).expect("planned tasks are good");
-    run_digest(replicas.iter().map(Replica::digest)).to_string()
+    ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }
 
 fn files(directory: &Path) -> Vec<String> {

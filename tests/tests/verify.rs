@@ -8,9 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use evoxo_common::{
-    digest::Digest,
     envelope::{Kind, open, seal},
-    experiment::run_digest,
+    experiment::ResultDigest,
 };
 use evoxo_proto::v1;
 use evoxo_tests::programs::program;
@@ -80,12 +79,13 @@ fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) ->
 
 /// Who is careful changes the digest of a replica, and that of the run, so that they agree.
 fn change_digests(result: &mut Value) {
-    result["arms"][1]["replicas"][2]["digest"] = Digest::of(b"another state").to_string().into();
+    let another = ResultDigest::of_state(&v1::ReplicaState::default());
+    result["arms"][1]["replicas"][2]["digest"] = another.to_string().into();
     let digests = result["arms"].as_array().expect("arms").iter().flat_map(|arm| {
         let replicas = arm["replicas"].as_array().expect("replicas").iter();
-        replicas.map(|replica| Digest::from_hex(replica["digest"].as_str().expect("text")).expect("a digest"))
+        replicas.map(|replica| ResultDigest::parse(replica["digest"].as_str().expect("text")).expect("a digest"))
     });
-    result["digest"] = run_digest(digests.collect::<Vec<Digest>>()).to_string().into();
+    result["digest"] = ResultDigest::of_run(digests.collect::<Vec<ResultDigest>>()).to_string().into();
 }
 
 /// How a text that lists differences begins.
@@ -136,8 +136,18 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
         change_text(&path, |text| text.lines().filter(keep).collect::<Vec<_>>().join("\n") + "\n");
     };
     doctored(&no_rows, "arm \"X\", replica 2, round 1: history.csv has only 0 of its rows");
-    let digest = |directory: &Path| change_result(directory, |result| result["digest"] = "0".repeat(64).into());
+    let digest = |directory: &Path| {
+        change_result(directory, |result| result["digest"] = format!("r1:{}", "0".repeat(64)).into())
+    };
     doctored(&digest, "and its replicas' digests give ");
+    let link = |directory: &Path| {
+        change_text(&directory.join("digests.csv"), |text| {
+            let line = text.lines().find(|line| line.starts_with("X,1,")).expect("a digest of the replica");
+            let digest = line.rsplit(',').next().expect("five fields");
+            text.replace(digest, &format!("r1:{}", "0".repeat(64)))
+        });
+    };
+    doctored(&link, "arm \"X\", replica 1, round 5: digests.csv has r1:0000");
     let digests = |directory: &Path| change_result(directory, change_digests);
     doctored(&digests, "arm \"X\", replica 2, round 5: result.json has the digest ");
     let table = |directory: &Path| {

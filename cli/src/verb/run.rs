@@ -27,7 +27,7 @@ use crate::{
 #[command(
     after_help = "Ctrl-C stops cleanly, and keeps what there is; a second one ends at once. The same command goes on, also after kill -9.
 
-The directory then contains result.json, report.html, history.csv, champions/, plots/, config.toml, and the checkpoints in \
+The directory then contains result.json, report.html, history.csv, digests.csv, champions/, plots/, config.toml, and the checkpoints in \
 store/. `report`, `show` and `best` show what is in store/ while the run goes on, and after kill -9.
 
 Examples:

@@ -4,6 +4,7 @@
 //! One replica of one arm is one [`Experiment`]. [`Replica`] is one of them between two rounds, [`crate::local`] runs
 //! them all on one thread, and a cluster is only a faster way to do the same.
 
+mod chain;
 mod config;
 mod file_names;
 mod kind;
@@ -24,6 +25,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+pub use chain::{Link, ResultDigest};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use file_names::{champion_stem, file_name};
 pub use kind::{
@@ -32,7 +34,7 @@ pub use kind::{
 };
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
-pub use replica::{Replica, replica_digest, run_digest};
+pub use replica::Replica;
 pub use result::{arm_json, curve, point, replica_json, settings_json};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
 pub use screen_report::{ScreenFiles, screen_files};
@@ -65,8 +67,8 @@ pub trait Experiment: Send {
     /// after it are part of the replica's digest.
     fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String>;
 
-    /// The whole state in a canonical encoding: [`Kind::restore`] is the inverse, and the run's digest is computed from
-    /// these bytes.
+    /// The whole state in a canonical encoding: [`Kind::restore`] is the inverse. The replica's digest covers these bytes and
+    /// all rows, so whatever is reported must follow from them.
     fn save(&self) -> Vec<u8>;
 
     /// The history's rows that the last round added, even if it ended the replica: one value for each of

@@ -6,8 +6,11 @@ use bytes::Bytes;
 use evoxo_proto::v1::{HistoryRow, ReplicaState};
 use serde_json::Value;
 
-use super::{Arm, Config, Experiment, Identity, Kind};
-use crate::{card::Card, digest::Digest, report::Sheet, task::Task};
+use super::{
+    Arm, Config, Experiment, Identity, Kind,
+    chain::{Link, ResultDigest, RowChain, is_due, read_links, write_links},
+};
+use crate::{card::Card, report::Sheet, task::Task};
 
 /// One replica of one arm.
 pub struct Replica {
@@ -16,6 +19,9 @@ pub struct Replica {
     index: u32,
     rounds: u64,
     history: Vec<Vec<f64>>,
+    /// Of all rows in the history.
+    chain: RowChain,
+    links: Vec<Link>,
     failure: String,
     experiment: Box<dyn Experiment>,
 }
@@ -25,8 +31,17 @@ impl Replica {
     #[must_use]
     pub fn start(config: &Config, arm: &Arm, index: u32) -> Self {
         let experiment = (config.kind.start)(Identity::new(config, arm, index));
-        let arm = arm.name.clone();
-        Self { kind: config.kind, arm, index, rounds: 0, history: Vec::new(), failure: String::new(), experiment }
+        Self {
+            kind: config.kind,
+            arm: arm.name.clone(),
+            index,
+            rounds: 0,
+            history: Vec::new(),
+            chain: RowChain::of([]),
+            links: Vec::new(),
+            failure: String::new(),
+            experiment,
+        }
     }
 
     /// Restores what [`Replica::save`] returned.
@@ -43,12 +58,16 @@ impl Replica {
         if saved.history.iter().any(|row| row.values.len() != columns) {
             return Err(format!("{name} has a history whose rows do not have {columns} values each"));
         }
+        let links = read_links(saved.chain.as_ref(), saved.history.len())
+            .ok_or_else(|| format!("{name} has digests that do not fit its history"))?;
         Ok(Self {
             kind: config.kind,
             arm: saved.arm.clone(),
             index: saved.replica,
             rounds: saved.rounds,
             history: saved.history.iter().map(|row| row.values.clone()).collect(),
+            chain: RowChain::of(saved.history.iter().map(|row| row.values.as_slice())),
+            links,
             failure: saved.failure.clone(),
             experiment,
         })
@@ -59,10 +78,20 @@ impl Replica {
     /// # Errors
     /// As [`Replica::restore`].
     pub fn lengthened(config: &Config, mut saved: ReplicaState) -> Result<ReplicaState, String> {
-        if Self::restore(config, &saved)?.experiment.is_amid_round() {
+        let mut replica = Self::restore(config, &saved)?;
+        if replica.experiment.is_amid_round() {
             saved.rounds -= 1;
             saved.history.pop();
         }
+        // The links of rounds that a longer run has not, or that it had no link for.
+        let rows = saved.history.len() as u64;
+        let mut before = 0;
+        replica.links.retain(|link| {
+            let stays = link.rows <= rows && is_due(before, link.rows);
+            before = link.rows;
+            stays
+        });
+        saved.chain = write_links(&replica.links);
         Ok(saved)
     }
 
@@ -78,6 +107,7 @@ impl Replica {
             failure: self.failure.clone(),
             exposed: Vec::new(),
             audits: Vec::new(),
+            chain: write_links(&self.links),
         }
     }
 
@@ -121,12 +151,18 @@ impl Replica {
             values.iter().position(|value| !value.is_finite()).map(|column| (row, self.kind.columns[column].name))
         });
         rows.truncate(odd.map_or(rows.len(), |(row, _)| row));
+        rows.iter().for_each(|row| self.chain.add(row));
+        let (round, before) = (self.rounds + 1, self.history.len() as u64);
         self.history.extend(rows);
         let odd =
             odd.map(|(_, name)| format!("ended: {name} is not a finite number in row {}", self.history.len() + 1));
         match odd.map_or(outcome, Err) {
             Ok(()) => self.rounds += 1,
             Err(why) => self.failure = why,
+        }
+        let rows = self.history.len() as u64;
+        if is_due(before, rows) || self.is_finished() {
+            self.links.push(Link { round, rows, digest: self.digest() });
         }
     }
 
@@ -160,10 +196,16 @@ impl Replica {
         (!self.failure.is_empty()).then_some(self.failure.as_str())
     }
 
-    /// The hash of its state and of how it ended. The history is not hashed: it is a function of the same computation.
+    /// The digest of everything that is reported of it: see [`ResultDigest`].
     #[must_use]
-    pub fn digest(&self) -> Digest {
-        replica_digest(&self.arm, self.index, &self.experiment.save(), &self.failure)
+    pub fn digest(&self) -> ResultDigest {
+        self.chain.digest(&self.arm, self.index, &self.experiment.save(), &self.failure)
+    }
+
+    /// Its digests after some of the rounds so far: see [`Link`].
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
     }
 
     /// The champion's card: what the experiment knows of it, and where it comes from.
@@ -195,19 +237,6 @@ impl Replica {
         card.about.extend(entries.map(|(name, value)| (name.to_owned(), value)));
         card
     }
-}
-
-/// The digest of a replica with this saved state.
-#[must_use]
-pub fn replica_digest(arm: &str, index: u32, state: &[u8], failure: &str) -> Digest {
-    Digest::of_pieces([arm.as_bytes(), &index.to_le_bytes(), state, failure.as_bytes()])
-}
-
-/// The digest of a run, from all replicas' digests in order of arm, then number.
-#[must_use]
-pub fn run_digest(replicas: impl IntoIterator<Item = Digest>) -> Digest {
-    let digests: Vec<Digest> = replicas.into_iter().collect();
-    Digest::of_pieces(digests.iter().map(|digest| digest.0.as_slice()))
 }
 
 #[cfg(test)]
@@ -255,6 +284,9 @@ mod tests {
             assert_eq!(replica.history().len(), if ends { 1 } else { 3 });
             let sentence = ends.then_some("ended: sum is not a finite number in row 2");
             assert_eq!(replica.failure(), sentence);
+            let rows = replica.history().len() as u64;
+            assert_eq!(replica.links(), [Link { round: 1, rows, digest: replica.digest() }]);
+            assert_eq!(replica.digest(), ResultDigest::of_state(&replica.save()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Replicas advance: they are loaded from the store, opened as memory allows, computed round after round, and unloaded.
 
-use evoxo_common::digest::Digest;
+use evoxo_common::experiment::ResultDigest;
 use evoxo_proto::v1::RunState;
 
 use super::{
@@ -257,7 +257,7 @@ impl Coordinator {
     }
 
     /// A finished replica is in the store.
-    pub(super) fn on_finished_stored(&mut self, id: RunId, key: ReplicaKey, digest: Digest, object: String) {
+    pub(super) fn on_finished_stored(&mut self, id: RunId, key: ReplicaKey, digest: ResultDigest, object: String) {
         let Some(run) = self.runs.change(id) else { return };
         run.set_phase(key, ReplicaPhase::Stored { digest, object });
         run.update_digest();

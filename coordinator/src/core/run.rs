@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_common::{digest::Digest, experiment::run_digest, time::Millis};
+use evoxo_common::{experiment::ResultDigest, time::Millis};
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
@@ -80,13 +80,13 @@ pub(super) enum ReplicaPhase {
     Computed,
     /// Finished; its sealed bytes are to be stored, or are being stored.
     Finished {
-        digest: Digest,
+        digest: ResultDigest,
         sealed: Bytes,
         writing: bool,
     },
     /// Stored in this object.
     Stored {
-        digest: Digest,
+        digest: ResultDigest,
         object: String,
     },
 }
@@ -113,7 +113,7 @@ impl ReplicaRecord {
         matches!(self.phase, ReplicaPhase::Finished { .. } | ReplicaPhase::Stored { .. })
     }
 
-    fn digest(&self) -> Option<Digest> {
+    fn digest(&self) -> Option<ResultDigest> {
         match &self.phase {
             ReplicaPhase::Finished { digest, .. } | ReplicaPhase::Stored { digest, .. } => Some(*digest),
             _ => None,
@@ -209,7 +209,7 @@ pub(super) struct Run {
     /// Its place among the runs that have ended, by when that was; `None` as long as it goes on.
     pub(super) ended: Option<u64>,
     /// The digest of all replicas, once they are finished and stored.
-    pub(super) digest: Option<Digest>,
+    pub(super) digest: Option<ResultDigest>,
     /// The state that was last published, and when.
     pub(super) published: Option<(RunState, Millis)>,
 }
@@ -375,7 +375,7 @@ impl Run {
     /// Computes the digest, if all replicas are finished and stored.
     pub(super) fn update_digest(&mut self) {
         let all = self.stored == self.replicas.len();
-        self.digest = all.then(|| run_digest(self.replicas.values().filter_map(ReplicaRecord::digest)));
+        self.digest = all.then(|| ResultDigest::of_run(self.replicas.values().filter_map(ReplicaRecord::digest)));
     }
 
     /// Whether its end waits for audits.

@@ -181,7 +181,7 @@ impl Coordinator {
                 // What was void before it was stored is removed by the next write.
                 let phase = record.filter(|record| record.attempt == attempt).map(|record| &record.phase);
                 if let Some(ReplicaPhase::Finished { digest, .. }) = phase {
-                    let digest: Digest = *digest;
+                    let digest = *digest;
                     self.on_finished_stored(id, replica, digest, object);
                 }
             }

@@ -11,7 +11,7 @@ mod verification;
 mod workers;
 
 use evoxo_common::{
-    experiment::{Replica, run_digest},
+    experiment::{Replica, ResultDigest},
     local,
     task::{Encoded, NoPrograms},
     time::Millis,
@@ -37,7 +37,7 @@ fn panicking(_: &Encoded) -> Outcome {
 fn expected_digest(config: &str) -> String {
     let prepared = story::prepared(config);
     let replicas = local::run(&prepared.config).unwrap();
-    run_digest(replicas.iter().map(Replica::digest)).to_string()
+    ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }
 
 /// Assignments of one task.

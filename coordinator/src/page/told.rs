@@ -8,7 +8,7 @@ use bytes::Bytes;
 use evoxo_common::{
     conclusion::{last_values, sentence, state},
     envelope,
-    experiment::{Config, Replica, run_digest, screen_files},
+    experiment::{Config, Replica, ResultDigest, screen_files},
     plot,
     report::{Report, Table},
 };
@@ -79,7 +79,7 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
     }
     let replicas: Vec<Replica> = replicas.into_values().collect();
     let (report, all) = (config.report(&replicas), config.arms.len() * config.replicas as usize);
-    let digest = (finished == all).then(|| run_digest(replicas.iter().map(Replica::digest)).to_string());
+    let digest = (finished == all).then(|| ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string());
     let mut result = report.json.clone();
     result["digest"] = digest.into();
     result["state"] = if in_doubt { "in doubt" } else { "finished" }.into();
@@ -233,7 +233,7 @@ mod tests {
         assert!(told["conclusion"].as_str().unwrap().starts_with("The run is not finished: 1 of 2 replicas are. "));
         let told = json(vec![checkpoint(), end(&ends[1]), end(&ends[0])]);
         assert_eq!(seen(&told), (json!("finished"), json!(2), json!(2)));
-        assert_eq!(told["digest"], json!(run_digest(ends.iter().map(Replica::digest)).to_string()));
+        assert_eq!(told["digest"], json!(ResultDigest::of_run(ends.iter().map(Replica::digest)).to_string()));
         let report = config.report(&ends);
         assert_eq!(told["tables"][0]["rows"], json!(report.tables[0].rows));
         let broken = Stored::End(ReplicaKey { arm: 0, index: 1 }, Bytes::from_static(b"nonsense"));

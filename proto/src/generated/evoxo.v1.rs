@@ -2142,6 +2142,24 @@ pub struct ReplicaState {
     /// stored as finished when there are none.
     #[prost(message, repeated, tag = "8")]
     pub audits: ::prost::alloc::vec::Vec<Audit>,
+    /// The digests after some of its rounds so far; absent before the first.
+    #[prost(message, optional, tag = "9")]
+    pub chain: ::core::option::Option<Chain>,
+}
+/// A replica's digests after some of its rounds, in order: the first ones, then four for each doubling of the rows in its
+/// history, and the last one. Each list has an entry for each such round. The replica's own digest follows from history, state
+/// and failure.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Chain {
+    /// The round, counted from 1.
+    #[prost(uint64, repeated, tag = "1")]
+    pub rounds: ::prost::alloc::vec::Vec<u64>,
+    /// The rows of the history after it.
+    #[prost(uint64, repeated, tag = "2")]
+    pub rows: ::prost::alloc::vec::Vec<u64>,
+    /// The digest after it: SHA-256, 32 bytes each.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub digests: ::prost::bytes::Bytes,
 }
 /// An output that a trusted worker is to compute again.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -56,7 +56,7 @@ function scroll(label, ...content) {
 function verdict([one, two]) {
   const [same, both] = [one.config_hash === two.config_hash, Boolean(one.digest && two.digest)];
   const equal = both && one.digest === two.digest;
-  if (!same) return [`The configurations differ${equal ? ", but all final states are equal" : ""}.`];
+  if (!same) return [`The configurations differ${equal ? ", but all results are equal" : ""}.`];
   if (one.replicas_total !== two.replicas_total) {
     return ["The configurations are equal, but not the numbers of replicas: the digests are of different replicas."];
   }

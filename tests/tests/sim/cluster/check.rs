@@ -6,7 +6,7 @@ use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
     envelope::{Kind, open},
-    experiment::{Config, Replica, run_digest},
+    experiment::{Config, Replica, ResultDigest},
     local,
     task::Encoder,
 };
@@ -62,7 +62,7 @@ impl Cluster {
                 continue;
             }
             let expected = local::run(&prepared.config).expect("planned tasks are good");
-            let digest = run_digest(expected.iter().map(Replica::digest)).to_string();
+            let digest = ResultDigest::of_run(expected.iter().map(Replica::digest)).to_string();
             let run = self.finished(number).expect("it is over");
             assert_eq!((&run.digest, run.doubts.len()), (&digest, 0), "seed {seed}, run {name}: another result");
         }

@@ -1,0 +1,166 @@
+//! `evoxo digest DIR`: the digests of a run, of its replicas, and of their rounds.
+
+use std::{io::Write as _, path::PathBuf, process::ExitCode};
+
+use anyhow::bail;
+use evoxo_common::{experiment::ResultDigest, report::Table};
+use serde_json::{Value, json};
+
+use crate::{
+    digests::{self, Line},
+    json, kept,
+    say::{digest_text, stdout, usage},
+};
+
+/// Which digests.
+#[derive(clap::Args)]
+#[command(
+    after_help = "A digest covers everything that is reported: every row of the history, the state and how each replica ended. Two runs with \
+the same configuration and the same digest have the same report. The digest of a replica after a round does not depend on \
+how the work was divided into tasks, so the first round whose digests differ is where two runs part.
+
+Examples:
+  evoxo digest out/invincible
+  evoxo digest out/invincible --rounds --arm X --replica 3
+  evoxo digest out/invincible --round 40 --json"
+)]
+pub(crate) struct Arguments {
+    /// A run's directory; its result.json alone is enough without --rounds
+    directory: PathBuf,
+    /// Also print the digests after each round that added rows to the history
+    #[arg(long)]
+    rounds: bool,
+    /// Only those after this round, counted from 1
+    #[arg(long, value_name = "N")]
+    round: Option<u64>,
+    /// Only those of this arm
+    #[arg(long, value_name = "NAME")]
+    arm: Option<String>,
+    /// Only those of the replicas with this number, from 0
+    #[arg(long, value_name = "N")]
+    replica: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The digest of one replica.
+struct Replica<'a> {
+    arm: &'a str,
+    number: u32,
+    digest: ResultDigest,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (path, result) = kept::read_result(&arguments.directory)?;
+    let Some(all) = replicas(&result) else {
+        bail!(
+            "{} has no digests, or those of an earlier build, which did not cover the history: compute the run again",
+            path.display()
+        );
+    };
+    let is_asked = |arm: &str, replica: u32| {
+        arguments.arm.as_ref().is_none_or(|asked| asked == arm) && arguments.replica.is_none_or(|it| it == replica)
+    };
+    let shown: Vec<&Replica> = all.iter().filter(|it| is_asked(it.arm, it.number)).collect();
+    if shown.is_empty() {
+        return Err(usage(format_args!("{} has no such replica: see its arms with `report`", path.display())));
+    }
+    let mut lines = Vec::new();
+    if arguments.rounds || arguments.round.is_some() {
+        if !arguments.directory.is_dir() {
+            return Err(usage("the digests of rounds are in digests.csv: give the run's directory"));
+        }
+        lines = digests::read(&arguments.directory)?;
+        check_ends(&all, &lines)?;
+        lines.retain(|it| is_asked(&it.arm, it.replica) && arguments.round.is_none_or(|round| it.link.round == round));
+        if let (Some(round), true) = (arguments.round, lines.is_empty()) {
+            bail!(
+                "round {round} has no digest: no such round added a row to the history; see those that did with --rounds"
+            );
+        }
+    }
+    let text = match arguments.json {
+        true => json::text(&as_json(&result, &shown, &lines)),
+        false => as_text(&result, &shown, &lines),
+    };
+    stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The replicas in a `result.json`; `None` if one of them has no digest of the present form.
+fn replicas(result: &Value) -> Option<Vec<Replica<'_>>> {
+    let mut all = Vec::new();
+    for arm in result["arms"].as_array()? {
+        for replica in arm["replicas"].as_array()? {
+            all.push(Replica {
+                arm: arm["name"].as_str()?,
+                number: replica["replica"].as_u64()?.try_into().ok()?,
+                digest: ResultDigest::parse(replica["digest"].as_str()?)?,
+            });
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+/// The last digest of each replica must be the one in `result.json`.
+fn check_ends(replicas: &[Replica], lines: &[Line]) -> anyhow::Result<()> {
+    for replica in replicas {
+        let last = lines.iter().rfind(|line| line.arm == replica.arm && line.replica == replica.number);
+        if last.is_none_or(|last| last.link.digest != replica.digest) {
+            bail!(
+                "digests.csv does not belong to result.json: replica {} of arm {:?} ends with another digest; `run` or `fetch` writes \
+                 both again",
+                replica.number,
+                replica.arm
+            );
+        }
+    }
+    Ok(())
+}
+
+fn as_json(result: &Value, shown: &[&Replica], lines: &[Line]) -> Value {
+    let replica = |replica: &&Replica| {
+        let of_it = lines.iter().filter(|line| line.arm == replica.arm && line.replica == replica.number);
+        let round = |line: &Line| json!({"round": line.link.round, "rows": line.link.rows, "digest": line.link.digest.to_string()});
+        let mut json = json!({"arm": replica.arm, "replica": replica.number, "digest": replica.digest.to_string()});
+        if !lines.is_empty() {
+            json["rounds"] = of_it.map(round).collect();
+        }
+        json
+    };
+    json!({
+        "digest": result["digest"],
+        "config_hash": result["config_hash"],
+        "replicas": shown.iter().map(replica).collect::<Value>(),
+    })
+}
+
+fn as_text(result: &Value, shown: &[&Replica], lines: &[Line]) -> String {
+    let table = |title: &str, header: &[&str], rows: Vec<Vec<String>>| Table {
+        title: title.into(),
+        header: header.iter().copied().map(String::from).collect(),
+        rows,
+    };
+    let rows = match lines.is_empty() {
+        true => {
+            let row = |it: &&Replica| vec![it.arm.to_owned(), it.number.to_string(), it.digest.to_string()];
+            let rows = shown.iter().map(row).collect();
+            table("Each replica", &["arm", "replica (from 0)", "digest"], rows)
+        }
+        false => {
+            let row = |Line { arm, replica, link }: &Line| {
+                vec![
+                    arm.clone(),
+                    replica.to_string(),
+                    link.round.to_string(),
+                    link.rows.to_string(),
+                    link.digest.to_string(),
+                ]
+            };
+            let header = ["arm", "replica (from 0)", "round", "rows", "digest after it"];
+            table("Each round that added rows, and the last", &header, lines.iter().map(row).collect())
+        }
+    };
+    format!("{}\n\n{rows}", digest_text(result))
+}

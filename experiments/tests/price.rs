@@ -1,0 +1,52 @@
+//! What the chain of digests costs: the time of all links of a run beside the time of the whole run on one thread.
+
+use std::time::{Duration, Instant};
+
+use evoxo_common::{
+    experiment::{Config, Replica},
+    local,
+};
+use evoxo_experiments::registry;
+
+/// Files as people run them, each shortened to some seconds. A league is left out: its file names others, and it has a link for
+/// hundreds of games.
+const RUNS: [(&str, &[(&str, &str)]); 8] = [
+    ("dispatch.toml", &[]),
+    ("invincible.toml", &[]),
+    ("menace.toml", &[]),
+    ("ternary.toml", &[]),
+    ("rules.toml", &[("cycles", "200")]),
+    ("nndtf.toml", &[("iterations", "2000")]),
+    ("td3d-paper.toml", &[("games", "20000")]),
+    ("rosenbrock.toml", &[]),
+];
+
+/// `cargo test --release -p evoxo-experiments --test price -- --ignored --nocapture`
+#[test]
+#[ignore = "it measures"]
+fn what_the_chain_costs() {
+    for (name, overrides) in RUNS {
+        let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let overrides: Vec<_> =
+            overrides.iter().chain(&[("replicas", "1")]).map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let config =
+            Config::parse(&registry(), name, &text, &overrides).unwrap_or_else(|problems| panic!("{problems}"));
+        for arm in &config.arms {
+            let (mut replica, begun, mut links) = (Replica::start(&config, arm, 0), Instant::now(), Duration::ZERO);
+            let mut before = 0;
+            while local::step(&mut replica).unwrap() {
+                if replica.links().len() > before {
+                    before = replica.links().len();
+                    let link = Instant::now();
+                    assert_eq!(replica.links()[before - 1].digest, replica.digest());
+                    links += link.elapsed();
+                }
+            }
+            // Each link was made once more here than in the run.
+            let whole = begun.elapsed() - links;
+            let percent = 100.0 * links.as_secs_f64() / whole.as_secs_f64();
+            println!("{name}, arm {}: {before} links, {percent:.3} % of {:.2} s", arm.name, whole.as_secs_f64());
+        }
+    }
+}
