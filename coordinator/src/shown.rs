@@ -94,6 +94,7 @@ pub fn worker_to_json(worker: &v1::Worker) -> Value {
         "identity": worker.identity,
         "slots_busy": worker.slots_busy,
         "tasks_last_minute": worker.tasks_last_minute,
+        "on_trial": worker.on_trial,
     })
 }
 
@@ -109,6 +110,7 @@ pub fn lost_to_json(lost: &v1::LostWorker) -> Value {
         "reason": lost.reason,
         "tasks": lost.tasks,
         "ago_ms": lost.ago_ms,
+        "aside_ms": lost.aside_ms,
     })
 }
 

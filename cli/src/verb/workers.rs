@@ -108,6 +108,7 @@ pub(crate) fn row(worker: &v1::Worker) -> [String; 11] {
     };
     let state = match worker.draining {
         true => "leaving",
+        false if worker.on_trial => "on trial",
         false if worker.slots_busy > 0 => "busy",
         false => "idle",
     };
@@ -181,6 +182,17 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     said.into_iter().map(remark).collect()
 }
 
+/// Those that are set aside, until when and why.
+fn set_aside(lost: &[v1::LostWorker]) -> Vec<String> {
+    let aside = lost.iter().filter(|lost| lost.aside_ms > 0);
+    let sentence = |lost: &v1::LostWorker| {
+        let host = if lost.host.is_empty() { &lost.address } else { &lost.host };
+        let left = short_time(lost.aside_ms as f64 / 1000.0);
+        format!("set aside for another {left}: {} on {host}, because {}", lost.name, lost.reason)
+    };
+    aside.map(sentence).collect()
+}
+
 /// What to do where there are no workers. A tool of another name has kinds of its own, so its workers are started with it.
 fn advice(program: &str, coordinator: &Coordinator) -> String {
     let worker = if program == "evoxo" { "evoxo-worker".to_owned() } else { format!("{program} worker") };
@@ -216,6 +228,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{}", totals(&workers))?;
         remarks(&workers).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
+    set_aside(&lost).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     if arguments.lost && !lost.is_empty() {
         let rows: Vec<_> = lost.iter().map(lost_row).collect();
         writeln!(out)?;
@@ -249,6 +262,21 @@ mod tests {
             kinds_refused: vec!["rules".into()],
             ..v1::Worker::default()
         }
+    }
+
+    #[test]
+    fn who_is_set_aside_is_listed_with_the_reason() {
+        let away = v1::LostWorker {
+            name: "w1".into(),
+            address: "10.0.0.1".into(),
+            reason: "three different tasks failed on it".into(),
+            aside_ms: 45_000,
+            ..v1::LostWorker::default()
+        };
+        let lost = v1::LostWorker { aside_ms: 0, ..away.clone() };
+        let line = "set aside for another 45 s: w1 on 10.0.0.1, because three different tasks failed on it";
+        assert_eq!(set_aside(&[lost, away]), [line]);
+        assert_eq!(row(&v1::Worker { on_trial: true, ..worker(1) })[5], "on trial");
     }
 
     /// A thousand workers in a terminal of 80 columns: names, sessions and figures stay.

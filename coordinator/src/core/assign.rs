@@ -18,8 +18,9 @@ use evoxo_proto::v1::to_worker;
 
 use super::{
     Batch, Coordinator, SessionId, TaskId,
-    evidence::Jury,
+    evidence::{Evidence, Jury},
     groups::Abilities,
+    record::Word,
     run::Run,
     runs::RunId,
     sessions::{Assignment, Session},
@@ -144,22 +145,17 @@ impl Coordinator {
         let evidence = open.evidence.as_ref()?;
         let each_us = run.expected_us(open.replica.arm, open.work);
         // If enough speaks against it, but not all that is needed, only those can decide who have not been heard.
-        let accused = evidence.accusation().is_some();
+        let all = self.each_failure_counts(open);
+        let accused = evidence.accusation(all).is_some();
         let jury = self.jury(open.run);
         let decides = |session: &Session| match jury {
             Jury::Trusted => session.is_trusted(),
-            Jury::Different => !evidence.has_heard(&session.identity),
+            Jury::Different => !evidence.has_heard(&session.identity, all),
             Jury::Anybody => true,
         };
-        let could = |session: &Session| {
-            session.computes(&run.prepared)
-                && !session.draining
-                && self.may_compute(session, run, open)
-                && (!accused || decides(session))
-        };
-        // A worker that lost it or on which it failed gets it only if there is no other.
-        let others = self.sessions.iter().any(|(_, session)| could(session) && !evidence.names(&session.identity));
-        let may = |session: &Session| could(session) && (!others || !evidence.names(&session.identity));
+        let could = |session: &Session| self.could_compute(session, run, open) && (!accused || decides(session));
+        let best = self.best_rank(open, evidence, run, &could);
+        let may = |session: &Session| could(session) && Some(self.rank(open, evidence, run, session)) == best;
         let fits = |id: &SessionId| {
             let session = self.sessions.get(*id)?;
             may(session).then_some((!session.assignments.is_empty(), session.connected, *id))
@@ -171,11 +167,47 @@ impl Coordinator {
             return Some(*id);
         }
         // One of them that has computed something may have proved itself in a while.
-        let waited = match self.sessions.iter().any(|(_, session)| may(session) && session.tasks_done > 0) {
+        let waited = match self.sessions.iter().any(|(_, session)| may(session) && session.records.has_computed()) {
             true => evidence.has_waited_for_proof(self.now, each_us),
             false => evidence.has_waited(self.now),
         };
         fitting.iter().min().filter(|_| waited).map(|(_, _, id)| *id)
+    }
+
+    /// Whose turn it is with a suspect, the lowest first. A worker that lost it or on which it failed gets it only if there is no
+    /// other. If it has failed anywhere, those come first that compute tasks of its kind, because only their failures count.
+    fn rank(&self, task: &OpenTask, evidence: &Evidence, run: &Run, session: &Session) -> u8 {
+        let named = evidence.names(&session.identity);
+        if evidence.failures.is_empty() {
+            return u8::from(named);
+        }
+        match (self.word_of(session, run, task), named) {
+            (Word::Reliable, false) => 0,
+            (Word::Unknown, false) => 1,
+            (Word::Reliable, true) => 2,
+            (Word::Failing, false) => 3,
+            (_, true) => 4,
+        }
+    }
+
+    /// The lowest rank of all workers that could get a suspect.
+    fn best_rank(
+        &self,
+        task: &OpenTask,
+        evidence: &Evidence,
+        run: &Run,
+        could: &impl Fn(&Session) -> bool,
+    ) -> Option<u8> {
+        let mut best = None;
+        for (_, session) in self.sessions.iter().filter(|(_, session)| could(session)) {
+            let rank = self.rank(task, evidence, run, session);
+            best = Some(best.map_or(rank, |best: u8| best.min(rank)));
+            // There may be thousands.
+            if rank == 0 {
+                break;
+            }
+        }
+        best
     }
 
     /// Sends one assignment to a worker, if nothing is open of tasks of these slow ones; false if there is none for it.
@@ -237,6 +269,7 @@ impl Coordinator {
             }
             let each_us = run.expected_us(of.0, of.1);
             let tasks_max = match (self.settings.batch, each_us) {
+                _ if session.on_trial => 1,
                 (Batch::Tasks(count), _) => count.max(1) as usize,
                 (Batch::Auto, None) => 1,
                 (Batch::Auto, Some(each_us)) => share.max((WORTH_A_MESSAGE_US / each_us) as usize),

@@ -20,6 +20,8 @@ const LOSSES_MAX: usize = 10;
 const OVERDUE_MAX: u32 = 3;
 /// How often a task may fail.
 const FAILURES_MAX: usize = 3;
+/// The failures that are kept of one task, apart from those that count.
+const FAILURES_KEPT: usize = 1024;
 
 /// If no worker has computed anything, any worker gets a suspect after this many milliseconds.
 const PATIENCE_MS: u64 = 1000;
@@ -51,34 +53,62 @@ pub(super) struct Loss {
     pub(super) proven: bool,
 }
 
+/// A failure of the task on a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) worker: Identity,
+    pub(super) at: Millis,
+    /// The worker computes such tasks. Otherwise it counts only if nobody else does.
+    pub(super) counts: bool,
+    /// The worker was trusted.
+    pub(super) trusted: bool,
+}
+
 /// The evidence against a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
     /// When the last of it came.
     pub(super) last: Millis,
     pub(super) losses: Vec<Loss>,
-    /// The workers on which it failed.
-    pub(super) failures: Vec<Identity>,
+    pub(super) failures: Vec<Failure>,
     /// How often it was overdue alone.
     pub(super) overdue: u32,
-    /// A trusted worker was lost alone with it, or it failed there, or did not end.
+    /// A trusted worker was lost alone with it, or it did not end there.
     pub(super) witnessed: bool,
 }
 
 impl Evidence {
     /// Whether it was lost or failed on this worker, so that another one should try it if possible.
     pub(super) fn names(&self, worker: &Identity) -> bool {
-        self.failures.contains(worker) || self.losses.iter().any(|loss| loss.worker == *worker)
+        self.failures.iter().any(|failure| failure.worker == *worker)
+            || self.losses.iter().any(|loss| loss.worker == *worker)
+    }
+
+    /// It has failed on a worker.
+    pub(super) fn add_failure(&mut self, failure: Failure) {
+        if failure.counts || self.failures.len() < FAILURES_KEPT {
+            self.failures.push(failure);
+        }
+    }
+
+    /// When it had failed as often as is enough, if every failure counts.
+    pub(super) fn third_failure(&self) -> Option<Millis> {
+        self.failures.get(FAILURES_MAX - 1).map(|failure| failure.at)
+    }
+
+    /// The failures that count: those of workers that compute such tasks, or all.
+    fn counted(&self, all: bool) -> impl Iterator<Item = &Failure> {
+        self.failures.iter().filter(move |failure| all || failure.counts)
     }
 
     /// Whether this worker's word is counted already where it takes that of different ones.
-    pub(super) fn has_heard(&self, worker: &Identity) -> bool {
-        self.heard().any(|other| other == worker)
+    pub(super) fn has_heard(&self, worker: &Identity, all: bool) -> bool {
+        self.heard(all).any(|other| other == worker)
     }
 
-    fn heard(&self) -> impl Iterator<Item = &Identity> {
+    fn heard(&self, all: bool) -> impl Iterator<Item = &Identity> {
         let alone = self.losses.iter().filter(|loss| loss.alone || loss.overdue).map(|loss| &loss.worker);
-        self.failures.iter().chain(alone)
+        self.counted(all).map(|failure| &failure.worker).chain(alone)
     }
 
     /// Whether it has waited long enough for a worker that has proved itself: after each loss alone twice as long. If the
@@ -94,18 +124,19 @@ impl Evidence {
         now - self.last >= PATIENCE_MS_MAX.max(each_us.unwrap_or(0) / 1000)
     }
 
-    /// The conclusion, as the end of a sentence, if the task is convicted.
-    pub(super) fn verdict(&self, jury: Jury) -> Option<String> {
+    /// The conclusion, as the end of a sentence, if the task is convicted. `all` failures count, or only those of workers that
+    /// compute such tasks.
+    pub(super) fn verdict(&self, jury: Jury, all: bool) -> Option<String> {
         let heard = match jury {
             Jury::Anybody => true,
-            Jury::Different => self.heard().collect::<BTreeSet<_>>().len() >= FAILURES_MAX,
-            Jury::Trusted => self.witnessed,
+            Jury::Different => self.heard(all).collect::<BTreeSet<_>>().len() >= FAILURES_MAX,
+            Jury::Trusted => self.witnessed || self.counted(all).any(|failure| failure.trusted),
         };
-        self.accusation().filter(|_| heard)
+        self.accusation(all).filter(|_| heard)
     }
 
     /// The same whoever says it.
-    pub(super) fn accusation(&self) -> Option<String> {
+    pub(super) fn accusation(&self, all: bool) -> Option<String> {
         let alone = self.losses.iter().filter(|loss| loss.alone);
         let proven: BTreeSet<&Identity> = alone.clone().filter(|loss| loss.proven).map(|loss| &loss.worker).collect();
         if proven.len() >= PROVEN_LOSSES_MAX {
@@ -119,7 +150,7 @@ impl Evidence {
         if self.overdue >= OVERDUE_MAX {
             return Some(format!("did not end {OVERDUE_MAX} times, as the only task of its worker"));
         }
-        (self.failures.len() >= FAILURES_MAX).then(|| format!("failed {FAILURES_MAX} times"))
+        (self.counted(all).count() >= FAILURES_MAX).then(|| format!("failed {FAILURES_MAX} times"))
     }
 
     /// The evidence without the losses of a process; `None` if nothing is left.
@@ -141,44 +172,69 @@ mod tests {
         Evidence { losses: losses.to_vec(), ..Evidence::default() }
     }
 
+    fn failed_on(worker: &str, counts: bool) -> Failure {
+        Failure { worker: Identity::of(worker, "x"), at: Millis(0), counts, trusted: false }
+    }
+
+    #[test]
+    fn only_failures_on_workers_that_compute_count_while_there_are_any() {
+        let of = |counts: &[bool]| {
+            let mut evidence = Evidence::default();
+            counts.iter().for_each(|counts| evidence.add_failure(failed_on("a", *counts)));
+            [false, true].map(|all| evidence.accusation(all))
+        };
+        let three = Some("failed 3 times".to_owned());
+        assert_eq!(of(&[true; 3]), [three.clone(), three.clone()]);
+        assert_eq!(of(&[false, true, true]), [None, three]);
+        assert_eq!(of(&[false, false]), [None, None]);
+        let mut many = vec![false; 2 * FAILURES_KEPT];
+        many.extend([true; 3]);
+        assert!(of(&many)[0].is_some(), "those that count are kept whatever came before");
+    }
+
     #[test]
     fn three_reliable_workers_convict_and_one_lost_often_does_not() {
         let three = [lost(1, "a", true, true), lost(2, "b", true, true), lost(3, "c", true, true)];
         assert!(
             evidence(&three)
-                .verdict(Jury::Anybody)
+                .verdict(Jury::Anybody, false)
                 .is_some_and(|why| why.starts_with("was the only task of 3 reliable workers"))
         );
-        assert_eq!(evidence(&three[..2]).accusation(), None);
+        assert_eq!(evidence(&three[..2]).accusation(false), None);
         let nine: Vec<Loss> = (0..9).map(|number| lost(number, "a", true, true)).collect();
-        assert_eq!(evidence(&nine).accusation(), None, "one worker, again and again");
+        assert_eq!(evidence(&nine).accusation(false), None, "one worker, again and again");
         let company: Vec<Loss> = (0..99).map(|number| lost(number, &format!("w{number}"), false, true)).collect();
-        assert_eq!(evidence(&company).accusation(), None, "never alone");
+        assert_eq!(evidence(&company).accusation(false), None, "never alone");
         let unproven = [lost(1, "a", true, false), lost(2, "b", true, false), lost(3, "c", true, false)];
-        assert_eq!(evidence(&unproven).accusation(), None, "they had not proved themselves");
+        assert_eq!(evidence(&unproven).accusation(false), None, "they had not proved themselves");
     }
 
     #[test]
     fn ten_losses_alone_convict() {
         let ten: Vec<Loss> = (0..10).map(|number| lost(number, "a", true, false)).collect();
         assert!(
-            evidence(&ten).accusation().is_some_and(|why| why.starts_with("was the only task of its worker 10 times"))
+            evidence(&ten)
+                .accusation(false)
+                .is_some_and(|why| why.starts_with("was the only task of its worker 10 times"))
         );
     }
 
     #[test]
     fn where_workers_are_not_trusted_it_takes_a_trusted_one_or_three_different_ones() {
         let failed = |names: &[&str]| Evidence {
-            failures: names.iter().map(|name| Identity::of(name, "x")).collect(),
+            failures: names.iter().map(|name| failed_on(name, true)).collect(),
             ..Evidence::default()
         };
         let (same, different) = (failed(&["a", "a", "a", "b"]), failed(&["a", "b", "c"]));
         let verdicts = |evidence: &Evidence| {
-            [Jury::Anybody, Jury::Different, Jury::Trusted].map(|jury| evidence.verdict(jury).is_some())
+            [Jury::Anybody, Jury::Different, Jury::Trusted].map(|jury| evidence.verdict(jury, false).is_some())
         };
         assert_eq!(verdicts(&same), [true, false, false]);
         assert_eq!(verdicts(&different), [true, true, false]);
-        assert_eq!(verdicts(&Evidence { witnessed: true, ..same }), [true, false, true]);
+        assert_eq!(verdicts(&Evidence { witnessed: true, ..same.clone() }), [true, false, true]);
+        let mut trusted = same;
+        trusted.failures[1].trusted = true;
+        assert_eq!(verdicts(&trusted), [true, false, true]);
         assert_eq!(verdicts(&Evidence { witnessed: true, ..failed(&["a", "b"]) }), [false; 3], "two are too few");
     }
 
@@ -188,7 +244,7 @@ mod tests {
         let one = two.without(1).unwrap();
         assert!(!one.names(&Identity::of("a", "10.0.0.1")) && one.names(&Identity::of("b", "10.0.0.1")));
         assert_eq!(one.without(2), None);
-        let failed = Evidence { failures: vec![Identity::of("a", "x")], ..evidence(&[lost(1, "a", true, true)]) };
+        let failed = Evidence { failures: vec![failed_on("a", true)], ..evidence(&[lost(1, "a", true, true)]) };
         assert!(failed.without(1).is_some());
     }
 }

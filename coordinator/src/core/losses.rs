@@ -1,6 +1,6 @@
 //! Workers join and leave: from Hello to the single function for lost workers.
 
-use evoxo_common::{digest::Digest, time::Millis};
+use evoxo_common::time::Millis;
 use evoxo_proto::{
     NAME_BYTES_MAX,
     v1::{self, CloseKind, from_worker, to_worker},
@@ -10,17 +10,13 @@ use super::{
     Coordinator, SessionId, TaskId, Topic,
     about::About,
     evidence::Loss,
-    run::Run,
-    runs::RunId,
     sessions::{Session, printable, session_of},
-    standing::End,
+    standing::{End, Why},
 };
 use crate::trust::{Holder, Level};
 
 /// How long a worker that was set aside must wait before it joins again, in milliseconds.
 const SET_ASIDE_MS: u32 = 60_000;
-/// The different tasks that may fail in one session.
-const FAILED_TASKS_MAX: usize = 3;
 /// The lines about refused workers that may come at once.
 const REFUSALS_AT_ONCE: u64 = 32;
 /// How long a worker that cannot be admitted now must wait, in milliseconds.
@@ -42,8 +38,12 @@ pub(super) enum Cause {
     Overdue,
     /// It sent an invalid message, described by this text.
     InvalidMessage(String),
-    /// Too many different tasks failed on it.
-    FailsTasks,
+    /// Too many different tasks failed on it; it must wait for so many milliseconds.
+    FailsTasks {
+        /// It was set aside for the same before.
+        again: bool,
+        pause_ms: u64,
+    },
     /// Two others had another output of a task.
     Outvoted,
     /// A trusted worker had another output of a task.
@@ -83,7 +83,7 @@ impl Cause {
             Self::Silent(_) => silent,
             Self::Overdue => overdue,
             Self::InvalidMessage(_) => invalid,
-            Self::FailsTasks => failing,
+            Self::FailsTasks { .. } => failing,
             Self::Outvoted => outvoted,
             Self::Convicted => convicted,
         }
@@ -98,7 +98,12 @@ impl Cause {
             Self::Silent(limit_ms) => format!("nothing came for {limit_ms} ms"),
             Self::Overdue => "its tasks are overdue".into(),
             Self::InvalidMessage(why) => why.clone(),
-            Self::FailsTasks => "three different tasks failed on it".into(),
+            Self::FailsTasks { again: false, .. } => {
+                "three different tasks failed on it that other workers have computed".into()
+            }
+            Self::FailsTasks { again: true, .. } => {
+                "it was tried again, and a task failed on it that another worker has computed".into()
+            }
             Self::Outvoted => "two other workers had another output of a task".into(),
             Self::Convicted => "a trusted worker has found that it computes wrongly".into(),
         }
@@ -110,7 +115,8 @@ impl Cause {
             Self::ConnectionEnded | Self::Revoked => None,
             Self::Replaced | Self::Expired | Self::Silent(_) | Self::Overdue => Some((CloseKind::Retry, 0)),
             Self::InvalidMessage(_) | Self::Convicted => Some((CloseKind::Refused, 0)),
-            Self::FailsTasks | Self::Outvoted => Some((CloseKind::Retry, SET_ASIDE_MS)),
+            Self::FailsTasks { pause_ms, .. } => Some((CloseKind::Retry, *pause_ms as u32)),
+            Self::Outvoted => Some((CloseKind::Retry, SET_ASIDE_MS)),
         }
     }
 
@@ -186,9 +192,14 @@ impl Coordinator {
         let pause = self.standings.pause(session.identities(), self.now);
         if pause.ms > 0 {
             let (name, seconds) = (&session.name, pause.ms.div_ceil(1000));
-            let why = match pause.neighbours {
-                true => format!("workers at the address of worker {name} were lost repeatedly soon after joining"),
-                false => format!("worker {name} was lost repeatedly soon after joining"),
+            let why = match pause.why {
+                Why::Neighbours => {
+                    format!("workers at the address of worker {name} were lost repeatedly soon after joining")
+                }
+                Why::Lost => format!("worker {name} was lost repeatedly soon after joining"),
+                Why::FailsTasks => {
+                    format!("worker {name} is set aside, because tasks failed on it that others have computed")
+                }
             };
             let why = format!("{why}: it must wait {seconds} s before it joins again");
             self.log_refusal(session.about(id), why.clone());
@@ -222,10 +233,12 @@ impl Coordinator {
 
     fn join(&mut self, id: SessionId, mut session: Session) {
         session.owed = self.owed.take(&session);
+        session.on_trial = self.standings.is_on_trial(&session.identity);
         let Session { name, slots, abilities, kinds_refused, .. } = &session;
         let (about, process) = (session.about(id), session.process);
         let s = if *slots == 1 { "" } else { "s" };
-        let sentence = format!("worker {name} joined with {slots} slot{s} (session {id})");
+        let trial = if session.on_trial { ", and gets one task at a time, because it was set aside" } else { "" };
+        let sentence = format!("worker {name} joined with {slots} slot{s}{trial} (session {id})");
         self.tally.joined += 1;
         self.effects.log_about(Topic::Progress, about.clone(), sentence);
         if !kinds_refused.is_empty() {
@@ -285,7 +298,8 @@ impl Coordinator {
             true => self.tally.left += 1,
             false => {
                 *self.tally.lost.entry(cause.label()).or_default() += 1;
-                self.lost.add(self.now, id, &session, cause.sentence());
+                let pause_ms = cause.close().filter(|(_, ms)| *ms >= SET_ASIDE_MS).map_or(0, |(_, ms)| ms.into());
+                self.lost.add((self.now, self.now + pause_ms), id, &session, cause.sentence());
             }
         }
         if session.draining && tasks == 0 {
@@ -362,39 +376,8 @@ impl Coordinator {
         // What it waits for may be another worker now.
         self.runs.change(open.run);
         let jury = self.jury(open.run);
-        let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict(jury)) else { return };
+        let all = self.each_failure_counts(open);
+        let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict(jury, all)) else { return };
         self.fail_for_task(task, &format!("{verdict}{last}"));
-    }
-
-    /// A worker has computed a task that had failed: that counts against the others on which it did. What fails everywhere counts
-    /// against nobody: the cause is in the tasks, and their run should end soon.
-    pub(super) fn count_failures(&mut self, task: Digest, by: SessionId) {
-        let failed = |(id, session): (SessionId, &Session)| session.failed.contains_key(&task).then_some(id);
-        for id in self.sessions.iter().filter_map(failed).collect::<Vec<_>>() {
-            self.sessions.change(id, |session| {
-                let run = session.failed.remove(&task).filter(|_| id != by);
-                session.failed_here_alone.extend(run.map(|run| (task, run)));
-            });
-            self.set_aside_if_failing(id);
-        }
-    }
-
-    /// Ends a session on which too many different tasks failed that others have computed, if there is another worker for them.
-    fn set_aside_if_failing(&mut self, id: SessionId) {
-        let fails = |session: &Session| session.failed_here_alone.len() >= FAILED_TASKS_MAX;
-        let Some(session) = self.sessions.get(id).filter(|session| fails(session)) else { return };
-        let runs: Vec<&Run> = session.failed_here_alone.values().filter_map(|run| self.runs.get(*run)).collect();
-        let could =
-            |other: &Session| !other.draining && !fails(other) && runs.iter().any(|run| other.computes(&run.prepared));
-        if self.sessions.iter().any(|(other_id, other)| other_id != id && could(other)) {
-            self.lose(id, Cause::FailsTasks);
-        }
-    }
-
-    /// Whether so many tasks of a run have failed on a worker, of which nobody knows yet whether others can compute them, that it
-    /// gets none but suspects: else it would make suspects of all.
-    pub(super) fn has_enough_of(&self, session: &Session, run: RunId) -> bool {
-        let open = |(task, of): &(&Digest, &RunId)| **of == run && self.tasks.is_open(**task);
-        session.failed.len() >= FAILED_TASKS_MAX && session.failed.iter().filter(open).count() >= FAILED_TASKS_MAX
     }
 }

@@ -12,7 +12,6 @@ use evoxo_proto::{
 
 use super::{
     Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write,
-    about::About,
     losses::Cause,
     run::DOUBTS_MAX,
     runs::RunId,
@@ -188,6 +187,7 @@ impl Coordinator {
         let failed = self.tasks.get(task).is_some_and(|task| task.evidence.is_some());
         if let (Ok(output), Some(place), Some(why)) = (&found, &open, audits) {
             self.tasks.forget_copy(hash);
+            self.note_computed(from.session, place.run);
             return self.end_audit(task, why, place, *output);
         }
         match (found, open) {
@@ -203,12 +203,18 @@ impl Coordinator {
                     run.tasks_done += 1;
                 }
                 self.settle(&place, output, from, claims);
+                if asked {
+                    self.note_computed(from.session, place.run);
+                }
                 if failed {
                     self.count_failures(hash, from.session);
                 }
             }
-            (Ok(output), Some(_)) => {
+            (Ok(output), Some(place)) => {
                 self.tasks.end_check(task, asked);
+                if asked {
+                    self.note_computed(from.session, place.run);
+                }
                 // What a convicted identity had sent before does not count.
                 let convicted = from.holder.as_ref().is_some_and(|holder| self.convictions.contains(&holder.id));
                 if !convicted {
@@ -216,6 +222,10 @@ impl Coordinator {
                 }
             }
             (Ok(output), None) if asked => {
+                let same = self.tasks.awaiting(hash).filter(|first| first.output == output);
+                if let Some(run) = same.map(|first| first.task.run) {
+                    self.note_computed(from.session, run);
+                }
                 self.compare(hash, from, output);
                 self.tasks.forget_copy(hash);
             }
@@ -287,39 +297,6 @@ impl Coordinator {
             let write = Write::Doubt { number: run.doubt_number, bytes: seal_doubt(&doubt) };
             run.doubts.push(doubt);
             self.store(id, write);
-        }
-    }
-
-    fn take_failure(&mut self, id: SessionId, hash: Digest, why: &str) {
-        let why = printable(why, FAILURE_BYTES_MAX);
-        let open = self.tasks.with_hash(hash);
-        if open.is_empty() {
-            return self.tasks.forget_copy(hash);
-        }
-        let run_id = open.first().and_then(|task| self.tasks.get(*task)).map(|task| task.run);
-        let Some((worker, identity, trusted)) = self.sessions.change(id, |session| {
-            session.failed.extend(run_id.map(|run| (hash, run)));
-            (session.name.clone(), session.identity.clone(), session.is_trusted())
-        }) else {
-            return;
-        };
-        self.tally.failures += 1;
-        let failed = open.first().and_then(|task| self.tasks.get(*task));
-        let about = failed.and_then(|task| Some(self.runs.get(task.run)?.about_replica(task.replica)));
-        let of_worker = self.sessions.get(id).map(|session| session.about(id)).unwrap_or_default();
-        let About { run, arm, replica, .. } = about.unwrap_or_default();
-        let about = About { run, arm, replica, ..of_worker }.and_task(hash);
-        let sentence = format!("task {} failed on worker {worker}: {why}", hash.short());
-        self.effects.log_about(Topic::Trouble, about, sentence);
-        if let Some(run) = run_id.and_then(|run| self.runs.change(run)) {
-            run.note_failure(&identity, &format!("a task failed on worker {worker}"), &why);
-        }
-        for task in open {
-            self.tasks.accuse(task, self.now, |evidence| {
-                evidence.failures.push(identity.clone());
-                evidence.witnessed |= trusted;
-            });
-            self.judge(task, &format!(", last on worker {worker}: {why}"));
         }
     }
 }

@@ -16,6 +16,7 @@ use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROGRAM_BYTES_MAX, PROGRAMS_MAX, PR
 use super::{
     groups::{Abilities, GroupId, Groups},
     recent::Recent,
+    record::Records,
     runs::RunId,
     standing::Identity,
 };
@@ -68,6 +69,10 @@ pub(super) struct Session {
     pub(super) failed: BTreeMap<Digest, RunId>,
     /// Those that another worker has computed since.
     pub(super) failed_here_alone: BTreeMap<Digest, RunId>,
+    /// What it has made of tasks of each kind.
+    pub(super) records: Records,
+    /// It was set aside, and gets one task at a time until it has computed some.
+    pub(super) on_trial: bool,
     /// Tasks of its process's sessions before, which it may still answer.
     pub(super) owed: BTreeSet<Digest>,
 }
@@ -148,7 +153,7 @@ impl Session {
 
     pub(super) fn has_capacity(&self) -> bool {
         let few = (self.assignments.len() as u32) < 2 * self.slots && self.tasks_assigned < TASKS_MAX;
-        few && !self.draining
+        few && !self.draining && !(self.on_trial && self.tasks_assigned > 0)
     }
 
     /// Whether it computes a suspect, and nothing else.
@@ -161,7 +166,7 @@ impl Session {
     pub(super) fn is_proven(&self, each_us: Option<u64>) -> bool {
         let least_ms =
             each_us.map_or(PROVEN_MS_UNKNOWN, |us| PROVEN_MS_MIN.max(us.saturating_mul(PROVEN_FACTOR) / 1000));
-        self.tasks_done > 0 && self.heard - self.connected >= least_ms
+        self.records.has_computed() && self.heard - self.connected >= least_ms
     }
 
     /// Whether it has proved itself for all that it has now.
@@ -426,6 +431,8 @@ pub(super) fn session_of(
         draining: false,
         failed: BTreeMap::new(),
         failed_here_alone: BTreeMap::new(),
+        records: Records::default(),
+        on_trial: false,
         owed: BTreeSet::new(),
     })
 }

@@ -4,6 +4,10 @@
 //! others do its work. A session that lasts, or that proves itself for the tasks that it has, resets this: what it computed in
 //! that time is much more than what is lost with it. The workers of an address share a record too, with shorter pauses: who
 //! must wait only because of its neighbours has done nothing wrong.
+//!
+//! A worker on which tasks fail that others compute is set aside in the same way, longer each time. When it comes back it is on trial: it
+//! gets one task at a time until it has computed three. So a host that was mended is back soon, and one that was not costs one
+//! failure for each pause.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -22,6 +26,12 @@ const PAUSE_MS: u64 = 1000;
 const PAUSE_MS_MAX: u64 = 300_000;
 /// The longest pause because of neighbours, in milliseconds.
 const SHARED_PAUSE_MS_MAX: u64 = 10_000;
+/// The first pause of a worker on which tasks fail, in milliseconds; each further one is twice as long.
+const ASIDE_MS: u64 = 60_000;
+/// The longest such pause, in milliseconds. A worker that is not set aside for as long after its trial begins anew.
+const ASIDE_MS_MAX: u64 = 1_800_000;
+/// The tasks that end a trial.
+const TRIAL_TASKS: u32 = 3;
 /// The most workers that are remembered.
 const REMEMBERED_MAX: usize = 16_384;
 
@@ -62,8 +72,18 @@ pub(super) enum End {
 pub(super) struct Pause {
     /// In milliseconds; 0 if it may join.
     pub(super) ms: u64,
-    /// Because of what its neighbours did, and nothing else.
-    pub(super) neighbours: bool,
+    pub(super) why: Why,
+}
+
+/// Why it must.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was lost soon after it had joined, again and again.
+    Lost,
+    /// Its neighbours were, and nothing else.
+    Neighbours,
+    /// Tasks failed on it that others have computed.
+    FailsTasks,
 }
 
 /// What is remembered of a worker.
@@ -75,6 +95,12 @@ struct Standing {
     early_ends: u32,
     /// It may not join before this time.
     away_until: Millis,
+    /// How often it was set aside.
+    set_aside: u32,
+    /// It is set aside until this time.
+    aside_until: Millis,
+    /// The tasks that it must still compute before its trial is over.
+    trial: u32,
     /// It was told that it may join at this time, as far as its neighbours are concerned.
     told: Option<Millis>,
     /// When something last happened to it.
@@ -94,7 +120,8 @@ impl Standings {
     /// meanwhile.
     pub(super) fn pause(&mut self, [worker, neighbours]: [&Identity; 2], now: Millis) -> Pause {
         let until = |identity| self.workers.get(identity).map_or(Millis(0), |standing| standing.away_until);
-        let (own, shared) = (until(worker), until(neighbours).min(now + SHARED_PAUSE_MS_MAX));
+        let aside = self.workers.get(worker).map_or(Millis(0), |standing| standing.aside_until);
+        let (own, shared) = (until(worker).max(aside), until(neighbours).min(now + SHARED_PAUSE_MS_MAX));
         let shared = match self.workers.get(worker).and_then(|standing| standing.told) {
             Some(told) => told,
             None if shared > now => {
@@ -104,7 +131,38 @@ impl Standings {
             }
             None => now,
         };
-        Pause { ms: own.max(shared) - now, neighbours: shared > own.max(now) }
+        let why = match () {
+            () if shared > own.max(now) => Why::Neighbours,
+            () if aside == own && aside > now => Why::FailsTasks,
+            () => Why::Lost,
+        };
+        Pause { ms: own.max(shared) - now, why }
+    }
+
+    /// Sets a worker aside because tasks failed on it that others have computed; returns for how long, in milliseconds. If another
+    /// worker of the same identity computes, new ones of it may join meanwhile, on trial.
+    pub(super) fn set_aside(&mut self, worker: &Identity, now: Millis, vouched: bool) -> u64 {
+        let standing = self.remembered(worker);
+        if standing.trial == 0 && now - standing.aside_until >= ASIDE_MS_MAX {
+            standing.set_aside = 0;
+        }
+        let pause_ms = (ASIDE_MS << standing.set_aside.min(16)).min(ASIDE_MS_MAX);
+        standing.set_aside += 1;
+        standing.aside_until = if vouched { now } else { now + pause_ms };
+        (standing.trial, standing.last) = (TRIAL_TASKS, now);
+        pause_ms
+    }
+
+    /// Whether a worker was set aside and has not shown since that it computes.
+    pub(super) fn is_on_trial(&self, worker: &Identity) -> bool {
+        self.workers.get(worker).is_some_and(|standing| standing.trial > 0)
+    }
+
+    /// A worker on trial has computed a task; returns whether the trial is over.
+    pub(super) fn passes(&mut self, worker: &Identity) -> bool {
+        let Some(standing) = self.workers.get_mut(worker) else { return true };
+        standing.trial = standing.trial.saturating_sub(1);
+        standing.trial == 0
     }
 
     /// A worker has joined.
@@ -179,7 +237,7 @@ mod tests {
     /// Of a worker without neighbours.
     fn pause_ms(standings: &mut Standings, worker: &Identity, now: Millis) -> u64 {
         let pause = standings.pause([worker, &Identity::of_all("nowhere")], now);
-        assert!(!pause.neighbours);
+        assert_eq!(pause.why, Why::Lost);
         pause.ms
     }
 
@@ -247,11 +305,11 @@ mod tests {
         };
         let now = seconds(&mut standings, 100);
         let pause = standings.pause([&worker, &all], now);
-        assert_eq!(pause, Pause { ms: SHARED_PAUSE_MS_MAX, neighbours: true });
+        assert_eq!(pause, Pause { ms: SHARED_PAUSE_MS_MAX, why: Why::Neighbours });
         let now = seconds(&mut standings, 4);
-        assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 6000, neighbours: true });
+        assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 6000, why: Why::Neighbours });
         let now = seconds(&mut standings, 6);
-        assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 0, neighbours: false });
+        assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 0, why: Why::Lost });
         // It keeps this until it joins.
         let now = seconds(&mut standings, 60);
         assert_eq!(standings.pause([&worker, &all], now).ms, 0);
@@ -260,7 +318,33 @@ mod tests {
         // Its own record counts for longer.
         (0..9).for_each(|_| flap(&mut standings, &worker, now));
         let pause = standings.pause([&worker, &all], now);
-        assert!(pause.ms > 60_000 && !pause.neighbours, "{pause:?}");
+        assert!(pause.ms > 60_000 && pause.why == Why::Lost, "{pause:?}");
+    }
+
+    #[test]
+    fn a_worker_that_fails_tasks_waits_longer_each_time_and_is_tried_with_three() {
+        let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
+        let pause = |standings: &mut Standings, now| standings.pause([&worker, &Identity::of_all("nowhere")], now);
+        let mut now = Millis(0);
+        let mut pauses = Vec::new();
+        for _ in 0..7 {
+            let ms = standings.set_aside(&worker, now, false);
+            assert_eq!(pause(&mut standings, now), Pause { ms, why: Why::FailsTasks });
+            now = now + ms;
+            assert_eq!(pause(&mut standings, now), Pause { ms: 0, why: Why::Lost });
+            pauses.push(ms / 1000);
+        }
+        assert_eq!(pauses, [60, 120, 240, 480, 960, 1800, 1800]);
+        assert!(standings.is_on_trial(&worker));
+        assert_eq!([1, 2, 3].map(|_| standings.passes(&worker)), [false, false, true]);
+        assert!(!standings.is_on_trial(&worker));
+        // Soon after its trial it is as before, and later it begins anew.
+        assert_eq!(standings.set_aside(&worker, now + 1000, false), ASIDE_MS_MAX);
+        (0..3).for_each(|_| _ = standings.passes(&worker));
+        let later = now + 3 * ASIDE_MS_MAX;
+        assert_eq!(standings.set_aside(&worker, later, true), ASIDE_MS);
+        assert_eq!(pause(&mut standings, later).ms, 0, "another of its identity computes");
+        assert!(standings.is_on_trial(&worker));
     }
 
     #[test]

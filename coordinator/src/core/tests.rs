@@ -1,6 +1,7 @@
 //! Tests of single rules of the core; what must always hold is tested in the simulation of whole clusters.
 
 mod evidence;
+mod failures;
 mod losses;
 mod memory;
 mod operators;

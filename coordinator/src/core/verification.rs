@@ -117,7 +117,10 @@ impl Coordinator {
                 }
                 let accused = |task: &TaskId| {
                     let open = self.tasks.get(*task).filter(|open| open.run == id);
-                    open.and_then(|open| open.evidence.as_ref()).is_some_and(|evidence| evidence.accusation().is_some())
+                    open.is_some_and(|open| {
+                        let all = self.each_failure_counts(open);
+                        open.evidence.as_ref().is_some_and(|evidence| evidence.accusation(all).is_some())
+                    })
                 };
                 self.tasks.suspects().iter().any(accused).then(|| {
                     "a task fails, or its workers are lost, and it takes workers of three identities to say so: it waits for \

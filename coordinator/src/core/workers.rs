@@ -19,12 +19,12 @@ const NAMED_MAX: usize = 4096;
 /// What a worker that is to leave is told.
 const LEAVE: &str = "an operator asked for it";
 
-/// The workers that were lost last, the newest first, each with when.
+/// The workers that were lost last, the newest first, each with when, and until when it is set aside.
 #[derive(Default)]
-pub(super) struct Lost(VecDeque<(Millis, v1::LostWorker)>);
+pub(super) struct Lost(VecDeque<([Millis; 2], v1::LostWorker)>);
 
 impl Lost {
-    pub(super) fn add(&mut self, now: Millis, id: SessionId, session: &Session, reason: String) {
+    pub(super) fn add(&mut self, (now, until): (Millis, Millis), id: SessionId, session: &Session, reason: String) {
         let lost = v1::LostWorker {
             session: id.0,
             name: session.name.to_string(),
@@ -34,13 +34,23 @@ impl Lost {
             reason,
             tasks: session.tasks_assigned as u32,
             ago_ms: 0,
+            aside_ms: 0,
         };
-        self.0.push_front((now, lost));
-        self.0.truncate(LOST_MAX);
+        self.0.push_front(([now, until], lost));
+        if self.0.len() > LOST_MAX {
+            // Those that are set aside are shown until they may come back, if there is place.
+            let place = self.0.iter().rposition(|([_, until], _)| *until <= now);
+            self.0.remove(place.unwrap_or(LOST_MAX));
+        }
     }
 
     pub(super) fn list(&self, now: Millis) -> Vec<v1::LostWorker> {
-        self.0.iter().map(|(then, lost)| v1::LostWorker { ago_ms: now - *then, ..lost.clone() }).collect()
+        let shown = |([then, until], lost): &([Millis; 2], v1::LostWorker)| v1::LostWorker {
+            ago_ms: now - *then,
+            aside_ms: *until - now,
+            ..lost.clone()
+        };
+        self.0.iter().map(shown).collect()
     }
 }
 
@@ -102,6 +112,7 @@ impl Coordinator {
             identity: session.identity_number().map(ToString::to_string).unwrap_or_default(),
             slots_busy: session.slots_busy(),
             tasks_last_minute: session.recent.of_last_minute(self.now),
+            on_trial: session.on_trial,
         }
     }
 

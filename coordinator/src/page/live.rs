@@ -46,6 +46,8 @@ enum Key {
     Run(String),
     Worker(u64),
     News(u64),
+    /// All workers that are set aside.
+    Aside,
 }
 
 /// Everything as JSON texts.
@@ -84,11 +86,16 @@ fn message<'a>(
     gone: impl Iterator<Item = &'a Key>,
 ) -> Bytes {
     let [mut runs, mut workers, mut news] = [(); 3].map(|()| String::new());
+    let mut aside = None;
     for (key, text) in items {
         let list = match key {
             Key::Run(_) => &mut runs,
             Key::Worker(_) => &mut workers,
             Key::News(_) => &mut news,
+            Key::Aside => {
+                aside = Some(&**text);
+                continue;
+            }
         };
         list.push_str(if list.is_empty() { "" } else { "," });
         list.push_str(text);
@@ -99,10 +106,10 @@ fn message<'a>(
             Key::Run(name) => gone_runs.push(name),
             Key::Worker(session) => gone_workers.push(session),
             // The page keeps old news.
-            Key::News(_) => {}
+            Key::News(_) | Key::Aside => {}
         }
     }
-    let nothing = [&runs, &workers, &news].iter().all(|list| list.is_empty());
+    let nothing = aside.is_none() && [&runs, &workers, &news].iter().all(|list| list.is_empty());
     if !whole && nothing && gone_runs.is_empty() && gone_workers.is_empty() {
         return Bytes::new();
     }
@@ -113,8 +120,9 @@ fn message<'a>(
     let _ = write!(
         text,
         "data: {{\"whole\":{whole},\"number\":{number},\"build\":{build},\"at\":{},\"runs\":[{runs}],\
-         \"workers\":[{workers}],\"news\":[{news}],\"gone_runs\":{gone_runs},\"gone_workers\":{gone_workers}}}\n\n",
-        unix_seconds()
+         \"workers\":[{workers}],\"news\":[{news}],\"aside\":{},\"gone_runs\":{gone_runs},\"gone_workers\":{gone_workers}}}\n\n",
+        unix_seconds(),
+        aside.unwrap_or("null")
     );
     text.into()
 }
@@ -181,6 +189,10 @@ async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
                 Ok(Response::Workers(workers)) => sight.see_workers(now, &workers),
                 _ => return,
             }
+            match core.ask(Request::Lost).await {
+                Ok(Response::Lost(lost)) => sight.see_lost(&lost),
+                _ => return,
+            }
             workers_due = tick + WORKERS_TICKS.max(sight.workers.len() as u64 / WORKERS_A_TICK);
         }
         let items = sight.items(tick, &runs, core.news.after(0));
@@ -195,6 +207,8 @@ struct Sight {
     rates: BTreeMap<String, Rate>,
     runs: BTreeMap<String, Written>,
     workers: BTreeMap<u64, Seen>,
+    /// Those that are set aside, by session.
+    aside: BTreeMap<u64, Value>,
 }
 
 /// A run as it was written down.
@@ -246,6 +260,19 @@ impl Sight {
         }
     }
 
+    /// Keeps those that are set aside, with when they may come back in seconds since 1970: it is worked out once, so it stays the same.
+    fn see_lost(&mut self, lost: &[v1::LostWorker]) {
+        let mut before = std::mem::take(&mut self.aside);
+        for lost in lost.iter().filter(|lost| lost.aside_ms > 0) {
+            let new = || {
+                let host = if lost.host.is_empty() { &lost.address } else { &lost.host };
+                let until = unix_seconds() + lost.aside_ms.div_ceil(1000);
+                json!({"session": lost.session, "name": lost.name, "host": host, "reason": lost.reason, "until": until})
+            };
+            self.aside.insert(lost.session, before.remove(&lost.session).unwrap_or_else(new));
+        }
+    }
+
     fn items(&mut self, tick: u64, runs: &[Arc<View>], news: Vec<NewsItem>) -> Items {
         let mut written = BTreeMap::new();
         for view in runs {
@@ -262,7 +289,8 @@ impl Sight {
         let runs = self.runs.iter().map(|(name, written)| (Key::Run(name.clone()), Arc::clone(&written.text)));
         let workers = self.workers.iter().map(|(session, seen)| (Key::Worker(*session), Arc::clone(&seen.text)));
         let news = news.into_iter().map(|item| (Key::News(item.number), news_json(&item).to_string().into()));
-        runs.chain(workers).chain(news).collect()
+        let aside = Value::from(self.aside.values().cloned().collect::<Vec<_>>()).to_string();
+        runs.chain(workers).chain(news).chain([(Key::Aside, aside.into())]).collect()
     }
 
     /// A run with the column of its primary metric, its rate in rounds a second, and the seconds that are left at that rate.
@@ -359,5 +387,24 @@ mod tests {
         assert_eq!(texts.len(), 4);
         let paused = sight.items(40, &[long(RunState::Paused, 40)], Vec::new());
         assert!(paused[&Key::Run("long".into())].contains("\"rounds_done\":40"));
+    }
+
+    /// Who is set aside is sent when that changes, and stays the same while it waits.
+    #[test]
+    fn who_is_set_aside_is_shown() {
+        let (mut sight, start) = (Sight::default(), Moment::default());
+        let lost = |aside_ms: u64| v1::LostWorker { name: "w1".into(), aside_ms, ..v1::LostWorker::default() };
+        sight.see_lost(&[lost(0)]);
+        let nobody = start.next(sight.items(1, &[], Vec::new()));
+        assert_eq!(read(&nobody.changes)["aside"], json!([]));
+        sight.see_lost(&[lost(60_000)]);
+        let one = nobody.next(sight.items(2, &[], Vec::new()));
+        assert_eq!(read(&one.changes)["aside"][0]["name"], json!("w1"));
+        sight.see_lost(&[lost(40_000)]);
+        let same = one.next(sight.items(3, &[], Vec::new()));
+        assert!(same.changes.is_empty() && read(&same.whole())["aside"][0]["name"] == json!("w1"));
+        sight.see_lost(&[lost(0)]);
+        let back = same.next(sight.items(4, &[], Vec::new()));
+        assert_eq!(read(&back.changes)["aside"], json!([]));
     }
 }

@@ -851,6 +851,9 @@ pub struct LostWorker {
     /// Milliseconds since then.
     #[prost(uint64, tag = "8")]
     pub ago_ms: u64,
+    /// Milliseconds until it may come back, if it is set aside; otherwise 0.
+    #[prost(uint64, tag = "9")]
+    pub aside_ms: u64,
 }
 /// One connected worker.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -904,6 +907,9 @@ pub struct Worker {
     /// Tasks that it computed in the last minute, or since it connected.
     #[prost(uint64, tag = "18")]
     pub tasks_last_minute: u64,
+    /// It was set aside before, and gets one task at a time until it has computed some.
+    #[prost(bool, tag = "19")]
+    pub on_trial: bool,
 }
 /// How much a run trusts its workers. It changes no result, only what must have been computed by whom before an output counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

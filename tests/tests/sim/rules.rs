@@ -61,6 +61,25 @@ fn runs_outlive_workers_that_flap_up_to_all_but_one() {
     assert!(often(away > 100), "workers had to wait only {away} times");
 }
 
+/// However many workers fail whatever they get, from the first task on, the run ends if one computes.
+#[test]
+fn runs_outlive_workers_that_fail_everything() {
+    for seed in clusters(60) {
+        let mut rng = Stream::root(seed).text("broken").rng();
+        let (good, broken) = (1 + below(&mut rng, 2) as usize, 3 + below(&mut rng, 4) as usize);
+        let flapping = below(&mut rng, 2) as usize;
+        let characters =
+            [vec![Character::Honest; good], vec![Character::Broken; broken], vec![Character::Flapping; flapping]];
+        let task_ms_max = [60, 400, 1500, 4000][below(&mut rng, 4) as usize];
+        let runs = vec![("run".into(), long_run(1))];
+        let mut cluster = Cluster::new(rng, calm(task_ms_max), runs, &characters.concat());
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        let failure = &cluster.outcome().failure;
+        assert_eq!(*failure, None, "seed {seed}: {broken} workers failed everything, tasks of {task_ms_max} ms");
+        cluster.check(seed);
+    }
+}
+
 /// The most workers that a killer task may kill: ten that have nothing else, and those with which it was found.
 const VICTIMS_MAX: u64 = 20;
 

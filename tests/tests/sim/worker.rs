@@ -33,6 +33,8 @@ pub(crate) enum Character {
     Garbled,
     /// Reports that tasks failed, three times each, also tasks that it was not assigned; and claims endless durations.
     Forger,
+    /// Fails every task: its host lacks something.
+    Broken,
     /// Dies about every two seconds, and comes back.
     Flapping,
 }
@@ -191,6 +193,7 @@ impl SimWorker {
                 }
             }
             Character::Accomplice => Outcome::Output(lie(&task, 0)),
+            Character::Broken => Outcome::Failure("the disk is full".into()),
             _ => Outcome::Output(output_of(&task)),
         };
         let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms };

@@ -7,7 +7,7 @@ const NEWS_MAX = 64;
 
 /** What is known now. `link` is "connecting", "live", "lost", "resting" or "out"; `who` looks, and what they may do. */
 export const state = {
-  runs: new Map(), workers: new Map(), news: [], link: "connecting", known: false, build: "", skew: 0,
+  runs: new Map(), workers: new Map(), news: [], aside: [], link: "connecting", known: false, build: "", skew: 0,
   who: { id: null, role: null, may: [] },
 };
 
@@ -62,6 +62,7 @@ function take(message) {
   for (const name of message.gone_runs) state.runs.delete(name);
   for (const worker of message.workers) state.workers.set(worker.session, worker);
   for (const session of message.gone_workers) state.workers.delete(session);
+  state.aside = message.aside ?? state.aside;
   state.news.push(...message.news);
   state.news.splice(0, state.news.length - NEWS_MAX);
   [state.link, state.known] = ["live", true];
@@ -72,7 +73,7 @@ function take(message) {
 function whole() {
   if (!state.known) return null;
   return { whole: true, build: state.build, at: now(), runs: [...state.runs.values()], gone_runs: [],
-    workers: [...state.workers.values()], gone_workers: [], news: state.news };
+    workers: [...state.workers.values()], gone_workers: [], news: state.news, aside: state.aside };
 }
 
 function lost() {

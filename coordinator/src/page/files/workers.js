@@ -12,7 +12,8 @@ const RATE_DIGITS = 3;
 
 function computes(worker) {
   if (worker.draining) return "leaving";
-  return worker.runs.length > 0 ? worker.runs.join(", ") : "idle";
+  const computing = worker.runs.length > 0 ? worker.runs.join(", ") : "idle";
+  return worker.on_trial ? `${computing}, on trial` : computing;
 }
 
 function heard(worker) {
@@ -88,6 +89,18 @@ function item() {
   };
 }
 
+/** A worker that is set aside. */
+function away() {
+  const [name, sentence] = [h("strong"), h("span")];
+  return {
+    node: h("li", null, name, sentence),
+    update(worker) {
+      text(name, `${worker.name} on ${worker.host}`);
+      text(sentence, `until ${clock(worker.until)}: ${worker.reason}`);
+    },
+  };
+}
+
 /** The view of all workers. */
 export function workersView() {
   const tiles = figures("tiles");
@@ -103,11 +116,16 @@ export function workersView() {
     h("h2", null, "No workers are connected"),
     h("p", null, "Start some, on this host or on others:"),
     h("pre", null, h("code", null, workerCommand())));
+  const aside = h("ul", { class: "news" });
+  const nobody = h("p", { class: "soft" }, "Nobody.");
   const news = h("ul", { class: "news" });
   const quiet = h("p", { class: "soft" }, "Nothing since the coordinator started.");
   const node = h("div", { class: "inside wide" },
     h("h1", { tabindex: "-1" }, "Workers"), banner,
     tiles.node, empty, search, drain.node, h("div", { class: "card flush" }, list.node), same, save,
+    h("h2", null, "Set aside"),
+    h("p", { class: "soft" }, "Workers whose tasks fail or differ where those of others do not; they are tried again."),
+    nobody, aside,
     h("h2", null, "What happened"),
     h("p", { class: "soft" }, "The coordinator's latest warnings: lost and refused workers, doubts, trouble."),
     quiet, news);
@@ -137,6 +155,8 @@ export function workersView() {
     attribute(list.node, "class", ["scroll", "dense", ...without].filter(Boolean).join(" "));
     list.update(shown);
     drain.forget();
+    show(nobody, state.known && state.aside.length === 0);
+    keyed(aside, state.aside, (worker) => worker.session, away);
     show(quiet, state.known && state.news.length === 0);
     keyed(news, [...state.news].reverse(), (one) => one.number, item);
   }
