@@ -69,9 +69,9 @@ impl Eyes {
             Ok(Ok(Some(leader))) => leader,
             Ok(Ok(None)) if self.seen => {
                 if let Some(epoch) = self.led
-                    && let Ok(Ok(true)) = timeout(STORE_TIMEOUT, self.reader.has_runs()).await
+                    && let Ok(Ok(true)) = timeout(STORE_TIMEOUT, self.reader.has_traces(epoch)).await
                 {
-                    self.leads_again(format!("the store has its runs, and its record of epoch {epoch} is gone"));
+                    self.leads_again(format!("the store is there, and its record of epoch {epoch} is gone"));
                     return (Look::NoLeader, None);
                 }
                 let why = "the store is empty, where a coordinator has led before: is it mounted? If a new cluster is to begin there, \
@@ -272,6 +272,10 @@ mod tests {
                 has_run && !damage,
                 "of an epoch that is not its own: {has_run} {damage}"
             );
+            if !damage {
+                std::fs::create_dir(directory.path().join("leader/000001")).unwrap();
+                assert_eq!((look(Some(1)), look(None)), (Look::NoLeader, Look::Nothing), "a directory: {has_run}");
+            }
         }
     }
 

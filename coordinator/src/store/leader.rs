@@ -148,14 +148,17 @@ impl Reader {
         Ok((list.objects.into_iter().filter_map(epoch).collect(), foreign))
     }
 
-    /// Whether the store has runs.
+    /// Whether this is still the store in which somebody led in this epoch, although its record is gone: it has runs, or a directory
+    /// has the record's name. An empty one may be a mount point without its share.
     ///
     /// # Errors
-    /// A sentence, if the store cannot be read.
-    pub(crate) async fn has_runs(&self) -> Result<bool, String> {
-        let list = self.objects.list_with_delimiter(Some(&Path::from("runs"))).await;
-        let list = list.map_err(|error| format!("the store {} cannot be read: {}", self.shown, cause(&error)))?;
-        Ok(!list.common_prefixes.is_empty())
+    /// If the store cannot be read.
+    pub(crate) async fn has_traces(&self, epoch: u64) -> object_store::Result<bool> {
+        if self.epochs_and_foreign().await?.1.contains(&epoch) {
+            return Ok(true);
+        }
+        let runs = self.objects.list_with_delimiter(Some(&Path::from("runs"))).await?;
+        Ok(!runs.common_prefixes.is_empty())
     }
 }
 
