@@ -157,6 +157,8 @@ struct Place {
     requests: EndRequests,
     /// It has led in the store.
     has_led: bool,
+    /// In which epoch it led last, and which cluster.
+    led: Option<(u64, Cluster)>,
     patience: Patience,
 }
 
@@ -202,6 +204,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         runtime,
         requests,
         has_led: false,
+        led: None,
         patience,
     };
     let mut announced = false;
@@ -265,6 +268,7 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
     let mut led = handle.led.borrow().clone();
     let mut begun = false;
     loop {
+        place.led = led.as_ref().map(|(epoch, cluster)| (epoch.number, *cluster)).or(place.led);
         let log =
             Keeper::begin(place.access.as_ref(), reader.clone(), led.as_ref().map(|(epoch, _)| epoch.number), address);
         let mut services = serve_as_leader(place, &handle, led.as_ref(), log.clone())?;

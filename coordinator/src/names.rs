@@ -1,10 +1,13 @@
 //! Names: of runs, which users choose, and of stored objects.
 //!
-//! Below `runs/RUN/` there are `order/BORN-NUMBER`, `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/ORDINAL-EPOCH-DIGEST`,
+//! Below `runs/RUN/` there are `order/BORN-NUMBER`, its copy, `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/ORDINAL-EPOCH-DIGEST`,
 //! `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a task that made the run fail. EPOCH is that of the coordinator that
 //! wrote the object, BORN that of the one where the run was submitted, and DIGEST the first 16 hexadecimal digits of the
 //! SHA-256 of the object's bytes. An order has no digest and no writer in its name: who creates `000007-000002` first has
 //! given the second order, and any other coordinator sees that it has not.
+//!
+//! `order-copy/BORN-NUMBER-DIGEST` is an order once more, so that no single object decides what a run is. The digest in its name
+//! also tells whether the object `order/BORN-NUMBER` is the order that was given: see [`crate::store`].
 //!
 //! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see [`crate::store`].
 //!
@@ -67,6 +70,11 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
     }
 }
 
+/// The directory, below that of a run, of its orders.
+pub(crate) const ORDER: &str = "order";
+/// The directory, below that of a run, of the copies of its orders.
+pub(crate) const ORDER_COPY: &str = "order-copy";
+
 /// The directory, below that of a run, of what says that the run is deleted.
 pub(crate) const DELETED: &str = "deleted";
 /// The directory of the convictions.
@@ -80,7 +88,13 @@ pub(crate) const AUDIT: &str = "audit";
 /// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
 #[must_use]
 pub fn order_name(born: u64, number: u64) -> String {
-    format!("order/{born:06}-{number:06}")
+    format!("{ORDER}/{born:06}-{number:06}")
+}
+
+/// The name, below `runs/RUN/`, of the copy of an order with these bytes.
+#[must_use]
+pub(crate) fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
+    format!("{ORDER_COPY}/{born:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
 /// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
@@ -92,7 +106,7 @@ pub(crate) fn deleted_name(born: u64, orders: u64) -> String {
 /// What an object's name says. They are ordered by epoch, then by number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Named {
-    /// In which it was written; of an order or a deletion, in which its run was submitted. 0 if the name has none.
+    /// In which it was written; of an order, its copy or a deletion, in which its run was submitted. 0 if the name has none.
     pub epoch: u64,
     /// Its number, or a finished replica's ordinal.
     pub number: u64,
@@ -102,7 +116,14 @@ pub struct Named {
     pub object: String,
 }
 
-/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `checkpoint`, `finished`, `doubt`
+impl Named {
+    /// Whether it is the copy of an order.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.object.starts_with(ORDER_COPY)
+    }
+}
+
+/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`, `finished`, `doubt`
 /// or `deleted`) and this program, or an earlier one, names objects so.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
@@ -116,7 +137,9 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
         (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
         ("finished", [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
-        ("checkpoint" | "doubt" | AUDIT, [epoch, count, hash]) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
+        ("checkpoint" | "doubt" | AUDIT | ORDER_COPY, [epoch, count, hash]) => {
+            (number(epoch)?, number(count)?, Some(digest(hash)?))
+        }
         ("order" | "finished" | "checkpoint" | "doubt", [count, hash]) => (0, number(count)?, Some(digest(hash)?)),
         _ => return None,
     };
@@ -153,6 +176,9 @@ mod tests {
         }
         let order = object_named(&order_name(1_234_567, 2), "order").unwrap();
         assert_eq!((order.epoch, order.number, order.digest), (1_234_567, 2, None));
+        let copy = object_named(&order_copy_name(7, 2, &bytes), ORDER_COPY).unwrap();
+        assert_eq!((copy.epoch, copy.number, copy.digest), (7, 2, digest));
+        assert_eq!(object_named(&copy.object, ORDER), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use evoxo_proto::v1;
 use prost::Message;
 
 use crate::{
-    names::{DELETED, Named, object_named},
+    names::{DELETED, Named, ORDER, ORDER_COPY, object_named},
     prepared::Prepared,
 };
 
@@ -189,7 +189,7 @@ pub struct Objects<'a> {
 }
 
 impl Objects<'_> {
-    /// Interprets them: the newest valid order and checkpoint, all valid finished replicas and doubts. `None` if there
+    /// Interprets them: the newest order of which one of its two objects is valid, the newest valid checkpoint, all valid finished replicas and doubts. `None` if there
     /// is no valid order: then no request was ever confirmed. `with_states` says whether to return the checkpoint's
     /// states.
     pub fn interpret(mut self, registry: &Registry, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
@@ -198,9 +198,7 @@ impl Objects<'_> {
         if self.deleted() == Some(born) {
             return (None, Vec::new());
         }
-        let Some((_, order)) = self.newest::<v1::Order>(&orders, Kind::Order, &mut notices) else {
-            return (None, notices);
-        };
+        let Some(order) = self.newest_order(&orders, &mut notices) else { return (None, notices) };
         let prepared = Prepared::read(registry, "the stored order", &order.config);
         let checkpoints = self.since(born, self.numbered("checkpoint"), &mut notices);
         let checkpoint = self.newest::<v1::Checkpoint>(&checkpoints, Kind::Checkpoint, &mut notices);
@@ -245,20 +243,51 @@ impl Objects<'_> {
     /// if somebody gave an order after it was decided.
     #[must_use]
     pub fn deleted(&self) -> Option<u64> {
-        let orders = self.numbered("order");
+        let orders = self.both_orders();
         let later = |said: &Named| orders.iter().any(|it| it.epoch == said.epoch && it.number > said.number);
         self.numbered(DELETED).into_iter().rev().find(|said| !later(said)).map(|said| said.epoch)
     }
 
-    /// The orders of the run, and the epoch in which it was submitted. An order without the first one of its run was
+    /// The orders of the run and their copies, and the epoch in which it was submitted. An order without the first one of its run was
     /// written late by a coordinator that did not lead any more, after the run was deleted.
     fn orders(&self, notices: &mut Vec<String>) -> Option<(u64, Vec<Named>)> {
-        let orders = self.numbered("order");
+        let orders = self.both_orders();
         let has_first = |born| born == 0 || orders.iter().any(|named| (named.epoch, named.number) == (born, 1));
         let born = orders.iter().map(|named| named.epoch).filter(|born| has_first(*born)).max();
         let (ours, others): (Vec<_>, Vec<_>) = orders.iter().cloned().partition(|named| Some(named.epoch) == born);
         notices.extend(others.iter().map(|named| self.remains(named)));
         Some((born?, ours))
+    }
+
+    /// All orders and all copies of orders: an order is there if one of the two is.
+    fn both_orders(&self) -> Vec<Named> {
+        [self.numbered(ORDER), self.numbered(ORDER_COPY)].concat()
+    }
+
+    /// The newest order of these, from whichever of its two objects is valid.
+    fn newest_order(&mut self, orders: &[Named], notices: &mut Vec<String>) -> Option<v1::Order> {
+        let newest = orders.iter().map(|named| named.number).max()?;
+        let mut numbers: Vec<u64> = orders.iter().map(|named| named.number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        for number in numbers.into_iter().rev() {
+            let of_number = || orders.iter().filter(|named| named.number == number);
+            let copied = of_number().find(|named| named.is_copy()).and_then(|copy| copy.digest.clone());
+            for named in of_number() {
+                // An order's own name has no digest. That of its copy has, and so tells an order from another run's.
+                let checked = Named { digest: named.digest.clone().or_else(|| copied.clone()), ..named.clone() };
+                let Some(order) = self.decode::<v1::Order>(&checked, Kind::Order, notices) else { continue };
+                if number < newest {
+                    let (run, wanted) = (self.run, order.wanted().as_str_name());
+                    notices.push(format!(
+                        "order {newest} of run {run} is lost with its copy, so order {number} is in force, which wants {wanted}: \
+                         look at the run, and give the lost order again"
+                    ));
+                }
+                return Some(order);
+            }
+        }
+        None
     }
 
     /// The objects that were written since the run was submitted.

@@ -16,6 +16,7 @@ mod check;
 mod leader;
 mod load;
 mod log;
+mod orders;
 mod place;
 mod prune;
 mod refused;
@@ -39,11 +40,11 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
     core::{StoreFault, Stored, Write},
-    names::{CONVICTED, REVOKED, object_name, order_name},
+    names::{CONVICTED, ORDER, ORDER_COPY, REVOKED, object_name},
 };
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
-pub use leader::{Cluster, Epoch, Leader, Security, superseded_by, superseded_by_somebody};
+pub use leader::{Cluster, Epoch, Leader, Security, record_lost, superseded_by, superseded_by_somebody};
 pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log};
 pub use place::Lock;
 pub use refused::Refused;
@@ -94,6 +95,14 @@ pub enum StoreError {
         /// From the system.
         cause: String,
     },
+    /// A file where a directory of the store belongs.
+    #[error("{name} in the store {place} is a file, where the store needs a directory: move it away")]
+    Foreign {
+        /// As given.
+        place: String,
+        /// The file.
+        name: &'static str,
+    },
     /// Another coordinator on this machine uses it.
     #[error(
         "the store {place} is in use by another coordinator ({who}): stop that one first, start this one with --standby so \
@@ -136,6 +145,7 @@ pub struct Store {
     seen: Option<Epoch>,
     /// The epoch that this store created, which lets it write.
     epoch: Option<Epoch>,
+    /// Which cluster this is, if that is known.
     cluster: Option<Cluster>,
     /// How many operations on objects have ended.
     ended: Arc<AtomicU64>,
@@ -186,12 +196,11 @@ struct Known {
     order_number: u64,
     /// It has objects but no valid order, so its content is unknown and nothing is written to it.
     unreadable: bool,
+    /// The number and the bytes of the newest order, if its copy could not be written yet.
+    uncopied: Option<(u64, Bytes)>,
     /// Names of checkpoints by epoch and number.
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
-
-/// The most orders of coordinators that do not lead any more, which the next order of a run passes over.
-const LATE_ORDERS_MAX: usize = 64;
 
 /// An object's name, and what is known of it without reading it.
 type Entry = (String, ObjectMeta);
@@ -299,6 +308,7 @@ impl Store {
             _ => {}
         }
         self.check_run(run, write)?;
+        self.copy_late(run);
         let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
         let name = object_name(write, epoch);
         match (&name, write) {
@@ -351,11 +361,15 @@ impl Store {
         let there = match (born, write) {
             (None, write) => matches!(write, Write::Order { .. }),
             (Some(_), _) => {
-                let orders = self.list(&format!("runs/{run}/order")).map_err(|error| {
-                    let (shown, cause) = (&self.shown, cause(&error));
-                    StoreFault::Failed(format!("run {run} in the store {shown} cannot be read: {cause}"))
-                })?;
-                !orders.0.is_empty()
+                let has = |directory: &str| {
+                    let orders = self.list(&format!("runs/{run}/{directory}"));
+                    let orders = orders.map_err(|error| {
+                        let (shown, cause) = (&self.shown, cause(&error));
+                        StoreFault::Failed(format!("run {run} in the store {shown} cannot be read: {cause}"))
+                    });
+                    orders.map(|(orders, _)| !orders.is_empty())
+                };
+                has(ORDER)? || has(ORDER_COPY)?
             }
         };
         match there {
@@ -365,32 +379,6 @@ impl Store {
             ))),
             true => Ok(()),
         }
-    }
-
-    /// Creates the next order of a run; the first one makes the run. Returns its name below the run.
-    fn give_order(&mut self, run: &str, epoch: u64, bytes: &Bytes) -> Result<String, StoreFault> {
-        let Known { born, order_number, .. } = *self.known(run);
-        let born = born.unwrap_or(epoch);
-        // A number may be taken by an order that its coordinator could not confirm any more.
-        for number in (order_number + 1..).take(LATE_ORDERS_MAX) {
-            if number > order_number + 1 {
-                // If it was given by a coordinator that leads now, this order would hide it.
-                self.check_leadership()?;
-            }
-            let object = order_name(born, number);
-            let name = format!("runs/{run}/{object}");
-            if self.put(&name, bytes).map_err(|error| self.not_written(&name, &error))? {
-                // If another coordinator leads by now, it may not have seen the order.
-                self.check_leadership()?;
-                let known = self.known(run);
-                (known.born, known.order_number) = (Some(born), number);
-                return Ok(object);
-            }
-        }
-        Err(StoreFault::Failed(format!(
-            "run {run} in the store {} has {LATE_ORDERS_MAX} orders that nobody was told of: end all coordinators but one",
-            self.shown
-        )))
     }
 
     fn known(&mut self, run: &str) -> &mut Known {

@@ -293,13 +293,15 @@ fn a_closed_standard_error_does_no_harm() {
     assert_eq!(status(&["--workers", "0"]), Some(0), "nor does closed progress output");
 }
 
-/// The content of a run without a valid order is unknown, so it is refused at once.
+/// The content of a run without a valid order or copy of one is unknown, so it is refused at once.
 #[test]
 fn a_run_whose_order_is_damaged_is_refused_at_once() {
     let desk = Desk::new();
     desk.run(&["--workers", "0"]);
-    for entry in fs::read_dir(desk.path("out/table/store/runs/table/order")).expect("orders") {
-        fs::write(entry.expect("an order").path(), "evoxo").expect("a damaged order");
+    for directory in ["order", "order-copy"] {
+        for entry in fs::read_dir(desk.path("out/table/store/runs/table").join(directory)).expect("orders") {
+            fs::write(entry.expect("an order").path(), "evoxo").expect("a damaged order");
+        }
     }
     for workers in ["0", "1"] {
         let mut child = desk.command(&["--workers", workers]).spawn().expect("evoxo starts");

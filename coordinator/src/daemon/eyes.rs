@@ -42,6 +42,8 @@ pub(super) struct Eyes {
     reader: Reader,
     /// Somebody has led in this store, as far as this process knows.
     seen: bool,
+    /// The epoch in which this process led last.
+    led: Option<u64>,
     /// The connection to the last leader that was seen.
     known: Option<(Epoch, Dialer, Channel, Instant)>,
     /// The last leader that answered.
@@ -51,9 +53,9 @@ pub(super) struct Eyes {
 }
 
 impl Eyes {
-    /// The eyes of a standby; `seen` says that somebody has led in this store.
-    pub(super) fn new(reader: Reader, seen: bool) -> Self {
-        Self { reader, seen, known: None, reached: None, troubled: None }
+    /// The eyes of a standby; `seen` says that somebody has led in this store, and `led` in which epoch this process did last.
+    pub(super) fn new(reader: Reader, seen: bool, led: Option<u64>) -> Self {
+        Self { reader, seen, led, known: None, reached: None, troubled: None }
     }
 
     /// Why it could not tell at the last look whether somebody leads.
@@ -66,6 +68,12 @@ impl Eyes {
         let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
             Ok(Ok(Some(leader))) => leader,
             Ok(Ok(None)) if self.seen => {
+                if let Some(epoch) = self.led
+                    && let Ok(Ok(true)) = timeout(STORE_TIMEOUT, self.reader.has_traces(epoch)).await
+                {
+                    self.leads_again(format!("the store is there, and its record of epoch {epoch} is gone"));
+                    return (Look::NoLeader, None);
+                }
                 let why = "the store is empty, where a coordinator has led before: is it mounted? If a new cluster is to begin there, \
                            start this coordinator again";
                 return (self.waits(why.into()), None);
@@ -77,6 +85,10 @@ impl Eyes {
         self.seen = true;
         if leader.is_damaged() {
             let number = leader.epoch.number;
+            if self.led == Some(number) {
+                self.leads_again(format!("the object of epoch {number} in the store is damaged"));
+                return (Look::NoLeader, Some(leader));
+            }
             let why = format!(
                 "the object of epoch {number} in the store is damaged, so it does not say who leads. {LEAD_ANYWAY}"
             );
@@ -111,6 +123,14 @@ impl Eyes {
         };
         self.troubled = None;
         (Look::Leader(leader.epoch.clone(), answers), Some(leader))
+    }
+
+    /// This process led last, and nothing says that another coordinator has led since: its record would be there.
+    fn leads_again(&mut self, why: String) {
+        if self.troubled.as_ref() != Some(&why) {
+            warn!("{why}, in which this coordinator led: it leads again, in a new epoch");
+            self.troubled = Some(why);
+        }
     }
 
     fn waits(&mut self, why: String) -> Look {
@@ -204,6 +224,7 @@ const LEAD_ANYWAY: &str = "If no coordinator is there any more, start this one o
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Store;
 
     fn address() -> Address {
         "10.0.0.5".parse().unwrap()
@@ -222,6 +243,39 @@ mod tests {
         for (refusal, wanted) in said {
             let sentence = refused(&address(), &refusal);
             assert!(sentence.contains("10.0.0.5:7600") && sentence.contains(wanted), "{sentence}");
+        }
+    }
+
+    /// Nobody has led since. Another standby cannot know that.
+    #[test]
+    fn whose_own_record_is_damaged_or_gone_leads_again() {
+        let registry = evoxo_experiments::registry();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (has_run, damage) in [(true, false), (true, true), (false, false), (false, true)] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut store = Store::open(directory.path().to_str().unwrap(), registry.clone()).unwrap().0;
+            store.lead().unwrap();
+            let record = directory.path().join("leader/000001");
+            match damage {
+                true => std::fs::write(record, b"").unwrap(),
+                false => std::fs::remove_file(record).unwrap(),
+            }
+            if has_run {
+                std::fs::create_dir_all(directory.path().join("runs/demo")).unwrap();
+            }
+            let look = |led| runtime.block_on(Eyes::new(store.reader(), true, led).look(Security::PlainText, None)).0;
+            let again = if has_run || damage { Look::NoLeader } else { Look::Nothing };
+            assert_eq!(look(Some(1)), again, "{has_run} {damage}");
+            assert_eq!(look(None), Look::Nothing, "{has_run} {damage}");
+            assert_eq!(
+                look(Some(2)) == Look::NoLeader,
+                has_run && !damage,
+                "of an epoch that is not its own: {has_run} {damage}"
+            );
+            if !damage {
+                std::fs::create_dir(directory.path().join("leader/000001")).unwrap();
+                assert_eq!((look(Some(1)), look(None)), (Look::NoLeader, Look::Nothing), "a directory: {has_run}");
+            }
         }
     }
 

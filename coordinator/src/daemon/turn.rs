@@ -25,7 +25,9 @@ use crate::{
     saved::{SavedRun, seal_conviction, seal_revocation},
     shell::Handle,
     standby::Watch,
-    store::{Epoch, Leader, Lock, Refused, Security, Store, StoreError, superseded_by, superseded_by_somebody},
+    store::{
+        Epoch, Leader, Lock, Refused, Security, Store, StoreError, record_lost, superseded_by, superseded_by_somebody,
+    },
 };
 
 /// How long who has taken over tries to read the store.
@@ -96,7 +98,11 @@ fn stand_by(
     services: &mut Services,
     say: &watch::Sender<String>,
 ) -> anyhow::Result<bool> {
-    let mut eyes = Eyes::new(store.reader(), place.has_led);
+    let led = place.led;
+    if let Some((_, cluster)) = led {
+        store.remember(cluster);
+    }
+    let mut eyes = Eyes::new(store.reader(), place.has_led, led.map(|(epoch, _)| epoch));
     let mut watch = Watch::new(misses_max(place.patience.time()));
     let mut unwritable = None;
     loop {
@@ -231,7 +237,7 @@ fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> Result<
                         epoch.number
                     );
                 }
-                None => info!("this coordinator takes over: nobody has led in this store"),
+                None => info!("this coordinator takes over: nobody leads in this store"),
             }
             Ok(true)
         }
@@ -279,7 +285,7 @@ pub(super) async fn superseded(core: &Handle, own: Option<Epoch>, lock: &mut Loc
                 };
             }
             Ok(Ok(None)) => {
-                return format!("the store {spec} was emptied, so this coordinator does not write it any more");
+                return record_lost(spec);
             }
             // Nobody can tell. Alone, this coordinator goes on in memory.
             Ok(Err(_)) | Err(_) => {

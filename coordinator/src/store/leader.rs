@@ -3,7 +3,7 @@
 //! That the creation succeeded does not make a leader: older epochs are removed, and a removed name can be created again. Whoever
 //! leads is the highest in a listing that was made afterwards.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use bytes::Bytes;
 use evoxo_access::Pin;
@@ -14,7 +14,7 @@ use object_store::{ObjectMeta, ObjectStoreExt as _, path::Path};
 use prost::Message as _;
 
 use super::{Reader, Store, answer::cause};
-use crate::core::StoreFault;
+use crate::{core::StoreFault, names::object_named};
 
 /// The directory of the epochs.
 const DIRECTORY: &str = "leader";
@@ -135,11 +135,30 @@ impl Reader {
     }
 
     async fn epochs(&self) -> object_store::Result<Vec<Epoch>> {
+        Ok(self.epochs_and_foreign().await?.0)
+    }
+
+    /// The epochs, and the numbers of epochs whose names somebody has given to directories. Nobody leads in those.
+    async fn epochs_and_foreign(&self) -> object_store::Result<(Vec<Epoch>, BTreeSet<u64>)> {
         let list = self.objects.list_with_delimiter(Some(&Path::from(DIRECTORY))).await?;
         let epoch = |meta: ObjectMeta| {
             Some(Epoch { number: epoch_number(meta.location.filename()?)?, tag: meta.e_tag.clone() })
         };
-        Ok(list.objects.into_iter().filter_map(epoch).collect())
+        let foreign = list.common_prefixes.iter().filter_map(|path| epoch_number(path.filename()?)).collect();
+        Ok((list.objects.into_iter().filter_map(epoch).collect(), foreign))
+    }
+
+    /// Whether this is still the store in which somebody led in this epoch, although its record is gone: it has runs, or a directory
+    /// has the record's name. An empty one may be a mount point without its share.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(crate) async fn has_traces(&self, epoch: u64) -> object_store::Result<bool> {
+        if self.epochs_and_foreign().await?.1.contains(&epoch) {
+            return Ok(true);
+        }
+        let runs = self.objects.list_with_delimiter(Some(&Path::from("runs"))).await?;
+        Ok(!runs.common_prefixes.is_empty())
     }
 }
 
@@ -160,7 +179,7 @@ impl Store {
         self.epoch.as_ref()
     }
 
-    /// Which cluster this is, if this store leads.
+    /// Which cluster this is, if this store leads or has led.
     #[must_use]
     pub fn cluster(&self) -> Option<Cluster> {
         self.cluster
@@ -185,8 +204,8 @@ impl Store {
     /// # Errors
     /// [`StoreFault::Failed`] if the epoch cannot be created.
     pub fn lead_after(&mut self, before: Option<&Leader>) -> Result<bool, StoreFault> {
-        let number = before.map_or(0, |leader| leader.epoch.number) + 1;
-        let cluster = before.and_then(|leader| leader.cluster).unwrap_or_else(evoxo_access::random);
+        let number = self.next_epoch(before)?;
+        let cluster = before.and_then(|leader| leader.cluster).or(self.cluster).unwrap_or_else(evoxo_access::random);
         let (name, ours) = (epoch_name(number), self.introduction(cluster));
         if !self.put(&name, &ours).map_err(|error| self.not_led(&cause(&error)))? {
             return Ok(false);
@@ -202,6 +221,45 @@ impl Store {
         }
         (self.epoch, self.cluster) = (Some(own), Some(cluster));
         Ok(true)
+    }
+
+    /// The number of the epoch after this leader's. If the store does not say who led, it is higher than that of any object: what a
+    /// lower epoch writes would be taken for remains of earlier runs. Names that somebody has given to directories are passed over.
+    fn next_epoch(&self, before: Option<&Leader>) -> Result<u64, StoreFault> {
+        let failed = |error: object_store::Error| self.not_led(&cause(&error));
+        let (_, foreign) = self.runtime.block_on(self.reader().epochs_and_foreign()).map_err(failed)?;
+        let last = match before {
+            Some(leader) => leader.epoch.number,
+            None => self.highest_named().map_err(failed)?,
+        };
+        let free = (last..u64::MAX).map(|last| last + 1).find(|number| !foreign.contains(number));
+        let number = free.ok_or_else(|| {
+            self.not_led(&format!("no epoch is left after {last}: remove what has this number in its name"))
+        })?;
+        for number in foreign {
+            let (name, shown) = (epoch_name(number), &self.shown);
+            tracing::warn!(
+                "{name} in the store {shown} is a directory, where a record of who leads belongs: remove it"
+            );
+        }
+        Ok(number)
+    }
+
+    /// The highest epoch in the names of the objects of runs; 0 if there is none.
+    fn highest_named(&self) -> object_store::Result<u64> {
+        let mut highest = 0;
+        for run in self.list("runs")?.1 {
+            for name in self.find_objects(&run)?.ours {
+                let named = name.split_once('/').and_then(|(directory, _)| object_named(&name, directory));
+                highest = highest.max(named.map_or(0, |named| named.epoch));
+            }
+        }
+        Ok(highest)
+    }
+
+    /// Remembers which cluster this is, in case that the store has lost its record of it.
+    pub(crate) fn remember(&mut self, cluster: Cluster) {
+        self.cluster = Some(cluster);
     }
 
     /// Refuses to write if another coordinator leads. If nobody has led since the store was loaded, this one leads from now
@@ -245,7 +303,7 @@ impl Store {
         match self.leader() {
             Ok(Some(leader)) => superseded_by(&leader, &self.shown),
             Err(_) => superseded_by_somebody(&self.shown),
-            Ok(None) => format!("the store {} was emptied, so this coordinator does not write it any more", self.shown),
+            Ok(None) => record_lost(&self.shown),
         }
     }
 
@@ -269,10 +327,26 @@ impl Store {
 #[must_use]
 pub fn superseded_by(leader: &Leader, store: &str) -> String {
     let (who, number) = (&leader.who, leader.epoch.number);
+    if leader.is_damaged() {
+        let name = epoch_name(number);
+        return format!(
+            "the object {name} in the store {store} is damaged and does not say who leads, so this coordinator does not write \
+             the store any more"
+        );
+    }
     let address = if leader.address.is_empty() { "no address" } else { &leader.address };
     format!(
         "another coordinator leads in the store {store} now ({who}, at {address}, epoch {number}), so this one does not \
          write it"
+    )
+}
+
+/// Why a coordinator that led does not write any more: nobody knows who leads.
+#[must_use]
+pub fn record_lost(store: &str) -> String {
+    format!(
+        "the store {store} was emptied, or what says in `{DIRECTORY}/` who leads was removed, so this coordinator does not \
+         write it any more"
     )
 }
 

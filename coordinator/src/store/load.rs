@@ -4,13 +4,14 @@ use std::time::SystemTime;
 
 use super::{Known, Store, StoreError, answer::cause, leader::epoch_number};
 use crate::{
-    names::{DELETED, check_run_name, object_named},
+    names::{DELETED, ORDER, ORDER_COPY, check_run_name, object_named},
     saved::{Objects, SavedRun},
 };
 
 /// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
 /// becomes of it. `epoch` is of builds before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 7] = ["checkpoint", "finished", "doubt", "poison", "epoch", "order", DELETED];
+pub(super) const DIRECTORIES: [&str; 8] =
+    ["checkpoint", "finished", "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
 
 /// The objects of a run, and foreign objects among them.
 #[derive(Default)]
@@ -18,7 +19,7 @@ pub(super) struct Found {
     /// Names below the run, in the order of [`DIRECTORIES`].
     pub(super) ours: Vec<String>,
     /// Names in the store.
-    foreign: Vec<String>,
+    pub(super) foreign: Vec<String>,
     /// When the newest of `ours` was written.
     modified: Option<SystemTime>,
 }
@@ -57,7 +58,10 @@ impl Store {
                 notices.push(foreign_sentence(&format!("runs/{run}")));
                 continue;
             }
-            let (saved, refused) = self.interpret_run(&run, &found, false)?;
+            let (mut saved, refused) = self.interpret_run(&run, &found, false)?;
+            if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
+                self.mend_orders(&found, saved);
+            }
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
         }

@@ -65,6 +65,11 @@ fn open_directory(spec: &str, directory: &Path) -> Result<Place, StoreError> {
     if directory.is_file() {
         return Err(StoreError::File(spec.to_owned()));
     }
+    for name in ["leader", "runs"] {
+        if directory.join(name).is_file() {
+            return Err(StoreError::Foreign { place: spec.to_owned(), name });
+        }
+    }
     let unusable = |cause: String| StoreError::Unusable { place: spec.to_owned(), cause };
     make_directory(directory).map_err(|error| unusable(error.to_string()))?;
     let objects = LocalFileSystem::new_with_prefix(directory).map_err(|error| unusable(innermost(&error)))?;

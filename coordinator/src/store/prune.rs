@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::{Store, answer::cause, load::DIRECTORIES};
 use crate::{
     core::StoreFault,
-    names::{DELETED, deleted_name, object_named},
+    names::{DELETED, ORDER, ORDER_COPY, deleted_name, object_named},
 };
 
 /// The number of newest checkpoints that stay: if the newest is damaged, an older one is used.
@@ -69,10 +69,11 @@ impl Store {
         self.sweep_staged(run);
         let found = self.find_objects(run)?.ours;
         let of = |directory: &str| found.iter().filter_map(|name| object_named(name, directory)).collect::<Vec<_>>();
-        let next = of("order").iter().map(|order| order.epoch).filter(|epoch| *epoch > born).min();
+        let orders = [of(ORDER), of(ORDER_COPY)].concat();
+        let next = orders.iter().map(|order| order.epoch).filter(|epoch| *epoch > born).min();
         let until = next.map_or(self.own_epoch(), |next| self.own_epoch().min(next - 1));
         for directory in DIRECTORIES {
-            let last = if directory == "order" || directory == DELETED { born } else { until };
+            let last = if [ORDER, ORDER_COPY, DELETED].contains(&directory) { born } else { until };
             let is_old = |name: &str| object_named(name, directory).map_or(next.is_none(), |it| it.epoch <= last);
             let below = format!("{directory}/");
             let ours = found.iter().filter(|name| name.starts_with(&below) && is_old(name));

@@ -25,7 +25,13 @@ impl Store {
     /// Refuses somebody, for whoever leads from now on. That somebody is refused already is no error.
     pub(super) fn refuse(&mut self, directory: &str, id: &str, bytes: &Bytes) -> Result<Stored, StoreFault> {
         let name = format!("{directory}/{id}");
-        if !self.put(&name, bytes).map_err(|error| self.not_written(&name, &error))? {
+        let is_new = match self.put(&name, bytes) {
+            Ok(is_new) => is_new,
+            // A directory of that name refuses as well.
+            Err(_) if self.list(directory).is_ok_and(|(_, others)| others.iter().any(|other| other == id)) => false,
+            Err(error) => return Err(self.not_written(&name, &error)),
+        };
+        if !is_new {
             tracing::info!("{name} was in the store {} before", self.shown);
         }
         // If another coordinator leads by now, it may not have seen it.
@@ -41,8 +47,9 @@ impl Store {
     pub fn load_refused(&self) -> Result<(Refused, Vec<String>), StoreError> {
         let (mut refused, mut notices) = (Refused::default(), Vec::new());
         for directory in [CONVICTED, REVOKED] {
-            let (objects, _) = self.list(directory).map_err(|error| self.unreadable(directory, &error))?;
-            for (name, _) in objects {
+            let (objects, others) = self.list(directory).map_err(|error| self.unreadable(directory, &error))?;
+            // A directory of that name refuses too: the name says it all.
+            for name in objects.into_iter().map(|(name, _)| name).chain(others) {
                 let Ok(id) = name.parse::<Id>() else {
                     notices.push(format!("{directory}/{name} was not written by evoxo and is not used"));
                     continue;

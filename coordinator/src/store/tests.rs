@@ -2,6 +2,7 @@
 
 mod buckets;
 mod checked;
+mod damage;
 mod faulty;
 mod leaders;
 mod log;
@@ -174,6 +175,8 @@ fn foreign_files_are_named_and_stay() {
 fn a_run_without_a_valid_order_is_not_used() {
     let (directory, _) = with_run(1);
     fs::write(object(&directory, &order(1)), b"evoxo").unwrap();
+    let copies = directory.path().join("runs/demo/order-copy");
+    names(&copies).iter().for_each(|name| fs::write(copies.join(name), b"evoxo").unwrap());
     let mut store = open(&directory);
     let (runs, notices) = store.load().unwrap();
     assert!(runs.is_empty());

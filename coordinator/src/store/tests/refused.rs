@@ -37,7 +37,9 @@ fn who_is_refused_is_known_to_the_next_leader_whatever_is_in_the_object() {
     let stored = store.write("", &conviction("it lied")).unwrap();
     assert!(matches!(stored, Stored::Written(Some(name)) if name == format!("convicted/{LIAR}")));
     store.write("", &revocation()).unwrap();
-    fs::write(directory.path().join("convicted").join(LIAR), b"").unwrap();
+    fs::remove_file(directory.path().join("convicted").join(LIAR)).unwrap();
+    fs::create_dir(directory.path().join("convicted").join(LIAR)).unwrap();
+    fs::write(directory.path().join("revoked").join(GUEST), b"").unwrap();
     fs::write(directory.path().join("revoked/notes"), b"").unwrap();
     let (refused, notices) = open(&directory).load_refused().unwrap();
     assert_eq!(refused.convicted.iter().map(|id| &**id).collect::<Vec<_>>(), [LIAR]);

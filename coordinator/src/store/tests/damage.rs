@@ -1,0 +1,285 @@
+//! Every object of a small store, damaged in every way: the run goes on and ends with the digest of one thread, and what somebody
+//! ordered last stays in force. A checkpoint costs the rounds since the one before, a finished replica is computed again, and anything
+//! else costs nothing.
+
+use evoxo_common::{
+    experiment::{Replica, run_digest},
+    local,
+};
+use evoxo_proto::v1::RunState;
+
+use super::*;
+use crate::{
+    prepared::Prepared,
+    saved::{
+        SavedRun, origin_of, seal_checkpoint, seal_conviction, seal_doubt, seal_order, seal_replica, seal_revocation,
+    },
+};
+
+const LIAR: &str = "0123456789ab";
+const GUEST: &str = "ba9876543210";
+
+fn prepared(seed: u64) -> Arc<Prepared> {
+    let text = format!(
+        "experiment = \"dispatch\"\nseed = {seed}\nreplicas = 2\n[settings]\nrounds = 6\ntasks = 2\npayload_bytes = 8\nreply_bytes = 8\n"
+    );
+    Prepared::read(registry(), "test", &text).unwrap()
+}
+
+fn ordered(prepared: &Prepared, wanted: RunState) -> Write {
+    let order = v1::Order { config: prepared.toml.clone(), wanted: wanted.into(), ..v1::Order::default() };
+    Write::Order { bytes: seal_order(&order) }
+}
+
+/// A coordinator that takes over.
+fn leading(directory: &Path) -> Store {
+    let (mut store, trouble) = Store::open(directory.to_str().unwrap(), registry().clone()).unwrap();
+    assert_eq!(trouble, None);
+    store.lead().unwrap();
+    store
+}
+
+fn loaded(store: &mut Store, run: &str) -> SavedRun {
+    let (runs, _) = store.load().unwrap();
+    runs.into_iter().find(|saved| saved.name == run).unwrap_or_else(|| panic!("{run} is there"))
+}
+
+/// Rounds of each replica in the store.
+fn rounds_of(saved: &SavedRun) -> Vec<u64> {
+    let unfinished = saved.checkpoint.iter().flat_map(|checkpoint| &checkpoint.replicas);
+    let mut rounds = vec![0; 2];
+    for replica in unfinished.chain(saved.finished.iter().map(|it| &it.replica)) {
+        rounds[replica.index as usize] = replica.rounds;
+    }
+    rounds
+}
+
+/// Takes a run up and computes so many rounds of each replica, with a checkpoint after each.
+fn go_on(store: &mut Store, run: &str, rounds: [u64; 2]) {
+    loaded(store, run);
+    let saved = store.load_run(run).unwrap().unwrap();
+    let prepared = saved.prepared.unwrap();
+    let origin = origin_of(registry(), &prepared);
+    let states = saved.checkpoint.map(|checkpoint| checkpoint.states).unwrap_or_default();
+    let mut number = saved.checkpoint_number;
+    let is_finished = |index: u32| saved.finished.iter().any(|it| it.replica.index == index);
+    let mut replicas: Vec<Replica> = local::start(&prepared.config).filter(|it| !is_finished(it.index())).collect();
+    for replica in &mut replicas {
+        if let Some(state) = states.iter().find(|state| state.replica == replica.index()) {
+            *replica = Replica::restore(&prepared.config, state).unwrap();
+        }
+    }
+    for round in 0..rounds[0].max(rounds[1]) {
+        for replica in replicas.iter_mut().filter(|it| round < rounds[it.index() as usize]) {
+            local::step(replica).unwrap();
+            if replica.is_finished() {
+                let write =
+                    Write::Finished { ordinal: replica.index().into(), bytes: seal_replica(&origin, replica.save()) };
+                store.write(run, &write).unwrap();
+            }
+        }
+        replicas.retain(|replica| !replica.is_finished());
+        number += 1;
+        let states = replicas.iter().map(Replica::save).collect();
+        store.write(run, &Write::Checkpoint { number, bytes: seal_checkpoint(&origin, states) }).unwrap();
+    }
+}
+
+/// A store of two epochs with two runs: of `demo` one replica is finished, and the newest order pauses it.
+fn sample(directory: &Path) {
+    let mut store = leading(directory);
+    for (run, seed) in [("demo", 1), ("other", 2)] {
+        store.write(run, &ordered(&prepared(seed), RunState::Running)).unwrap();
+        go_on(&mut store, run, [2, 1]);
+    }
+    // Whoever leads next removes the record.
+    let record = fs::read(directory.join("leader/000001")).unwrap();
+    let mut store = leading(directory);
+    for run in ["demo", "other"] {
+        go_on(&mut store, run, [4, 2]);
+        let poison = Write::Poison { hash: Digest::of(run.as_bytes()), bytes: Bytes::from_static(b"x") };
+        store.write(run, &poison).unwrap();
+        let doubt = v1::Doubt { arm: run.into(), ..v1::Doubt::default() };
+        store.write(run, &Write::Doubt { number: 1, bytes: seal_doubt(&doubt) }).unwrap();
+    }
+    store.write("demo", &ordered(&prepared(1), RunState::Paused)).unwrap();
+    store.write("other", &ordered(&prepared(2), RunState::Cancelled)).unwrap();
+    store.write("", &Write::Convict { identity: LIAR.into(), bytes: seal_conviction(LIAR, "it lied") }).unwrap();
+    store.write("", &Write::Revoke { id: GUEST.into(), bytes: seal_revocation(GUEST, "0000000000aa") }).unwrap();
+    fs::write(directory.join("record"), record).unwrap();
+}
+
+fn files(below: &Path, into: &mut Vec<std::path::PathBuf>) {
+    for name in names(below) {
+        let path = below.join(name);
+        if path.is_dir() { files(&path, into) } else { into.push(path) }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let mut found = Vec::new();
+    files(from, &mut found);
+    for path in found {
+        let target = to.join(path.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(&path, target).unwrap();
+    }
+}
+
+/// Another object of this kind: of the other run, or of an earlier time of the same.
+fn another(path: &Path, of_other_run: bool) -> Option<Vec<u8>> {
+    let text = path.to_str().unwrap();
+    let directory = path.parent().unwrap();
+    if text.contains("/leader/") {
+        return fs::read(directory.parent().unwrap().join("record")).ok();
+    }
+    let directory =
+        if of_other_run { directory.to_str().unwrap().replace("demo", "other").into() } else { directory.to_owned() };
+    let name = names(&directory).into_iter().find(|name| of_other_run || directory.join(name) != path)?;
+    fs::read(directory.join(name)).ok()
+}
+
+fn damage(path: &Path, how: &str) -> bool {
+    let mut bytes = fs::read(path).unwrap();
+    match how {
+        "deleted" => fs::remove_file(path).unwrap(),
+        "emptied" => fs::write(path, b"").unwrap(),
+        "halved" => fs::write(path, &bytes[..bytes.len() / 2]).unwrap(),
+        "flipped" => {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 4;
+            fs::write(path, bytes).unwrap();
+        }
+        "directory" => {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }
+        _ => {
+            let Some(others) = another(path, how == "of another run") else { return false };
+            fs::write(path, others).unwrap();
+        }
+    }
+    true
+}
+
+#[test]
+fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
+    let whole = tempfile::tempdir().unwrap();
+    sample(whole.path());
+    let right = run_digest(local::run(&prepared(1).config).unwrap().iter().map(Replica::digest));
+    let mut objects = Vec::new();
+    files(whole.path(), &mut objects);
+    objects.retain(|path| !path.ends_with("record") && !path.starts_with(whole.path().join("runs/other")));
+    assert!(objects.len() > 12, "{objects:?}");
+    let ways = ["deleted", "emptied", "halved", "flipped", "directory", "of another run", "of another epoch"];
+    for (object, how) in objects.iter().flat_map(|object| ways.map(|how| (object, how))) {
+        let directory = tempfile::tempdir().unwrap();
+        copy(whole.path(), directory.path());
+        let name = object.strip_prefix(whole.path()).unwrap();
+        if !damage(&directory.path().join(name), how) {
+            continue;
+        }
+        let case = format!("{} {how}", name.display());
+        let mut store = leading(directory.path());
+        assert!(store.epoch().unwrap().number > 2, "{case}: its objects would be taken for those of an earlier run");
+        let (refused, _) = store.load_refused().unwrap();
+        let count = refused.convicted.len() + refused.revoked.len();
+        assert_eq!(
+            count,
+            2 - usize::from(how == "deleted" && !name.starts_with("runs") && !name.starts_with("leader")),
+            "{case}"
+        );
+        let saved = loaded(&mut store, "demo");
+        assert_eq!((saved.order.wanted(), saved.order_number), (RunState::Paused, 2), "{case}: {:?}", saved.notices);
+        let lost: u64 = [6, 3].iter().zip(rounds_of(&saved)).map(|(before, now)| before - now).sum();
+        let most = if name.starts_with("runs/demo/finished") {
+            6
+        } else {
+            u64::from(name.starts_with("runs/demo/checkpoint"))
+        };
+        assert!(lost <= most, "{case}: {lost} rounds are lost");
+        // Whoever comes next finds nothing to mend, and all that was computed since.
+        go_on(&mut store, "demo", [6, 6]);
+        let saved = loaded(&mut leading(directory.path()), "demo");
+        let mended = saved.notices.iter().all(|notice| !notice.contains("order") || how == "directory");
+        assert!(mended, "{case}: {:?}", saved.notices);
+        let count = |of: &str| names(&directory.path().join("runs/demo").join(of)).len();
+        assert_eq!((count("order"), count("order-copy")), (2, 2), "{case}");
+        let mut ends: Vec<_> = saved.finished.iter().map(|it| (it.replica.index, it.replica.digest)).collect();
+        ends.sort_unstable_by_key(|(index, _)| *index);
+        assert_eq!(run_digest(ends.into_iter().map(|(_, digest)| digest)), right, "{case}");
+    }
+}
+
+/// The order before the last one undoes what the last one wanted. Nobody may have to find that out.
+#[test]
+fn an_order_that_is_lost_with_its_copy_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    sample(directory.path());
+    for of in ["order", "order-copy"] {
+        let below = directory.path().join("runs/demo").join(of);
+        fs::write(below.join(names(&below).pop().unwrap()), b"evoxo").unwrap();
+    }
+    let saved = loaded(&mut leading(directory.path()), "demo");
+    assert_eq!((saved.order.wanted(), saved.order_number), (RunState::Running, 2), "its number is not used again");
+    let told = "order 2 of run demo is lost with its copy, so order 1 is in force, which wants RUN_STATE_RUNNING";
+    assert!(saved.notices.iter().any(|notice| notice.contains(told)), "{:?}", saved.notices);
+}
+
+/// As on a disk that is full after the first of the two objects.
+#[test]
+fn an_order_holds_without_its_copy_which_comes_later() {
+    let (directory, mut store) = with_run(1);
+    let copies = directory.path().join("runs/demo/order-copy");
+    fs::remove_dir_all(&copies).unwrap();
+    fs::write(&copies, b"").unwrap();
+    store.write("demo", &order(2)).unwrap();
+    store.write("demo", &checkpoint(2)).unwrap();
+    fs::remove_file(&copies).unwrap();
+    assert_eq!(open(&directory).load().unwrap().0[0].order_number, 2);
+    store.write("demo", &checkpoint(3)).unwrap();
+    let found = names(&copies);
+    assert!(found.len() == 1 && found[0].starts_with("000001-000002-"), "{found:?}");
+    // That of the first order is missing, as if its coordinator had been killed.
+    let mut next = leading(directory.path());
+    next.load().unwrap();
+    assert_eq!(names(&copies).len(), 2);
+}
+
+/// A coordinator is stopped between the two objects of an order. The next one deletes the run meanwhile.
+#[test]
+fn a_late_copy_does_not_bring_a_deleted_run_back() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = Store::over(objects.clone(), "memory", registry().clone());
+    old.lead().unwrap();
+    let (first, second) = (Arc::clone(&objects), Arc::clone(&objects));
+    objects.before_next_put(move || {
+        first.before_next_put(move || {
+            let mut new = Store::over(second, "memory", registry().clone());
+            new.lead().unwrap();
+            assert_eq!(new.load().unwrap().0.len(), 1);
+            new.write("demo", &Write::Delete).unwrap();
+        });
+    });
+    old.write("demo", &order(1)).unwrap();
+    assert!(old.list("runs").unwrap().1.is_empty(), "nothing is left of it");
+}
+
+#[test]
+fn a_name_that_something_foreign_has_is_passed_over() {
+    let (directory, mut store) = with_run(1);
+    for name in ["leader/000002", "leader/000003", "leader/000099", "runs/demo/order/000001-000002"] {
+        fs::create_dir(directory.path().join(name)).unwrap();
+    }
+    store.write("demo", &order(2)).unwrap();
+    let cluster = store.cluster();
+    let mut next = leading(directory.path());
+    assert_eq!((next.epoch().unwrap().number, next.cluster()), (4, cluster), "it is the same cluster");
+    let saved = loaded(&mut next, "demo");
+    assert_eq!((saved.order_number, saved.order.rounds_done), (3, 2));
+    assert!(matches!(store.write("demo", &order(4)), Err(StoreFault::Superseded(_))));
+    let file = tempfile::tempdir().unwrap();
+    fs::write(file.path().join("leader"), b"").unwrap();
+    let error = Store::open(file.path().to_str().unwrap(), registry().clone()).err().unwrap().to_string();
+    assert!(error.starts_with("leader in the store") && error.contains("move it away"), "{error}");
+}
