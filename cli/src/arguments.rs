@@ -1,12 +1,13 @@
 //! The command line and the exit status: 0 good, 1 failed, 2 wrong usage.
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use evoxo_common::experiment::Registry;
+use evoxo_process::{Unwritten, end_on_lack, parsed};
 
 use crate::{
-    say::{Usage, tell},
+    say::{self, Usage, tell},
     verb,
 };
 
@@ -116,15 +117,16 @@ enum Verb {
 /// The program, from its arguments to its exit status, for the kinds of experiments of this registry.
 #[must_use]
 pub fn main(registry: &Registry) -> ExitCode {
-    let error = match run(Command::parse().verb, registry) {
-        Ok(status) => return status,
+    end_on_lack();
+    let error = match run(parsed::<Command>().verb, registry) {
+        Ok(status) => match say::printed(say::stdout().flush()) {
+            Ok(()) => return status,
+            Err(error) => error,
+        },
         Err(error) => error,
     };
-    let pipe_closed = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    };
-    if error.chain().any(pipe_closed) {
-        // The reader of our output has closed it.
+    if Unwritten::is_left(&*error) {
+        // As the other tools that print: `evoxo report DIR | head -1` is no failure.
         return ExitCode::SUCCESS;
     }
     tell(format_args!("error: {error:#}"));

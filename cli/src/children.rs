@@ -5,9 +5,9 @@ use std::{
     fs::{File, OpenOptions},
     io::{BufRead as _, BufReader},
     net::SocketAddr,
-    os::unix::process::CommandExt as _,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -50,6 +50,9 @@ pub(crate) struct Children {
     /// Replacements that are not forgotten, and when the last one was.
     replaced: u32,
     last_replaced: Instant,
+    /// Processes in a row that have ended by themselves soon after one another: this machine does not let them run.
+    failed: u32,
+    last_failed: Instant,
 }
 
 /// Connections besides those of the workers: this process asks and follows, and a worker may come back before it is missed.
@@ -60,6 +63,18 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const REPLACED_MAX: u32 = 1000;
 /// ... unless there is this time between them: each one is then forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
+/// So many processes, or one for each worker, may fail by themselves in a row...
+const FAILED_MAX: u32 = 3;
+/// ... if there is less than this time between two of them.
+const FAILED_WITHIN: Duration = Duration::from_secs(5);
+/// The signal with which a process aborts.
+const ABORTED: i32 = 6;
+
+/// Whether a process ended because of what happened in it; a signal that somebody sends, `kill -9`, is no failure.
+fn failed_by_itself(status: ExitStatus) -> bool {
+    // Without memory a process aborts.
+    status.code().is_some_and(|code| code != 0) || status.signal() == Some(ABORTED)
+}
 
 impl Children {
     /// Starts them; they write to the directory's log.
@@ -84,6 +99,8 @@ impl Children {
             log_start,
             replaced: 0,
             last_replaced: Instant::now(),
+            failed: 0,
+            last_failed: Instant::now(),
         };
         for number in 0..children.plan.workers {
             let worker = children.start_worker(number)?;
@@ -109,21 +126,29 @@ impl Children {
 
     /// Replaces the processes that were killed.
     pub(crate) fn replace_lost(&mut self) -> anyhow::Result<()> {
-        if self.coordinator.try_wait()?.is_some() {
-            self.count_replacement()?;
+        if let Some(status) = self.coordinator.try_wait()? {
+            self.count_replacement(status)?;
             let listen = self.address.to_string();
             (self.coordinator, _, self.log_start) = start_coordinator(&self.store, &self.log, &self.plan, &listen)?;
         }
         for index in 0..self.workers.len() {
-            if self.workers[index].try_wait()?.is_some() {
-                self.count_replacement()?;
+            if let Some(status) = self.workers[index].try_wait()? {
+                self.count_replacement(status)?;
                 self.workers[index] = self.start_worker(index as u32)?;
             }
         }
         Ok(())
     }
 
-    fn count_replacement(&mut self) -> anyhow::Result<()> {
+    fn count_replacement(&mut self, status: ExitStatus) -> anyhow::Result<()> {
+        if failed_by_itself(status) {
+            let soon = self.last_failed.elapsed() < FAILED_WITHIN;
+            (self.failed, self.last_failed) = (if soon { self.failed + 1 } else { 1 }, Instant::now());
+            if self.failed > FAILED_MAX.max(self.plan.workers) {
+                let why = last_error(&self.log, self.log_start)?;
+                bail!("the local processes cannot go on: {why}");
+            }
+        }
         let forgotten = self.last_replaced.elapsed().as_secs() / FORGOTTEN_AFTER.as_secs();
         self.replaced = self.replaced.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX)) + 1;
         self.last_replaced = Instant::now();
@@ -223,10 +248,18 @@ fn start_coordinator(
     }
 }
 
+/// How Rust's line about memory begins.
+const OUT_OF_MEMORY: &str = "memory allocation of ";
+
 /// The last error message of a coordinator that has ended.
 fn last_error(log: &PathBuf, from: u64) -> anyhow::Result<String> {
     let text = std::fs::read(log).with_context(|| format!("cannot read {}", log.display()))?;
     let text = String::from_utf8_lossy(&text[(from as usize).min(text.len())..]).into_owned();
     let last = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    // This is all that Rust can still say.
+    let memory = || text.lines().rev().find(|line| line.starts_with(OUT_OF_MEMORY));
+    if let (None, Some(line)) = (last, memory()) {
+        return Ok(format!("{line}: allow these processes more (`ulimit -v`), or compute with fewer workers"));
+    }
     Ok(last.map_or_else(|| format!("see {}", log.display()), str::to_owned))
 }

@@ -29,7 +29,7 @@ use crate::{
     legs::{Legs, build},
     numbers,
     remote::doubt_to_json,
-    say::{digest_text, notice, printed, tell},
+    say::{digest_text, notice, printed, stdout, tell},
 };
 
 /// The version of the form of `result.json`, which docs/result.schema.json describes.
@@ -287,7 +287,7 @@ impl Results {
                 directory.join(REPORT).display()
             ),
         };
-        printed(std::io::stdout().lock().write_all(text.as_bytes()))?;
+        printed(stdout().write_all(text.as_bytes()))?;
         if self.doubts.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context as _;
-pub(crate) use evoxo_process::whole;
+use evoxo_process::Unwritten;
+pub(crate) use evoxo_process::{stdout, whole};
 use serde_json::Value;
 
 /// A usage error: exit status 2.
@@ -32,33 +32,11 @@ pub(crate) fn tell(line: impl fmt::Display) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// Standard output, whose errors say that they are its own.
-pub(crate) fn stdout() -> impl io::Write {
-    Out(io::stdout().lock())
-}
-
-struct Out<W>(W);
-
-impl<W: io::Write> io::Write for Out<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(told)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(told)
-    }
-}
-
-/// The error with its place. Of the same kind: that the reader has closed it is no failure.
-fn told(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
-}
-
-/// What came of writing to standard output. That its reader has closed it changes no verdict.
+/// What came of writing to standard output. That its reader has left changes no verdict.
 pub(crate) fn printed(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to standard output"),
+        Err(error) if Unwritten::is_left(&error) => Ok(()),
+        other => other.map_err(Into::into),
     }
 }
 
@@ -100,14 +78,6 @@ pub(crate) fn digest_text(result: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_error_of_standard_output_says_so_and_keeps_its_kind() {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let error = Out(full).write_all(b"x").unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert!(error.to_string().starts_with("cannot write to standard output: No space left"), "{error}");
-    }
 
     #[test]
     fn shares_are_percents() {

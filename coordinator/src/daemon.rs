@@ -376,7 +376,7 @@ fn open_access(directory: &Path, settings: &Settings) -> anyhow::Result<Access> 
 /// Prints the address for the parent process.
 fn announce(address: SocketAddr) -> anyhow::Result<()> {
     use std::io::Write as _;
-    let mut output = std::io::stdout();
+    let mut output = evoxo_process::stdout();
     writeln!(output, "{address}")
         .and_then(|()| output.flush())
         .context("cannot announce the address on standard output")

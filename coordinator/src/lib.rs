@@ -60,12 +60,12 @@ fn check_store(store: &str, races: u32) -> anyhow::Result<()> {
         "{store} can be used: {races} names were created by {creators} at once and had one creator each, and listings were \
          up to date"
     );
-    writeln!(std::io::stdout(), "{told}").map_err(Into::into)
+    writeln!(evoxo_process::stdout(), "{told}").map_err(Into::into)
 }
 
 /// Makes an access directory, and says what to do next.
 fn init(directory: &std::path::Path, names: &[String]) -> anyhow::Result<()> {
     use std::io::Write as _;
     let told = access::init(directory, names)?;
-    writeln!(std::io::stdout(), "{told}").map_err(Into::into)
+    writeln!(evoxo_process::stdout(), "{told}").map_err(Into::into)
 }

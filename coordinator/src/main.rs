@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    match evoxo_coordinator::run(&evoxo_coordinator::cli::Arguments::parse(), evoxo_experiments::registry()) {
+    evoxo_process::end_on_lack();
+    match evoxo_coordinator::run(&evoxo_process::parsed(), evoxo_experiments::registry()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             evoxo_process::say_failure(error);

@@ -3,7 +3,9 @@
 
 mod address;
 mod host;
+mod lack;
 mod logging;
+mod output;
 mod request;
 mod values;
 
@@ -11,7 +13,9 @@ use std::error::Error;
 
 pub use address::{Address, Addresses};
 pub use host::{host_name, memory_bytes, open_files};
+pub use lack::end_on_lack;
 pub use logging::{Format, Log, log_to_stderr, say_failure};
+pub use output::{Unwritten, parsed, stdout};
 pub use request::{EndRequest, EndRequests};
 pub use values::{bytes, duration, whole};
 

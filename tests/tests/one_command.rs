@@ -4,6 +4,7 @@ mod one_command {
     mod beside;
     mod keeps;
     mod longer;
+    mod output;
 }
 
 use std::{

@@ -3,7 +3,7 @@
 use std::{
     fs,
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    io::{Write as _, stdout},
+    io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -16,7 +16,7 @@ use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evoxo_access::{Source, Typed};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
-use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr, whole};
+use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr, parsed, stdout, whole};
 use evoxo_proto::{NAME_BYTES_MAX, TASK_BYTES_MAX, v1::task_result::Outcome};
 
 use crate::{
@@ -125,7 +125,8 @@ pub enum Simd {
 /// The worker's program, from its arguments to its exit status.
 #[must_use]
 pub fn main(registry: &Registry) -> ExitCode {
-    let command = Command::parse();
+    evoxo_process::end_on_lack();
+    let command = parsed::<Command>();
     let done = match command.verb {
         Some(Verb::RunTask { file, simd, programs }) => run_task(registry, &file, simd, programs.into()),
         None => work(&command.options, registry.clone()),
@@ -195,7 +196,7 @@ fn run_task(registry: &Registry, file: &Path, simd: Simd, programs: Arc<[Program
     if !programs.is_empty() {
         end_programs_on_request(|| true)?;
     }
-    let mut out = stdout().lock();
+    let mut out = stdout();
     writeln!(out, "task    {}/{} of {} bytes, {}", kind.kind, kind.work, bytes.len(), task.hash)?;
     match compute_here(registry, &task, &mut Processes::new(programs)) {
         (Outcome::Output(output), elapsed_us) => {

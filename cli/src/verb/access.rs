@@ -141,7 +141,7 @@ pub(crate) fn tokens(verb: &Tokens) -> anyhow::Result<ExitCode> {
     let token = converse(async {
         Ok(client(coordinator).await?.create_token(request).await.map_err(refused)?.into_inner().token)
     })?;
-    writeln!(std::io::stdout(), "{token}")?;
+    writeln!(crate::say::stdout(), "{token}")?;
     let address = &coordinator.address;
     match role.is_worker() {
         true => tell(format_args!("on each host: evoxo-worker --coordinator {address} --join TOKEN")),

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    talk(&mut arguments.who.find(registry)?, std::io::stdin().lock(), std::io::stdout().lock())?;
+    talk(&mut arguments.who.find(registry)?, std::io::stdin().lock(), crate::say::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 

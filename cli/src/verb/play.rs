@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         (Some(wanted), _) => wanted,
         (None, side) => side.map_or(Side::X, Side::other),
     };
-    let (mut input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let (mut input, mut out) = (std::io::stdin().lock(), crate::say::stdout());
     match arguments.json {
         true => play(&mut opponent, person, &mut input, &mut Lines(&mut out))?,
         false => play(&mut opponent, person, &mut input, &mut Boards(&mut out))?,

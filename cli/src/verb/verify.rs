@@ -22,7 +22,7 @@ use crate::{
     progress::Progress,
     recompute::{Recomputed, recompute},
     results::{Provenance, Results, add_report},
-    say::{notice, printed, share, usage, whole},
+    say::{notice, printed, share, stdout, usage, whole},
     stop,
 };
 
@@ -176,7 +176,7 @@ struct Found<'a> {
 impl Found<'_> {
     /// Prints it, and says how the process ends.
     fn print(&self, as_json: bool) -> anyhow::Result<ExitCode> {
-        printed(self.write(&mut std::io::stdout().lock(), as_json))?;
+        printed(self.write(&mut stdout(), as_json))?;
         Ok(if self.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 

@@ -1,0 +1,66 @@
+//! A process that the system refuses a thread, a file or memory ends with a sentence. A panic would end only the thread that asked,
+//! and whoever waits for that thread would wait for ever.
+
+use std::{
+    io::{Write as _, stderr},
+    panic::{PanicHookInfo, set_hook, take_hook},
+    process::exit,
+};
+
+/// What the system says, and what to allow more of.
+const REFUSALS: [(&[&str], &str); 2] = [
+    (
+        &["Resource temporarily unavailable", "Cannot allocate memory", "(os error 12)"],
+        "the system gives this process no more threads or memory: allow more (`ulimit -u`, `ulimit -v`), or compute with fewer workers",
+    ),
+    (
+        &["Too many open files", "(os error 24)"],
+        "the system lets this process open no more files: allow more (`ulimit -n`), or compute with fewer workers",
+    ),
+];
+
+/// From now on a panic because the system refuses something ends the process with status 1 and a sentence.
+pub fn end_on_lack() {
+    let before = take_hook();
+    set_hook(Box::new(move |panic| {
+        if let Some(sentence) = sentence(&text(panic)) {
+            // Without a backtrace, which needs memory.
+            drop(stderr().write_all(format!("error: {sentence}\n").as_bytes()));
+            exit(1);
+        }
+        before(panic);
+    }));
+}
+
+fn text(panic: &PanicHookInfo<'_>) -> String {
+    let payload = panic.payload();
+    let plain =
+        payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    plain.unwrap_or_default().to_owned()
+}
+
+/// What to say of a panic with this text; `None` if it has another cause.
+fn sentence(text: &str) -> Option<&'static str> {
+    let refused = |(said, _): &&(&[&str], &'static str)| said.iter().any(|said| text.contains(said));
+    REFUSALS.iter().find(refused).map(|(_, sentence)| *sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_system_refuses_is_a_lack() {
+        for (text, wanted) in [
+            ("OS can't spawn worker thread: Resource temporarily unavailable (os error 11)", "threads or memory"),
+            (
+                "a thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
+                "threads or memory",
+            ),
+            ("Os { code: 24, kind: Uncategorized, message: \"Too many open files\" }", "files"),
+        ] {
+            assert!(sentence(text).is_some_and(|said| said.contains(wanted)), "{text}");
+        }
+        assert_eq!(sentence("index out of bounds: the len is 3 but the index is 11"), None);
+    }
+}

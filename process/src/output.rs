@@ -1,0 +1,146 @@
+//! Standard output. Whoever cannot write to it says so: results that nobody got are no success.
+
+use std::{
+    error::Error,
+    fmt,
+    io::{self, Write},
+    path::Path,
+    process::exit,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// Whether this process was started with a closed standard output.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Looks before `main`, when Rust has not yet opened `/dev/null` in place of what is closed. Afterwards nothing tells this from
+/// a caller that has opened it.
+#[ctor::ctor]
+fn look() {
+    let descriptors = Path::new("/dev/fd");
+    // `is_dir` is false where there is no such directory: then nobody can tell.
+    let closed = descriptors.is_dir() && descriptors.join("1").symlink_metadata().is_err();
+    CLOSED.store(closed, Ordering::Relaxed);
+}
+
+/// Standard output, whose errors say that they are its own.
+#[must_use]
+pub fn stdout() -> impl Write {
+    Out { to: io::stdout().lock(), closed: CLOSED.load(Ordering::Relaxed) }
+}
+
+struct Out<W> {
+    to: W,
+    closed: bool,
+}
+
+impl<W: Write> Write for Out<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.closed && !bytes.is_empty() {
+            return Err(io::Error::other(Unwritten("it is closed".into())));
+        }
+        self.to.write(bytes).map_err(unwritten)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush().map_err(unwritten)
+    }
+}
+
+/// Why standard output could not be written.
+#[derive(Debug)]
+pub struct Unwritten(String);
+
+impl Unwritten {
+    /// Whether an error with these causes is only that the reader of a pipe has left, as `head` does: that is no failure. A broken
+    /// pipe to somebody else is one.
+    #[must_use]
+    pub fn is_left(error: &(dyn Error + 'static)) -> bool {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if error.downcast_ref::<io::Error>().is_some_and(is_left) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+}
+
+fn is_left(error: &io::Error) -> bool {
+    let own = error.get_ref().is_some_and(|inner| inner.is::<Unwritten>());
+    own && error.kind() == io::ErrorKind::BrokenPipe
+}
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write to standard output: {}", self.0)
+    }
+}
+
+impl Error for Unwritten {}
+
+/// The error with its place, and of the same kind.
+fn unwritten(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), Unwritten(error.to_string()))
+}
+
+/// What the command line says. A usage error ends the process with status 2, and so does a printed help with 0, or with 1 if it
+/// could not be printed.
+#[must_use]
+pub fn parsed<P: clap::Parser>() -> P {
+    let told = match P::try_parse() {
+        Ok(parsed) => return parsed,
+        Err(told) if told.use_stderr() => told.exit(),
+        Err(told) => told,
+    };
+    let mut out = stdout();
+    // An empty write finds out nothing; the text itself has its colours and is written by its own printer.
+    let printed = match CLOSED.load(Ordering::Relaxed) {
+        true => out.write_all(b"\n"),
+        false => {
+            drop(out);
+            told.print().and_then(|()| io::stdout().flush()).map_err(unwritten)
+        }
+    };
+    match printed {
+        Ok(()) => exit(0),
+        Err(error) if is_left(&error) => exit(0),
+        Err(error) => {
+            // Where standard error is closed too, the status alone says it.
+            drop(writeln!(io::stderr(), "error: {error}"));
+            exit(1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(path: &str) -> Out<std::fs::File> {
+        Out { to: std::fs::File::options().write(true).open(path).unwrap(), closed: false }
+    }
+
+    #[test]
+    fn an_error_of_standard_output_says_so_and_keeps_its_kind() {
+        let error = on("/dev/full").write_all(b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().starts_with("cannot write to standard output: No space left"), "{error}");
+    }
+
+    #[test]
+    fn what_was_closed_takes_nothing() {
+        let mut closed = Out { closed: true, ..on("/dev/null") };
+        let error = closed.write_all(b"x").unwrap_err();
+        assert_eq!(error.to_string(), "cannot write to standard output: it is closed");
+        assert!(!Unwritten::is_left(&error) && closed.flush().is_ok());
+        assert!(on("/dev/null").write_all(b"x").is_ok());
+    }
+
+    #[test]
+    fn only_the_reader_of_standard_output_may_leave() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(Unwritten::is_left(&unwritten(broken())));
+        assert!(!Unwritten::is_left(&broken()), "a connection");
+    }
+}
