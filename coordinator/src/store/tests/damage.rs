@@ -3,7 +3,7 @@
 //! else costs nothing.
 
 use evoxo_common::{
-    experiment::{Replica, run_digest},
+    experiment::{Replica, ResultDigest},
     local,
 };
 use evoxo_proto::v1::RunState;
@@ -166,7 +166,7 @@ fn damage(path: &Path, how: &str) -> bool {
 fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
     let whole = tempfile::tempdir().unwrap();
     sample(whole.path());
-    let right = run_digest(local::run(&prepared(1).config).unwrap().iter().map(Replica::digest));
+    let right = ResultDigest::of_run(local::run(&prepared(1).config).unwrap().iter().map(Replica::digest));
     let mut objects = Vec::new();
     files(whole.path(), &mut objects);
     objects.retain(|path| !path.ends_with("record") && !path.starts_with(whole.path().join("runs/other")));
@@ -207,7 +207,7 @@ fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
         assert_eq!((count("order"), count("order-copy")), (2, 2), "{case}");
         let mut ends: Vec<_> = saved.finished.iter().map(|it| (it.replica.index, it.replica.digest)).collect();
         ends.sort_unstable_by_key(|(index, _)| *index);
-        assert_eq!(run_digest(ends.into_iter().map(|(_, digest)| digest)), right, "{case}");
+        assert_eq!(ResultDigest::of_run(ends.into_iter().map(|(_, digest)| digest)), right, "{case}");
     }
 }
 
