@@ -17,6 +17,7 @@ mod leader;
 mod load;
 mod log;
 mod place;
+mod prompt;
 mod prune;
 mod refused;
 #[cfg(test)]
