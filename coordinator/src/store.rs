@@ -18,6 +18,7 @@ mod load;
 mod log;
 mod orders;
 mod place;
+mod prompt;
 mod prune;
 mod refused;
 #[cfg(test)]

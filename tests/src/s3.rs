@@ -14,8 +14,14 @@ use std::{
 
 use bytes::Bytes;
 use evoxo_common::rng::{Stream, below};
-use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Request, Response, StatusCode, body::Incoming, header, server::conn::http1, service::service_fn};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Frame, Incoming},
+    header,
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
@@ -47,6 +53,29 @@ pub enum Trouble {
     Conflict,
 }
 
+/// How every request goes wrong for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// 500.
+    Error,
+    /// 503.
+    Unavailable,
+    /// 403, to whoever has the right key.
+    Forbidden,
+    /// It never answers.
+    Hang,
+    /// It is done, and the answer ends in its middle.
+    Truncate,
+    /// The connection ends with the request.
+    Reset,
+    /// One of these, by chance.
+    Mix,
+}
+
+/// What a mix has.
+const MIX: [Fault; 6] =
+    [Fault::Error, Fault::Unavailable, Fault::Forbidden, Fault::Hang, Fault::Truncate, Fault::Reset];
+
 /// What a storm has. What comes late could come when a test is over.
 const STORM: [Trouble; 4] = [Trouble::Lost, Trouble::Slow, Trouble::Unavailable, Trouble::Conflict];
 
@@ -63,6 +92,8 @@ struct State {
     troubles: u64,
     /// It is not there at all.
     outage: bool,
+    /// Every request goes wrong in this way.
+    fault: Option<Fault>,
     /// It looks whether a name is there, and writes it later.
     looks_first: bool,
 }
@@ -71,6 +102,8 @@ struct State {
 pub struct S3 {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
+    /// Its clients are not told how long to wait.
+    patient: bool,
 }
 
 fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -95,7 +128,14 @@ impl S3 {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async { serve(TcpListener::from_std(listener).expect("a socket"), served).await });
         });
-        Self { address, state }
+        Self { address, state, patient: false }
+    }
+
+    /// The same with the time for an answer that clients have without being told.
+    #[must_use]
+    pub fn patient(mut self) -> Self {
+        self.patient = true;
+        self
     }
 
     /// Where it listens.
@@ -107,7 +147,7 @@ impl S3 {
     /// The same server, at the near end of a line to it.
     #[must_use]
     pub fn through(&self, line: SocketAddr) -> Self {
-        Self { address: line, state: Arc::clone(&self.state) }
+        Self { address: line, state: Arc::clone(&self.state), patient: self.patient }
     }
 
     /// The variables with which a client finds it.
@@ -119,7 +159,7 @@ impl S3 {
             ("AWS_ALLOW_HTTP", "true"),
             ("AWS_ACCESS_KEY_ID", KEY),
             ("AWS_SECRET_ACCESS_KEY", "a secret that nobody says"),
-            ("AWS_TIMEOUT", CLIENT_TIMEOUT),
+            ("AWS_TIMEOUT", if self.patient { "" } else { CLIENT_TIMEOUT }),
         ];
         variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
@@ -137,6 +177,11 @@ impl S3 {
     /// Whether it is gone: every request is refused.
     pub fn outage(&self, gone: bool) {
         held(&self.state).outage = gone;
+    }
+
+    /// From now on every request goes wrong in this way, or none.
+    pub fn fault(&self, fault: Option<Fault>) {
+        held(&self.state).fault = fault;
     }
 
     /// From now on it looks whether a name is there, and then writes: several win.
@@ -209,10 +254,20 @@ impl Came {
     }
 }
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Response<BoxBody<Bytes, io::Error>>;
 
 /// None: the connection ends without an answer.
 async fn answer(state: Arc<Mutex<State>>, came: Came) -> Option<Answer> {
+    let fault = fault(&mut held(&state));
+    match fault {
+        Some(Fault::Error) => return Some(failed(StatusCode::INTERNAL_SERVER_ERROR, "InternalError")),
+        Some(Fault::Unavailable) => return Some(failed(StatusCode::SERVICE_UNAVAILABLE, "SlowDown")),
+        Some(Fault::Forbidden) => return Some(failed(StatusCode::FORBIDDEN, "AccessDenied")),
+        Some(Fault::Hang) => std::future::pending().await,
+        Some(Fault::Reset) => return None,
+        Some(Fault::Truncate) => return Some(halved(done(&state, &came).await).await),
+        Some(Fault::Mix) | None => {}
+    }
     let trouble = trouble(&mut held(&state), &came);
     match trouble {
         Some(Trouble::Unavailable) => return Some(failed(StatusCode::SERVICE_UNAVAILABLE, "SlowDown")),
@@ -229,6 +284,28 @@ async fn answer(state: Arc<Mutex<State>>, came: Came) -> Option<Answer> {
         }
         _ => Some(done),
     }
+}
+
+/// How every request goes wrong now.
+fn fault(state: &mut State) -> Option<Fault> {
+    let fault = state.fault?;
+    state.requests += 1;
+    let mut rng = Stream::root(state.requests).text("mix").rng();
+    Some(if fault == Fault::Mix { MIX[below(&mut rng, MIX.len() as u64) as usize] } else { fault })
+}
+
+/// An answer that ends in its middle: its head says how long it would be, and the connection ends.
+async fn halved(answer: Answer) -> Answer {
+    let (mut head, body) = answer.into_parts();
+    let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    head.headers.insert(header::CONTENT_LENGTH, bytes.len().max(1).into());
+    let half = Ok(Frame::data(bytes.slice(..bytes.len() / 2)));
+    let end = Err(io::Error::other("the answer ends"));
+    Response::from_parts(head, BodyExt::boxed(StreamBody::new(futures_util::stream::iter([half, end]))))
+}
+
+fn full(bytes: Bytes) -> BoxBody<Bytes, io::Error> {
+    Full::new(bytes).map_err(|never| match never {}).boxed()
 }
 
 /// How this request goes wrong, if it does.
@@ -268,7 +345,7 @@ async fn done(state: &Mutex<State>, came: &Came) -> Answer {
                 let answer = Response::builder()
                     .header(header::ETAG, &object.tag)
                     .header(header::LAST_MODIFIED, object.modified_http());
-                answer.body(Full::new(object.bytes.clone())).expect("headers of plain letters")
+                answer.body(full(object.bytes.clone())).expect("headers of plain letters")
             }
             None => failed(StatusCode::NOT_FOUND, "NoSuchKey"),
         },
@@ -285,13 +362,13 @@ async fn done(state: &Mutex<State>, came: &Came) -> Answer {
 }
 
 fn whole(status: StatusCode, body: Bytes) -> Answer {
-    let mut answer = Response::new(Full::new(body));
+    let mut answer = Response::new(full(body));
     *answer.status_mut() = status;
     answer
 }
 
 fn tagged(tag: &str) -> Answer {
-    let answer = Response::builder().header(header::ETAG, tag).body(Full::new(Bytes::new()));
+    let answer = Response::builder().header(header::ETAG, tag).body(full(Bytes::new()));
     answer.expect("headers of plain letters")
 }
 

@@ -383,6 +383,13 @@ impl Run {
         self.audits_open > 0 || !self.audits_asked.is_empty()
     }
 
+    /// Whether something is to be written that the store refused.
+    pub(super) fn has_unwritten(&self) -> bool {
+        let waits = |record: &ReplicaRecord| matches!(record.phase, ReplicaPhase::Finished { writing: false, .. });
+        let replicas = self.finished > self.stored && self.replicas.values().any(waits);
+        replicas || self.failure_unsaved || !self.to_write_again.is_empty()
+    }
+
     /// Whether everything is computed and stored, and nothing is being audited.
     pub(super) fn is_complete(&self) -> bool {
         self.stored == self.replicas.len() && !self.waits_for_audits()
@@ -426,9 +433,8 @@ impl Run {
     /// Whether time alone changes nothing of it.
     pub(super) fn is_quiet(&self) -> bool {
         let unsaved = self.finished > self.stored || self.checkpoints.dirty || self.checkpoints.writing;
-        let unwritten = self.failure_unsaved || !self.to_write_again.is_empty();
         let waits = self.waits_for_memory.is_some() || self.load_due.is_some();
-        !(unsaved || unwritten || waits || matches!(self.presence, Presence::Leaving(_)))
+        !(unsaved || self.has_unwritten() || waits || matches!(self.presence, Presence::Leaving(_)))
     }
 
     /// Bytes that it needs at present, with one more replica if one is given; at least for one replica.

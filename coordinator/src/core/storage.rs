@@ -21,8 +21,9 @@ const STORE_FAILURES_MAX: u32 = 3;
 /// The next checkpoint waits for this many times as long as the last one took, so that large states or a slow store
 /// cost at most a twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
-/// The wait until the states of a run are read again is doubled this many times, less one: up to 32 s.
-const LOAD_RETRIES_MAX: u32 = 6;
+/// The wait until the states of a run are read again is doubled this many times, less one: up to 4 s, so that work goes on soon after
+/// a store has recovered.
+const LOAD_RETRIES_MAX: u32 = 3;
 /// The wait before the store is tried again, in milliseconds.
 pub(super) const STORE_RETRY_MS: u64 = 1000;
 
@@ -137,8 +138,11 @@ impl Coordinator {
         }
         if let (Pending::Checkpoint, Some(run)) = (&what, self.runs.adjust(id)) {
             run.checkpoints.writing = false;
-            let rest_ms = CHECKPOINT_REST_FACTOR * (now - run.checkpoints.begun);
-            run.checkpoints.due = run.checkpoints.due.max(now + rest_ms);
+            // While the store misbehaves this time says nothing of the states' size, and what could not be written waits for no rest.
+            if run.store_failures == 0 && !run.has_unwritten() {
+                let rest_ms = CHECKPOINT_REST_FACTOR * (now - run.checkpoints.begun);
+                run.checkpoints.due = run.checkpoints.due.max(now + rest_ms);
+            }
         }
         if let (Pending::Finished { replica, attempt, .. }, Some(run)) = (&what, self.runs.adjust(id))
             && let Some(record) = run.replicas.get_mut(replica).filter(|record| record.attempt == *attempt)

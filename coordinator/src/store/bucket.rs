@@ -19,7 +19,7 @@ use object_store::{
 use tokio::runtime::Handle;
 use tokio_rustls::rustls::crypto::ring;
 
-use super::StoreError;
+use super::{StoreError, prompt::Prompt};
 
 /// How the address of a bucket begins.
 const SCHEME: &str = "s3://";
@@ -34,7 +34,8 @@ const RETRY_TIME: Duration = Duration::from_secs(5);
 const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 /// The time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// The time for one request with its bytes: 300 MB at 10 MB/s. `AWS_TIMEOUT` changes it.
+/// The time for one request with its bytes: 300 MB at 10 MB/s. `AWS_TIMEOUT` changes it. One that hangs is given up long before: see
+/// [`Prompt`].
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The settings of a bucket.
@@ -77,6 +78,14 @@ impl Settings {
         let in_plain_text = value(Key::Client(ClientConfigKey::AllowHttp)).is_some_and(|value| value != "false");
         check_endpoint(&endpoint, in_plain_text)?;
         Ok(Self { pairs, endpoint })
+    }
+
+    /// How many times slower than usual the line may be: whoever gives requests more time has such a line.
+    fn slowness(&self) -> f64 {
+        let is_timeout = |(key, _): &&(Key, String)| *key == Key::Client(ClientConfigKey::Timeout);
+        let given = self.pairs.iter().rev().find(is_timeout);
+        let given = given.and_then(|(_, value)| humantime::parse_duration(value).ok());
+        given.map_or(1.0, |given| (given.as_secs_f64() / REQUEST_TIMEOUT.as_secs_f64()).max(1.0))
     }
 
     /// The address of the server, for messages.
@@ -142,7 +151,10 @@ pub(super) fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn ObjectStor
         .with_conditional_put(S3ConditionalPut::ETagMatch)
         // Every S3 has the removal of one object; that of many at once is not everywhere, and its answers are lists.
         .with_disable_bulk_delete(true)
-        .with_http_connector(SpawnedReqwestConnector::new(connections()))
+        .with_http_connector(Prompt {
+            inner: SpawnedReqwestConnector::new(connections()),
+            slowness: settings.slowness(),
+        })
         .build();
     let objects = built.map_err(|error| StoreError::Bucket {
         place: spec.to_owned(),
