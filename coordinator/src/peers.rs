@@ -1,5 +1,6 @@
 //! Each peer's use of the coordinator: connections, calls, and bytes of large messages. A peer is an address, and an identity
-//! at whatever addresses: none gets more than three quarters of any of them, so that one cannot lock out all others.
+//! at whatever addresses: none gets more than three quarters of any of them, so that one cannot lock out all others. Of calls an
+//! identity gets three quarters of what an address gets.
 
 use std::{
     collections::BTreeMap,
@@ -78,6 +79,8 @@ impl Peers {
     fn count(&self, peer: Peer, what: What) -> Option<Counted> {
         let most = share(match what {
             What::Connection | What::Beginning => self.0.connections_max,
+            // Several identities may come from one address, and one of them must leave calls of that address to the others.
+            What::Call if matches!(peer, Peer::Identity(_)) => share(CALLS_MAX),
             What::Call => CALLS_MAX,
             // Their bytes are limited.
             What::Message => usize::MAX,
@@ -208,7 +211,7 @@ mod tests {
         let identity = Peer::Identity(Id::draw());
         let at = |last: usize| Peer::Address(IpAddr::from([10, 0, 0, (last % 100) as u8]));
         let calls: Vec<Option<Call>> = (0..CALLS_MAX).map(|last| peers.call([at(last), identity.clone()])).collect();
-        assert_eq!(calls.iter().flatten().count(), CALLS_MAX * 3 / 4);
+        assert_eq!(calls.iter().flatten().count(), CALLS_MAX * 9 / 16);
         assert!(peers.call([at(0), Peer::Identity(Id::draw())]).is_some());
         let bytes = share(BYTES_MAX) as u32;
         let room = peers.room(vec![at(0), identity.clone()], bytes).await.unwrap();
@@ -221,6 +224,18 @@ mod tests {
         assert!(peers.lock().is_empty());
         assert!(peers.call([at(1), identity.clone()]).is_some());
         assert!(peers.room(vec![at(1), identity], bytes).await.is_some());
+    }
+
+    /// All watch from behind one router.
+    #[test]
+    fn an_identity_leaves_calls_of_its_address_to_others() {
+        let peers = Peers::new(100);
+        let address = Peer::Address(IpAddr::from([10, 0, 0, 1]));
+        let [one, other] = [Id::draw(), Id::draw()].map(Peer::Identity);
+        let calls: Vec<Call> = (0..CALLS_MAX).filter_map(|_| peers.call([one.clone(), address.clone()])).collect();
+        assert_eq!(calls.len(), CALLS_MAX * 9 / 16);
+        assert!(peers.call([other, address.clone()]).is_some(), "another identity");
+        assert!(peers.call([address]).is_some(), "somebody without a certificate");
     }
 
     /// Those that one peer may not have are not lost for all.

@@ -51,6 +51,8 @@ const UNKNOWN: &str = "unknown: ";
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome<'a> {
     Done,
+    /// What had been granted before was granted again, for the token with this number.
+    Again(&'a str),
     /// It was not done, for this reason.
     Refused(&'a str),
     /// It was answered with this reason, and may have been done all the same.
@@ -83,7 +85,7 @@ pub(crate) struct Asker {
     pub(crate) address: String,
 }
 
-/// The refusals of an identity.
+/// The refusals of an identity, or the repeated joins of a token.
 #[derive(Debug)]
 struct Refusals {
     /// Since when a further line is on its way.
@@ -99,7 +101,7 @@ struct Refusals {
 struct Unsaved {
     line: String,
     at_s: u64,
-    /// It says that something was refused.
+    /// It says that something was refused, or granted again: somebody can bring about any number of such lines.
     refused: bool,
 }
 
@@ -108,7 +110,7 @@ struct Unsaved {
 pub(crate) struct Audit {
     path: PathBuf,
     writer: Writer,
-    /// Of each identity, and of all strangers together as "".
+    /// Of each identity, of all strangers together as "", and of each token for joins that are repeated.
     refused: BTreeMap<String, Refusals>,
     /// The epoch in which this coordinator leads, and its lines so far.
     leads: Option<(u64, u64)>,
@@ -174,16 +176,21 @@ impl Audit {
         object: &str,
         outcome: Outcome<'_>,
     ) -> Written {
-        let refused = matches!(outcome, Outcome::Refused(_));
+        // Whose share of such lines it takes, and how many there may be at once.
+        let share = match outcome {
+            Outcome::Again(token) => Some((format!("token {token}"), 1)),
+            Outcome::Refused(_) => Some((asker.id.clone(), if asker.id.is_empty() { 1 } else { BURST })),
+            Outcome::Done | Outcome::Unknown(_) => None,
+        };
+        let refused = share.is_some();
         let mut line = line(now_s, asker, what, object, outcome);
-        // Nobody must fill the disk with what is refused, or push others' lines out.
-        if refused {
+        // Nobody must fill the disk with what is refused or granted again, or push others' lines out.
+        if let Some((whose, burst)) = share {
             if self.refused.len() >= REFUSED_MAX {
                 self.refused.retain(|_, refused| now_s < refused.at_s + REFUSAL_INTERVAL_S);
             }
-            let burst = if asker.id.is_empty() { 1 } else { BURST };
             let new = || Refusals { at_s: now_s, lines: burst, left_out: 0 };
-            let refused = self.refused.entry(asker.id.clone()).or_insert_with(new);
+            let refused = self.refused.entry(whose).or_insert_with(new);
             let more = now_s.saturating_sub(refused.at_s) / REFUSAL_INTERVAL_S;
             refused.lines = burst.min(refused.lines + more);
             // A clock that was set back must not silence anybody.
@@ -285,7 +292,7 @@ pub(crate) fn merge(here: Vec<String>, stored: Vec<String>, count: usize) -> Vec
 
 fn line(now_s: u64, asker: &Asker, what: &str, object: &str, outcome: Outcome<'_>) -> Value {
     let outcome = match outcome {
-        Outcome::Done => DONE.to_owned(),
+        Outcome::Done | Outcome::Again(_) => DONE.to_owned(),
         Outcome::Refused(why) => format!("{REFUSED}{}", cut(why)),
         Outcome::Unknown(why) => format!("{UNKNOWN}{}", cut(why)),
     };
@@ -347,6 +354,32 @@ mod tests {
         let of = |who: &Asker| lines.iter().filter(|line| line["who"] == who.id.as_str()).collect::<Vec<_>>();
         assert_eq!((of(&worker).len(), of(&worker)[32]["left_out"].clone()), (33, json!(68)));
         assert_eq!(of(&asker).last().unwrap()["left_out"], json!(0));
+    }
+
+    /// Whoever has a token and its key cannot push an operator's lines out: not here, nor from the store.
+    #[test]
+    fn joins_that_are_repeated_share_a_line_a_minute() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(directory.path()).unwrap();
+        audit.lead(Some(1));
+        let operator = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
+        audit.write(0, &operator, "create token", "token", Outcome::Done);
+        audit.saved(&audit.unsaved(0));
+        let again = |audit: &mut Audit, second, token, address: String| {
+            let holder = Asker { address, ..Asker::default() };
+            drop(audit.write(second, &holder, "join", token, Outcome::Again(token)));
+        };
+        (0..10_000).for_each(|each: u64| again(&mut audit, 1, "one", format!("10.0.{}.{}", each / 256, each % 256)));
+        assert!(audit.unsaved(1).is_empty(), "no batch of the store for such lines alone");
+        again(&mut audit, 1, "other", "10.0.0.9".into());
+        again(&mut audit, 61, "one", "10.0.0.8".into());
+        let lines: Vec<Value> =
+            audit.tail().newest(1000, true).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.iter().map(|line| &line["object"]).collect::<Vec<_>>(), ["token", "one", "other", "one"]);
+        assert_eq!((&lines[1]["left_out"], &lines[3]["left_out"]), (&json!(0), &json!(9_999)));
+        // A stranger's refusals have a share of their own.
+        audit.write(61, &Asker::default(), "join", "x", Outcome::Refused("no"));
+        assert_eq!(audit.tail().newest(1000, false).unwrap().len(), 5);
     }
 
     /// One who is refused all the time makes one batch an hour, and it has all that happened.

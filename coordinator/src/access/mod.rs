@@ -314,7 +314,7 @@ impl Access {
     }
 
     /// Lets somebody join. Who comes again with the same key is the same as before, and does not use the token once more: the answer was
-    /// lost. Blocks: it waits for the disk.
+    /// lost. The answer says whether it is so. Blocks: it waits for the disk.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -325,21 +325,21 @@ impl Access {
         request: &[u8],
         name: String,
         address: String,
-    ) -> Result<(Identity, Issued), Refused> {
+    ) -> Result<(Identity, Issued, bool), Refused> {
         let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
         let (key, number) = (request.key_hash(), token.to_string());
         let mut journal = lock(&self.0.journal);
         let now_s = now_s();
         let before = self.0.records.read().joined(&number, &key, now_s);
         if let Some(identity) = before {
-            return self.renewed(&mut journal, &identity, &request, key, now_s).map(|issued| (identity, issued));
+            return self.renewed(&mut journal, &identity, &request, key, now_s).map(|issued| (identity, issued, true));
         }
         let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
         let identity = Identity { id: Id::draw(), role };
         let (issued, expires_s) = self.issue(&request, &identity, now_s)?;
         let id = identity.id.clone();
         self.append(&mut journal, Record::Joined { id, role, name, token: number, key, address, expires_s }, now_s)?;
-        Ok((identity, issued))
+        Ok((identity, issued, false))
     }
 
     /// Lets a person in with a browser: an identity for this time, without a certificate. Blocks.

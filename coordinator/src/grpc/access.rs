@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::{Failure, accept::ConnectionInfo, cut};
 use crate::{
-    access::{Access, Issued, Refused, Revoked, merge, says_done},
+    access::{Access, Issued, Outcome, Refused, Revoked, merge, says_done},
     core::Request as CoreRequest,
     shell::Handle,
 };
@@ -133,15 +133,18 @@ impl AccessService for AccessCalls {
             (_, None) => Err(Status::invalid_argument("a token's secret has 32 bytes").into()),
         };
         let written = match &joined {
-            Ok((identity, _)) => {
-                info!("{} {} joined from {from} as {shown:?} with token {token}", identity.role, identity.id);
+            Ok((identity, _, again)) => {
+                // Whoever repeats it must not fill the log of the process either.
+                if !again {
+                    info!("{} {} joined from {from} as {shown:?} with token {token}", identity.role, identity.id);
+                }
                 let what = format!("token {token}: {} {} {shown:?}", identity.role, identity.id);
-                info.audit("join", &what, Ok(()))
+                info.audit("join", &what, if *again { Outcome::Again(&token) } else { Outcome::Done })
             }
             Err(_) => info.audit("join", &format!("token {token} {shown:?}"), Failure::outcome(&joined)),
         };
         written.wait().await;
-        Ok(joined.map(|(_, issued)| certificate(issued))?)
+        Ok(joined.map(|(_, issued, _)| certificate(issued))?)
     }
 
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::Certificate>, Status> {
