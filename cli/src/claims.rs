@@ -25,8 +25,7 @@ use crate::{digests, file, kept, say::notice};
 const FILE_BYTES_MAX: usize = 1 << 28;
 /// Keys of `result.json` that do not follow from the computation: what was measured, what other workers said, sentences, the
 /// version of the form.
-const NOT_COMPUTED: [&str; 8] =
-    ["schema", "not_hashed", "rounds", "provenance", "doubts", "state", "conclusion", "notes"];
+const NOT_COMPUTED: [&str; 7] = ["schema", "not_hashed", "provenance", "doubts", "state", "conclusion", "notes"];
 
 /// What is in a directory; nothing if there is none.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -305,13 +304,9 @@ impl Claims {
             }
         }
         // Whose outputs a cluster took on their word does not follow from the configuration.
-        // The numbers of rounds, and after which of them there are digests, depend on how a longer run was divided.
-        let computed = |state: &v1::ReplicaState| {
-            let (exposed, chain) = (state.exposed.clone(), state.chain.clone());
-            v1::ReplicaState { exposed, chain, rounds: state.rounds, ..replica.save() }
-        };
+        let computed = |exposed| v1::ReplicaState { exposed, ..replica.save() };
         if let Some((name, state)) = self.stored.get(&key)
-            && *state != computed(state)
+            && *state != computed(state.exposed.clone())
         {
             return at_the_end(format!("the state in {name} is another one than is computed"));
         }

@@ -88,6 +88,23 @@ fn change_digests(result: &mut Value) {
     result["digest"] = ResultDigest::of_run(digests.collect::<Vec<ResultDigest>>()).to_string().into();
 }
 
+/// Somebody changes the digest of a replica after its first round.
+fn change_link(directory: &Path) {
+    change_text(&directory.join("digests.csv"), |text| {
+        let line = text.lines().find(|line| line.starts_with("X,1,")).expect("a digest of the replica");
+        let digest = line.rsplit(',').next().expect("five fields");
+        text.replace(digest, &format!("r1:{}", "0".repeat(64)))
+    });
+}
+
+/// A bit of a stored replica flips.
+fn damage_state(directory: &Path) {
+    let path = change_state(directory, |_| {});
+    let mut bytes = fs::read(&path).expect("an object");
+    bytes[40] ^= 1;
+    fs::write(path, bytes).expect("an object");
+}
+
 /// How a text that lists differences begins.
 fn headline(text: &str) -> String {
     let count = text.lines().filter(|line| line.starts_with("  ")).count();
@@ -137,17 +154,10 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
     };
     doctored(&no_rows, "arm \"X\", replica 2, round 1: history.csv has only 0 of its rows");
     let digest = |directory: &Path| {
-        change_result(directory, |result| result["digest"] = format!("r1:{}", "0".repeat(64)).into())
+        change_result(directory, |result| result["digest"] = format!("r1:{}", "0".repeat(64)).into());
     };
     doctored(&digest, "and its replicas' digests give ");
-    let link = |directory: &Path| {
-        change_text(&directory.join("digests.csv"), |text| {
-            let line = text.lines().find(|line| line.starts_with("X,1,")).expect("a digest of the replica");
-            let digest = line.rsplit(',').next().expect("five fields");
-            text.replace(digest, &format!("r1:{}", "0".repeat(64)))
-        });
-    };
-    doctored(&link, "arm \"X\", replica 1, round 5: digests.csv has r1:0000");
+    doctored(&change_link, "arm \"X\", replica 1, round 5: digests.csv has r1:0000");
     let digests = |directory: &Path| change_result(directory, change_digests);
     doctored(&digests, "arm \"X\", replica 2, round 5: result.json has the digest ");
     let table = |directory: &Path| {
@@ -160,13 +170,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
     doctored(&table, "result.json has 0.123 as arms[0].replicas[0].");
     let state = |directory: &Path| drop(change_state(directory, |state| state.rounds += 1));
     doctored(&state, "arm \"O, 1\", replica 0, round 5: the state in store/runs/table/finished/");
-    let damaged = |directory: &Path| {
-        let path = change_state(directory, |_| {});
-        let mut bytes = fs::read(&path).expect("an object");
-        bytes[40] ^= 1;
-        fs::write(path, bytes).expect("an object");
-    };
-    doctored(&damaged, "has changed since it was written");
+    doctored(&damage_state, "has changed since it was written");
     let champion = |directory: &Path| {
         let cards = fs::read_dir(directory.join("champions")).expect("champions");
         let card = cards.flatten().map(|entry| entry.path()).max().expect("one");

@@ -27,10 +27,10 @@ Examples:
 pub(crate) struct Arguments {
     /// A run's directory; its result.json alone is enough without --rounds
     directory: PathBuf,
-    /// Also print the digests after each round that added rows to the history
+    /// Also print the digests after the first rounds, four for each doubling of the rows of the history, and the last round
     #[arg(long)]
     rounds: bool,
-    /// Only those after this round, counted from 1
+    /// Only those after this round, counted from 1, if they are kept
     #[arg(long, value_name = "N")]
     round: Option<u64>,
     /// Only those of this arm
@@ -75,9 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         check_ends(&all, &lines)?;
         lines.retain(|it| is_asked(&it.arm, it.replica) && arguments.round.is_none_or(|round| it.link.round == round));
         if let (Some(round), true) = (arguments.round, lines.is_empty()) {
-            bail!(
-                "round {round} has no digest: no such round added a row to the history; see those that did with --rounds"
-            );
+            bail!("the digest after round {round} is not kept: --rounds prints those that are");
         }
     }
     let text = match arguments.json {
@@ -159,7 +157,11 @@ fn as_text(result: &Value, shown: &[&Replica], lines: &[Line]) -> String {
                 ]
             };
             let header = ["arm", "replica (from 0)", "round", "rows", "digest after it"];
-            table("Each round that added rows, and the last", &header, lines.iter().map(row).collect())
+            table(
+                "After the first rounds, four for each doubling of the rows, and the last round",
+                &header,
+                lines.iter().map(row).collect(),
+            )
         }
     };
     format!("{}\n\n{rows}", digest_text(result))

@@ -70,7 +70,7 @@ impl RowChain {
 }
 
 /// The digest of a replica after one of its rounds. Hashing a large state costs more than a short round may, so not every round
-/// has a link, but the first ones, four for each doubling of the rows after that ([`is_due`]), and the last one, whose link
+/// has a link, but the first ones, four for each doubling of the rows after that, and the last one, whose link
 /// has the replica's own digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {

@@ -1,12 +1,18 @@
 //! What the chain of digests costs: the time of all links of a run beside the time of the whole run on one thread.
+//!
+//! `cargo run --release -p evoxo-tests --example price`
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use evoxo_common::{
     experiment::{Config, Replica},
     local,
 };
 use evoxo_experiments::registry;
+use evoxo_tests::programs::workspace;
 
 /// Files as people run them, each shortened to some seconds. A league is left out: its file names others, and it has a link for
 /// hundreds of games.
@@ -21,13 +27,10 @@ const RUNS: [(&str, &[(&str, &str)]); 8] = [
     ("rosenbrock.toml", &[]),
 ];
 
-/// `cargo test --release -p evoxo-experiments --test price -- --ignored --nocapture`
-#[test]
-#[ignore = "it measures"]
-fn what_the_chain_costs() {
+#[expect(clippy::print_stdout, reason = "what was measured")]
+fn main() {
     for (name, overrides) in RUNS {
-        let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(workspace().join("experiments").join(name)).expect("a file of the repository");
         let overrides: Vec<_> =
             overrides.iter().chain(&[("replicas", "1")]).map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let config =
@@ -35,7 +38,7 @@ fn what_the_chain_costs() {
         for arm in &config.arms {
             let (mut replica, begun, mut links) = (Replica::start(&config, arm, 0), Instant::now(), Duration::ZERO);
             let mut before = 0;
-            while local::step(&mut replica).unwrap() {
+            while local::step(&mut replica).expect("a planned task is computed") {
                 if replica.links().len() > before {
                     before = replica.links().len();
                     let link = Instant::now();
