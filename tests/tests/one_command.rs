@@ -131,14 +131,24 @@ fn cluster_and_one_thread_leave_the_same_files() {
         drop((one["provenance"].take(), two["provenance"].take()));
         assert_eq!(one, two);
         assert_eq!(files(&desk.path("two/champions")), files(&desk.path(out).join("champions")));
-        for name in ["history.csv", "config.toml", "champions/O-1-0.json", "plots/X.svg"] {
+        for name in ["history.csv", "digests.csv", "config.toml", "champions/O-1-0.json", "plots/X.svg"] {
             let read = |out: &str| fs::read_to_string(desk.path(out).join(name)).expect(name);
             assert_eq!(read("two"), read(out), "{name}");
         }
     }
     assert_eq!(
         files(&desk.path("two")),
-        ["champions", "cluster.log", "config.toml", "history.csv", "plots", "report.html", "result.json", "store"]
+        [
+            "champions",
+            "cluster.log",
+            "config.toml",
+            "digests.csv",
+            "history.csv",
+            "plots",
+            "report.html",
+            "result.json",
+            "store"
+        ]
     );
     let lone = desk.run(&["--arm", "X", "--out", "lone"]);
     assert!(!lone.contains("O, 1"), "{lone}");

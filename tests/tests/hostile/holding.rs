@@ -214,7 +214,7 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
             }
         }
     }
-    assert_eq!((watches.len(), refused.len()), (1536, 464));
+    assert_eq!((watches.len(), refused.len()), (1152, 848));
     assert!(
         refused.iter().all(|why| why.code() == Code::ResourceExhausted && why.message().contains("from you")),
         "{:?}",
