@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     fs,
     net::SocketAddr,
+    os::unix::fs::symlink,
     path::PathBuf,
     process::{Command, Output},
     time::{Duration, Instant},
@@ -72,7 +73,8 @@ async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
     let secure = Secure::init(&site, "access");
     let leader = site.path("store/leader");
     fs::create_dir(site.path("store")).expect("a directory");
-    fs::write(&leader, "in the way").expect("a file");
+    // A link to nowhere: nothing can be written below it until it is gone.
+    symlink(site.path("nowhere"), &leader).expect("a link");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
     let token = secure.token(address, Role::Worker, 3600, 1).await;
