@@ -1,4 +1,4 @@
-//! `digests.csv` of a run's directory: the digest of each replica after each round that added rows or was the last one.
+//! `digests.csv` of a run's directory: the digests of each replica after some of its rounds ([`Link`]).
 
 use std::path::{Path, PathBuf};
 

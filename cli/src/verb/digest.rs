@@ -1,6 +1,6 @@
 //! `evoxo digest DIR`: the digests of a run, of its replicas, and of their rounds.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode};
+use std::{collections::BTreeMap, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use evoxo_common::{experiment::ResultDigest, report::Table};
@@ -49,6 +49,7 @@ struct Replica<'a> {
     arm: &'a str,
     number: u32,
     digest: ResultDigest,
+    finished: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -95,17 +96,20 @@ fn replicas(result: &Value) -> Option<Vec<Replica<'_>>> {
                 arm: arm["name"].as_str()?,
                 number: replica["replica"].as_u64()?.try_into().ok()?,
                 digest: ResultDigest::parse(replica["digest"].as_str()?)?,
+                finished: replica["finished"].as_bool()?,
             });
         }
     }
     (!all.is_empty()).then_some(all)
 }
 
-/// The last digest of each replica must be the one in `result.json`.
+/// The last digest of each finished replica must be the one in `result.json`. One that goes on may have a later digest there.
 fn check_ends(replicas: &[Replica], lines: &[Line]) -> anyhow::Result<()> {
-    for replica in replicas {
-        let last = lines.iter().rfind(|line| line.arm == replica.arm && line.replica == replica.number);
-        if last.is_none_or(|last| last.link.digest != replica.digest) {
+    // The last line of a replica stays.
+    let ends: BTreeMap<(&str, u32), ResultDigest> =
+        lines.iter().map(|line| ((line.arm.as_str(), line.replica), line.link.digest)).collect();
+    for replica in replicas.iter().filter(|replica| replica.finished) {
+        if ends.get(&(replica.arm, replica.number)) != Some(&replica.digest) {
             bail!(
                 "digests.csv does not belong to result.json: replica {} of arm {:?} ends with another digest; `run` or `fetch` writes \
                  both again",
