@@ -3,6 +3,8 @@
 //! `exp`, `tanh`, `sin`, `cos`, `pow` and others come from `libm` (a port of musl's), which uses basic IEEE 754
 //! operations only. The standard library calls the system's functions, which differ.
 
+use std::cmp::Ordering;
+
 /// e to the power of `x`.
 #[must_use]
 pub fn exp(x: f64) -> f64 {
@@ -119,6 +121,12 @@ pub fn mean(values: &[f64]) -> Option<f64> {
         false => values.iter().map(|value| value / greatest).sum::<f64>() / count * greatest,
     };
     (!values.is_empty()).then_some(mean)
+}
+
+/// Compares numbers as numbers: -0.0 and 0.0 are equal. What is no number comes last or first, by its sign.
+#[must_use]
+pub fn order(one: f64, two: f64) -> Ordering {
+    one.partial_cmp(&two).unwrap_or_else(|| one.total_cmp(&two))
 }
 
 #[cfg(test)]

@@ -50,6 +50,11 @@ class Problem(Declaration):
         """Calls the function as it is."""
         return self.function(*arguments, **named)
 
+    def introduction(self) -> Dict[str, Any]:
+        """See Declaration. With another seed a function that takes one may have another value."""
+        line = super().introduction()
+        return {**line, "noisy": True} if self._takes_seed else line
+
     def __repr__(self) -> str:
         return f"<evoxo problem {self.name}, version {self.version}>"
 

@@ -15,6 +15,7 @@ use evoxo_common::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    confirm::Confirmed,
     evaluation::Evaluation,
     genome::{Candidate, Genes, Type, spelt},
     settings::Settings,
@@ -23,7 +24,7 @@ use super::{
 /// The kind of card.
 pub(super) const CARD: CardKind = CardKind {
     name: NAME,
-    keys: &["kind", "problem", "version", "objectives", "violation", "constraints", "measures", "genes"],
+    keys: &["kind", "problem", "version", "objectives", "violation", "constraints", "measures", "confirmed", "genes"],
     about: &[],
     read,
     file: None,
@@ -45,6 +46,9 @@ pub(super) struct Found {
     constraints: Map<String, Value>,
     /// Behaviour measures by name, in the problem's order.
     measures: Map<String, Value>,
+    /// Of a noisy problem: the evaluations with fresh seeds whose means are told, those of them without a value, and the 95 %
+    /// interval of the first objective. Else empty.
+    confirmed: Map<String, Value>,
     /// By part.
     genes: Map<String, Value>,
 }
@@ -74,8 +78,23 @@ impl Found {
             violation: evaluation.violation(),
             constraints: by_name(settings.constraints_by_name(), &evaluation.constraints),
             measures: by_name(settings.measures_by_name(), &evaluation.measures),
+            confirmed: Map::new(),
             genes: parts.zip(candidate.parts.iter().enumerate().map(genes)).collect(),
         }
+    }
+
+    /// A candidate of the answer of a noisy search.
+    pub(super) fn confirmed(settings: &Settings, answer: &Confirmed) -> Self {
+        let Confirmed { candidate, mean, half_width, draws, failures } = answer;
+        let first = settings.said(0, mean.objective(0));
+        let said: [(&str, Value); 4] = [
+            ("evaluations", (*draws).into()),
+            ("failures", (*failures).into()),
+            ("low", (first - half_width).max(f64::MIN).into()),
+            ("high", (first + half_width).min(f64::MAX).into()),
+        ];
+        let confirmed = said.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        Self { confirmed, ..Self::new(settings, candidate, mean) }
     }
 }
 
@@ -123,6 +142,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     let objectives = numbers("objectives")?;
     let violation = entries.get("violation").map_or(Some(0.0), Value::as_f64).ok_or_else(|| missing("violation"))?;
     let (constraints, measures) = (some_numbers("constraints")?, some_numbers("measures")?);
+    let confirmed = some_numbers("confirmed")?;
     let genes = object("genes")?;
     let plain = |genes: &Value| match genes {
         Value::String(_) => true,
@@ -132,7 +152,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     if !genes.values().all(plain) {
         return Err(missing("genes"));
     }
-    Ok(Arc::new(Found { problem, version, objectives, violation, constraints, measures, genes }))
+    Ok(Arc::new(Found { problem, version, objectives, violation, constraints, measures, confirmed, genes }))
 }
 
 impl Champion for Found {
@@ -147,7 +167,7 @@ impl Champion for Found {
         if self.violation > 0.0 {
             card.insert("violation".into(), self.violation.into());
         }
-        for (key, numbers) in [("constraints", &self.constraints), ("measures", &self.measures)] {
+        for (key, numbers) in [("constraints", &self.constraints), ("measures", &self.measures), ("confirmed", &self.confirmed)] {
             if !numbers.is_empty() {
                 card.insert(key.into(), numbers.clone().into());
             }
@@ -161,6 +181,9 @@ impl Champion for Found {
         let mut text = format!("A candidate of {}{version}\n", self.problem);
         for (objective, value) in &self.objectives {
             text += &format!("  {objective}: {value}\n");
+        }
+        if let [Some(evaluations), Some(low), Some(high)] = ["evaluations", "low", "high"].map(|key| self.confirmed.get(key)) {
+            text += &format!("  the means of {evaluations} evaluations with fresh seeds; 95 % interval {low} to {high}\n");
         }
         if self.violation > 0.0 {
             text += &format!("  constraints are broken by {} together\n", self.violation);
@@ -194,6 +217,7 @@ impl Champion for Found {
             "violation": self.violation,
             "constraints": self.constraints,
             "measures": self.measures,
+            "confirmed": self.confirmed,
             "genes": shown,
         });
         Showing { text, json }

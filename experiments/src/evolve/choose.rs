@@ -18,6 +18,9 @@ use super::{
     wrong::Wrong,
 };
 
+/// The most candidates of a front that are evaluated anew after a noisy search.
+const CONFIRMED_FRONT_MAX: usize = 1000;
+
 /// What cannot have a window.
 const ISLANDS_WITH_WINDOW: &str = "islands have generations: take window = 0 or islands = 1";
 const STRATEGY_WITH_WINDOW: &str = "cma-es and openai-es need whole generations: take window = 0, or another algorithm";
@@ -137,8 +140,32 @@ fn most_of_algorithm(settings: &Settings, genome: &Genome) -> Most {
     }
 }
 
-/// The most batches of a search; with a window each candidate is one.
-pub(super) fn batches_most(settings: &Settings) -> u64 {
+/// The most rounds of a replica: batches, and the two stages after a noisy search. With a window each candidate is a round.
+pub(super) fn rounds_most(settings: &Settings) -> u64 {
+    let stages = match (settings.is_noisy(), settings.window) {
+        (false, _) => 0,
+        (true, 0) => 2,
+        // Of several objectives all finalists may be chosen.
+        (true, _) => 2 * confirmed_most(settings),
+    };
+    stages + batches_most(settings)
+}
+
+/// The most evaluations of a stage after a noisy search.
+pub(super) fn confirmed_most(settings: &Settings) -> u64 {
+    let finalists = match settings.objectives().len() {
+        0 | 1 => 2 * settings.finalists + 1,
+        _ => confirmed_front(settings),
+    };
+    (finalists * settings.confirmations) as u64
+}
+
+/// The most candidates of the front of a search with these settings that are evaluated anew.
+pub(super) fn confirmed_front(settings: &Settings) -> usize {
+    nsga2(settings).population.min(CONFIRMED_FRONT_MAX)
+}
+
+fn batches_most(settings: &Settings) -> u64 {
     let evaluations = settings.evaluations;
     if settings.window > 0 {
         return evaluations;
@@ -146,9 +173,9 @@ pub(super) fn batches_most(settings: &Settings) -> u64 {
     match settings.algorithm {
         AlgorithmName::Random => evaluations.div_ceil(random(settings).batch as u64),
         AlgorithmName::Ga => {
-            let GaSettings { population, elite, .. } = ga(settings);
+            let ga = ga(settings);
             let evaluations = evaluations.div_ceil(settings.islands as u64);
-            1 + evaluations.saturating_sub(population as u64).div_ceil((population - elite).max(1) as u64)
+            1 + evaluations.saturating_sub(ga.population as u64).div_ceil(ga.generation().max(1) as u64)
         }
         AlgorithmName::Cma => evaluations.div_ceil(cma(settings).lambda(&settings.genome()) as u64),
         AlgorithmName::OpenAiEs => evaluations.div_ceil(2 * openai_es(settings).pairs as u64),
@@ -229,6 +256,7 @@ fn ga(settings: &Settings) -> GaSettings {
     GaSettings {
         population: population(settings, GaSettings::default().population) / settings.islands,
         elite: settings.elite,
+        reevaluate: settings.is_noisy(),
         tournament: settings.tournament,
         variation: variation(settings),
     }

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 
 use evoxo_common::{
+    math::order,
     report::Table,
-    stats::{holm, rank_test, rank_test_least, rank_test_values},
+    stats::{holm, rank_test, rank_test_least, rank_test_values, signed_rank_least, signed_rank_test},
     text::probability,
 };
 use serde_json::{Value, json};
@@ -43,6 +44,8 @@ pub(super) struct Contest<'a> {
     corrected: f64,
     /// Of each arm.
     replicas: [usize; 2],
+    /// Whether replicas of the same number are compared with each other, not all with all.
+    paired: bool,
     /// Whether both may evaluate as many candidates.
     equal_effort: bool,
     /// What is compared.
@@ -57,7 +60,7 @@ impl Outcome {
         match (self, other) {
             (Self::Reached(_), Self::Ended(_)) => Ordering::Less,
             (Self::Ended(_), Self::Reached(_)) => Ordering::Greater,
-            (Self::Reached(one), Self::Reached(two)) | (Self::Ended(one), Self::Ended(two)) => one.total_cmp(&two),
+            (Self::Reached(one), Self::Reached(two)) | (Self::Ended(one), Self::Ended(two)) => order(one, two),
         }
     }
 }
@@ -83,24 +86,45 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     if !same {
         return None;
     }
-    // A rank says all that the test asks of a value.
-    let mut order: Vec<Outcome> = one.outcomes.iter().chain(&two.outcomes).copied().collect();
-    order.sort_by(|one, two| one.compare(*two));
-    let rank = |outcome: &Outcome| order.partition_point(|other| other.compare(*outcome) == Ordering::Less) as f64;
-    let [first, second] = [one, two].map(|entry| entry.outcomes.iter().map(rank).collect::<Vec<f64>>());
-    // A greater rank is worse.
-    let found = rank_test(&second, &first)?;
-    let share = found.u / (first.len() * second.len()) as f64;
+    let replicas = [one.outcomes.len(), two.outcomes.len()];
+    // The fresh seeds of a noisy problem are those of the replica's number.
+    let paired = one.settings.is_noisy() && replicas[0] == replicas[1];
+    let (share, p) = if paired { pairs(one, two) } else { all_pairs(one, two)? };
     let (better, worse, share) =
         if share < 0.5 { (two.name, one.name, 1.0 - share) } else { (one.name, two.name, share) };
     let of = match (one.settings.reference_point(), one.settings.target_number()) {
         (Some(_), _) => "the hypervolume",
         (None, Some(_)) => "the evaluations to the target, then the best value",
+        (None, None) if paired => "the confirmed value",
         (None, None) => "the best value",
     };
     let equal_effort = one.settings.evaluations == two.settings.evaluations;
-    let replicas = [first.len(), second.len()];
-    Some(Contest { better, worse, share, p: found.p, corrected: 1.0, replicas, equal_effort, of })
+    Some(Contest { better, worse, share, p, corrected: 1.0, replicas, paired, equal_effort, of })
+}
+
+/// The share of all pairs of a replica of each in which the first is better, and its probability by the rank test.
+fn all_pairs(one: &Entry<'_>, two: &Entry<'_>) -> Option<(f64, f64)> {
+    // A rank says all that the test asks of a value.
+    let mut sorted: Vec<Outcome> = one.outcomes.iter().chain(&two.outcomes).copied().collect();
+    sorted.sort_by(|one, two| one.compare(*two));
+    let rank = |outcome: &Outcome| sorted.partition_point(|other| other.compare(*outcome) == Ordering::Less) as f64;
+    let [first, second] = [one, two].map(|entry| entry.outcomes.iter().map(rank).collect::<Vec<f64>>());
+    // A greater rank is worse.
+    let found = rank_test(&second, &first)?;
+    Some((found.u / (first.len() * second.len()) as f64, found.p))
+}
+
+/// The share of the pairs of replicas of the same number in which the first is better, and the probability of their differences by
+/// the signed-rank test.
+fn pairs(one: &Entry<'_>, two: &Entry<'_>) -> (f64, f64) {
+    let value = |outcome: &Outcome| match outcome {
+        // A noisy search ends with its evaluations, whatever it has seen.
+        Outcome::Reached(value) | Outcome::Ended(value) => *value,
+    };
+    let both = || one.outcomes.iter().map(value).zip(two.outcomes.iter().map(value));
+    let point = |(first, second): (f64, f64)| if first < second { 1.0 } else { f64::from(u8::from(first == second)) / 2.0 };
+    let differences: Vec<f64> = both().map(|(first, second)| second - first).collect();
+    (both().map(point).sum::<f64>() / differences.len() as f64, signed_rank_test(&differences))
 }
 
 impl Contest<'_> {
@@ -132,20 +156,33 @@ pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
     }
     let pairs = contests.len();
     let corrected = if pairs > 1 { format!(", corrected by Holm's method for {pairs} pairs") } else { String::new() };
-    let mut notes = vec![format!(
+    let mut notes = Vec::new();
+    if contests.iter().any(|it| it.paired) {
+        notes.push(format!(
+            "Arms of a noisy problem have the same fresh seeds in replicas of the same number, so these are compared with each \
+             other. In pairs of replicas: the share in which the first arm is better; equal ones count half. P: Wilcoxon's \
+             signed-rank test of the confirmed values{corrected}."
+        ));
+    }
+    if contests.iter().any(|it| !it.paired) {
+        notes.push(format!(
         "In pairs of replicas: of all pairs of a replica of the one arm and one of the other, the share in which the first is \
          better; equal ones count half. P: Mann and Whitney's test of what each replica came to, the best value or the \
          hypervolume{corrected}. A replica that reaches a target is before one that does not, and sooner is before later."
-    )];
+        ));
+    }
     if contests.iter().any(|it| !it.equal_effort) {
         notes.push(
             "Arms with different numbers of evaluations are compared too: the one that has more may be better for that alone."
                 .into(),
         );
     }
-    let least = contests.iter().map(|it| rank_test_least(it.replicas[0], it.replicas[1])).fold(1.0, f64::min);
+    let of_signs = |contest: &Contest<'_>| signed_rank_least(contest.replicas[0]);
+    let of_ranks = |contest: &Contest<'_>| rank_test_least(contest.replicas[0], contest.replicas[1]);
+    let least = contests.iter().map(|it| if it.paired { of_signs(it) } else { of_ranks(it) }).fold(1.0, f64::min);
     if least * pairs as f64 > LEVEL {
-        let replicas = rank_test_values(pairs, LEVEL);
+        let signs = || (1..).find(|count| signed_rank_least(*count) * pairs as f64 <= LEVEL).unwrap_or(0);
+        let replicas = if contests.iter().all(|it| it.paired) { signs() } else { rank_test_values(pairs, LEVEL) };
         notes.push(format!(
             "With so few replicas no difference can come to P = {LEVEL}; that takes {replicas} of each arm."
         ));

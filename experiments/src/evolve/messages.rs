@@ -115,6 +115,28 @@ pub struct SearchState {
     /// The algorithm's message, encoded; empty before the first batch.
     #[prost(bytes = "bytes", tag = "5")]
     pub algorithm: ::prost::bytes::Bytes,
+    /// If the problem is noisy: the best candidates so far with different genes, best first.
+    #[prost(message, repeated, tag = "6")]
+    pub finalists: ::prost::alloc::vec::Vec<Individual>,
+    /// If the problem is noisy: what follows the search, from its last batch on.
+    #[prost(message, optional, tag = "7")]
+    pub confirmation: ::core::option::Option<Confirmation>,
+}
+/// The stages after a noisy search: finalists are evaluated with fresh seeds, and what is chosen of them once more.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Confirmation {
+    /// Whether the finalists have been chosen from.
+    #[prost(bool, tag = "1")]
+    pub chosen: bool,
+    /// The finalists, or what was chosen.
+    #[prost(message, repeated, tag = "2")]
+    pub candidates: ::prost::alloc::vec::Vec<Candidate>,
+    /// Their evaluations in this stage so far, candidate by candidate. Here objectives are to be minimised.
+    #[prost(message, repeated, tag = "3")]
+    pub evaluations: ::prost::alloc::vec::Vec<Evaluation>,
+    /// The median of the search's last batch.
+    #[prost(double, tag = "4")]
+    pub median: f64,
 }
 /// A candidate with its evaluation. Here objectives are to be minimised.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -10,9 +10,11 @@ mod baseline;
 mod card;
 mod check;
 mod choose;
+mod confirm;
 mod contests;
 pub mod evaluation;
 pub mod genome;
+mod optimism;
 pub mod pareto;
 mod pictures;
 pub mod problem;
@@ -52,7 +54,7 @@ pub const KIND: Kind = Kind {
     primary_metric: 1,
     is_solution: Some(|row| row.get(report::VIOLATION) == Some(&0.0)),
     ranking: Some(Ranking { compare: report::compare, column: report::deciding_column }),
-    rounds: |settings| choose::batches_most(&Settings::of(settings)),
+    rounds: |settings| choose::rounds_most(&Settings::of(settings)),
     demand: |settings| search::demand(&Settings::of(settings), settings.to_text().len() as u64 + 16),
     start: |identity| Box::new(Replica::start(identity)),
     restore: |identity, state| Ok(Box::new(Replica::restore(identity, state)?)),
@@ -90,12 +92,15 @@ pub const KIND: Kind = Kind {
 
 const COLUMNS: [Column; search::COLUMNS] = [
     Column { name: "evaluations", doc: "candidates evaluated so far" },
-    Column { name: "best", doc: "first objective of the best candidate so far; feasible before infeasible" },
+    Column { name: "best", doc: "first objective of the best candidate so far, feasible before infeasible; the answer's mean where it is confirmed" },
     Column { name: "median", doc: "first objective, median of the last batch; with a window, of what is kept" },
     Column { name: "violation", doc: "of the best candidate: sum of the constraints that it breaks" },
     Column { name: "failures", doc: "candidates without a value so far" },
     Column { name: "hypervolume", doc: "of what nsga2 keeps, up to the reference point; else 0" },
     Column { name: "kept", doc: "candidates that the algorithm keeps: its population, or the elites of map-elites" },
+    Column { name: "seen", doc: "first objective of the best candidate as the search saw it: best without the last row's fresh seeds" },
+    Column { name: "confirmed", doc: "evaluations of the answer with fresh seeds, whose mean is best; 0 but in a noisy search's last row" },
+    Column { name: "error", doc: "half the width of the 95 % interval of best where it is confirmed, else 0" },
 ];
 
 /// The program that an arm asks.

@@ -26,6 +26,10 @@ const CELLS_MAX: usize = 10_000;
 fn targets(settings: &Settings) -> Option<(f64, Vec<f64>)> {
     let objectives = settings.objectives();
     let [(_, _)] = objectives.as_slice() else { return None };
+    // When a search first sees a value of a noisy problem is luck.
+    if settings.is_noisy() {
+        return None;
+    }
     let optimum = settings.built_in().and_then(|problem| (problem.optimum)(settings.genome().genes()));
     match (optimum, settings.target_number()) {
         (Some(optimum), _) => {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{
     genome::{Candidate, Genes, Genome, spelt},
     messages::Evaluation,
-    settings::{FAILURE_BYTES_MAX, GENES_MAX, NAMES_MAX, SCHEMA, Settings, objective, twice},
+    settings::{FAILURE_BYTES_MAX, GENES_MAX, NAMES_MAX, NoiseName, SCHEMA, Settings, objective, twice},
     tables::{PartSettings, Parts},
 };
 
@@ -54,6 +54,9 @@ pub(super) struct Introduction {
     measures: Vec<String>,
     #[serde(default)]
     genome: Vec<Map<String, Value>>,
+    /// Whether a candidate's value depends on its seed.
+    #[serde(default)]
+    noisy: bool,
     /// The number of candidates of its signature.
     canned: Option<u64>,
 }
@@ -283,6 +286,9 @@ impl Asked<'_> {
                 said if said != own => return differ(what),
                 _ => {}
             }
+        }
+        if introduction.noisy && settings.noise == NoiseName::Declared {
+            follow.push(("noise", "yes".into()));
         }
         // Names are for people only: one that no file can have stays where it is.
         for (setting, said, own) in [

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, arm_json, file_name, point},
-    math::mean,
+    math::{mean, order},
     report::{Drawn, Figure, Map, Point, Reference, Report, Series, Table},
     settings::Values,
     stats::estimate,
@@ -13,17 +13,21 @@ use serde_json::{Value, json};
 
 use super::{
     contests::{self, Entry, Outcome},
+    optimism::{self, Noisy},
     pictures,
     settings::{AlgorithmName, HYPERVOLUME_OBJECTIVES_MAX, Settings},
 };
 
 /// The places of columns in a row.
 const EVALUATIONS: usize = 0;
-const BEST: usize = 1;
+pub(super) const BEST: usize = 1;
 pub(super) const VIOLATION: usize = 3;
 const FAILURES: usize = 4;
 const HYPERVOLUME: usize = 5;
 const KEPT: usize = 6;
+pub(super) const SEEN: usize = 7;
+pub(super) const CONFIRMED: usize = 8;
+pub(super) const ERROR: usize = 9;
 
 /// From this size on a number has more digits than are read.
 const LONG: f64 = 1e15;
@@ -45,20 +49,26 @@ struct Told<'a> {
     hypervolumes: Vec<f64>,
     /// The candidates that each replica keeps.
     kept: Vec<f64>,
+    /// If the problem is noisy: what the search of each replica saw as its best, and half the width of the interval of what fresh
+    /// seeds say of its answer.
+    noise: Option<[Vec<f64>; 2]>,
     curve: Series,
     json: &'a Value,
 }
 
 pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
     let told = |(arm, replicas): &ArmReplicas<'_>| {
+        let settings = Settings::of(&config.arms[*arm].settings);
+        // What a noisy search has seen is no result before it is confirmed.
+        let counts = |row: &&Vec<f64>| !settings.is_noisy() || row[CONFIRMED] > 0.0;
         let last = |column: usize| -> Vec<f64> {
-            replicas.iter().filter_map(|replica| replica.history().last()).map(|row| row[column]).collect()
+            replicas.iter().filter_map(|it| it.history().last().filter(counts)).map(|row| row[column]).collect()
         };
         let mut json = arm_json(config, *arm, replicas);
-        let settings = Settings::of(&config.arms[*arm].settings);
-        // Without a single value a replica has no row, and all of its evaluations have failed.
+        // Without a single value a replica has no row that counts, and all of its evaluations have failed.
         let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
-        let valueless = replicas.iter().filter(ended).filter(|replica| replica.history().is_empty()).count();
+        let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
+        let valueless = replicas.iter().filter(ended).filter(without).count();
         let spent = vec![settings.evaluations as f64; valueless];
         json["best"] = last(BEST).into();
         json["violations"] = last(VIOLATION).into();
@@ -66,6 +76,9 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
         json["hypervolume"] = last(HYPERVOLUME).into();
         json["kept"] = last(KEPT).into();
+        if settings.is_noisy() {
+            json["noise"] = json!({"seen": last(SEEN), "errors": last(ERROR), "confirmed": last(CONFIRMED)});
+        }
         json["curve"] = curve(replicas, deciding(&settings)).to_json();
         json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION]);
         json["front"] = pictures::front(&settings, replicas);
@@ -96,21 +109,31 @@ fn deciding(settings: &Settings) -> usize {
 /// one that breaks its constraints less, then the better objective.
 pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     let settings = Settings::of(values);
-    let volume = settings.reference_point().map(|_| other[HYPERVOLUME].total_cmp(&one[HYPERVOLUME]));
+    let volume = settings.reference_point().map(|_| order(other[HYPERVOLUME], one[HYPERVOLUME]));
     let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
-    let best = one[BEST].total_cmp(&other[BEST]);
-    let violation = one[VIOLATION].total_cmp(&other[VIOLATION]);
-    volume.unwrap_or(Ordering::Equal).then(violation).then(if maximised { best.reverse() } else { best })
+    let best = order(one[BEST], other[BEST]);
+    let violation = order(one[VIOLATION], other[VIOLATION]);
+    // Of a noisy problem, whose values before they are confirmed are luck.
+    let confirmed = (other[CONFIRMED] > 0.0).cmp(&(one[CONFIRMED] > 0.0));
+    confirmed.then(volume.unwrap_or(Ordering::Equal)).then(violation).then(if maximised { best.reverse() } else { best })
 }
 
-/// Mean and band of a column over the evaluations, of replicas that have a feasible candidate by then. A replica that has ended before
+/// The rows of a search, without that of what follows it.
+fn searched(replica: &Replica) -> &[Vec<f64>] {
+    match replica.history() {
+        [search @ .., last] if last[CONFIRMED] > 0.0 => search,
+        history => history,
+    }
+}
+
+/// Mean and band of a column over the evaluations, as the searches saw it, of replicas that have a feasible candidate by then. A replica that has ended before
 /// others stays at what it has reached.
 fn curve(replicas: &[&Replica], column: usize) -> Series {
-    let rows = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
+    let rows = replicas.iter().map(|replica| searched(replica).len()).max().unwrap_or(0);
     let at = |row: usize| {
         let (mut xs, mut values) = (Vec::new(), Vec::new());
         for replica in replicas {
-            let history = replica.history();
+            let history = searched(replica);
             xs.extend(history.get(row).map(|row| row[EVALUATIONS]));
             let last = || history.last().filter(|_| replica.is_finished());
             let feasible = history.get(row).or_else(last).filter(|row| row[VIOLATION] == 0.0);
@@ -137,7 +160,10 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         });
     }
     tables.extend(kept_table(&told));
+    let noisy: Vec<Noisy<'_>> = told.iter().filter_map(Told::noisy).collect();
+    tables.extend(optimism::table(&noisy));
     let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
+    notes.extend(optimism::note(&noisy));
     notes.extend(told.iter().filter_map(Told::unused_reference));
     notes.extend(told.iter().any(Told::lacks_reference).then(missing_reference));
     // What a screen has to say are its effects.
@@ -164,11 +190,12 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
     let (figures, maps) = pictures(config, &told);
     let mut references = if several { Vec::new() } else { references(&told) };
-    let series: Vec<Series> = told.into_iter().map(|arm| arm.curve).filter(|curve| !curve.points.is_empty()).collect();
+    let series: Vec<Series> = told.iter().map(|arm| arm.curve.clone()).filter(|curve| !curve.points.is_empty()).collect();
     let (what, title) = match several {
         true => ("hypervolume", "The hypervolume up to the reference point".to_owned()),
         false => ("best", format!("The {direction} {name} so far")),
     };
+    let title = if noisy.is_empty() { title } else { format!("{title}, as the searches saw it") };
     let drawn = if falls_by_powers(&series) { Drawn::Powers } else { Drawn::Means };
     // On a logarithmic axis there is no place for others.
     references.retain(|known| drawn == Drawn::Means || known.value > 0.0);
@@ -238,6 +265,10 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         let list = json[key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
         list.ok_or_else(|| lacks(key))
     };
+    let noise = |key: &str| -> Result<Vec<f64>, String> {
+        let list = json["noise"][key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
+        list.ok_or_else(|| lacks(key))
+    };
     let (bests, violations) = (numbers("best")?, numbers("violations")?);
     let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
     // A replica all of whose candidates have failed has evaluations, and no best one.
@@ -254,6 +285,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         failures: json["failures"].as_f64().ok_or_else(|| lacks("failures"))?,
         hypervolumes: numbers("hypervolume")?,
         kept: numbers("kept")?,
+        noise: if json["noise"].is_null() { None } else { Some([noise("seen")?, noise("errors")?]) },
         curve: Series::of_json(name, &json["curve"]).ok_or_else(|| lacks("curve"))?,
         json,
     })
@@ -299,8 +331,10 @@ impl Told<'_> {
         let mut replicas = self.json["replicas"].as_array()?.iter();
         let complete = self.bests.len() == self.replicas && replicas.all(|replica| replica["finished"] == true);
         let objectives = self.settings.objectives().len();
+        let noisy = self.settings.is_noisy();
         let single = |(best, evaluations): (&f64, &f64)| match self.reaches(*best) {
-            Some(true) => Outcome::Reached(*evaluations),
+            // A noisy search does not end when it has seen its target.
+            Some(true) if !noisy => Outcome::Reached(*evaluations),
             _ => Outcome::Ended(if self.maximised() { -best } else { *best }),
         };
         let outcomes: Vec<Outcome> = match self.settings.reference_point() {
@@ -309,6 +343,12 @@ impl Told<'_> {
             None => return None,
         };
         (complete && !outcomes.is_empty()).then_some(Entry { name: self.name, settings: &self.settings, outcomes })
+    }
+
+    /// What it saw, and what of it is confirmed.
+    fn noisy(&self) -> Option<Noisy<'_>> {
+        let [seen, errors] = self.noise.as_ref()?;
+        Some(Noisy { name: self.name, settings: &self.settings, seen, confirmed: &self.bests, errors })
     }
 
     fn row(&self) -> Vec<String> {

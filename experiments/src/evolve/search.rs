@@ -9,6 +9,7 @@ use evoxo_common::{
     experiment::{Demand, Experiment, Identity},
     report::Sheet,
     rng::Stream,
+    stats::quantile,
     task::{Task, checked},
 };
 use prost::Message as _;
@@ -17,7 +18,8 @@ use rand_core::Rng as _;
 use super::{
     algorithm::{Algorithm, Individual},
     card::{Found, sheet},
-    choose::{algorithm, most, search},
+    choose::{algorithm, confirmed_front, confirmed_most, most, search},
+    confirm::{Confirmation, Confirmed, Seeds},
     evaluation::Evaluation,
     genome::Candidate,
     messages::{self, EvaluateTask, Item, SearchState, Shared},
@@ -28,7 +30,7 @@ use super::{
 };
 
 /// The columns of a row: see [`super::KIND`].
-pub(super) const COLUMNS: usize = 7;
+pub(super) const COLUMNS: usize = 10;
 /// The most rows of a replica; between two of them there are as many evaluations.
 const ROWS_MAX: u64 = 500;
 
@@ -36,20 +38,26 @@ const ROWS_MAX: u64 = 500;
 pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
     let genome = settings.genome();
     let most = most(settings, &genome);
-    let slice = (settings.task_candidates() as u64).min(most.candidates);
-    // Candidates of openai-es are numbers, and their mean is shared.
+    let fresh = if settings.is_noisy() { confirmed_most(settings) } else { 0 };
+    // Candidates of openai-es are numbers while it searches, and their mean is shared.
     let (candidate, shared_mean) = match settings.algorithm {
-        AlgorithmName::OpenAiEs => (0, 64 + 8 * genome.genes() as u64),
+        AlgorithmName::OpenAiEs => (if fresh > 0 { genome.bytes_max() } else { 0 }, 64 + 8 * genome.genes() as u64),
         _ => (genome.bytes_max(), 0),
     };
+    let candidates = most.candidates.max(fresh);
+    let slice = (settings.task_candidates() as u64).min(candidates);
     let evaluation = settings.evaluation_bytes();
+    // The best of a noisy search, and then the finalists with their evaluations.
+    let individuals = if fresh > 0 { settings.finalists as u64 + fresh / settings.confirmations as u64 } else { 0 };
+    let kept = (1 + individuals) * (genome.bytes_max() + evaluation + 64) + fresh * evaluation;
     Demand {
-        tasks: most.candidates.div_ceil(slice),
+        tasks: candidates.div_ceil(slice),
         task_bytes: 64 + slice * (candidate + 128),
         shared_bytes: shared_bytes + shared_mean,
         output_bytes: 16 + slice * evaluation,
-        state_bytes: 128 + most.state_bytes + genome.bytes_max() + evaluation,
-        rows: ROWS_MAX + 1,
+        state_bytes: 128 + most.state_bytes + kept,
+        // That of the answer comes after those of the search.
+        rows: ROWS_MAX + 2,
         // A program is stopped for its candidates together.
         task_ms: if settings.program().is_some() { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
     }
@@ -75,6 +83,11 @@ pub(super) struct Replica {
     algorithm: Box<dyn Algorithm>,
     state: SearchState,
     best: Option<(Candidate, Evaluation)>,
+    /// If the problem is noisy: its best candidates so far with different genes, best first.
+    finalists: Vec<Individual>,
+    /// If the problem is noisy: what follows the search.
+    confirmation: Option<Confirmation>,
+    seeds: Seeds,
     /// The row of the last batch, if it has one.
     row: Option<Vec<f64>>,
 }
@@ -114,6 +127,12 @@ impl Replica {
             (None, None) => None,
             _ => return Err("the best candidate of the state has no evaluation".into()),
         };
+        let finalists = state.finalists.iter().map(|message| Individual::read(&search.genome, message));
+        let finalists = finalists.collect::<Result<Vec<Individual>, String>>()?;
+        let (counts, draws) = (settings.counts(), settings.confirmations);
+        let confirmation = state.confirmation.as_ref();
+        let confirmation =
+            confirmation.map(|message| Confirmation::restore(message, &search.genome, counts, draws)).transpose()?;
         let algorithm = algorithm(&settings, search, begun.then_some(&state.algorithm[..]))?;
         if algorithm.births() != state.evaluations {
             return Err(format!(
@@ -122,12 +141,17 @@ impl Replica {
                 algorithm.births()
             ));
         }
-        if !algorithm.population().iter().all(|individual| individual.evaluation.fits(settings.counts())) {
+        if !algorithm.population().iter().chain(&finalists).all(|individual| individual.evaluation.fits(counts)) {
             return Err("an evaluation of the state does not fit the problem".into());
         }
+        let over = begun && algorithm.size() == 0;
+        if confirmation.is_some() != (settings.is_noisy() && over) || finalists.len() > settings.finalists {
+            return Err("what the state says of its answer does not fit its search".into());
+        }
         let common = shared(&identity.settings.to_text(), module.into());
+        let steps = algorithm.steps().filter(|_| confirmation.is_none());
         Ok(Self {
-            shared: Shared { steps: algorithm.steps(), ..common }.encode(),
+            shared: Shared { steps, ..common }.encode(),
             maximised: settings.objectives().iter().map(|(maximised, _)| *maximised).collect(),
             arm: identity.arm.to_owned(),
             replica: identity.replica,
@@ -135,6 +159,9 @@ impl Replica {
             algorithm,
             state,
             best,
+            finalists,
+            confirmation,
+            seeds: Seeds::of(identity.seed, identity.replica),
             row: None,
             settings,
         })
@@ -156,29 +183,43 @@ impl Replica {
         Self::new(identity, Some(state))
     }
 
-    /// Whether the best is as good as the target.
+    /// Whether the best is as good as the target. If the problem is noisy nobody knows, as long as it searches.
     fn has_reached_target(&self) -> bool {
         let target = self.settings.target_number().map(|target| self.settings.said(0, target));
         match (&self.best, target) {
-            (Some((_, best)), Some(target)) => best.feasible() && best.objective(0) <= target,
+            (Some((_, best)), Some(target)) if !self.settings.is_noisy() => {
+                best.feasible() && best.objective(0) <= target
+            }
             _ => false,
         }
     }
 
-    /// The hypervolume of what the algorithm keeps; 0 without a reference point.
+    /// The answer of a noisy search, at its end.
+    fn answer(&self) -> Option<Vec<Confirmed>> {
+        self.confirmation.as_ref()?.answer()
+    }
+
+    /// The hypervolume of what the algorithm keeps, or of the answer; 0 without a reference point.
     fn hypervolume(&self) -> f64 {
         let Some(reference) = self.settings.reference_point() else { return 0.0 };
-        let kept = self.algorithm.population().iter().map(|individual| &individual.evaluation);
-        let points: Vec<&[f64]> = kept.filter(|it| it.feasible()).map(|it| it.objectives.as_slice()).collect();
+        let answer = self.answer();
+        let kept: Vec<&Evaluation> = match &answer {
+            Some(answer) => answer.iter().map(|one| &one.mean).collect(),
+            None => self.algorithm.population().iter().map(|individual| &individual.evaluation).collect(),
+        };
+        let points: Vec<&[f64]> =
+            kept.into_iter().filter(|it| it.feasible()).map(|it| it.objectives.as_slice()).collect();
         hypervolume(&points, &reference)
     }
 
     /// The first front of several objectives, or the elites of every kind.
     fn shown(&self) -> Vec<Found> {
+        if let Some(answer) = self.answer().filter(|_| self.settings.algorithm == AlgorithmName::Nsga2) {
+            return answer.iter().filter(|one| one.mean.feasible()).map(|one| Found::confirmed(&self.settings, one)).collect();
+        }
         let kept = self.algorithm.population();
-        let evaluations: Vec<Evaluation> = kept.iter().map(|individual| individual.evaluation.clone()).collect();
         let fronts = match self.settings.algorithm {
-            AlgorithmName::Nsga2 => fronts(&evaluations),
+            AlgorithmName::Nsga2 => self.fronts(),
             AlgorithmName::MapElites => vec![0; kept.len()],
             _ => return Vec::new(),
         };
@@ -189,17 +230,86 @@ impl Replica {
             .collect()
     }
 
-    fn batch(&self) -> usize {
-        if self.has_reached_target() { 0 } else { self.algorithm.size() }
+    /// The front of each candidate that the algorithm keeps.
+    fn fronts(&self) -> Vec<usize> {
+        let kept = self.algorithm.population().iter();
+        fronts(&kept.map(|individual| individual.evaluation.clone()).collect::<Vec<_>>())
     }
 
-    /// Takes the evaluations of a whole batch.
+    /// The items of these candidates of the next round.
+    fn items(&self, range: Range<usize>) -> Vec<Item> {
+        let name = |rest: &str| format!("{}-{}-{rest}", self.arm, self.replica);
+        if let Some(confirmation) = &self.confirmation {
+            let fresh = |index: usize| {
+                let (candidate, seed, rest) = confirmation.item(index, &self.seeds);
+                Item { id: name(&rest), seed, candidate: Some(candidate.message()), number: 0 }
+            };
+            return range.map(fresh).collect();
+        }
+        // Candidates of openai-es are made from their numbers.
+        let made = self.settings.algorithm == AlgorithmName::OpenAiEs;
+        let candidates = if made { Vec::new() } else { self.algorithm.ask(range.clone()) };
+        let mut candidates = candidates.iter().map(Candidate::message);
+        let item = |index: usize| {
+            let number = self.state.evaluations + index as u64;
+            let seed = self.stream.text("seed").word(number).rng().next_u64();
+            Item { id: name(&number.to_string()), seed, candidate: candidates.next(), number }
+        };
+        range.map(item).collect()
+    }
+
+    fn batch(&self) -> usize {
+        match &self.confirmation {
+            Some(confirmation) => confirmation.left(),
+            None if self.has_reached_target() => 0,
+            None => self.algorithm.size(),
+        }
+    }
+
+    /// Takes the evaluations of a whole batch of the search.
     fn take(&mut self, evaluations: &[Evaluation]) {
+        let noisy = self.settings.is_noisy();
+        let good = if noisy { self.best_of_batch(evaluations) } else { Vec::new() };
+        self.keep_best(evaluations);
+        let before = self.state.evaluations;
+        self.state.evaluations += evaluations.len() as u64;
+        self.algorithm.tell(evaluations);
+        let median = self.median(evaluations);
+        if noisy {
+            self.finalists = best(good.iter().chain(&self.finalists), self.settings.finalists);
+            if self.algorithm.size() == 0 {
+                let (candidates, draws) = (self.candidates(good), self.settings.confirmations);
+                self.confirmation = Some(Confirmation::start(candidates, draws, median));
+            }
+        }
+        if let Some(steps) = self.algorithm.steps() {
+            let common = Shared::decode(self.shared.clone()).expect("it was encoded here");
+            // Finalists are sent as they are.
+            self.shared = Shared { steps: self.confirmation.is_none().then_some(steps), ..common }.encode();
+        }
+        let interval = self.settings.evaluations.div_ceil(ROWS_MAX);
+        let ends = self.batch() == 0 || self.confirmation.is_some();
+        let due = before / interval != self.state.evaluations / interval || ends;
+        self.row = if due { self.row_of(median) } else { None };
+    }
+
+    /// Takes evaluations of the stages after a noisy search.
+    fn take_fresh(&mut self, evaluations: &[Evaluation]) {
+        let Some(confirmation) = &mut self.confirmation else { return };
+        confirmation.take(evaluations);
+        let median = confirmation.median;
+        self.row = self.answer().and_then(|_| self.row_of(median));
+    }
+
+    /// Keeps the best candidate: under noise the later one of equals.
+    fn keep_best(&mut self, evaluations: &[Evaluation]) {
+        let noisy = self.settings.is_noisy();
         let mut best = None;
         for (index, evaluation) in evaluations.iter().enumerate() {
             self.state.failures += u64::from(evaluation.failed);
             let known = best.map(|index: usize| &evaluations[index]).or(self.best.as_ref().map(|(_, best)| best));
-            if !evaluation.failed && known.is_none_or(|known| evaluation.better(known)) {
+            let better = |known: &Evaluation| evaluation.better(known) || (noisy && !known.better(evaluation));
+            if !evaluation.failed && known.is_none_or(better) {
                 best = Some(index);
             }
         }
@@ -207,29 +317,92 @@ impl Replica {
             let candidate = self.algorithm.ask(index..index + 1).swap_remove(0);
             self.best = Some((candidate, evaluations[index].clone()));
         }
-        let before = self.state.evaluations;
-        self.state.evaluations += evaluations.len() as u64;
-        self.algorithm.tell(evaluations);
-        if let Some(steps) = self.algorithm.steps() {
-            let common = Shared::decode(self.shared.clone()).expect("it was encoded here");
-            self.shared = Shared { steps: Some(steps), ..common }.encode();
-        }
-        let interval = self.settings.evaluations.div_ceil(ROWS_MAX);
-        let due = before / interval != self.state.evaluations / interval || self.batch() == 0;
-        self.row = self.best.as_ref().filter(|_| due).map(|(_, best)| {
-            // Without generations the population takes the place of a batch.
-            let kept = self.algorithm.population().iter().map(|individual| &individual.evaluation);
-            let kept: Vec<&Evaluation> = kept.filter(|_| !self.algorithm.has_barrier()).collect();
-            let shown = if kept.is_empty() { evaluations.iter().collect() } else { kept };
-            let mut good: Vec<f64> = shown.iter().filter(|it| !it.failed).map(|it| it.objective(0)).collect();
-            good.sort_by(f64::total_cmp);
-            let median = good.get(good.len() / 2).copied().unwrap_or_else(|| best.objective(0));
-            let said = |minimised| self.settings.said(0, minimised);
-            let (evaluations, failures) = (self.state.evaluations as f64, self.state.failures as f64);
-            let (hypervolume, kept) = (self.hypervolume(), self.algorithm.population().len() as f64);
-            vec![evaluations, said(best.objective(0)), said(median), best.violation(), failures, hypervolume, kept]
-        });
     }
+
+    /// The best candidates of a batch before the algorithm is told of it; none of several objectives, of which fronts are kept.
+    fn best_of_batch(&self, evaluations: &[Evaluation]) -> Vec<Individual> {
+        if self.maximised.len() > 1 {
+            return Vec::new();
+        }
+        let mut order: Vec<usize> = (0..evaluations.len()).rev().filter(|index| !evaluations[*index].failed).collect();
+        order.sort_by(|one, two| evaluations[*one].compare(&evaluations[*two]));
+        order.truncate(self.settings.finalists);
+        let individual = |index: usize| Individual {
+            candidate: self.algorithm.ask(index..index + 1).swap_remove(0),
+            evaluation: evaluations[index].clone(),
+        };
+        order.into_iter().map(individual).collect()
+    }
+
+    /// The candidates that are evaluated anew at the end of a noisy search, whose last batch had these as its best.
+    fn candidates(&self, last: Vec<Individual>) -> Vec<Candidate> {
+        let kept = self.algorithm.population();
+        let late = match (self.maximised.len() > 1, kept.is_empty()) {
+            (true, _) => {
+                let front = kept.iter().zip(self.fronts()).filter(|(it, front)| *front == 0 && !it.evaluation.failed);
+                front.map(|(individual, _)| individual.clone()).take(confirmed_front(&self.settings)).collect()
+            }
+            (false, true) => last,
+            (false, false) => best(kept.iter().rev(), self.settings.finalists),
+        };
+        let all = self.finalists.iter().chain(&late).map(|individual| individual.candidate.clone());
+        let mut different: Vec<Candidate> = Vec::new();
+        for candidate in all.chain(self.algorithm.mean()) {
+            if !different.contains(&candidate) {
+                different.push(candidate);
+            }
+        }
+        different
+    }
+
+    /// The median of a batch, of the feasible ones if there are any; without generations the population takes its place.
+    fn median(&self, evaluations: &[Evaluation]) -> f64 {
+        let kept = self.algorithm.population().iter().map(|individual| &individual.evaluation);
+        let kept: Vec<&Evaluation> = kept.filter(|_| !self.algorithm.has_barrier()).collect();
+        let shown = if kept.is_empty() { evaluations.iter().collect() } else { kept };
+        let values = |which: fn(&Evaluation) -> bool| -> Vec<f64> {
+            shown.iter().filter(|it| which(it)).map(|it| it.objective(0)).collect()
+        };
+        let (feasible, any) = (values(Evaluation::feasible), values(|it| !it.failed));
+        let best = || self.best.as_ref().map_or(0.0, |(_, best)| best.objective(0));
+        let median = [feasible, any].into_iter().find(|list| !list.is_empty()).map_or_else(best, |list| quantile(&list, 0.5));
+        self.settings.said(0, median)
+    }
+
+    /// A row, if there is a best candidate.
+    fn row_of(&self, median: f64) -> Option<Vec<f64>> {
+        let (_, seen) = self.best.as_ref()?;
+        let answer = self.answer();
+        let first = answer.as_ref().and_then(|answer| answer.first());
+        let worth = first.map_or(seen, |first| &first.mean);
+        let said = |evaluation: &Evaluation| self.settings.said(0, evaluation.objective(0));
+        let (confirmed, error) = first.map_or((0.0, 0.0), |first| (first.draws as f64, first.half_width));
+        Some(vec![
+            self.state.evaluations as f64,
+            said(worth),
+            median,
+            worth.violation(),
+            self.state.failures as f64,
+            self.hypervolume(),
+            self.algorithm.population().len() as f64,
+            said(seen),
+            confirmed,
+            error,
+        ])
+    }
+}
+
+/// The best of these candidates with different genes, best first; of equals the earlier one here.
+fn best<'a>(all: impl Iterator<Item = &'a Individual>, count: usize) -> Vec<Individual> {
+    let mut all: Vec<&Individual> = all.filter(|individual| !individual.evaluation.failed).collect();
+    all.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
+    let mut best: Vec<Individual> = Vec::new();
+    for individual in all {
+        if best.len() < count && best.iter().all(|other| other.candidate != individual.candidate) {
+            best.push(individual.clone());
+        }
+    }
+    best
 }
 
 impl Experiment for Replica {
@@ -243,21 +416,8 @@ impl Experiment for Replica {
 
     fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
         let (slice, size) = (self.settings.task_candidates(), self.batch());
-        let made = self.settings.algorithm == AlgorithmName::OpenAiEs;
         let task = |task: usize| {
-            let range = (task * slice).min(size)..((task + 1) * slice).min(size);
-            let candidates = if made { Vec::new() } else { self.algorithm.ask(range.clone()) };
-            let mut candidates = candidates.iter().map(Candidate::message);
-            let item = |index: usize| {
-                let number = self.state.evaluations + index as u64;
-                Item {
-                    id: format!("{}-{}-{number}", self.arm, self.replica),
-                    seed: self.stream.text("seed").word(number).rng().next_u64(),
-                    candidate: candidates.next(),
-                    number,
-                }
-            };
-            let items = range.map(item).collect();
+            let items = self.items((task * slice).min(size)..((task + 1) * slice).min(size));
             let timeout_ms = if self.settings.program().is_some() { self.settings.timeout * 1000 } else { 0 };
             EVALUATE.task::<Evaluate>(&EvaluateTask { items, timeout_ms }).sharing(self.shared.clone())
         };
@@ -271,7 +431,11 @@ impl Experiment for Replica {
             .flat_map(|output| checked::<Evaluate>(output).evaluations)
             .map(|message| minimised(&message))
             .collect();
-        self.take(&evaluations);
+        if self.confirmation.is_some() {
+            self.take_fresh(&evaluations);
+        } else {
+            self.take(&evaluations);
+        }
         Ok(())
     }
 
@@ -280,6 +444,8 @@ impl Experiment for Replica {
             algorithm: if self.state.evaluations > 0 { self.algorithm.save().into() } else { Bytes::new() },
             best: self.best.as_ref().map(|(candidate, _)| candidate.message()),
             best_evaluation: self.best.as_ref().map(|(_, evaluation)| evaluation.message()),
+            finalists: self.finalists.iter().map(Individual::message).collect(),
+            confirmation: self.confirmation.as_ref().map(Confirmation::message),
             ..self.state.clone()
         };
         state.encode_to_vec()
@@ -290,6 +456,9 @@ impl Experiment for Replica {
     }
 
     fn champion(&self) -> Option<Card> {
+        if let Some(answer) = self.answer() {
+            return answer.first().map(|first| Card::new(Found::confirmed(&self.settings, first)));
+        }
         let (candidate, evaluation) = self.best.as_ref()?;
         Some(Card::new(Found::new(&self.settings, candidate, evaluation)))
     }

@@ -1,11 +1,12 @@
 //! The settings of `evolve`: what is searched, by which algorithm, and for how long.
 
 mod choices;
+mod problems;
 
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
 pub use choices::{
-    AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, OnFailure, OrderCrossoverName,
+    AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, NoiseName, OnFailure, OrderCrossoverName,
     OrderMutationName, RealMutationName, RestartsName, StringCrossoverName,
 };
 
@@ -14,7 +15,6 @@ use super::{
     problem::{self, Problem},
     tables::{GRID, Grid, PART, PartSettings, Parts},
     wasm,
-    wrong::Wrong,
 };
 
 /// Cells of each measure of a built-in problem.
@@ -68,6 +68,14 @@ settings! {
         fuel: u64 = addition whole(1, wasm::FUEL_MAX, "1000000000"),
         /// What a candidate without a value means.
         on_failure: OnFailure = choice("stop"),
+        /// Whether a candidate's value depends on its seed. If it does, the best value that a search saw is mostly luck.
+        noise: NoiseName = addition choice("declared"),
+        /// Of a noisy problem with one objective: as many of the best candidates of the whole search and as many of the end of the
+        /// search, with the mean of cma-es or openai-es, are evaluated anew at the end; of several objectives the first front is.
+        finalists: usize = addition whole(1, 100, "4"),
+        /// Of a noisy problem: evaluations with fresh seeds of each finalist, to choose the answer, and as many of the answer, to
+        /// say what it is worth. They come on top of `evaluations`: 300 with the defaults, at most.
+        confirmations: usize = addition whole(2, 10_000, "30"),
         /// What searches.
         algorithm: AlgorithmName = choice("ga"),
         /// Whether `evoxo run` and `evoxo submit` add random search, with these settings, to the arms of a file that has none for
@@ -192,6 +200,7 @@ impl Settings {
             && self.genome == other.genome
             && self.genome().parts == other.genome().parts
             && self.objectives() == other.objectives()
+            && self.is_noisy() == other.is_noisy()
     }
 
     /// A name that all settings have whose candidates are [candidates of these](Self::same_problem), up to the same reference
@@ -200,7 +209,8 @@ impl Settings {
     pub fn problem_hash(&self) -> Digest {
         let program = format!("{}{}", self.signature, self.answers);
         let said = (&self.problem, program, &self.module, &self.genome, self.genome().parts);
-        Digest::of(format!("{said:?} {:?} {:?}", self.objectives(), self.reference_point()).as_bytes())
+        let worth = (self.objectives(), self.reference_point(), self.is_noisy());
+        Digest::of(format!("{said:?} {worth:?}").as_bytes())
     }
 
     /// The constraints of the problem.
@@ -279,6 +289,16 @@ impl Settings {
         given.chain(own.iter().map(|measure| (measure.low, measure.high, OWN_CELLS))).collect()
     }
 
+    /// Whether a candidate's value depends on its seed.
+    #[must_use]
+    pub fn is_noisy(&self) -> bool {
+        match self.noise {
+            NoiseName::Declared => self.built_in().is_some_and(|problem| problem.noise.is_some()),
+            NoiseName::Yes => true,
+            NoiseName::No => false,
+        }
+    }
+
     /// The alphabet of each part; empty where it has none.
     #[must_use]
     pub fn alphabets(&self) -> Vec<String> {
@@ -316,163 +336,6 @@ impl Settings {
     /// Whether a program's settings are still to be filled in.
     fn unsigned(&self) -> bool {
         self.program().is_some() && self.signature.is_empty()
-    }
-
-    fn problems(&self) -> Vec<(Name, String)> {
-        let mut found = self.problems_of_problem();
-        if self.target_number().is_some() && self.objectives().len() > 1 {
-            found.push((
-                Name::target,
-                "a target is for one objective, and the problem has several: leave it out".into(),
-            ));
-        }
-        if !self.target.trim().is_empty() && self.target_number().is_none() {
-            found.push((Name::target, format!("target is {:?}, but must be a number such as 1e-8", self.target)));
-        }
-        found.extend(self.names_twice());
-        if !found.is_empty() || self.unsigned() {
-            return found;
-        }
-        let genome = self.genome();
-        if let Err(why) = genome.valid() {
-            return vec![(Name::genome, why)];
-        }
-        if genome.genes() > GENES_MAX {
-            return vec![(Name::genome, format!("the genome has {} genes, more than {GENES_MAX}", genome.genes()))];
-        }
-        let objectives = self.objectives().len();
-        if objectives != 1 && self.algorithm != AlgorithmName::Nsga2 {
-            let sentence = format!("the problem has {objectives} objectives, and this algorithm takes one: take nsga2");
-            found.push((Name::algorithm, sentence));
-        }
-        let strategies = [AlgorithmName::Cma, AlgorithmName::OpenAiEs];
-        if self.bounds == BoundsName::Begin && !strategies.contains(&self.algorithm) {
-            let sentence = "only cma-es and openai-es leave the bounds: take bounds = \"kept\"".into();
-            found.push((Name::bounds, sentence));
-        }
-        if !self.reference.is_empty() && self.reference.len() != objectives {
-            let sentence = format!("reference has {} numbers for {objectives} objectives", self.reference.len());
-            found.push((Name::reference, sentence));
-        }
-        if self.algorithm == AlgorithmName::MapElites {
-            let (axes, measures) = (self.grid.0.len(), self.measure_count());
-            if axes != measures && !(axes == 0 && self.built_in().is_some()) {
-                found.push((
-                    Name::grid,
-                    format!("the grid has {axes} axes for {measures} measures: give a [[grid]] for each"),
-                ));
-            }
-        }
-        if let Err(Wrong { setting, sentence }) = super::choose::check(self) {
-            // Algorithms call their figures like the settings.
-            found.push((Name::named(setting).unwrap_or(Name::algorithm), sentence));
-        }
-        found
-    }
-
-    /// What has the name of another one: tables have a column for each, and cards an entry.
-    fn names_twice(&self) -> Vec<(Name, String)> {
-        let all: [(Name, &str, Vec<String>); 4] = [
-            (Name::genome, "parts of the genome", self.genome.0.iter().map(|part| part.name.clone()).collect()),
-            (Name::objectives, "objectives", self.objectives().into_iter().map(|(_, name)| name).collect()),
-            (Name::constraint_names, "constraints", self.constraints_by_name()),
-            (Name::measure_names, "measures", self.measures_by_name()),
-        ];
-        let sentence = |(setting, what, names): &(Name, &str, Vec<String>)| {
-            Some((*setting, format!("two {what} are called {}: give each a name of its own", twice(names)?)))
-        };
-        all.iter().filter_map(sentence).collect()
-    }
-
-    fn wrong_objective(&self) -> Option<(Name, String)> {
-        let mut words = self.objectives.split(',').map(str::trim).filter(|text| !text.is_empty());
-        let wrong = words.find(|text| objective(text).is_none())?;
-        Some((Name::objectives, format!("{wrong:?} must be \"min NAME\" or \"max NAME\"")))
-    }
-
-    fn problems_of_module(&self) -> Vec<(Name, String)> {
-        let mut found: Vec<(Name, String)> = self.wrong_objective().into_iter().collect();
-        if self.module_file() == Some("") {
-            found.push((Name::problem, "wasm: must be followed by a file, for example wasm:rosen.wasm".into()));
-        }
-        for (name, given) in [(Name::signature, &self.signature), (Name::answers, &self.answers)] {
-            if !given.is_empty() {
-                found.push((name, format!("{} is of programs: leave it out", name.text())));
-            }
-        }
-        if self.objectives.trim().is_empty() {
-            found.push((Name::objectives, "a module needs objectives, for example \"min cost\"".into()));
-        }
-        if self.genome.0.is_empty() {
-            found.push((Name::genome, "a module needs the genome: add [[genome]]".into()));
-        }
-        // A task has the module elsewhere, and it is compiled once there.
-        if !self.module.is_empty()
-            && let Err(why) = wasm::decode(&self.module).and_then(|bytes| wasm::Module::new(&bytes))
-        {
-            found.push((Name::module, why));
-        }
-        found
-    }
-
-    fn problems_of_problem(&self) -> Vec<(Name, String)> {
-        let mut found = Vec::new();
-        if self.module_file().is_none() && !self.module.is_empty() {
-            found.push((Name::module, "module is of problems that are WebAssembly modules: leave it out".into()));
-        }
-        match (self.program(), self.built_in()) {
-            _ if self.module_file().is_some() => found.extend(self.problems_of_module()),
-            (Some(name), _) => {
-                let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-                if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-                    found.push((Name::problem, "a program's name has 1 to 64 letters, digits, _, . and -".into()));
-                }
-                found.extend(self.wrong_objective());
-                let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-                for (name, given) in [(Name::signature, &self.signature), (Name::answers, &self.answers)] {
-                    if !given.is_empty() && !is_hash(given) {
-                        let sentence = format!("{} must have 64 hexadecimal digits, or be empty", name.text());
-                        found.push((name, sentence));
-                    }
-                }
-                if !self.unsigned() && (self.genome.0.is_empty() || self.objectives().is_empty()) {
-                    found
-                        .push((Name::genome, "a file with a signature needs the genome and the objectives too".into()));
-                }
-            }
-            (None, Some(problem)) => {
-                let other = [
-                    (Name::objectives, !self.objectives.is_empty()),
-                    (Name::constraints, self.constraints > 0),
-                    (Name::measures, self.measures > 0),
-                    (Name::signature, !self.signature.is_empty()),
-                    (Name::answers, !self.answers.is_empty()),
-                ];
-                let (least, most) = problem.lengths;
-                if self.length != 0 && !(least..=most).contains(&self.length) {
-                    found
-                        .push((Name::length, format!("the length of {} must be from {least} to {most}", problem.name)));
-                }
-                for (name, _) in other.into_iter().filter(|(_, given)| *given) {
-                    found.push((name, format!("{} is of programs, and {} is built in", name.text(), problem.name)));
-                }
-                if !self.genome.0.is_empty() {
-                    found.push((Name::genome, format!("{} has a genome of its own: give its length", problem.name)));
-                }
-            }
-            (None, None) => {
-                let known: Vec<&str> = problem::PROBLEMS.iter().map(|problem| problem.name).collect();
-                found.push((
-                    Name::problem,
-                    format!(
-                        "there is no problem {:?}: give program:NAME, wasm:FILE, or one of {}",
-                        self.problem,
-                        known.join(", ")
-                    ),
-                ));
-            }
-        }
-        found
     }
 }
 

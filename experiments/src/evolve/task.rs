@@ -49,7 +49,10 @@ impl Compute for Evaluate {
         let genome = settings.genome();
         let candidates = candidates(task, &settings, &genome, steps.as_ref()).map_err(Refusal)?;
         let evaluations = match settings.built_in() {
-            Some(problem) => candidates.iter().map(problem.evaluate).collect(),
+            Some(problem) => {
+                let seen = |(item, candidate): (&Item, &Candidate)| problem.evaluate_with(candidate, item.seed);
+                task.items.iter().zip(&candidates).map(seen).collect()
+            }
             None if settings.module_file().is_some() => call(&settings, task, &candidates, &module)?,
             None => ask(&settings, &genome, task, &candidates, programs)?,
         };

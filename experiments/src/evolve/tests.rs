@@ -45,6 +45,12 @@ fn every_algorithm_keeps_the_promises() {
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\ninitial = 20\nwindow = 3\n",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\ncentroids = 30\n",
         "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3\nevaluations = 900\nbounds = \"begin\"\n",
+        "problem = \"noisy-sphere\"\nlength = 3\nevaluations = 90\npopulation = 20\nslice = 7\n",
+        "algorithm = \"openai-es\"\nproblem = \"growing-noise\"\nlength = 3\nevaluations = 90\npopulation = 20\nfinalists = 2\n",
+        "algorithm = \"cma-es\"\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 200\nconfirmations = 5\n",
+        "problem = \"noisy-sphere\"\nlength = 3\nevaluations = 50\npopulation = 20\nwindow = 7\nconfirmations = 3\n",
+        "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nnoise = \"yes\"\nconfirmations = 2\n",
+        "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\nnoise = \"yes\"\nconfirmations = 2\n",
     ];
     let digests = files.map(|settings| {
         promises::check(&registry(), &format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}"))

@@ -27,6 +27,9 @@ pub struct Settings {
     /// algorithm is generational. With `population` - 1 the worst is replaced by one child: the steady-state algorithm
     /// GENITOR (D. Whitley, ICGA 1989); but then candidates are evaluated one by one.
     pub elite: usize,
+    /// Whether the best that stay are evaluated anew in each generation, as children of themselves: under noise a lucky value would
+    /// otherwise stay for ever. With a window they are not.
+    pub reevaluate: bool,
     /// Individuals of a tournament, drawn with replacement; the best becomes a parent. 1 to 1,000.
     pub tournament: usize,
     /// How children are made.
@@ -36,7 +39,7 @@ pub struct Settings {
 impl Default for Settings {
     /// 100 individuals, one of them elite, tournaments of three (as in the tutorials of DEAP; Fortin et al. 2012).
     fn default() -> Self {
-        Self { population: 100, elite: 1, tournament: 3, variation: Variation::default() }
+        Self { population: 100, elite: 1, reevaluate: false, tournament: 3, variation: Variation::default() }
     }
 }
 
@@ -50,6 +53,12 @@ impl Settings {
         within("elite", "the elite", self.elite, 0..=self.population - 1)?;
         within("tournament", "the size of a tournament", self.tournament, 1..=1000)?;
         self.variation.check()
+    }
+
+    /// Candidates of a generation after the first.
+    #[must_use]
+    pub fn generation(&self) -> usize {
+        self.population - if self.reevaluate { 0 } else { self.elite }
     }
 
     /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
@@ -129,13 +138,18 @@ impl Ga {
 
 impl Algorithm for Ga {
     fn size(&self) -> usize {
-        let Settings { population, elite, .. } = self.settings;
-        self.search.batch(if self.population.is_empty() { population } else { population - elite }, self.births)
+        let whole = if self.population.is_empty() { self.settings.population } else { self.settings.generation() };
+        self.search.batch(whole, self.births)
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        range.map(|index| self.birth(self.births + index as u64)).collect()
+        let again = if self.settings.reevaluate { self.best(self.settings.elite) } else { Vec::new() };
+        let candidate = |index: usize| match again.get(index) {
+            Some(elite) => elite.candidate.clone(),
+            None => self.birth(self.births + index as u64),
+        };
+        range.map(candidate).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {

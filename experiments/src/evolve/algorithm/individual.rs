@@ -18,13 +18,30 @@ pub struct Individual {
     pub evaluation: Evaluation,
 }
 
+impl Individual {
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> messages::Individual {
+        messages::Individual {
+            candidate: Some(self.candidate.message()),
+            evaluation: Some(self.evaluation.message()),
+        }
+    }
+
+    /// The individual of a message.
+    ///
+    /// # Errors
+    /// A sentence, if it has no candidate of this genome, or no evaluation.
+    pub fn read(genome: &Genome, message: &messages::Individual) -> Result<Self, String> {
+        let candidate = message.candidate.as_ref().ok_or("an individual of the state has no candidate")?;
+        let evaluation = message.evaluation.as_ref().ok_or("an individual of the state has no evaluation")?;
+        Ok(Self { candidate: genome.candidate(candidate)?, evaluation: Evaluation::stored(evaluation) })
+    }
+}
+
 /// The state of a population of `births` candidates so far.
 pub(super) fn save(births: u64, population: &[Individual]) -> Vec<u8> {
-    let individual = |Individual { candidate, evaluation }: &Individual| messages::Individual {
-        candidate: Some(candidate.message()),
-        evaluation: Some(evaluation.message()),
-    };
-    PopulationState { births, individuals: population.iter().map(individual).collect() }.encode_to_vec()
+    PopulationState { births, individuals: population.iter().map(Individual::message).collect() }.encode_to_vec()
 }
 
 /// The births and the individuals of a saved state.
@@ -32,12 +49,8 @@ pub(super) fn read(search: &Search, state: &[u8]) -> Result<(u64, Vec<Individual
     let PopulationState { births, individuals } =
         PopulationState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
     search.check_births(births)?;
-    let individual = |message: &messages::Individual| {
-        let candidate = message.candidate.as_ref().ok_or("an individual of the state has no candidate")?;
-        let evaluation = message.evaluation.as_ref().ok_or("an individual of the state has no evaluation")?;
-        Ok(Individual { candidate: search.genome.candidate(candidate)?, evaluation: Evaluation::stored(evaluation) })
-    };
-    let population: Result<Vec<Individual>, String> = individuals.iter().map(individual).collect();
+    let population: Result<Vec<Individual>, String> = 
+        individuals.iter().map(|message| Individual::read(&search.genome, message)).collect();
     Ok((births, population?))
 }
 

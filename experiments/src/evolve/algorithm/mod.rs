@@ -74,6 +74,11 @@ pub trait Algorithm: Send {
         &[]
     }
 
+    /// The middle of the distribution that it learns, if it learns one: a candidate that was never evaluated.
+    fn mean(&self) -> Option<Candidate> {
+        None
+    }
+
     /// Candidates whose evaluations it has been told.
     fn births(&self) -> u64;
 

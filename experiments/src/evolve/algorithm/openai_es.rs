@@ -201,6 +201,11 @@ impl Algorithm for OpenAiEs {
         self.state.births += size as u64;
     }
 
+    fn mean(&self) -> Option<Candidate> {
+        let coordinates = Coordinates::of(&self.search.genome).expect("the genome was checked at the beginning");
+        Some(coordinates.candidate(&self.state.mean))
+    }
+
     fn births(&self) -> u64 {
         self.state.births
     }

@@ -29,6 +29,7 @@ pub(super) const G06: Problem = Problem {
             ..Default::default()
         }
     },
+    noise: None,
     optimum: |_| Some(-6_961.813_875_580_15),
     measures: &[],
     reference: &[],
@@ -63,6 +64,7 @@ pub(super) const G07: Problem = Problem {
         ];
         Evaluation { objectives: vec![terms.iter().sum()], constraints, ..Default::default() }
     },
+    noise: None,
     optimum: |_| Some(24.306_209_068_179_7),
     measures: &[],
     reference: &[],

@@ -1,5 +1,7 @@
 //! What a built-in problem is.
 
+use evoxo_common::rng::{Generator, Stream};
+
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genes, Genome, Part, Type},
@@ -57,9 +59,11 @@ pub struct Problem {
     pub length: usize,
     /// The genome for a length.
     pub genome: fn(length: usize) -> Genome,
-    /// Evaluates a candidate of that genome, with the objectives' own signs. Panics for others.
+    /// Evaluates a candidate of that genome without noise, with the objectives' own signs. Panics for others.
     pub evaluate: fn(&Candidate) -> messages::Evaluation,
-    /// The best value of the first objective for a length, where it is known.
+    /// What is seen of the first objective's true value, if evaluations have noise in them.
+    pub noise: Option<fn(f64, &mut Generator) -> f64>,
+    /// The best value of the first objective for a length, where it is known; without noise.
     pub optimum: fn(length: usize) -> Option<f64>,
     /// The behaviour measures; most problems have none.
     pub measures: &'static [Measure],
@@ -68,6 +72,16 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Evaluates a candidate as a search sees it, with the noise of this seed.
+    #[must_use]
+    pub fn evaluate_with(&self, candidate: &Candidate, seed: u64) -> messages::Evaluation {
+        let mut evaluation = (self.evaluate)(candidate);
+        if let (Some(noise), Some(first)) = (self.noise, evaluation.objectives.first_mut()) {
+            *first = noise(*first, &mut Stream::root(seed).text("noise").rng());
+        }
+        evaluation
+    }
+
     /// Evaluates a candidate; objectives are turned so that all are to be minimised.
     #[must_use]
     pub fn minimised(&self, candidate: &Candidate) -> Evaluation {

@@ -20,6 +20,7 @@ const STRING: Problem = Problem {
     length: 100,
     genome: |length| genome(&[("bits", length, Type::Bits)]),
     evaluate: |_| objectives(&[]),
+    noise: None,
     optimum: |_| None,
     measures: &[],
     reference: &[],

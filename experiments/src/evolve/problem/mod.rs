@@ -11,8 +11,10 @@ mod tests;
 pub use definition::{Measure, Objective, Problem};
 
 /// All of them.
-pub static PROBLEMS: [Problem; 19] = [
+pub static PROBLEMS: [Problem; 21] = [
     real::SPHERE,
+    real::NOISY_SPHERE,
+    real::GROWING_NOISE,
     real::ELLIPSOID,
     real::RASTRIGIN,
     real::ROSENBROCK,

@@ -24,6 +24,7 @@ const ZDT: Problem = Problem {
     length: 30,
     genome: |length| genome(&[("x", length, UNIT)]),
     evaluate: |_| objectives(&[]),
+    noise: None,
     optimum: |_| None,
     measures: &[],
     reference: &[1.1, 1.1],

@@ -2,7 +2,10 @@
 
 use std::f64::consts::PI;
 
-use evoxo_common::math::{cos, pow, sin};
+use evoxo_common::{
+    math::{cos, pow, sin},
+    rng::normal_pair,
+};
 
 use super::definition::{Measure, Objective, Problem, genome, objectives, reals};
 use crate::evolve::{
@@ -20,6 +23,7 @@ const FUNCTION: Problem = Problem {
     length: 10,
     genome: |length| within(5.0, length),
     evaluate: |_| objectives(&[]),
+    noise: None,
     optimum: |_| Some(0.0),
     measures: &[],
     reference: &[],
@@ -34,6 +38,20 @@ pub(super) const SPHERE: Problem = Problem {
     doc: "the sum of squares, from -5 to 5; least at 0 (Hansen et al. 2009, BBOB f1, not shifted)",
     evaluate: |candidate| objectives(&[reals(candidate).iter().map(|x| x * x).sum()]),
     ..FUNCTION
+};
+
+pub(super) const NOISY_SPHERE: Problem = Problem {
+    name: "noisy-sphere",
+    doc: "the sphere, seen with normal noise of deviation 1 (Hansen et al. 2009, UH-CMA-ES, section V)",
+    noise: Some(|value, rng| value + normal_pair(rng)[0]),
+    ..SPHERE
+};
+
+pub(super) const GROWING_NOISE: Problem = Problem {
+    name: "growing-noise",
+    doc: "the sphere, seen with normal noise whose deviation is the value itself: the luckiest values are far from 0",
+    noise: Some(|value, rng| value + value * normal_pair(rng)[0]),
+    ..SPHERE
 };
 
 pub(super) const ELLIPSOID: Problem = Problem {

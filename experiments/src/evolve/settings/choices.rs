@@ -21,6 +21,18 @@ choice! {
 }
 
 choice! {
+    /// Whether a candidate's value depends on its seed.
+    pub enum NoiseName {
+        /// as the problem says: built-in ones know, and so does a program whose function takes a seed
+        Declared = "declared",
+        /// it does: the best candidates are evaluated anew at the end of a search, and only those values are told
+        Yes = "yes",
+        /// it does not: a value that was seen is the candidate's value
+        No = "no",
+    }
+}
+
+choice! {
     /// What a candidate without a value means.
     pub enum OnFailure {
         /// the task has failed; if it fails on three workers, so does the run

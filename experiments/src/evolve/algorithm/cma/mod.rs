@@ -264,6 +264,10 @@ impl Algorithm for Cma {
         }
     }
 
+    fn mean(&self) -> Option<Candidate> {
+        Some(self.coordinates.candidate(&self.run.as_ref()?.distribution.mean))
+    }
+
     fn births(&self) -> u64 {
         self.births
     }

@@ -1,0 +1,188 @@
+//! The answer of a noisy search, and its worth.
+//!
+//! If evaluations have noise in them, the best value that a search saw is mostly luck, and the candidate that had it is often not
+//! the best one. So a noisy search ends in two stages. First the *finalists* are all evaluated anew with the same fresh seeds, and
+//! the best mean is chosen: of several objectives, the first front of the means. Choosing is lucky too, so what was chosen is
+//! evaluated once more, with other fresh seeds. Only these last values are told, with an interval.
+//!
+//! The seeds depend on the replica's number, and not on the arm: the replicas of a number are paired.
+
+use evoxo_common::{
+    math::mean,
+    rng::Stream,
+    stats::{Estimate, estimate},
+};
+use rand_core::Rng as _;
+
+use super::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome},
+    messages,
+    pareto::fronts,
+    task::NAME,
+};
+
+/// The seeds of both stages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seeds {
+    choice: Stream,
+    worth: Stream,
+}
+
+impl Seeds {
+    /// Those of the replicas with this number, in every arm of a run with this seed.
+    pub(super) fn of(seed: u64, replica: u32) -> Self {
+        let stage = |name: &str| Stream::root(seed).text("fresh seeds").text(NAME).text(name).word(replica.into());
+        Self { choice: stage("choice"), worth: stage("worth") }
+    }
+}
+
+/// The stages after a noisy search.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Confirmation {
+    /// Evaluations of each candidate in each stage, 2 or more.
+    draws: usize,
+    /// Whether the finalists have been chosen from: then `candidates` are what was chosen.
+    chosen: bool,
+    /// The candidates of the stage.
+    candidates: Vec<Candidate>,
+    /// The evaluations of the stage so far: all of the first candidate, then all of the second, and so on.
+    evaluations: Vec<Evaluation>,
+    /// The median of the search's last batch.
+    pub(super) median: f64,
+}
+
+/// A candidate of the answer, with what fresh seeds say of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Confirmed {
+    pub(super) candidate: Candidate,
+    /// The means over all evaluations that have a value; failed if none has.
+    pub(super) mean: Evaluation,
+    /// Half the width of the 95 % interval of the first objective's mean; the greatest number if nothing is known of it, as with
+    /// fewer than two values.
+    pub(super) half_width: f64,
+    /// Evaluations with fresh seeds.
+    pub(super) draws: usize,
+    /// Those of them that have no value.
+    pub(super) failures: usize,
+}
+
+impl Confirmation {
+    /// Before the first stage.
+    pub(super) fn start(finalists: Vec<Candidate>, draws: usize, median: f64) -> Self {
+        Self { draws, chosen: false, candidates: finalists, evaluations: Vec::new(), median }
+    }
+
+    /// From a saved state.
+    ///
+    /// # Errors
+    /// A sentence, if the message is not one of a search with this genome and these counts of numbers.
+    pub(super) fn restore(
+        message: &messages::Confirmation,
+        genome: &Genome,
+        counts: [usize; 3],
+        draws: usize,
+    ) -> Result<Self, String> {
+        let candidates: Result<Vec<Candidate>, String> =
+            message.candidates.iter().map(|candidate| genome.candidate(candidate)).collect();
+        let evaluations: Vec<Evaluation> = message.evaluations.iter().map(Evaluation::stored).collect();
+        let restored =
+            Self { draws, chosen: message.chosen, candidates: candidates?, evaluations, median: message.median };
+        let all = restored.candidates.len() * draws;
+        // The first stage is left with its last evaluation.
+        let many = if restored.chosen { restored.evaluations.len() > all } else { restored.evaluations.len() >= all.max(1) };
+        if many || !restored.evaluations.iter().all(|evaluation| evaluation.fits(counts)) {
+            return Err("the evaluations of the state with fresh seeds do not fit its finalists".into());
+        }
+        Ok(restored)
+    }
+
+    /// The message of the state.
+    pub(super) fn message(&self) -> messages::Confirmation {
+        messages::Confirmation {
+            chosen: self.chosen,
+            candidates: self.candidates.iter().map(Candidate::message).collect(),
+            evaluations: self.evaluations.iter().map(Evaluation::message).collect(),
+            median: self.median,
+        }
+    }
+
+    /// Evaluations that the stage still needs; 0 at the end of the last one.
+    pub(super) fn left(&self) -> usize {
+        self.candidates.len() * self.draws - self.evaluations.len()
+    }
+
+    /// The candidate and the seed of an evaluation that the stage still needs, with a name of it for people.
+    pub(super) fn item(&self, index: usize, seeds: &Seeds) -> (&Candidate, u64, String) {
+        let number = self.evaluations.len() + index;
+        let (place, draw) = (number / self.draws, number % self.draws);
+        let (stream, stage) = if self.chosen { (seeds.worth, "confirm") } else { (seeds.choice, "choose") };
+        (&self.candidates[place], stream.word(draw as u64).rng().next_u64(), format!("{stage}-{place}-{draw}"))
+    }
+
+    /// Takes the next evaluations of the stage, in order.
+    pub(super) fn take(&mut self, evaluations: &[Evaluation]) {
+        assert!(evaluations.len() <= self.left(), "a stage has no more evaluations than it asked for");
+        self.evaluations.extend_from_slice(evaluations);
+        if self.left() == 0 && !self.chosen {
+            self.candidates = choose(self.summaries());
+            self.evaluations.clear();
+            self.chosen = true;
+        }
+    }
+
+    /// The answer, best first in the first objective; none before the end, and none if no finalist has a value.
+    pub(super) fn answer(&self) -> Option<Vec<Confirmed>> {
+        let over = self.chosen && self.left() == 0 && !self.candidates.is_empty();
+        over.then(|| self.summaries()).filter(|all| all.iter().any(|one| !one.mean.failed))
+    }
+
+    /// The candidates of the stage with their means, those with fewer failures first, and then the better ones.
+    fn summaries(&self) -> Vec<Confirmed> {
+        let of = |(candidate, own): (&Candidate, &[Evaluation])| Confirmed::of(candidate, own);
+        let mut all: Vec<Confirmed> = self.candidates.iter().zip(self.evaluations.chunks(self.draws)).map(of).collect();
+        all.sort_by(|one, two| one.failures.cmp(&two.failures).then_with(|| one.mean.compare(&two.mean)));
+        all
+    }
+}
+
+/// What is chosen of finalists in order of their worth: the first; of several objectives, the first front of those that fail least.
+fn choose(finalists: Vec<Confirmed>) -> Vec<Candidate> {
+    let Some(first) = finalists.first() else { return Vec::new() };
+    if first.mean.objectives.len() <= 1 {
+        return vec![first.candidate.clone()];
+    }
+    let least = first.failures;
+    let sound: Vec<Confirmed> = finalists.into_iter().filter(|one| one.failures == least).collect();
+    let fronts = fronts(&sound.iter().map(|one| one.mean.clone()).collect::<Vec<_>>());
+    sound.into_iter().zip(fronts).filter(|(_, front)| *front == 0).map(|(one, _)| one.candidate).collect()
+}
+
+impl Confirmed {
+    fn of(candidate: &Candidate, evaluations: &[Evaluation]) -> Self {
+        let good: Vec<&Evaluation> = evaluations.iter().filter(|evaluation| !evaluation.failed).collect();
+        // Each list is as long in every evaluation that has a value.
+        let means = |list: fn(&Evaluation) -> &Vec<f64>| {
+            let count = good.first().map_or(0, |evaluation| list(evaluation).len());
+            let column = |index: usize| good.iter().map(|evaluation| list(evaluation)[index]).collect::<Vec<f64>>();
+            (0..count).map(|index| mean(&column(index)).unwrap_or(0.0)).collect()
+        };
+        let first: Vec<f64> = good.iter().map(|evaluation| evaluation.objective(0)).collect();
+        let half_width = estimate(&first).and_then(|Estimate { half_width, .. }| half_width).unwrap_or(f64::MAX);
+        Self {
+            candidate: candidate.clone(),
+            mean: Evaluation {
+                objectives: means(|it| &it.objectives),
+                constraints: means(|it| &it.constraints),
+                measures: means(|it| &it.measures),
+                failed: good.is_empty(),
+            },
+            half_width,
+            draws: evaluations.len(),
+            failures: evaluations.len() - good.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

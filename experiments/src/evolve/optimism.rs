@@ -1,0 +1,54 @@
+//! What noisy searches saw as their best, beside what fresh seeds say of their answers.
+
+use evoxo_common::{
+    report::Table,
+    stats::{Estimate, estimate},
+};
+
+use super::settings::Settings;
+
+/// An arm of a noisy problem.
+pub(super) struct Noisy<'a> {
+    pub(super) name: &'a str,
+    pub(super) settings: &'a Settings,
+    /// Of each replica with an answer: the best value that its search saw.
+    pub(super) seen: &'a [f64],
+    /// The answer's value.
+    pub(super) confirmed: &'a [f64],
+    /// Half the width of its 95 % interval.
+    pub(super) errors: &'a [f64],
+}
+
+/// The table of these arms, unless there are none.
+pub(super) fn table(arms: &[Noisy<'_>]) -> Option<Table> {
+    let text = |values: &[f64]| estimate(values).as_ref().map_or_else(|| "-".into(), Estimate::short);
+    let row = |arm: &Noisy<'_>| {
+        let error = estimate(arm.errors).map_or_else(|| "-".into(), |it| format!("± {}", Estimate { half_width: None, ..it }.short()));
+        vec![arm.name.to_owned(), text(arm.seen), text(arm.confirmed), error]
+    };
+    (!arms.is_empty()).then(|| Table {
+        title: "Noise: the best that a search saw, and its answer with fresh seeds: mean ± 95 % interval over replicas".into(),
+        header: ["arm", "seen", "confirmed", "one replica's own interval"].map(String::from).to_vec(),
+        rows: arms.iter().map(row).collect(),
+    })
+}
+
+/// How values were confirmed, and what it cost.
+pub(super) fn note(arms: &[Noisy<'_>]) -> Option<String> {
+    let settings = arms.first()?.settings;
+    let (draws, finalists) = (settings.confirmations, settings.finalists);
+    let chosen = match settings.objectives().len() {
+        1 => format!(
+            "the best of up to {} finalists by the mean of {draws} evaluations each; {draws} more with other seeds say what it is worth",
+            2 * finalists + 1
+        ),
+        _ => format!(
+            "the first front of the finalists by the means of {draws} evaluations each; {draws} more of each with other seeds say \
+             what it is worth"
+        ),
+    };
+    Some(format!(
+        "The problem is noisy, so values are not what a search saw, which is mostly luck: a replica's answer is {chosen}. These evaluations \
+         come on top of those of the search. Curves show what the searches saw."
+    ))
+}

@@ -1,0 +1,168 @@
+//! What makes no sense in the settings of `evolve`, each with its sentence.
+
+use super::{
+    super::{
+        problem, wasm,
+        wrong::Wrong,
+    },
+    AlgorithmName, BoundsName, GENES_MAX, Name, Settings, objective, twice,
+};
+
+impl Settings {
+    pub(super) fn problems(&self) -> Vec<(Name, String)> {
+        let mut found = self.problems_of_problem();
+        if self.target_number().is_some() && self.objectives().len() > 1 {
+            found.push((
+                Name::target,
+                "a target is for one objective, and the problem has several: leave it out".into(),
+            ));
+        }
+        if !self.target.trim().is_empty() && self.target_number().is_none() {
+            found.push((Name::target, format!("target is {:?}, but must be a number such as 1e-8", self.target)));
+        }
+        found.extend(self.names_twice());
+        if !found.is_empty() || self.unsigned() {
+            return found;
+        }
+        let genome = self.genome();
+        if let Err(why) = genome.valid() {
+            return vec![(Name::genome, why)];
+        }
+        if genome.genes() > GENES_MAX {
+            return vec![(Name::genome, format!("the genome has {} genes, more than {GENES_MAX}", genome.genes()))];
+        }
+        let objectives = self.objectives().len();
+        if objectives != 1 && self.algorithm != AlgorithmName::Nsga2 {
+            let sentence = format!("the problem has {objectives} objectives, and this algorithm takes one: take nsga2");
+            found.push((Name::algorithm, sentence));
+        }
+        let strategies = [AlgorithmName::Cma, AlgorithmName::OpenAiEs];
+        if self.bounds == BoundsName::Begin && !strategies.contains(&self.algorithm) {
+            let sentence = "only cma-es and openai-es leave the bounds: take bounds = \"kept\"".into();
+            found.push((Name::bounds, sentence));
+        }
+        if !self.reference.is_empty() && self.reference.len() != objectives {
+            let sentence = format!("reference has {} numbers for {objectives} objectives", self.reference.len());
+            found.push((Name::reference, sentence));
+        }
+        if self.algorithm == AlgorithmName::MapElites {
+            let (axes, measures) = (self.grid.0.len(), self.measure_count());
+            if axes != measures && !(axes == 0 && self.built_in().is_some()) {
+                found.push((
+                    Name::grid,
+                    format!("the grid has {axes} axes for {measures} measures: give a [[grid]] for each"),
+                ));
+            }
+        }
+        if let Err(Wrong { setting, sentence }) = super::super::choose::check(self) {
+            // Algorithms call their figures like the settings.
+            found.push((Name::named(setting).unwrap_or(Name::algorithm), sentence));
+        }
+        found
+    }
+
+    /// What has the name of another one: tables have a column for each, and cards an entry.
+    fn names_twice(&self) -> Vec<(Name, String)> {
+        let all: [(Name, &str, Vec<String>); 4] = [
+            (Name::genome, "parts of the genome", self.genome.0.iter().map(|part| part.name.clone()).collect()),
+            (Name::objectives, "objectives", self.objectives().into_iter().map(|(_, name)| name).collect()),
+            (Name::constraint_names, "constraints", self.constraints_by_name()),
+            (Name::measure_names, "measures", self.measures_by_name()),
+        ];
+        let sentence = |(setting, what, names): &(Name, &str, Vec<String>)| {
+            Some((*setting, format!("two {what} are called {}: give each a name of its own", twice(names)?)))
+        };
+        all.iter().filter_map(sentence).collect()
+    }
+
+    fn wrong_objective(&self) -> Option<(Name, String)> {
+        let mut words = self.objectives.split(',').map(str::trim).filter(|text| !text.is_empty());
+        let wrong = words.find(|text| objective(text).is_none())?;
+        Some((Name::objectives, format!("{wrong:?} must be \"min NAME\" or \"max NAME\"")))
+    }
+
+    fn problems_of_module(&self) -> Vec<(Name, String)> {
+        let mut found: Vec<(Name, String)> = self.wrong_objective().into_iter().collect();
+        if self.module_file() == Some("") {
+            found.push((Name::problem, "wasm: must be followed by a file, for example wasm:rosen.wasm".into()));
+        }
+        for (name, given) in [(Name::signature, &self.signature), (Name::answers, &self.answers)] {
+            if !given.is_empty() {
+                found.push((name, format!("{} is of programs: leave it out", name.text())));
+            }
+        }
+        if self.objectives.trim().is_empty() {
+            found.push((Name::objectives, "a module needs objectives, for example \"min cost\"".into()));
+        }
+        if self.genome.0.is_empty() {
+            found.push((Name::genome, "a module needs the genome: add [[genome]]".into()));
+        }
+        // A task has the module elsewhere, and it is compiled once there.
+        if !self.module.is_empty()
+            && let Err(why) = wasm::decode(&self.module).and_then(|bytes| wasm::Module::new(&bytes))
+        {
+            found.push((Name::module, why));
+        }
+        found
+    }
+
+    fn problems_of_problem(&self) -> Vec<(Name, String)> {
+        let mut found = Vec::new();
+        if self.module_file().is_none() && !self.module.is_empty() {
+            found.push((Name::module, "module is of problems that are WebAssembly modules: leave it out".into()));
+        }
+        match (self.program(), self.built_in()) {
+            _ if self.module_file().is_some() => found.extend(self.problems_of_module()),
+            (Some(name), _) => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+                if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+                    found.push((Name::problem, "a program's name has 1 to 64 letters, digits, _, . and -".into()));
+                }
+                found.extend(self.wrong_objective());
+                let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+                for (name, given) in [(Name::signature, &self.signature), (Name::answers, &self.answers)] {
+                    if !given.is_empty() && !is_hash(given) {
+                        let sentence = format!("{} must have 64 hexadecimal digits, or be empty", name.text());
+                        found.push((name, sentence));
+                    }
+                }
+                if !self.unsigned() && (self.genome.0.is_empty() || self.objectives().is_empty()) {
+                    found
+                        .push((Name::genome, "a file with a signature needs the genome and the objectives too".into()));
+                }
+            }
+            (None, Some(problem)) => {
+                let other = [
+                    (Name::objectives, !self.objectives.is_empty()),
+                    (Name::constraints, self.constraints > 0),
+                    (Name::measures, self.measures > 0),
+                    (Name::signature, !self.signature.is_empty()),
+                    (Name::answers, !self.answers.is_empty()),
+                ];
+                let (least, most) = problem.lengths;
+                if self.length != 0 && !(least..=most).contains(&self.length) {
+                    found
+                        .push((Name::length, format!("the length of {} must be from {least} to {most}", problem.name)));
+                }
+                for (name, _) in other.into_iter().filter(|(_, given)| *given) {
+                    found.push((name, format!("{} is of programs, and {} is built in", name.text(), problem.name)));
+                }
+                if !self.genome.0.is_empty() {
+                    found.push((Name::genome, format!("{} has a genome of its own: give its length", problem.name)));
+                }
+            }
+            (None, None) => {
+                let known: Vec<&str> = problem::PROBLEMS.iter().map(|problem| problem.name).collect();
+                found.push((
+                    Name::problem,
+                    format!(
+                        "there is no problem {:?}: give program:NAME, wasm:FILE, or one of {}",
+                        self.problem,
+                        known.join(", ")
+                    ),
+                ));
+            }
+        }
+        found
+    }
+}
