@@ -150,13 +150,14 @@ fn contests(result: &Value) -> String {
     let corrected = if all.len() > 1 { format!(", corrected for {pairs} pairs") } else { String::new() };
     // Contests of early builds do not say what they are of.
     let of = all.first().and_then(|contest| contest["of"].as_str()).map(|of| format!(" of {of}")).unwrap_or_default();
+    let test = all.first().and_then(|contest| contest["test"].as_str()).unwrap_or("Mann and Whitney's test");
     match sure.len() {
         _ if all.is_empty() => String::new(),
-        0 => format!(" Which arm is better may be chance (Mann and Whitney's test{of}{corrected})."),
+        0 => format!(" Which arm is better may be chance ({test}{of}{corrected})."),
         count => {
             let more = if count > ARMS_MAX { format!(", and {} more", count - ARMS_MAX) } else { String::new() };
             let named = sure[..count.min(ARMS_MAX)].join(", ");
-            format!(" Hardly chance (Mann and Whitney's test{of}, P < {LEVEL}{corrected}): {named}{more}.")
+            format!(" Hardly chance ({test}{of}, P < {LEVEL}{corrected}): {named}{more}.")
         }
     }
 }

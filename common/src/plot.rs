@@ -47,7 +47,7 @@ pub fn svg(figure: &Figure) -> String {
 pub fn svg_with_id(figure: &Figure, axes: &str) -> String {
     let described = description(figure);
     let figure = &figure.thinned(points_max(figure));
-    let exponents = (figure.drawn == Drawn::Powers).then(|| exponents_of(figure));
+    let exponents = figure.drawn.is_logarithmic().then(|| exponents_of(figure));
     let (figure, remark) = exponents.as_ref().map_or((figure, ""), |(figure, remark)| (figure, remark.as_str()));
     match in_panels(figure) {
         true => panels::svg(figure, &described, axes, remark),

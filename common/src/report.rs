@@ -125,6 +125,8 @@ pub enum Drawn {
     Means,
     /// The same with a logarithmic vertical axis: all values must be positive.
     Powers,
+    /// Medians over replicas with their quartiles, on such an axis.
+    Medians,
     /// Means with a panel for each series, also where they are few: they are compared by their places on one axis.
     Panels,
     /// Functions: lines without bands, at any x.
@@ -134,10 +136,22 @@ pub enum Drawn {
 }
 
 impl Drawn {
-    /// Whether points are means over replicas, with bands around them.
+    /// Whether the vertical axis is logarithmic.
+    #[must_use]
+    pub fn is_logarithmic(self) -> bool {
+        matches!(self, Self::Powers | Self::Medians)
+    }
+
+    /// What lines and bands are, in words.
+    #[must_use]
+    pub fn line_and_band(self) -> [&'static str; 2] {
+        if self == Self::Medians { ["median", "quartiles"] } else { ["mean", "10th to 90th percentile"] }
+    }
+
+    /// Whether points are means or medians over replicas, with bands around them.
     #[must_use]
     pub fn has_bands(self) -> bool {
-        matches!(self, Self::Means | Self::Powers | Self::Panels)
+        matches!(self, Self::Means | Self::Powers | Self::Medians | Self::Panels)
     }
 }
 

@@ -35,10 +35,11 @@ fn bands_of(figure: &Figure) -> Bands {
 pub(super) fn svg(figure: &Figure, described: &str, clip: &str, remark: &str) -> String {
     let bands = bands_of(figure);
     let (x, y) = axes(figure, bands, (10.0, 6.0));
+    let [of_line, of_band] = figure.drawn.line_and_band();
     let note = match bands {
-        Bands::Around => "line: mean; band: 10th to 90th percentile",
-        Bands::AtTheEnd => "line: mean; bar at its end: 10th to 90th percentile",
-        Bands::Nowhere => "",
+        Bands::Around => format!("line: {of_line}; band: {of_band}"),
+        Bands::AtTheEnd => format!("line: {of_line}; bar at its end: {of_band}"),
+        Bands::Nowhere => String::new(),
     };
     let ends = ends(figure, &y);
     let longest = ends.iter().map(|end| text_width(&end.name)).fold(0.0, f64::max);

@@ -40,7 +40,7 @@ pub(super) struct Frame {
 
 /// Axes that show all of a figure, or its given range, with about these numbers of ticks to the right and up.
 pub(super) fn axes(figure: &Figure, bands: Bands, (across, up): (f64, f64)) -> (Axis, Axis) {
-    let (powers, dots) = (figure.drawn == Drawn::Powers, figure.drawn == Drawn::Dots);
+    let (powers, dots) = (figure.drawn.is_logarithmic(), figure.drawn == Drawn::Dots);
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let least = |value: fn(&Point) -> f64| points().map(value).fold(f64::INFINITY, f64::min);
     let most = |value: fn(&Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);

@@ -112,10 +112,11 @@ fn note(figure: &Figure, bands: Bands) -> String {
     let known = figure.references.iter().filter(|known| figure.number_of(known).is_none());
     let known = known.map(|known| known.name.as_str()).collect::<Vec<_>>().join("; ");
     let known = if known.is_empty() { known } else { format!("; dotted: {known}") };
+    let [of_line, of_band] = figure.drawn.line_and_band();
     let line = match (bands, figure.drawn) {
-        (Bands::Nowhere, Drawn::Dots) => "grey: all others",
-        (Bands::Nowhere, _) => "line: one of them; grey: all others",
-        _ => "line: mean; band: 10th to 90th percentile; grey: the means of all others",
+        (Bands::Nowhere, Drawn::Dots) => "grey: all others".to_owned(),
+        (Bands::Nowhere, _) => "line: one of them; grey: all others".to_owned(),
+        _ => format!("line: {of_line}; band: {of_band}; grey: the {of_line}s of all others"),
     };
     format!("{line}{known}")
 }

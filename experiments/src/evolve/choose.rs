@@ -4,7 +4,7 @@ use evoxo_common::{ratio::Ratio, rng::Stream};
 
 use super::{
     algorithm::{
-        Algorithm, Axis, Cma, CmaRestarts, CmaSettings, Ga, GaSettings, Islands, IslandsSettings, MapElites,
+        Algorithm, Cma, CmaRestarts, CmaSettings, Ga, GaSettings, Islands, IslandsSettings, MapElites,
         MapElitesSettings, Most, Nsga2, Nsga2Settings, OpenAiEs, OpenAiEsSettings, Random, RandomSettings, Search,
         Steady, Windowed, windowed_most,
     },
@@ -232,7 +232,7 @@ fn nsga2(settings: &Settings) -> Nsga2Settings {
 fn map_elites(settings: &Settings) -> MapElitesSettings {
     let default = MapElitesSettings::default();
     MapElitesSettings {
-        grid: settings.axes().into_iter().map(|(low, high, cells)| Axis { low, high, cells }).collect(),
+        grid: settings.axes(),
         centroids: settings.centroids,
         batch: population(settings, default.batch),
         initial: settings.initial,

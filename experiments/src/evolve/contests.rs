@@ -31,6 +31,10 @@ pub(super) struct Entry<'a> {
     pub(super) name: &'a str,
     pub(super) settings: &'a Settings,
     pub(super) outcomes: Vec<Outcome>,
+    /// What these are if they are not the best values: of two arms for which they are not the same, the best values are compared.
+    pub(super) of: &'static str,
+    /// The best values; none of several objectives.
+    pub(super) bests: Vec<Outcome>,
 }
 
 /// Two arms of one problem.
@@ -83,32 +87,35 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     let same = one.settings.same_problem(two.settings)
         && one.settings.target_number() == two.settings.target_number()
         && one.settings.reference_point() == two.settings.reference_point();
+    let same_grid = || one.settings.axes() == two.settings.axes() && one.settings.centroids == two.settings.centroids;
     if !same {
         return None;
     }
-    let replicas = [one.outcomes.len(), two.outcomes.len()];
+    let same = one.of == two.of && one.settings.worthless() == two.settings.worthless() && (one.of.is_empty() || same_grid());
+    let [first, second] = [one, two].map(|entry| if same { &entry.outcomes[..] } else { &entry.bests[..] });
+    let replicas = [first.len(), second.len()];
     // The fresh seeds of a noisy problem are those of the replica's number.
     let paired = one.settings.is_noisy() && replicas[0] == replicas[1];
-    let (share, p) = if paired { pairs(one, two) } else { all_pairs(one, two)? };
+    let (share, p) = if paired { pairs(first, second)? } else { all_pairs(first, second)? };
     let (better, worse, share) =
         if share < 0.5 { (two.name, one.name, 1.0 - share) } else { (one.name, two.name, share) };
-    let of = match (one.settings.reference_point(), one.settings.target_number()) {
-        (Some(_), _) => "the hypervolume",
-        (None, Some(_)) => "the evaluations to the target, then the best value",
-        (None, None) if paired => "the confirmed value",
-        (None, None) => "the best value",
+    let of = match one.settings.target_number() {
+        _ if same && !one.of.is_empty() => one.of,
+        _ if paired => "the confirmed value",
+        Some(_) => "the evaluations to the target, then the best value",
+        None => "the best value",
     };
     let equal_effort = one.settings.evaluations == two.settings.evaluations;
     Some(Contest { better, worse, share, p, corrected: 1.0, replicas, paired, equal_effort, of })
 }
 
 /// The share of all pairs of a replica of each in which the first is better, and its probability by the rank test.
-fn all_pairs(one: &Entry<'_>, two: &Entry<'_>) -> Option<(f64, f64)> {
+fn all_pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
     // A rank says all that the test asks of a value.
-    let mut sorted: Vec<Outcome> = one.outcomes.iter().chain(&two.outcomes).copied().collect();
+    let mut sorted: Vec<Outcome> = one.iter().chain(two).copied().collect();
     sorted.sort_by(|one, two| one.compare(*two));
     let rank = |outcome: &Outcome| sorted.partition_point(|other| other.compare(*outcome) == Ordering::Less) as f64;
-    let [first, second] = [one, two].map(|entry| entry.outcomes.iter().map(rank).collect::<Vec<f64>>());
+    let [first, second] = [one, two].map(|outcomes| outcomes.iter().map(rank).collect::<Vec<f64>>());
     // A greater rank is worse.
     let found = rank_test(&second, &first)?;
     Some((found.u / (first.len() * second.len()) as f64, found.p))
@@ -116,22 +123,23 @@ fn all_pairs(one: &Entry<'_>, two: &Entry<'_>) -> Option<(f64, f64)> {
 
 /// The share of the pairs of replicas of the same number in which the first is better, and the probability of their differences by
 /// the signed-rank test.
-fn pairs(one: &Entry<'_>, two: &Entry<'_>) -> (f64, f64) {
+fn pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
     let value = |outcome: &Outcome| match outcome {
         // A noisy search ends with its evaluations, whatever it has seen.
         Outcome::Reached(value) | Outcome::Ended(value) => *value,
     };
-    let both = || one.outcomes.iter().map(value).zip(two.outcomes.iter().map(value));
+    let both = || one.iter().map(value).zip(two.iter().map(value));
     let point = |(first, second): (f64, f64)| if first < second { 1.0 } else { f64::from(u8::from(first == second)) / 2.0 };
     let differences: Vec<f64> = both().map(|(first, second)| second - first).collect();
-    (both().map(point).sum::<f64>() / differences.len() as f64, signed_rank_test(&differences))
+    (!differences.is_empty()).then(|| (both().map(point).sum::<f64>() / differences.len() as f64, signed_rank_test(&differences)))
 }
 
 impl Contest<'_> {
     /// What `result.json` says of it.
     pub(super) fn to_json(&self) -> Value {
         let Self { better, worse, share, p, corrected, .. } = self;
-        json!({"better": better, "worse": worse, "share": share, "p": p, "p_holm": corrected, "of": self.of})
+        let test = if self.paired { "Wilcoxon's signed-rank test" } else { "Mann and Whitney's test" };
+        json!({"better": better, "worse": worse, "share": share, "p": p, "p_holm": corrected, "of": self.of, "test": test})
     }
 }
 
@@ -209,7 +217,13 @@ mod tests {
     fn arms_of_one_problem_are_tested_in_pairs_and_corrected_for_their_number() {
         let (sphere, other) = (settings("problem = \"sphere\""), settings("problem = \"sphere\"\nlength = 7"));
         let ended = |values: &[f64]| values.iter().map(|value| Outcome::Ended(*value)).collect::<Vec<_>>();
-        let entry = |name, settings, values: &[f64]| Entry { name, settings, outcomes: ended(values) };
+        let entry = |name, settings, values: &[f64]| Entry {
+            name,
+            settings,
+            outcomes: ended(values),
+            of: "",
+            bests: Vec::new(),
+        };
         let entries = [
             entry("a", &sphere, &[5.0, 6.0, 7.0, 8.0]),
             entry("b", &sphere, &[1.0, 2.0, 3.0, 4.0]),
@@ -234,7 +248,13 @@ mod tests {
     #[test]
     fn a_target_that_is_reached_sooner_is_before_any_that_is_not() {
         let settings = settings("problem = \"sphere\"\ntarget = \"0.1\"");
-        let entry = |name, outcomes: &[Outcome]| Entry { name, settings: &settings, outcomes: outcomes.to_vec() };
+        let entry = |name, outcomes: &[Outcome]| Entry {
+            name,
+            settings: &settings,
+            outcomes: outcomes.to_vec(),
+            of: "",
+            bests: Vec::new(),
+        };
         let slow = entry("slow", &[Outcome::Reached(900.0), Outcome::Reached(800.0), Outcome::Ended(0.2)]);
         let fast = entry("fast", &[Outcome::Reached(100.0), Outcome::Reached(800.0), Outcome::Ended(0.3)]);
         // fast: 100 beats three, 800 beats 900 and 0.2 and half of 800, 0.3 none.

@@ -121,6 +121,12 @@ pub struct SearchState {
     /// If the problem is noisy: what follows the search, from its last batch on.
     #[prost(message, optional, tag = "7")]
     pub confirmation: ::core::option::Option<Confirmation>,
+    /// Candidates whose measures lay outside the grid.
+    #[prost(uint64, tag = "8")]
+    pub outside: u64,
+    /// The evaluation that was first as good as the target, counted from 1; 0: none yet.
+    #[prost(uint64, tag = "9")]
+    pub reached: u64,
 }
 /// The stages after a noisy search: finalists are evaluated with fresh seeds, and what is chosen of them once more.
 #[derive(Clone, PartialEq, ::prost::Message)]

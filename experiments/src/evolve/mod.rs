@@ -92,15 +92,18 @@ pub const KIND: Kind = Kind {
 
 const COLUMNS: [Column; search::COLUMNS] = [
     Column { name: "evaluations", doc: "candidates evaluated so far" },
-    Column { name: "best", doc: "first objective of the best candidate so far, feasible before infeasible; the answer's mean where it is confirmed" },
-    Column { name: "median", doc: "first objective, median of the last batch; with a window, of what is kept" },
+    Column { name: "best", doc: "first objective of the best candidate so far, or of the confirmed answer of a noisy search" },
+    Column { name: "median", doc: "first objective, median of the feasible candidates of the last batch; with a window, of what is kept" },
     Column { name: "violation", doc: "of the best candidate: sum of the constraints that it breaks" },
     Column { name: "failures", doc: "candidates without a value so far" },
     Column { name: "hypervolume", doc: "of what nsga2 keeps, up to the reference point; else 0" },
     Column { name: "kept", doc: "candidates that the algorithm keeps: its population, or the elites of map-elites" },
-    Column { name: "seen", doc: "first objective of the best candidate as the search saw it: best without the last row's fresh seeds" },
-    Column { name: "confirmed", doc: "evaluations of the answer with fresh seeds, whose mean is best; 0 but in a noisy search's last row" },
-    Column { name: "error", doc: "half the width of the 95 % interval of best where it is confirmed, else 0" },
+    Column { name: "qd_score", doc: "of map-elites: by how much all elites together are better than what is worth nothing; else 0" },
+    Column { name: "outside", doc: "of map-elites: candidates so far whose measures lay outside the grid" },
+    Column { name: "reached", doc: "the evaluation that was first as good as the target, counted from 1; 0 before" },
+    Column { name: "seen", doc: "first objective of the best candidate as the search saw it" },
+    Column { name: "confirmed", doc: "of a noisy search's answer, in the last row: evaluations with fresh seeds; else 0" },
+    Column { name: "error", doc: "half the width of the 95 % interval of best where it is confirmed; else 0" },
 ];
 
 /// The program that an arm asks.

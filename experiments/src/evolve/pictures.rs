@@ -9,7 +9,10 @@ use evoxo_common::{
 };
 use serde_json::{Value, json};
 
-use super::settings::{AlgorithmName, Settings};
+use super::{
+    algorithm::Axis,
+    settings::{AlgorithmName, Settings},
+};
 
 /// Precisions that count as targets where the optimum is known: this number of powers of ten from 100 to 1e-8, as in N.
 /// Hansen, A. Auger, D. Brockhoff and T. Tušar, "Anytime Performance Assessment in Blackbox Optimization Benchmarking",
@@ -43,17 +46,22 @@ fn targets(settings: &Settings) -> Option<(f64, Vec<f64>)> {
 }
 
 /// The share of all replicas and targets that are reached after a number of evaluations, whose logarithm is x: the
-/// empirical distribution of runtimes. `columns` are those of evaluations, of the best objective and of its violation.
-pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usize; 3]) -> Value {
+/// empirical distribution of runtimes. `columns` are those of evaluations, of the best objective, of its
+/// violation and of the evaluation that reached the target.
+pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usize; 4]) -> Value {
     let Some((above, targets)) = targets(settings) else { return Value::Null };
-    let [evaluations, best, violation] = columns;
+    let [evaluations, best, violation, reached] = columns;
     let maximised = settings.objectives()[0].0;
     let gap = |row: &[f64]| if maximised { above - row[best] } else { row[best] - above };
     let first = |replica: &Replica, target: f64| {
+        // Of one target every search knows its evaluation.
+        if targets.len() == 1 {
+            return replica.history().last().map(|row| row[reached]).filter(|reached| *reached > 0.0);
+        }
         let row = replica.history().iter().find(|row| row[violation] == 0.0 && gap(row) <= target);
         row.map(|row| row[evaluations])
     };
-    let reached: Vec<f64> =
+    let hits: Vec<f64> =
         replicas.iter().flat_map(|replica| targets.iter().filter_map(|target| first(replica, *target))).collect();
     // What is reached stays reached: the curve of replicas that have ended early goes on.
     let over = replicas.iter().all(|replica| replica.is_finished()).then_some(settings.evaluations as f64);
@@ -61,7 +69,7 @@ pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usi
     let end = ln(ends.chain(over).fold(1.0, f64::max)) / ln(10.0);
     let point = |index: usize| {
         let x = end * index as f64 / (RUNTIME_POINTS - 1) as f64;
-        let count = reached.iter().filter(|evaluations| ln(**evaluations) / ln(10.0) <= x + 1e-12).count();
+        let count = hits.iter().filter(|evaluations| ln(**evaluations) / ln(10.0) <= x + 1e-12).count();
         let share = count as f64 / (targets.len() * replicas.len().max(1)) as f64;
         Point { x, mean: share, low: share, high: share }
     };
@@ -126,10 +134,7 @@ pub(super) fn front_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure>
 /// The archive of the first replica on a grid of two measures: column, row and objective of each elite.
 pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
     let (Some(axes), Some(replica)) = (axes(settings), replicas.first()) else { return Value::Null };
-    let place = |measure: &Value, (low, high, cells): (f64, f64, usize)| {
-        let share = (measure.as_f64()? - low) / (high - low);
-        Some(((share * cells as f64) as usize).min(cells - 1))
-    };
+    let place = |measure: &Value, axis: Axis| Some(axis.cell(measure.as_f64()?));
     let cell = |written: &serde_json::Map<String, Value>| {
         let objective = written["objectives"].as_object()?.values().next()?.as_f64()?;
         let mut measures = written["measures"].as_object()?.values();
@@ -139,16 +144,17 @@ pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
 }
 
 /// The grid of MAP-Elites, if it has two measures and can be drawn.
-fn axes(settings: &Settings) -> Option<[(f64, f64, usize); 2]> {
+fn axes(settings: &Settings) -> Option<[Axis; 2]> {
     let axes = settings.axes();
     let drawn = settings.algorithm == AlgorithmName::MapElites && settings.centroids == 0;
     let [one, two] = axes.as_slice() else { return None };
-    (drawn && one.2 * two.2 <= CELLS_MAX).then_some([*one, *two])
+    (drawn && one.cells * two.cells <= CELLS_MAX).then_some([*one, *two])
 }
 
 /// The map of an arm's archive; `file` is a part of its file's name.
 pub(super) fn archive_map(file: &str, name: &str, settings: &Settings, json: &Value) -> Option<Map> {
-    let [(x_low, x_high, columns), (y_low, y_high, rows)] = axes(settings)?;
+    let [x, y] = axes(settings)?;
+    let (columns, rows) = (x.cells, y.cells);
     let cell = |cell: &Value| {
         let (column, row) = (cell[0].as_u64()? as usize, cell[1].as_u64()? as usize);
         (column < columns && row < rows).then_some((column, row, cell[2].as_f64()?))
@@ -161,8 +167,8 @@ pub(super) fn archive_map(file: &str, name: &str, settings: &Settings, json: &Va
         title: format!("{name}: {count} of {} cells, replica 0", columns * rows),
         x_label: settings.measure_name(0),
         y_label: settings.measure_name(1),
-        x: (x_low, x_high),
-        y: (y_low, y_high),
+        x: (x.low, x.high),
+        y: (y.low, y.high),
         columns,
         rows,
         cells,

@@ -1,13 +1,13 @@
 //! The report of `evolve`: the best that each arm has found, what it took, and the curves.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::BTreeSet};
 
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, arm_json, file_name, point},
-    math::{mean, order},
+    math::order,
     report::{Drawn, Figure, Map, Point, Reference, Report, Series, Table},
     settings::Values,
-    stats::estimate,
+    stats::{estimate, quantile},
 };
 use serde_json::{Value, json};
 
@@ -25,9 +25,12 @@ pub(super) const VIOLATION: usize = 3;
 const FAILURES: usize = 4;
 const HYPERVOLUME: usize = 5;
 const KEPT: usize = 6;
-pub(super) const SEEN: usize = 7;
-pub(super) const CONFIRMED: usize = 8;
-pub(super) const ERROR: usize = 9;
+const QUALITY: usize = 7;
+const OUTSIDE: usize = 8;
+const REACHED: usize = 9;
+pub(super) const SEEN: usize = 10;
+pub(super) const CONFIRMED: usize = 11;
+pub(super) const ERROR: usize = 12;
 
 /// From this size on a number has more digits than are read.
 const LONG: f64 = 1e15;
@@ -53,6 +56,14 @@ struct Told<'a> {
     /// seeds say of its answer.
     noise: Option<[Vec<f64>; 2]>,
     curve: Series,
+    /// Of the best candidates: means, and medians.
+    means: Series,
+    medians: Series,
+    /// The evaluation that reached the target, of each replica; 0: none did.
+    reached: Vec<f64>,
+    qd_scores: Vec<f64>,
+    /// Candidates of all replicas whose measures lay outside the grid.
+    outside: f64,
     json: &'a Value,
 }
 
@@ -76,11 +87,18 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
         json["hypervolume"] = last(HYPERVOLUME).into();
         json["kept"] = last(KEPT).into();
+        json["qd_score"] = last(QUALITY).into();
+        json["outside"] = last(OUTSIDE).iter().sum::<f64>().into();
+        json["reached"] = [last(REACHED), vec![0.0; valueless]].concat().into();
         if settings.is_noisy() {
             json["noise"] = json!({"seen": last(SEEN), "errors": last(ERROR), "confirmed": last(CONFIRMED)});
         }
-        json["curve"] = curve(replicas, deciding(&settings)).to_json();
-        json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION]);
+        for (key, column, at) in
+            [("curve", deciding(&settings), point as At), ("means", BEST, point), ("medians", BEST, quartiles)]
+        {
+            json[key] = curve(replicas, column, at).to_json();
+        }
+        json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION, REACHED]);
         json["front"] = pictures::front(&settings, replicas);
         json["map"] = pictures::archive(&settings, replicas);
         json
@@ -102,20 +120,36 @@ pub(super) fn deciding_column(values: &Values) -> usize {
 
 /// The column that says how good a replica is.
 fn deciding(settings: &Settings) -> usize {
-    if settings.reference_point().is_some() { HYPERVOLUME } else { BEST }
+    match settings.algorithm {
+        _ if settings.reference_point().is_some() => HYPERVOLUME,
+        AlgorithmName::MapElites if settings.worthless().is_some() => QUALITY,
+        AlgorithmName::MapElites => KEPT,
+        _ => BEST,
+    }
 }
 
-/// Which of two rows is better: the one with the greater hypervolume, where there is one, and else the one with the better candidate:
-/// one that breaks its constraints less, then the better objective.
+/// What the numbers of a [deciding](deciding) column are called.
+fn called(column: usize) -> &'static str {
+    match column {
+        HYPERVOLUME => "hypervolume",
+        QUALITY => "QD score",
+        KEPT => "cells filled",
+        _ => "best",
+    }
+}
+
+/// Which of two rows is better: the one with the greater hypervolume, QD score or number of cells, where that decides, and else the one
+/// with the better candidate: one that breaks its constraints less, then the better objective.
 pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     let settings = Settings::of(values);
-    let volume = settings.reference_point().map(|_| order(other[HYPERVOLUME], one[HYPERVOLUME]));
+    let column = deciding(&settings);
+    let greater = if column == BEST { Ordering::Equal } else { order(other[column], one[column]) };
     let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
     let best = order(one[BEST], other[BEST]);
     let violation = order(one[VIOLATION], other[VIOLATION]);
     // Of a noisy problem, whose values before they are confirmed are luck.
     let confirmed = (other[CONFIRMED] > 0.0).cmp(&(one[CONFIRMED] > 0.0));
-    confirmed.then(volume.unwrap_or(Ordering::Equal)).then(violation).then(if maximised { best.reverse() } else { best })
+    confirmed.then(greater).then(violation).then(if maximised { best.reverse() } else { best })
 }
 
 /// The rows of a search, without that of what follows it.
@@ -126,30 +160,47 @@ fn searched(replica: &Replica) -> &[Vec<f64>] {
     }
 }
 
-/// Mean and band of a column over the evaluations, as the searches saw it, of replicas that have a feasible candidate by then. A replica that has ended before
-/// others stays at what it has reached.
-fn curve(replicas: &[&Replica], column: usize) -> Series {
-    let rows = replicas.iter().map(|replica| searched(replica).len()).max().unwrap_or(0);
-    let at = |row: usize| {
-        let (mut xs, mut values) = (Vec::new(), Vec::new());
-        for replica in replicas {
-            let history = searched(replica);
-            xs.extend(history.get(row).map(|row| row[EVALUATIONS]));
-            let last = || history.last().filter(|_| replica.is_finished());
-            let feasible = history.get(row).or_else(last).filter(|row| row[VIOLATION] == 0.0);
-            values.extend(feasible.map(|row| row[column]));
+/// A point of a curve made of the values of replicas at an x.
+type At = fn(f64, &[f64]) -> Point;
+
+/// The median with the quartiles.
+fn quartiles(x: f64, values: &[f64]) -> Point {
+    let [low, mean, high] = [0.25, 0.5, 0.75].map(|p| quantile(values, p));
+    Point { x, mean, low, high }
+}
+
+/// A column over the evaluations, as the searches saw it, of replicas that have a feasible candidate by then. All replicas count at the same
+/// numbers of evaluations. A replica that has ended before others stays at what it has reached.
+fn curve(replicas: &[&Replica], column: usize, at: At) -> Series {
+    let rows = || replicas.iter().flat_map(|replica| searched(replica));
+    let counts: BTreeSet<u64> = rows().map(|row| row[EVALUATIONS] as u64).collect();
+    let mut next = vec![0; replicas.len()];
+    let mut points = Vec::new();
+    for count in counts {
+        let mut values = Vec::new();
+        for (replica, next) in replicas.iter().zip(&mut next) {
+            let search = searched(replica);
+            *next += search[*next..].iter().take_while(|row| row[EVALUATIONS] <= count as f64).count();
+            let goes_on = *next < search.len() || replica.is_finished() || search.last().is_some_and(|row| row[EVALUATIONS] == count as f64);
+            let row = next.checked_sub(1).map(|last| &search[last]).filter(|row| goes_on && row[VIOLATION] == 0.0);
+            values.extend(row.map(|row| row[column]));
         }
-        (!values.is_empty()).then(|| point(mean(&xs).unwrap_or(0.0), &values))
-    };
-    Series { name: String::new(), points: (0..rows).filter_map(at).collect() }
+        if !values.is_empty() {
+            points.push(at(count as f64, &values));
+        }
+    }
+    Series { name: String::new(), points }
 }
 
 pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let told = arms.iter().enumerate().map(|(index, json)| read(&config.arms[index].name, config, index, json));
     let told = told.collect::<Result<Vec<Told<'_>>, String>>()?;
     let (direction, name) = objective_of_all(&told);
-    let several = told.iter().all(|arm| arm.settings.reference_point().is_some());
-    let mut tables = Vec::new();
+    // What decides in every arm; else arms are compared by their best candidates.
+    let first = told.first().map_or(BEST, Told::deciding);
+    let decides = if told.iter().all(|arm| arm.deciding() == first) { first } else { BEST };
+    let several = decides == HYPERVOLUME;
+    let mut tables: Vec<Table> = archives_table(&told).into_iter().collect();
     if !several {
         tables.push(Table {
             title: format!("The {direction} {name} of a replica: mean ± 95 % interval, and range"),
@@ -189,33 +240,52 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     }
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
     let (figures, maps) = pictures(config, &told);
-    let mut references = if several { Vec::new() } else { references(&told) };
-    let series: Vec<Series> = told.iter().map(|arm| arm.curve.clone()).filter(|curve| !curve.points.is_empty()).collect();
-    let (what, title) = match several {
-        true => ("hypervolume", "The hypervolume up to the reference point".to_owned()),
-        false => ("best", format!("The {direction} {name} so far")),
-    };
-    let title = if noisy.is_empty() { title } else { format!("{title}, as the searches saw it") };
-    let drawn = if falls_by_powers(&series) { Drawn::Powers } else { Drawn::Means };
-    // On a logarithmic axis there is no place for others.
-    references.retain(|known| drawn == Drawn::Means || known.value > 0.0);
-    let figure = Figure {
-        name: what.into(),
-        title: format!("{title}, and the middle 80 % of replicas"),
-        x_label: "evaluations".into(),
-        y_label: if several { what.into() } else { name },
-        y_range: None,
-        drawn,
-        references,
-        series,
-    };
+    let seen = if noisy.is_empty() { "" } else { ", as the searches saw it" };
+    let first = [
+        (decides != BEST).then(|| deciding_figure(decides, &told, seen)),
+        (!several).then(|| best_figure(&told, &format!("The {direction} {name} so far{seen}"), name)),
+    ];
     Ok(Report {
         tables,
         notes,
         json: json!({"arms": arms, "summary": summary, "contests": contests}),
-        figures: Some(figure).into_iter().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
+        figures: first.into_iter().flatten().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
         maps,
     })
+}
+
+/// The hypervolume, the QD score or the cells of arms which all are compared by that.
+fn deciding_figure(column: usize, told: &[Told<'_>], seen: &str) -> Figure {
+    let what = called(column);
+    let more = if column == HYPERVOLUME { " up to the reference point" } else { "" };
+    Figure {
+        name: what.replace(' ', "-"),
+        title: format!("The {what}{more}{seen}, and the middle 80 % of replicas"),
+        x_label: "evaluations".into(),
+        y_label: what.into(),
+        y_range: None,
+        drawn: Drawn::Means,
+        references: Vec::new(),
+        series: told.iter().map(|arm| arm.curve.clone()).collect(),
+    }
+}
+
+/// The best candidates: on a logarithmic axis medians, because one bad replica would hide all others in a mean.
+fn best_figure(told: &[Told<'_>], title: &str, y_label: String) -> Figure {
+    let powers = falls_by_powers(&told.iter().map(|arm| arm.medians.clone()).collect::<Vec<Series>>());
+    // On a logarithmic axis there is no place for others.
+    let references = references(told).into_iter().filter(|known| !powers || known.value > 0.0).collect();
+    let series = told.iter().map(|arm| if powers { arm.medians.clone() } else { arm.means.clone() });
+    Figure {
+        name: "best".into(),
+        title: format!("{title}, and the middle {} of replicas", if powers { "half" } else { "80 %" }),
+        x_label: "evaluations".into(),
+        y_label,
+        y_range: None,
+        drawn: if powers { Drawn::Medians } else { Drawn::Means },
+        references,
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+    }
 }
 
 /// How the first objective is told: its direction and its name if all arms have the same, else words that fit all of them.
@@ -269,6 +339,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         let list = json["noise"][key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
         list.ok_or_else(|| lacks(key))
     };
+    let series = |key: &str| Series::of_json(name, &json[key]).ok_or_else(|| lacks(key));
     let (bests, violations) = (numbers("best")?, numbers("violations")?);
     let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
     // A replica all of whose candidates have failed has evaluations, and no best one.
@@ -286,24 +357,54 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         hypervolumes: numbers("hypervolume")?,
         kept: numbers("kept")?,
         noise: if json["noise"].is_null() { None } else { Some([noise("seen")?, noise("errors")?]) },
-        curve: Series::of_json(name, &json["curve"]).ok_or_else(|| lacks("curve"))?,
+        curve: series("curve")?,
+        means: series("means")?,
+        medians: series("medians")?,
+        reached: numbers("reached")?,
+        qd_scores: numbers("qd_score")?,
+        outside: json["outside"].as_f64().ok_or_else(|| lacks("outside"))?,
         json,
     })
 }
 
-/// What NSGA-II and MAP-Elites keep, if an arm is one of them.
+/// A mean with its interval, or a dash.
+fn text(numbers: &[f64]) -> String {
+    estimate(numbers).map_or_else(|| "-".into(), |it| it.text(it.decimals()))
+}
+
+/// The populations of NSGA-II, if an arm is one.
 fn kept_table(told: &[Told<'_>]) -> Option<Table> {
-    let keeps = |arm: &&Told<'_>| matches!(arm.settings.algorithm, AlgorithmName::Nsga2 | AlgorithmName::MapElites);
-    let text = |numbers: &[f64]| estimate(numbers).map_or_else(|| "-".into(), |it| it.text(it.decimals()));
     let row = |arm: &Told<'_>| {
         let hypervolume = arm.settings.reference_point().map_or_else(|| "-".into(), |_| text(&arm.hypervolumes));
         vec![arm.name.to_owned(), hypervolume, text(&arm.kept)]
     };
-    let rows: Vec<Vec<String>> = told.iter().filter(keeps).map(row).collect();
-    let title = "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into();
+    let of = told.iter().filter(|arm| arm.settings.algorithm == AlgorithmName::Nsga2);
+    let rows: Vec<Vec<String>> = of.map(row).collect();
     (!rows.is_empty()).then(|| Table {
-        title,
+        title: "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into(),
         header: ["arm", "hypervolume", "candidates"].map(String::from).to_vec(),
+        rows,
+    })
+}
+
+/// The archives of MAP-Elites, if an arm is one.
+fn archives_table(told: &[Told<'_>]) -> Option<Table> {
+    let row = |arm: &Told<'_>| {
+        let cells = match arm.settings.centroids {
+            0 => arm.settings.axes().iter().map(|axis| axis.cells).product(),
+            centroids => centroids,
+        };
+        let shares: Vec<f64> = arm.kept.iter().map(|kept| 100.0 * kept / cells as f64).collect();
+        let score = arm.settings.worthless().map_or_else(|| "-".into(), |_| text(&arm.qd_scores));
+        let outside = format!("{}", arm.outside);
+        vec![arm.name.to_owned(), score, text(&arm.kept), cells.to_string(), text(&shares), outside]
+    };
+    let of = told.iter().filter(|arm| arm.settings.algorithm == AlgorithmName::MapElites);
+    let rows: Vec<Vec<String>> = of.map(row).collect();
+    let header = ["arm", "QD score", "cells filled", "of", "coverage, %", "candidates outside the grid"];
+    (!rows.is_empty()).then(|| Table {
+        title: "The archive of a replica: mean ± 95 % interval".into(),
+        header: header.map(String::from).to_vec(),
         rows,
     })
 }
@@ -332,17 +433,28 @@ impl Told<'_> {
         let complete = self.bests.len() == self.replicas && replicas.all(|replica| replica["finished"] == true);
         let objectives = self.settings.objectives().len();
         let noisy = self.settings.is_noisy();
-        let single = |(best, evaluations): (&f64, &f64)| match self.reaches(*best) {
+        let single = |(best, reached): (&f64, &f64)| match self.reaches(*best) {
             // A noisy search does not end when it has seen its target.
-            Some(true) if !noisy => Outcome::Reached(*evaluations),
+            Some(true) if !noisy => Outcome::Reached(*reached),
             _ => Outcome::Ended(if self.maximised() { -best } else { *best }),
         };
-        let outcomes: Vec<Outcome> = match self.settings.reference_point() {
-            None if objectives == 1 => self.bests.iter().zip(&self.evaluations).map(single).collect(),
-            Some(_) => self.hypervolumes.iter().map(|volume| Outcome::Ended(-volume)).collect(),
-            None => return None,
+        let greater = |values: &[f64]| values.iter().map(|value| Outcome::Ended(-value)).collect::<Vec<Outcome>>();
+        let bests: Vec<Outcome> = self.bests.iter().zip(&self.reached).map(single).collect();
+        let (outcomes, of) = match self.deciding() {
+            HYPERVOLUME => (greater(&self.hypervolumes), "the hypervolume"),
+            QUALITY => (greater(&self.qd_scores), "the QD score"),
+            KEPT => (greater(&self.kept), "the number of cells filled"),
+            _ if objectives > 1 => return None,
+            _ => (bests.clone(), ""),
         };
-        (complete && !outcomes.is_empty()).then_some(Entry { name: self.name, settings: &self.settings, outcomes })
+        // The best of several objectives is no measure of a front.
+        let bests = if objectives == 1 { bests } else { Vec::new() };
+        let entry = Entry { name: self.name, settings: &self.settings, outcomes, of, bests };
+        (complete && !entry.outcomes.is_empty()).then_some(entry)
+    }
+
+    fn deciding(&self) -> usize {
+        deciding(&self.settings)
     }
 
     /// What it saw, and what of it is confirmed.
@@ -376,7 +488,11 @@ impl Told<'_> {
         let reached = self.reached().map_or_else(|| "-".into(), |reached| format!("{reached} of {}", self.replicas));
         // The expected runtime (Hansen et al. 2022): what it takes to reach the target once, failures included.
         let runtime = match self.reached() {
-            Some(reached @ 1..) => format!("{:.0}", self.evaluations.iter().sum::<f64>() / reached as f64),
+            Some(reached @ 1..) => {
+                let spent = |(all, first): (&f64, &f64)| if *first > 0.0 { *first } else { *all };
+                let sum: f64 = self.evaluations.iter().zip(&self.reached).map(spent).sum();
+                format!("{:.1}", sum / reached as f64)
+            }
             _ => "-".into(),
         };
         let replicas = match self.bests.len() {
@@ -405,7 +521,12 @@ impl Told<'_> {
     /// can be compared with this one. None with a target, where it matters how soon it is reached.
     fn compared(&self) -> Option<Value> {
         self.entry().filter(|_| self.settings.target_number().is_none())?;
-        let by = if self.settings.reference_point().is_some() { "hypervolume" } else { "best" };
+        let by = match self.deciding() {
+            HYPERVOLUME => "hypervolume",
+            QUALITY => "qd_score",
+            KEPT => "kept",
+            _ => "best",
+        };
         Some(json!({"by": by, "of": self.settings.problem_hash().to_string()}))
     }
 

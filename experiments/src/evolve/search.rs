@@ -16,7 +16,7 @@ use prost::Message as _;
 use rand_core::Rng as _;
 
 use super::{
-    algorithm::{Algorithm, Individual},
+    algorithm::{Algorithm, Axis, Individual},
     card::{Found, sheet},
     choose::{algorithm, confirmed_front, confirmed_most, most, search},
     confirm::{Confirmation, Confirmed, Seeds},
@@ -30,9 +30,7 @@ use super::{
 };
 
 /// The columns of a row: see [`super::KIND`].
-pub(super) const COLUMNS: usize = 10;
-/// The most rows of a replica; between two of them there are as many evaluations.
-const ROWS_MAX: u64 = 500;
+pub(super) const COLUMNS: usize = 13;
 
 /// What a replica needs at most, with this many bytes of settings for its tasks to share.
 pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
@@ -56,8 +54,7 @@ pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
         shared_bytes: shared_bytes + shared_mean,
         output_bytes: 16 + slice * evaluation,
         state_bytes: 128 + most.state_bytes + kept,
-        // That of the answer comes after those of the search.
-        rows: ROWS_MAX + 2,
+        rows: rows_most(settings.evaluations),
         // A program is stopped for its candidates together.
         task_ms: if settings.program().is_some() { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
     }
@@ -88,8 +85,10 @@ pub(super) struct Replica {
     /// If the problem is noisy: what follows the search.
     confirmation: Option<Confirmation>,
     seeds: Seeds,
-    /// The row of the last batch, if it has one.
-    row: Option<Vec<f64>>,
+    /// The grid of map-elites, else empty.
+    axes: Vec<Axis>,
+    /// The rows of the last round.
+    rows: Vec<Vec<f64>>,
 }
 
 impl Replica {
@@ -107,7 +106,8 @@ impl Replica {
             Some(state) => SearchState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?,
         };
         let begun = state.evaluations > 0;
-        if state.evaluations > settings.evaluations || state.failures > state.evaluations {
+        let counts_of_some = state.failures.max(state.outside).max(state.reached);
+        if state.evaluations > settings.evaluations || counts_of_some > state.evaluations {
             return Err("the state has more evaluations than the settings".into());
         }
         // The best is one of those that have a value.
@@ -162,7 +162,8 @@ impl Replica {
             finalists,
             confirmation,
             seeds: Seeds::of(identity.seed, identity.replica),
-            row: None,
+            axes: if settings.algorithm == AlgorithmName::MapElites { settings.axes() } else { Vec::new() },
+            rows: Vec::new(),
             settings,
         })
     }
@@ -183,33 +184,14 @@ impl Replica {
         Self::new(identity, Some(state))
     }
 
-    /// Whether the best is as good as the target. If the problem is noisy nobody knows, as long as it searches.
-    fn has_reached_target(&self) -> bool {
-        let target = self.settings.target_number().map(|target| self.settings.said(0, target));
-        match (&self.best, target) {
-            (Some((_, best)), Some(target)) if !self.settings.is_noisy() => {
-                best.feasible() && best.objective(0) <= target
-            }
-            _ => false,
-        }
+    /// The target, to be minimised.
+    fn target(&self) -> Option<f64> {
+        self.settings.target_number().map(|target| self.settings.said(0, target))
     }
 
     /// The answer of a noisy search, at its end.
     fn answer(&self) -> Option<Vec<Confirmed>> {
         self.confirmation.as_ref()?.answer()
-    }
-
-    /// The hypervolume of what the algorithm keeps, or of the answer; 0 without a reference point.
-    fn hypervolume(&self) -> f64 {
-        let Some(reference) = self.settings.reference_point() else { return 0.0 };
-        let answer = self.answer();
-        let kept: Vec<&Evaluation> = match &answer {
-            Some(answer) => answer.iter().map(|one| &one.mean).collect(),
-            None => self.algorithm.population().iter().map(|individual| &individual.evaluation).collect(),
-        };
-        let points: Vec<&[f64]> =
-            kept.into_iter().filter(|it| it.feasible()).map(|it| it.objectives.as_slice()).collect();
-        hypervolume(&points, &reference)
     }
 
     /// The first front of several objectives, or the elites of every kind.
@@ -261,7 +243,7 @@ impl Replica {
     fn batch(&self) -> usize {
         match &self.confirmation {
             Some(confirmation) => confirmation.left(),
-            None if self.has_reached_target() => 0,
+            None if self.state.reached > 0 => 0,
             None => self.algorithm.size(),
         }
     }
@@ -270,9 +252,9 @@ impl Replica {
     fn take(&mut self, evaluations: &[Evaluation]) {
         let noisy = self.settings.is_noisy();
         let good = if noisy { self.best_of_batch(evaluations) } else { Vec::new() };
-        self.keep_best(evaluations);
-        let before = self.state.evaluations;
-        self.state.evaluations += evaluations.len() as u64;
+        let mut moments = self.count(evaluations);
+        // Within a batch the algorithm still keeps what it kept before it.
+        let before = moments.iter().any(|it| it.evaluations < self.state.evaluations).then(|| self.archive());
         self.algorithm.tell(evaluations);
         let median = self.median(evaluations);
         if noisy {
@@ -287,10 +269,60 @@ impl Replica {
             // Finalists are sent as they are.
             self.shared = Shared { steps: self.confirmation.is_none().then_some(steps), ..common }.encode();
         }
-        let interval = self.settings.evaluations.div_ceil(ROWS_MAX);
         let ends = self.batch() == 0 || self.confirmation.is_some();
-        let due = before / interval != self.state.evaluations / interval || ends;
-        self.row = if due { self.row_of(median) } else { None };
+        if ends && moments.last().is_none_or(|last| last.evaluations < self.state.evaluations) {
+            moments.extend(self.moment());
+        }
+        let now = self.archive();
+        let row = |moment: &Moment| {
+            let archive = before.as_ref().filter(|_| moment.evaluations < self.state.evaluations).unwrap_or(&now);
+            self.row(moment, archive, median, None)
+        };
+        self.rows = moments.iter().map(row).collect();
+    }
+
+    /// Counts the evaluations of a batch, and keeps the best candidate: under noise the later one of equals. Returns the moments of
+    /// which there are rows.
+    fn count(&mut self, evaluations: &[Evaluation]) -> Vec<Moment> {
+        let (noisy, target) = (self.settings.is_noisy(), self.target());
+        let (mut best, mut moments) = (None, Vec::new());
+        for (index, evaluation) in evaluations.iter().enumerate() {
+            self.state.evaluations += 1;
+            self.state.failures += u64::from(evaluation.failed);
+            self.state.outside += u64::from(!evaluation.failed && self.is_outside(&evaluation.measures));
+            let known = self.best.as_ref().map(|(_, best)| best);
+            let better = |known: &Evaluation| evaluation.better(known) || (noisy && !known.better(evaluation));
+            if !evaluation.failed && known.is_none_or(better) {
+                // Its genes are not needed before the last one is known.
+                let candidate = self.best.take().map_or_else(|| Candidate { parts: Vec::new() }, |(candidate, _)| candidate);
+                self.best = Some((candidate, evaluation.clone()));
+                best = Some(index);
+            }
+            let first = self.state.reached == 0 && !noisy;
+            let reached = first && target.is_some_and(|target| is_as_good(evaluation, target));
+            if reached {
+                self.state.reached = self.state.evaluations;
+            }
+            if reached || is_due(self.state.evaluations) {
+                moments.extend(self.moment());
+            }
+        }
+        if let (Some(index), Some((candidate, _))) = (best, &mut self.best) {
+            *candidate = self.algorithm.ask(index..index + 1).swap_remove(0);
+        }
+        moments
+    }
+
+    /// This moment of the search, if there is a best candidate.
+    fn moment(&self) -> Option<Moment> {
+        let (_, best) = self.best.as_ref()?;
+        let SearchState { evaluations, failures, outside, reached, .. } = self.state;
+        Some(Moment { best: best.clone(), evaluations, failures, outside, reached })
+    }
+
+    /// Whether measures lie outside the grid.
+    fn is_outside(&self, measures: &[f64]) -> bool {
+        self.axes.iter().zip(measures).any(|(axis, measure)| !(axis.low..=axis.high).contains(measure))
     }
 
     /// Takes evaluations of the stages after a noisy search.
@@ -298,25 +330,8 @@ impl Replica {
         let Some(confirmation) = &mut self.confirmation else { return };
         confirmation.take(evaluations);
         let median = confirmation.median;
-        self.row = self.answer().and_then(|_| self.row_of(median));
-    }
-
-    /// Keeps the best candidate: under noise the later one of equals.
-    fn keep_best(&mut self, evaluations: &[Evaluation]) {
-        let noisy = self.settings.is_noisy();
-        let mut best = None;
-        for (index, evaluation) in evaluations.iter().enumerate() {
-            self.state.failures += u64::from(evaluation.failed);
-            let known = best.map(|index: usize| &evaluations[index]).or(self.best.as_ref().map(|(_, best)| best));
-            let better = |known: &Evaluation| evaluation.better(known) || (noisy && !known.better(evaluation));
-            if !evaluation.failed && known.is_none_or(better) {
-                best = Some(index);
-            }
-        }
-        if let Some(index) = best {
-            let candidate = self.algorithm.ask(index..index + 1).swap_remove(0);
-            self.best = Some((candidate, evaluations[index].clone()));
-        }
+        let row = |answer: &Vec<Confirmed>| Some(self.row(&self.moment()?, &self.archive(), median, answer.first()));
+        self.rows = self.answer().as_ref().and_then(row).into_iter().collect();
     }
 
     /// The best candidates of a batch before the algorithm is told of it; none of several objectives, of which fronts are kept.
@@ -369,27 +384,82 @@ impl Replica {
         self.settings.said(0, median)
     }
 
-    /// A row, if there is a best candidate.
-    fn row_of(&self, median: f64) -> Option<Vec<f64>> {
-        let (_, seen) = self.best.as_ref()?;
+    /// What the algorithm keeps now, or what the answer is, in numbers.
+    fn archive(&self) -> Archive {
         let answer = self.answer();
-        let first = answer.as_ref().and_then(|answer| answer.first());
-        let worth = first.map_or(seen, |first| &first.mean);
+        let kept: Vec<&Evaluation> = match &answer {
+            Some(answer) => answer.iter().map(|one| &one.mean).collect(),
+            None => self.algorithm.population().iter().map(|individual| &individual.evaluation).collect(),
+        };
+        let feasible = kept.into_iter().filter(|evaluation| evaluation.feasible());
+        let hypervolume = self.settings.reference_point().map_or(0.0, |reference| {
+            let points: Vec<&[f64]> = feasible.clone().map(|it| it.objectives.as_slice()).collect();
+            hypervolume(&points, &reference)
+        });
+        let elites = self.algorithm.population().iter().map(|elite| &elite.evaluation).filter(|it| it.feasible());
+        let quality = self.settings.worthless().map_or(0.0, |worthless| {
+            elites.fold(0.0, |sum, elite| sum + (worthless - elite.objective(0)).max(0.0)).min(f64::MAX)
+        });
+        Archive { hypervolume, quality, kept: self.algorithm.population().len() }
+    }
+
+    /// The row of a moment; of the answer, if there is one.
+    fn row(&self, moment: &Moment, archive: &Archive, median: f64, answer: Option<&Confirmed>) -> Vec<f64> {
+        let worth = answer.map_or(&moment.best, |answer| &answer.mean);
         let said = |evaluation: &Evaluation| self.settings.said(0, evaluation.objective(0));
-        let (confirmed, error) = first.map_or((0.0, 0.0), |first| (first.draws as f64, first.half_width));
-        Some(vec![
-            self.state.evaluations as f64,
+        let (confirmed, error) = answer.map_or((0.0, 0.0), |first| (first.draws as f64, first.half_width));
+        vec![
+            moment.evaluations as f64,
             said(worth),
             median,
             worth.violation(),
-            self.state.failures as f64,
-            self.hypervolume(),
-            self.algorithm.population().len() as f64,
-            said(seen),
+            moment.failures as f64,
+            archive.hypervolume,
+            archive.kept as f64,
+            archive.quality,
+            moment.outside as f64,
+            moment.reached as f64,
+            said(&moment.best),
             confirmed,
             error,
-        ])
+        ]
     }
+}
+
+/// The most rows of a search with this many evaluations, with those of its target, its end and its answer.
+const fn rows_most(evaluations: u64) -> u64 {
+    16 * (evaluations.ilog2() as u64 + 1) + 3
+}
+
+/// What is known at a moment of a search.
+struct Moment {
+    /// The best candidate so far.
+    best: Evaluation,
+    evaluations: u64,
+    failures: u64,
+    outside: u64,
+    reached: u64,
+}
+
+/// What an algorithm keeps, in numbers.
+struct Archive {
+    /// 0 without a reference point.
+    hypervolume: f64,
+    /// The QD score; 0 if nobody knows what is worth nothing.
+    quality: f64,
+    kept: usize,
+}
+
+/// Whether there is a row after this many evaluations, in every search: at 1 to 32, and then sixteen times until the number has doubled.
+/// So a longer search has the rows of a shorter one, whatever its batches are.
+const fn is_due(evaluations: u64) -> bool {
+    let step = evaluations.ilog2().saturating_sub(4);
+    evaluations.trailing_zeros() >= step
+}
+
+/// Whether a candidate is as good as the target, which is to be minimised.
+fn is_as_good(evaluation: &Evaluation, target: f64) -> bool {
+    evaluation.feasible() && evaluation.objective(0) <= target
 }
 
 /// The best of these candidates with different genes, best first; of equals the earlier one here.
@@ -452,7 +522,7 @@ impl Experiment for Replica {
     }
 
     fn rows(&self) -> Vec<Vec<f64>> {
-        self.row.clone().into_iter().collect()
+        self.rows.clone()
     }
 
     fn champion(&self) -> Option<Card> {

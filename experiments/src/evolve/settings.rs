@@ -11,6 +11,7 @@ pub use choices::{
 };
 
 use super::{
+    algorithm::Axis,
     genome::Genome,
     problem::{self, Problem},
     tables::{GRID, Grid, PART, PartSettings, Parts},
@@ -143,8 +144,9 @@ settings! {
         iso: Ratio = decimal(0, 1, "0.01"),
         /// map-elites: the deviation of the step along the line between two elites, as a share of their distance.
         line: Ratio = decimal(0, 10, "0.2"),
-        /// nsga2: the reference point of the hypervolume, one number for each objective. Empty: that of a built-in problem, or
-        /// no hypervolume.
+        /// nsga2: the reference point of the hypervolume, one number for each objective. map-elites: the value of the objective that
+        /// is worth nothing; the QD score is the sum over all elites of how much better they are. Empty: that of a built-in
+        /// problem, or no hypervolume and no QD score.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, ""),
         /// Candidates of a task, as many as fit in 4 MiB at most; 0: 100 of a built-in problem, 10 of a module, 1 of a program.
         /// With a window it is always 1.
@@ -281,12 +283,22 @@ impl Settings {
         fits.then(|| turned.collect())
     }
 
-    /// The grid of map-elites: the bounds and the cells of each measure.
+    /// The value of the objective from which on an elite of map-elites is worth something, to be minimised; none if nobody knows.
     #[must_use]
-    pub fn axes(&self) -> Vec<(f64, f64, usize)> {
-        let given = self.grid.0.iter().map(|axis| (axis.low.to_f64(), axis.high.to_f64(), axis.cells));
+    pub fn worthless(&self) -> Option<f64> {
+        let own = self.built_in().filter(|_| self.reference.is_empty()).map_or(&[][..], |problem| problem.reference);
+        let value = self.reference.first().map(|given| given.to_f64()).or(own.first().copied())?;
+        let archive = self.algorithm == AlgorithmName::MapElites && self.objectives().len() == 1;
+        archive.then(|| if self.objectives()[0].0 { -value } else { value })
+    }
+
+    /// The grid of map-elites.
+    #[must_use]
+    pub fn axes(&self) -> Vec<Axis> {
+        let given =
+            self.grid.0.iter().map(|axis| Axis { low: axis.low.to_f64(), high: axis.high.to_f64(), cells: axis.cells });
         let own = self.built_in().filter(|_| self.grid.0.is_empty()).map_or(&[][..], |problem| problem.measures);
-        given.chain(own.iter().map(|measure| (measure.low, measure.high, OWN_CELLS))).collect()
+        given.chain(own.iter().map(|it| Axis { low: it.low, high: it.high, cells: OWN_CELLS })).collect()
     }
 
     /// Whether a candidate's value depends on its seed.

@@ -13,7 +13,8 @@ const POINTS: usize = 10;
 /// Moves of all centroids.
 const MOVES: usize = 10;
 
-/// One measure: its bounds and its share of the grid. Values outside its bounds count as those at the bounds.
+/// One measure: its bounds and its share of the grid. A cell has its lower border, and the last cell its upper one too. Values
+/// outside the bounds count as those at the bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     /// The lower bound.
@@ -22,6 +23,55 @@ pub struct Axis {
     pub high: f64,
     /// Cells, 1 to 100,000. Not used with centroids.
     pub cells: usize,
+}
+
+impl Axis {
+    /// The cell of a measure.
+    #[must_use]
+    pub fn cell(&self, measure: f64) -> usize {
+        let last = self.cells - 1;
+        let share = (measure - self.low) / (self.high - self.low);
+        let mut cell = ((share * self.cells as f64) as usize).min(last);
+        // Rounding may be one cell off.
+        while cell > 0 && measure < self.border(cell) {
+            cell -= 1;
+        }
+        while cell < last && measure >= self.border(cell + 1) {
+            cell += 1;
+        }
+        cell
+    }
+
+    /// The lower border of a cell: the float nearest to the exact number, where the bounds are decimals of at most six digits
+    /// after the point. So a person who types 0.29 means the border 29 of a hundred cells from 0 to 1.
+    fn border(&self, cell: usize) -> f64 {
+        let (cells, cell) = (self.cells as i128, cell as i128);
+        if let [Some(low), Some(high)] = [self.low, self.high].map(millionths) {
+            let (above, below) = (low * (cells - cell) + high * cell, cells * MILLION as i128);
+            let common = gcd(above, below);
+            let [above, below] = [above / common, below / common];
+            // Floats have these whole numbers, so one division rounds once.
+            if above.abs() < EXACT && below < EXACT {
+                return above as f64 / below as f64;
+            }
+        }
+        self.low + (self.high - self.low) * (cell as f64 / cells as f64)
+    }
+}
+
+/// One over a unit of decimals.
+const MILLION: f64 = 1e6;
+/// Whole numbers below this are exact as floats.
+const EXACT: i128 = 1 << 53;
+
+/// The number in millionths, if it is a decimal of at most six digits after the point.
+fn millionths(number: f64) -> Option<i128> {
+    let whole = (number * MILLION).round();
+    (whole.abs() < EXACT as f64 && whole / MILLION == number).then_some(whole as i128)
+}
+
+fn gcd(one: i128, other: i128) -> i128 {
+    if other == 0 { one.abs().max(1) } else { gcd(other, one % other) }
 }
 
 /// Checks that the figures make sense; `centroids` is 0 for a grid.
@@ -77,10 +127,8 @@ impl Niches {
             let inside: Vec<f64> = shares.iter().map(|share| share.clamp(0.0, 1.0)).collect();
             return Some(nearest(&self.centroids, &inside));
         }
-        let place = |cell: usize, (axis, share): (&Axis, f64)| {
-            cell * axis.cells + ((share * axis.cells as f64) as usize).min(axis.cells - 1)
-        };
-        Some(self.axes.iter().zip(shares).fold(0, place))
+        let place = |cell: usize, (axis, measure): (&Axis, &f64)| cell * axis.cells + axis.cell(*measure);
+        Some(self.axes.iter().zip(measures).fold(0, place))
     }
 }
 

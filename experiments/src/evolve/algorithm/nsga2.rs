@@ -5,7 +5,7 @@
 
 use std::{cmp::Ordering, ops::Range};
 
-use evoxo_common::rng::{below, shuffle};
+use evoxo_common::rng::{Generator, below, shuffle};
 
 use super::{
     Algorithm, Most, Search, Steady, Wrong,
@@ -64,6 +64,9 @@ pub struct Nsga2 {
     standing: Vec<Standing>,
 }
 
+/// How often a child is drawn that is in the population already.
+const TRIES: usize = 10;
+
 /// An individual's place: the less, the better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Standing {
@@ -78,12 +81,18 @@ impl Standing {
     }
 }
 
-/// The place of each individual among all of these.
+/// The place of each individual among all of these. One with the genes of another before it comes behind all others: it adds nothing
+/// to a front, and each of both would be alone there.
 fn standing(population: &[Individual]) -> Vec<Standing> {
     let evaluations: Vec<Evaluation> = population.iter().map(|individual| individual.evaluation.clone()).collect();
-    let ranks = fronts(&evaluations);
+    let is_copy = |place: usize| population[..place].iter().any(|other| other.candidate == population[place].candidate);
+    let first: Vec<usize> = (0..population.len()).filter(|place| !is_copy(*place)).collect();
+    let fronts = fronts(&first.iter().map(|place| evaluations[*place].clone()).collect::<Vec<_>>());
+    let last = fronts.iter().max().map_or(0, |front| front + 1);
+    let mut ranks = vec![last; population.len()];
+    first.iter().zip(fronts).for_each(|(place, front)| ranks[*place] = front);
     let mut standing: Vec<Standing> = ranks.iter().map(|front| Standing { front: *front, crowding: 0.0 }).collect();
-    for front in 0..=ranks.iter().copied().max().unwrap_or(0) {
+    for front in 0..last {
         let members: Vec<usize> = (0..ranks.len()).filter(|index| ranks[*index] == front).collect();
         let distances = crowding(&members.iter().map(|index| &evaluations[*index]).collect::<Vec<_>>());
         members.iter().zip(distances).for_each(|(index, distance)| standing[*index].crowding = distance);
@@ -134,6 +143,20 @@ impl Nsga2 {
         self.standing = standing(&self.population);
     }
 
+    /// A child that is not in the population yet, unless chance makes none in [`TRIES`].
+    fn child(&self, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
+        let mut draw = || self.settings.variation.child(&self.search.genome, rng, mother, father);
+        let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
+        let mut child = draw();
+        for _ in 1..TRIES {
+            if !known(&child) {
+                break;
+            }
+            child = draw();
+        }
+        child
+    }
+
     /// The better one of two individuals; of equals the first.
     fn better(&self, pair: &[usize]) -> &Candidate {
         let first_wins = self.standing[pair[0]].compare(&self.standing[pair[1]]).is_le();
@@ -156,7 +179,7 @@ impl Algorithm for Nsga2 {
             }
             let four = &meetings[4 * index % meetings.len()..][..4];
             let (mother, father) = (self.better(&four[..2]), self.better(&four[2..]));
-            self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
+            self.child(&mut rng, mother, father)
         };
         range.map(candidate).collect()
     }
@@ -194,7 +217,7 @@ impl Steady for Nsga2 {
         }
         let mut draw = || below(&mut rng, self.population.len() as u64) as usize;
         let (one, other) = ([draw(), draw()], [draw(), draw()]);
-        self.settings.variation.child(&self.search.genome, &mut rng, self.better(&one), self.better(&other))
+        self.child(&mut rng, self.better(&one), self.better(&other))
     }
 
     fn take(&mut self, individual: Individual) {

@@ -67,7 +67,8 @@ pub struct Problem {
     pub optimum: fn(length: usize) -> Option<f64>,
     /// The behaviour measures; most problems have none.
     pub measures: &'static [Measure],
-    /// Of several objectives: the usual reference point of the hypervolume; empty for one.
+    /// Of several objectives: the usual reference point of the hypervolume. Of one with behaviour measures: the value that is worth
+    /// nothing. Else empty.
     pub reference: &'static [f64],
 }
 

@@ -108,6 +108,8 @@ pub(super) const ARM: Problem = Problem {
         }
         messages::Evaluation { measures: vec![x, y], ..objectives(&[variance]) }
     },
+    // Above the square of pi, the variance of angles that are as far apart as they can be.
+    reference: &[10.0],
     measures: &[Measure { name: "x", low: -1.0, high: 1.0 }, Measure { name: "y", low: -1.0, high: 1.0 }],
     ..FUNCTION
 };
