@@ -155,7 +155,8 @@ pub fn signed_rank_test(differences: &[f64]) -> f64 {
         ranks.extend(std::iter::repeat_n(2 * ranks.len() + tie.len() + 1, tie.len()));
         cubes += (tie.len() * tie.len() * tie.len() - tie.len()) as f64;
     }
-    let positive: usize = all.iter().zip(&ranks).filter(|(difference, _)| **difference > 0.0).map(|(_, rank)| rank).sum();
+    let positive: usize =
+        all.iter().zip(&ranks).filter(|(difference, _)| **difference > 0.0).map(|(_, rank)| rank).sum();
     let total: usize = ranks.iter().sum();
     if all.len() > EXACT_SIGNS_MAX {
         let n = all.len() as f64;

@@ -167,7 +167,9 @@ impl Champion for Found {
         if self.violation > 0.0 {
             card.insert("violation".into(), self.violation.into());
         }
-        for (key, numbers) in [("constraints", &self.constraints), ("measures", &self.measures), ("confirmed", &self.confirmed)] {
+        for (key, numbers) in
+            [("constraints", &self.constraints), ("measures", &self.measures), ("confirmed", &self.confirmed)]
+        {
             if !numbers.is_empty() {
                 card.insert(key.into(), numbers.clone().into());
             }
@@ -182,8 +184,11 @@ impl Champion for Found {
         for (objective, value) in &self.objectives {
             text += &format!("  {objective}: {value}\n");
         }
-        if let [Some(evaluations), Some(low), Some(high)] = ["evaluations", "low", "high"].map(|key| self.confirmed.get(key)) {
-            text += &format!("  the means of {evaluations} evaluations with fresh seeds; 95 % interval {low} to {high}\n");
+        if let [Some(evaluations), Some(low), Some(high)] =
+            ["evaluations", "low", "high"].map(|key| self.confirmed.get(key))
+        {
+            text +=
+                &format!("  the means of {evaluations} evaluations with fresh seeds; 95 % interval {low} to {high}\n");
         }
         if self.violation > 0.0 {
             text += &format!("  constraints are broken by {} together\n", self.violation);

@@ -15,6 +15,7 @@ use evoxo_common::{
 use rand_core::Rng as _;
 
 use super::{
+    algorithm::Individual,
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages,
@@ -90,7 +91,8 @@ impl Confirmation {
             Self { draws, chosen: message.chosen, candidates: candidates?, evaluations, median: message.median };
         let all = restored.candidates.len() * draws;
         // The first stage is left with its last evaluation.
-        let many = if restored.chosen { restored.evaluations.len() > all } else { restored.evaluations.len() >= all.max(1) };
+        let many =
+            if restored.chosen { restored.evaluations.len() > all } else { restored.evaluations.len() >= all.max(1) };
         if many || !restored.evaluations.iter().all(|evaluation| evaluation.fits(counts)) {
             return Err("the evaluations of the state with fresh seeds do not fit its finalists".into());
         }
@@ -144,6 +146,19 @@ impl Confirmation {
         all.sort_by(|one, two| one.failures.cmp(&two.failures).then_with(|| one.mean.compare(&two.mean)));
         all
     }
+}
+
+/// The best of these candidates with different genes, best first; of equals the earlier one here.
+pub(super) fn best<'a>(all: impl Iterator<Item = &'a Individual>, count: usize) -> Vec<Individual> {
+    let mut all: Vec<&Individual> = all.filter(|individual| !individual.evaluation.failed).collect();
+    all.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
+    let mut best: Vec<Individual> = Vec::new();
+    for individual in all {
+        if best.len() < count && best.iter().all(|other| other.candidate != individual.candidate) {
+            best.push(individual.clone());
+        }
+    }
+    best
 }
 
 /// What is chosen of finalists in order of their worth: the first; of several objectives, the first front of those that fail least.

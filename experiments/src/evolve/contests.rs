@@ -91,7 +91,8 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     if !same {
         return None;
     }
-    let same = one.of == two.of && one.settings.worthless() == two.settings.worthless() && (one.of.is_empty() || same_grid());
+    let same =
+        one.of == two.of && one.settings.worthless() == two.settings.worthless() && (one.of.is_empty() || same_grid());
     let [first, second] = [one, two].map(|entry| if same { &entry.outcomes[..] } else { &entry.bests[..] });
     let replicas = [first.len(), second.len()];
     // The fresh seeds of a noisy problem are those of the replica's number.
@@ -129,9 +130,11 @@ fn pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
         Outcome::Reached(value) | Outcome::Ended(value) => *value,
     };
     let both = || one.iter().map(value).zip(two.iter().map(value));
-    let point = |(first, second): (f64, f64)| if first < second { 1.0 } else { f64::from(u8::from(first == second)) / 2.0 };
+    let point =
+        |(first, second): (f64, f64)| if first < second { 1.0 } else { f64::from(u8::from(first == second)) / 2.0 };
     let differences: Vec<f64> = both().map(|(first, second)| second - first).collect();
-    (!differences.is_empty()).then(|| (both().map(point).sum::<f64>() / differences.len() as f64, signed_rank_test(&differences)))
+    (!differences.is_empty())
+        .then(|| (both().map(point).sum::<f64>() / differences.len() as f64, signed_rank_test(&differences)))
 }
 
 impl Contest<'_> {

@@ -12,6 +12,7 @@ mod check;
 mod choose;
 mod confirm;
 mod contests;
+mod curves;
 pub mod evaluation;
 pub mod genome;
 mod optimism;
@@ -20,12 +21,15 @@ mod pictures;
 pub mod problem;
 mod program;
 mod report;
+mod rows;
 mod search;
 pub mod settings;
 pub mod tables;
 pub mod task;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod told_tests;
 pub mod variation;
 mod wasm;
 pub mod wrong;
@@ -52,7 +56,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: &COLUMNS,
     primary_metric: 1,
-    is_solution: Some(|row| row.get(report::VIOLATION) == Some(&0.0)),
+    is_solution: Some(|row| row.get(rows::VIOLATION) == Some(&0.0)),
     ranking: Some(Ranking { compare: report::compare, column: report::deciding_column }),
     rounds: |settings| choose::rounds_most(&Settings::of(settings)),
     demand: |settings| search::demand(&Settings::of(settings), settings.to_text().len() as u64 + 16),
@@ -90,19 +94,31 @@ pub const KIND: Kind = Kind {
     kernels: &[],
 };
 
-const COLUMNS: [Column; search::COLUMNS] = [
+const COLUMNS: [Column; rows::COLUMNS] = [
     Column { name: "evaluations", doc: "candidates evaluated so far" },
-    Column { name: "best", doc: "first objective of the best candidate so far, or of the confirmed answer of a noisy search" },
-    Column { name: "median", doc: "first objective, median of the feasible candidates of the last batch; with a window, of what is kept" },
+    Column {
+        name: "best",
+        doc: "first objective of the best candidate so far, or of the confirmed answer of a noisy search",
+    },
+    Column {
+        name: "median",
+        doc: "first objective, median of the feasible candidates of the last batch; with a window, of what is kept",
+    },
     Column { name: "violation", doc: "of the best candidate: sum of the constraints that it breaks" },
     Column { name: "failures", doc: "candidates without a value so far" },
     Column { name: "hypervolume", doc: "of what nsga2 keeps, up to the reference point; else 0" },
     Column { name: "kept", doc: "candidates that the algorithm keeps: its population, or the elites of map-elites" },
-    Column { name: "qd_score", doc: "of map-elites: by how much all elites together are better than what is worth nothing; else 0" },
+    Column {
+        name: "qd_score",
+        doc: "of map-elites: by how much all elites together are better than what is worth nothing; else 0",
+    },
     Column { name: "outside", doc: "of map-elites: candidates so far whose measures lay outside the grid" },
     Column { name: "reached", doc: "the evaluation that was first as good as the target, counted from 1; 0 before" },
     Column { name: "seen", doc: "first objective of the best candidate as the search saw it" },
-    Column { name: "confirmed", doc: "of a noisy search's answer, in the last row: evaluations with fresh seeds; else 0" },
+    Column {
+        name: "confirmed",
+        doc: "of a noisy search's answer, in the last row: evaluations with fresh seeds; else 0",
+    },
     Column { name: "error", doc: "half the width of the 95 % interval of best where it is confirmed; else 0" },
 ];
 

@@ -23,11 +23,13 @@ pub(super) struct Noisy<'a> {
 pub(super) fn table(arms: &[Noisy<'_>]) -> Option<Table> {
     let text = |values: &[f64]| estimate(values).as_ref().map_or_else(|| "-".into(), Estimate::short);
     let row = |arm: &Noisy<'_>| {
-        let error = estimate(arm.errors).map_or_else(|| "-".into(), |it| format!("± {}", Estimate { half_width: None, ..it }.short()));
+        let error = estimate(arm.errors)
+            .map_or_else(|| "-".into(), |it| format!("± {}", Estimate { half_width: None, ..it }.short()));
         vec![arm.name.to_owned(), text(arm.seen), text(arm.confirmed), error]
     };
     (!arms.is_empty()).then(|| Table {
-        title: "Noise: the best that a search saw, and its answer with fresh seeds: mean ± 95 % interval over replicas".into(),
+        title: "Noise: the best that a search saw, and its answer with fresh seeds: mean ± 95 % interval over replicas"
+            .into(),
         header: ["arm", "seen", "confirmed", "one replica's own interval"].map(String::from).to_vec(),
         rows: arms.iter().map(row).collect(),
     })

@@ -1,36 +1,27 @@
 //! The report of `evolve`: the best that each arm has found, what it took, and the curves.
 
-use std::{cmp::Ordering, collections::BTreeSet};
+use std::cmp::Ordering;
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, Replica, arm_json, file_name, point},
+    experiment::{ArmReplicas, Config, Replica, arm_json, file_name},
     math::order,
-    report::{Drawn, Figure, Map, Point, Reference, Report, Series, Table},
+    report::{Figure, Map, Report, Table},
     settings::Values,
-    stats::{estimate, quantile},
+    stats::estimate,
 };
 use serde_json::{Value, json};
 
 use super::{
     contests::{self, Entry, Outcome},
+    curves::{self, Curves},
     optimism::{self, Noisy},
     pictures,
+    rows::{
+        BEST, CONFIRMED, ERROR, EVALUATIONS, FAILURES, HYPERVOLUME, KEPT, OUTSIDE, QUALITY, REACHED, SEEN, VIOLATION,
+        deciding,
+    },
     settings::{AlgorithmName, HYPERVOLUME_OBJECTIVES_MAX, Settings},
 };
-
-/// The places of columns in a row.
-const EVALUATIONS: usize = 0;
-pub(super) const BEST: usize = 1;
-pub(super) const VIOLATION: usize = 3;
-const FAILURES: usize = 4;
-const HYPERVOLUME: usize = 5;
-const KEPT: usize = 6;
-const QUALITY: usize = 7;
-const OUTSIDE: usize = 8;
-const REACHED: usize = 9;
-pub(super) const SEEN: usize = 10;
-pub(super) const CONFIRMED: usize = 11;
-pub(super) const ERROR: usize = 12;
 
 /// From this size on a number has more digits than are read.
 const LONG: f64 = 1e15;
@@ -55,10 +46,7 @@ struct Told<'a> {
     /// If the problem is noisy: what the search of each replica saw as its best, and half the width of the interval of what fresh
     /// seeds say of its answer.
     noise: Option<[Vec<f64>; 2]>,
-    curve: Series,
-    /// Of the best candidates: means, and medians.
-    means: Series,
-    medians: Series,
+    curves: Curves,
     /// The evaluation that reached the target, of each replica; 0: none did.
     reached: Vec<f64>,
     qd_scores: Vec<f64>,
@@ -93,11 +81,7 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         if settings.is_noisy() {
             json["noise"] = json!({"seen": last(SEEN), "errors": last(ERROR), "confirmed": last(CONFIRMED)});
         }
-        for (key, column, at) in
-            [("curve", deciding(&settings), point as At), ("means", BEST, point), ("medians", BEST, quartiles)]
-        {
-            json[key] = curve(replicas, column, at).to_json();
-        }
+        Curves::of(&settings, replicas).write(&settings, &mut json);
         json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION, REACHED]);
         json["front"] = pictures::front(&settings, replicas);
         json["map"] = pictures::archive(&settings, replicas);
@@ -118,26 +102,6 @@ pub(super) fn deciding_column(values: &Values) -> usize {
     deciding(&Settings::of(values))
 }
 
-/// The column that says how good a replica is.
-fn deciding(settings: &Settings) -> usize {
-    match settings.algorithm {
-        _ if settings.reference_point().is_some() => HYPERVOLUME,
-        AlgorithmName::MapElites if settings.worthless().is_some() => QUALITY,
-        AlgorithmName::MapElites => KEPT,
-        _ => BEST,
-    }
-}
-
-/// What the numbers of a [deciding](deciding) column are called.
-fn called(column: usize) -> &'static str {
-    match column {
-        HYPERVOLUME => "hypervolume",
-        QUALITY => "QD score",
-        KEPT => "cells filled",
-        _ => "best",
-    }
-}
-
 /// Which of two rows is better: the one with the greater hypervolume, QD score or number of cells, where that decides, and else the one
 /// with the better candidate: one that breaks its constraints less, then the better objective.
 pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
@@ -150,46 +114,6 @@ pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     // Of a noisy problem, whose values before they are confirmed are luck.
     let confirmed = (other[CONFIRMED] > 0.0).cmp(&(one[CONFIRMED] > 0.0));
     confirmed.then(greater).then(violation).then(if maximised { best.reverse() } else { best })
-}
-
-/// The rows of a search, without that of what follows it.
-fn searched(replica: &Replica) -> &[Vec<f64>] {
-    match replica.history() {
-        [search @ .., last] if last[CONFIRMED] > 0.0 => search,
-        history => history,
-    }
-}
-
-/// A point of a curve made of the values of replicas at an x.
-type At = fn(f64, &[f64]) -> Point;
-
-/// The median with the quartiles.
-fn quartiles(x: f64, values: &[f64]) -> Point {
-    let [low, mean, high] = [0.25, 0.5, 0.75].map(|p| quantile(values, p));
-    Point { x, mean, low, high }
-}
-
-/// A column over the evaluations, as the searches saw it, of replicas that have a feasible candidate by then. All replicas count at the same
-/// numbers of evaluations. A replica that has ended before others stays at what it has reached.
-fn curve(replicas: &[&Replica], column: usize, at: At) -> Series {
-    let rows = || replicas.iter().flat_map(|replica| searched(replica));
-    let counts: BTreeSet<u64> = rows().map(|row| row[EVALUATIONS] as u64).collect();
-    let mut next = vec![0; replicas.len()];
-    let mut points = Vec::new();
-    for count in counts {
-        let mut values = Vec::new();
-        for (replica, next) in replicas.iter().zip(&mut next) {
-            let search = searched(replica);
-            *next += search[*next..].iter().take_while(|row| row[EVALUATIONS] <= count as f64).count();
-            let goes_on = *next < search.len() || replica.is_finished() || search.last().is_some_and(|row| row[EVALUATIONS] == count as f64);
-            let row = next.checked_sub(1).map(|last| &search[last]).filter(|row| goes_on && row[VIOLATION] == 0.0);
-            values.extend(row.map(|row| row[column]));
-        }
-        if !values.is_empty() {
-            points.push(at(count as f64, &values));
-        }
-    }
-    Series { name: String::new(), points }
 }
 
 pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
@@ -241,9 +165,10 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
     let (figures, maps) = pictures(config, &told);
     let seen = if noisy.is_empty() { "" } else { ", as the searches saw it" };
+    let lines: Vec<(&Settings, &Curves)> = told.iter().map(|arm| (&arm.settings, &arm.curves)).collect();
     let first = [
-        (decides != BEST).then(|| deciding_figure(decides, &told, seen)),
-        (!several).then(|| best_figure(&told, &format!("The {direction} {name} so far{seen}"), name)),
+        (decides != BEST).then(|| curves::deciding_figure(decides, &lines, seen)),
+        (!several).then(|| curves::best_figure(&lines, &format!("The {direction} {name} so far{seen}"), name)),
     ];
     Ok(Report {
         tables,
@@ -254,40 +179,6 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     })
 }
 
-/// The hypervolume, the QD score or the cells of arms which all are compared by that.
-fn deciding_figure(column: usize, told: &[Told<'_>], seen: &str) -> Figure {
-    let what = called(column);
-    let more = if column == HYPERVOLUME { " up to the reference point" } else { "" };
-    Figure {
-        name: what.replace(' ', "-"),
-        title: format!("The {what}{more}{seen}, and the middle 80 % of replicas"),
-        x_label: "evaluations".into(),
-        y_label: what.into(),
-        y_range: None,
-        drawn: Drawn::Means,
-        references: Vec::new(),
-        series: told.iter().map(|arm| arm.curve.clone()).collect(),
-    }
-}
-
-/// The best candidates: on a logarithmic axis medians, because one bad replica would hide all others in a mean.
-fn best_figure(told: &[Told<'_>], title: &str, y_label: String) -> Figure {
-    let powers = falls_by_powers(&told.iter().map(|arm| arm.medians.clone()).collect::<Vec<Series>>());
-    // On a logarithmic axis there is no place for others.
-    let references = references(told).into_iter().filter(|known| !powers || known.value > 0.0).collect();
-    let series = told.iter().map(|arm| if powers { arm.medians.clone() } else { arm.means.clone() });
-    Figure {
-        name: "best".into(),
-        title: format!("{title}, and the middle {} of replicas", if powers { "half" } else { "80 %" }),
-        x_label: "evaluations".into(),
-        y_label,
-        y_range: None,
-        drawn: if powers { Drawn::Medians } else { Drawn::Means },
-        references,
-        series: series.filter(|series| !series.points.is_empty()).collect(),
-    }
-}
-
 /// How the first objective is told: its direction and its name if all arms have the same, else words that fit all of them.
 fn objective_of_all(told: &[Told<'_>]) -> (&'static str, String) {
     let of = |arm: &Told<'_>| arm.settings.objectives().into_iter().next();
@@ -295,20 +186,6 @@ fn objective_of_all(told: &[Told<'_>]) -> (&'static str, String) {
         Some((maximised, name)) => (if maximised { "greatest" } else { "least" }, name),
         None => ("best", "objective".into()),
     }
-}
-
-/// The target and the optimum, where they are known and all arms have the same.
-fn references(told: &[Told<'_>]) -> Vec<Reference> {
-    let of_all = |name: &str, value: fn(&Settings) -> Option<f64>| {
-        let first = value(&told.first()?.settings)?;
-        told.iter().all(|arm| value(&arm.settings) == Some(first)).then(|| Reference::new(name, first))
-    };
-    let target = of_all("target", Settings::target_number);
-    let optimum = of_all("optimum", |settings| (settings.built_in()?.optimum)(settings.genome().genes()));
-    let mut lines: Vec<Reference> = target.into_iter().chain(optimum).collect();
-    // A target that is the optimum needs one line.
-    lines.dedup_by_key(|known| known.value);
-    lines
 }
 
 /// The other pictures.
@@ -321,14 +198,6 @@ fn pictures(config: &Config, told: &[Told<'_>]) -> (Vec<Figure>, Vec<Map>) {
     (figures.into_iter().flatten().collect(), of("map").iter().enumerate().filter_map(map).collect())
 }
 
-/// Whether the curves are positive and fall by powers of ten, as to an optimum of 0: they are seen on a logarithmic axis.
-fn falls_by_powers(series: &[Series]) -> bool {
-    let least =
-        |value: fn(&Point) -> f64| series.iter().flat_map(|it| &it.points).map(value).fold(f64::INFINITY, f64::min);
-    let most = series.iter().flat_map(|it| &it.points).map(|point| point.high).fold(0.0, f64::max);
-    least(|point| point.low) > 0.0 && most > 100.0 * least(|point| point.mean)
-}
-
 fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Result<Told<'a>, String> {
     let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
     let numbers = |key: &str| -> Result<Vec<f64>, String> {
@@ -339,7 +208,8 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         let list = json["noise"][key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
         list.ok_or_else(|| lacks(key))
     };
-    let series = |key: &str| Series::of_json(name, &json[key]).ok_or_else(|| lacks(key));
+    let settings = Settings::of(&config.arms[index].settings);
+    let curves = Curves::read(name, &settings, json).ok_or_else(|| lacks("curves"))?;
     let (bests, violations) = (numbers("best")?, numbers("violations")?);
     let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
     // A replica all of whose candidates have failed has evaluations, and no best one.
@@ -348,7 +218,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
     let bests: Vec<f64> = feasible.map(|(best, _)| best).collect();
     Ok(Told {
         name,
-        settings: Settings::of(&config.arms[index].settings),
+        settings,
         infeasible: evaluations.len().saturating_sub(bests.len()),
         bests,
         replicas,
@@ -357,9 +227,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         hypervolumes: numbers("hypervolume")?,
         kept: numbers("kept")?,
         noise: if json["noise"].is_null() { None } else { Some([noise("seen")?, noise("errors")?]) },
-        curve: series("curve")?,
-        means: series("means")?,
-        medians: series("medians")?,
+        curves,
         reached: numbers("reached")?,
         qd_scores: numbers("qd_score")?,
         outside: json["outside"].as_f64().ok_or_else(|| lacks("outside"))?,

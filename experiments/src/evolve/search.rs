@@ -19,18 +19,16 @@ use super::{
     algorithm::{Algorithm, Axis, Individual},
     card::{Found, sheet},
     choose::{algorithm, confirmed_front, confirmed_most, most, search},
-    confirm::{Confirmation, Confirmed, Seeds},
+    confirm::{Confirmation, Confirmed, Seeds, best},
     evaluation::Evaluation,
     genome::Candidate,
     messages::{self, EvaluateTask, Item, SearchState, Shared},
-    pareto::{fronts, hypervolume},
+    pareto::fronts,
+    rows::{self, Archive, Moment},
     settings::{AlgorithmName, Settings},
     task::{EVALUATE, Evaluate, NAME, shared},
     wasm,
 };
-
-/// The columns of a row: see [`super::KIND`].
-pub(super) const COLUMNS: usize = 13;
 
 /// What a replica needs at most, with this many bytes of settings for its tasks to share.
 pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
@@ -54,7 +52,7 @@ pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
         shared_bytes: shared_bytes + shared_mean,
         output_bytes: 16 + slice * evaluation,
         state_bytes: 128 + most.state_bytes + kept,
-        rows: rows_most(settings.evaluations),
+        rows: rows::most(settings.evaluations),
         // A program is stopped for its candidates together.
         task_ms: if settings.program().is_some() { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
     }
@@ -197,7 +195,11 @@ impl Replica {
     /// The first front of several objectives, or the elites of every kind.
     fn shown(&self) -> Vec<Found> {
         if let Some(answer) = self.answer().filter(|_| self.settings.algorithm == AlgorithmName::Nsga2) {
-            return answer.iter().filter(|one| one.mean.feasible()).map(|one| Found::confirmed(&self.settings, one)).collect();
+            return answer
+                .iter()
+                .filter(|one| one.mean.feasible())
+                .map(|one| Found::confirmed(&self.settings, one))
+                .collect();
         }
         let kept = self.algorithm.population();
         let fronts = match self.settings.algorithm {
@@ -276,7 +278,7 @@ impl Replica {
         let now = self.archive();
         let row = |moment: &Moment| {
             let archive = before.as_ref().filter(|_| moment.evaluations < self.state.evaluations).unwrap_or(&now);
-            self.row(moment, archive, median, None)
+            moment.row(&self.settings, archive, median, None)
         };
         self.rows = moments.iter().map(row).collect();
     }
@@ -294,16 +296,17 @@ impl Replica {
             let better = |known: &Evaluation| evaluation.better(known) || (noisy && !known.better(evaluation));
             if !evaluation.failed && known.is_none_or(better) {
                 // Its genes are not needed before the last one is known.
-                let candidate = self.best.take().map_or_else(|| Candidate { parts: Vec::new() }, |(candidate, _)| candidate);
+                let candidate =
+                    self.best.take().map_or_else(|| Candidate { parts: Vec::new() }, |(candidate, _)| candidate);
                 self.best = Some((candidate, evaluation.clone()));
                 best = Some(index);
             }
             let first = self.state.reached == 0 && !noisy;
-            let reached = first && target.is_some_and(|target| is_as_good(evaluation, target));
+            let reached = first && target.is_some_and(|target| rows::is_as_good(evaluation, target));
             if reached {
                 self.state.reached = self.state.evaluations;
             }
-            if reached || is_due(self.state.evaluations) {
+            if reached || rows::is_due(self.state.evaluations) {
                 moments.extend(self.moment());
             }
         }
@@ -330,7 +333,8 @@ impl Replica {
         let Some(confirmation) = &mut self.confirmation else { return };
         confirmation.take(evaluations);
         let median = confirmation.median;
-        let row = |answer: &Vec<Confirmed>| Some(self.row(&self.moment()?, &self.archive(), median, answer.first()));
+        let row =
+            |answer: &Vec<Confirmed>| Some(self.moment()?.row(&self.settings, &self.archive(), median, answer.first()));
         self.rows = self.answer().as_ref().and_then(row).into_iter().collect();
     }
 
@@ -380,99 +384,21 @@ impl Replica {
         };
         let (feasible, any) = (values(Evaluation::feasible), values(|it| !it.failed));
         let best = || self.best.as_ref().map_or(0.0, |(_, best)| best.objective(0));
-        let median = [feasible, any].into_iter().find(|list| !list.is_empty()).map_or_else(best, |list| quantile(&list, 0.5));
+        let median =
+            [feasible, any].into_iter().find(|list| !list.is_empty()).map_or_else(best, |list| quantile(&list, 0.5));
         self.settings.said(0, median)
     }
 
     /// What the algorithm keeps now, or what the answer is, in numbers.
     fn archive(&self) -> Archive {
+        let kept = self.algorithm.population();
         let answer = self.answer();
-        let kept: Vec<&Evaluation> = match &answer {
+        let front: Vec<&Evaluation> = match &answer {
             Some(answer) => answer.iter().map(|one| &one.mean).collect(),
-            None => self.algorithm.population().iter().map(|individual| &individual.evaluation).collect(),
+            None => kept.iter().map(|individual| &individual.evaluation).collect(),
         };
-        let feasible = kept.into_iter().filter(|evaluation| evaluation.feasible());
-        let hypervolume = self.settings.reference_point().map_or(0.0, |reference| {
-            let points: Vec<&[f64]> = feasible.clone().map(|it| it.objectives.as_slice()).collect();
-            hypervolume(&points, &reference)
-        });
-        let elites = self.algorithm.population().iter().map(|elite| &elite.evaluation).filter(|it| it.feasible());
-        let quality = self.settings.worthless().map_or(0.0, |worthless| {
-            elites.fold(0.0, |sum, elite| sum + (worthless - elite.objective(0)).max(0.0)).min(f64::MAX)
-        });
-        Archive { hypervolume, quality, kept: self.algorithm.population().len() }
+        Archive::of(&self.settings, &front, kept)
     }
-
-    /// The row of a moment; of the answer, if there is one.
-    fn row(&self, moment: &Moment, archive: &Archive, median: f64, answer: Option<&Confirmed>) -> Vec<f64> {
-        let worth = answer.map_or(&moment.best, |answer| &answer.mean);
-        let said = |evaluation: &Evaluation| self.settings.said(0, evaluation.objective(0));
-        let (confirmed, error) = answer.map_or((0.0, 0.0), |first| (first.draws as f64, first.half_width));
-        vec![
-            moment.evaluations as f64,
-            said(worth),
-            median,
-            worth.violation(),
-            moment.failures as f64,
-            archive.hypervolume,
-            archive.kept as f64,
-            archive.quality,
-            moment.outside as f64,
-            moment.reached as f64,
-            said(&moment.best),
-            confirmed,
-            error,
-        ]
-    }
-}
-
-/// The most rows of a search with this many evaluations, with those of its target, its end and its answer.
-const fn rows_most(evaluations: u64) -> u64 {
-    16 * (evaluations.ilog2() as u64 + 1) + 3
-}
-
-/// What is known at a moment of a search.
-struct Moment {
-    /// The best candidate so far.
-    best: Evaluation,
-    evaluations: u64,
-    failures: u64,
-    outside: u64,
-    reached: u64,
-}
-
-/// What an algorithm keeps, in numbers.
-struct Archive {
-    /// 0 without a reference point.
-    hypervolume: f64,
-    /// The QD score; 0 if nobody knows what is worth nothing.
-    quality: f64,
-    kept: usize,
-}
-
-/// Whether there is a row after this many evaluations, in every search: at 1 to 32, and then sixteen times until the number has doubled.
-/// So a longer search has the rows of a shorter one, whatever its batches are.
-const fn is_due(evaluations: u64) -> bool {
-    let step = evaluations.ilog2().saturating_sub(4);
-    evaluations.trailing_zeros() >= step
-}
-
-/// Whether a candidate is as good as the target, which is to be minimised.
-fn is_as_good(evaluation: &Evaluation, target: f64) -> bool {
-    evaluation.feasible() && evaluation.objective(0) <= target
-}
-
-/// The best of these candidates with different genes, best first; of equals the earlier one here.
-fn best<'a>(all: impl Iterator<Item = &'a Individual>, count: usize) -> Vec<Individual> {
-    let mut all: Vec<&Individual> = all.filter(|individual| !individual.evaluation.failed).collect();
-    all.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
-    let mut best: Vec<Individual> = Vec::new();
-    for individual in all {
-        if best.len() < count && best.iter().all(|other| other.candidate != individual.candidate) {
-            best.push(individual.clone());
-        }
-    }
-    best
 }
 
 impl Experiment for Replica {

@@ -6,8 +6,8 @@ mod problems;
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
 pub use choices::{
-    AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, NoiseName, OnFailure, OrderCrossoverName,
-    OrderMutationName, RealMutationName, RestartsName, StringCrossoverName,
+    AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, NoiseName, OnFailure,
+    OrderCrossoverName, OrderMutationName, RealMutationName, RestartsName, StringCrossoverName,
 };
 
 use super::{

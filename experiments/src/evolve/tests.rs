@@ -16,7 +16,8 @@ use super::{
     KIND,
     card::{CARD, Found},
     messages::{EvaluateTask, Evaluation, PopulationState, SearchState},
-    report::{VIOLATION, report_of_result},
+    report::report_of_result,
+    rows::VIOLATION,
     settings::{AlgorithmName, BoundsName, Settings},
 };
 use crate::{

@@ -22,10 +22,7 @@ impl Individual {
     /// The message.
     #[must_use]
     pub fn message(&self) -> messages::Individual {
-        messages::Individual {
-            candidate: Some(self.candidate.message()),
-            evaluation: Some(self.evaluation.message()),
-        }
+        messages::Individual { candidate: Some(self.candidate.message()), evaluation: Some(self.evaluation.message()) }
     }
 
     /// The individual of a message.
@@ -49,7 +46,7 @@ pub(super) fn read(search: &Search, state: &[u8]) -> Result<(u64, Vec<Individual
     let PopulationState { births, individuals } =
         PopulationState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
     search.check_births(births)?;
-    let population: Result<Vec<Individual>, String> = 
+    let population: Result<Vec<Individual>, String> =
         individuals.iter().map(|message| Individual::read(&search.genome, message)).collect();
     Ok((births, population?))
 }

@@ -220,6 +220,37 @@ mod tests {
         assert_eq!((count(&niches.axes, 0), count(&niches.axes, 50)), (8, 50));
     }
 
+    /// Every border that a person would type belongs to the cell above it.
+    #[test]
+    fn borders_are_exact() {
+        let typed = |text: String| text.parse::<f64>().unwrap();
+        for (low, high, cells, decimals) in [
+            (0.0, 49.0, 49_usize, 0),
+            (0.0, 1.0, 100, 2),
+            (-1.0, 1.0, 100, 2),
+            (0.1, 0.7, 6, 1),
+            (-0.3, 0.9, 120, 2),
+            (0.0, 1.0, 100_000, 5),
+            (-1e12, 1e12, 20, 0),
+            (0.000001, 0.000011, 10, 6),
+        ] {
+            let axis = Axis { low, high, cells };
+            let width = (high - low) / cells as f64;
+            for cell in 0..cells {
+                let border = typed(format!("{:.decimals$}", low + cell as f64 * width));
+                assert_eq!(axis.cell(border), cell, "{border} of {axis:?}");
+                assert_eq!(axis.cell(border.next_down()), cell.saturating_sub(1), "below {border} of {axis:?}");
+            }
+            assert_eq!(
+                (axis.cell(high), axis.cell(f64::INFINITY), axis.cell(f64::NEG_INFINITY)),
+                (cells - 1, cells - 1, 0)
+            );
+        }
+        // Bounds of which no person knows the digits.
+        let odd = Axis { low: 0.1 + 0.2, high: 2.0_f64.sqrt(), cells: 7 };
+        assert_eq!([odd.cell(odd.low), odd.cell(odd.high), odd.cell(odd.border(3))], [0, 6, 3]);
+    }
+
     /// The same points whether they are kept or were replaced by others, and one copy of them while they are kept.
     #[test]
     fn centroids_are_computed_once() {

@@ -236,6 +236,25 @@ mod tests {
         problem,
     };
 
+    /// A front of whole numbers, where most children were known already.
+    #[test]
+    fn a_front_has_no_candidate_twice() {
+        let problem = problem::find("zdt5").unwrap();
+        let mut nsga2 = Nsga2::start(&Settings::default(), search(problem, 35, 4_000)).unwrap();
+        while nsga2.size() > 0 {
+            let evaluations = evaluate(&nsga2, problem);
+            nsga2.tell(&evaluations);
+            let first = || {
+                (0..100)
+                    .filter(|place| nsga2.standing[*place].front == 0)
+                    .map(|place| &nsga2.population[place].candidate)
+            };
+            let copies =
+                first().enumerate().filter(|(place, one)| first().take(*place).any(|other| other == *one)).count();
+            assert_eq!((copies, nsga2.population.len()), (0, 100));
+        }
+    }
+
     /// The hypervolume of the last population.
     fn volume(name: &str, evaluations: u64) -> f64 {
         let problem = problem::find(name).unwrap();

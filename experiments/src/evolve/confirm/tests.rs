@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     evolve::{
         genome::{Genes, Part, Type},
-        report::{BEST, CONFIRMED, ERROR, SEEN},
+        rows::{BEST, CONFIRMED, ERROR, SEEN},
     },
     testing::{parse, run},
 };

@@ -1,10 +1,7 @@
 //! What makes no sense in the settings of `evolve`, each with its sentence.
 
 use super::{
-    super::{
-        problem, wasm,
-        wrong::Wrong,
-    },
+    super::{problem, wasm, wrong::Wrong},
     AlgorithmName, BoundsName, GENES_MAX, Name, Settings, objective, twice,
 };
 

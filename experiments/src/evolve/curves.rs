@@ -1,0 +1,153 @@
+//! The curves of `evolve` over evaluations.
+
+use std::collections::BTreeSet;
+
+use evoxo_common::{
+    experiment::{Replica, point},
+    report::{Drawn, Figure, Point, Reference, Series},
+    stats::quantile,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    rows::{BEST, CONFIRMED, EVALUATIONS, HYPERVOLUME, VIOLATION, called, deciding},
+    settings::Settings,
+};
+
+/// The curves of an arm.
+#[derive(Clone, Debug)]
+pub(super) struct Curves {
+    /// Of what decides: means and the middle 80 %.
+    deciding: Series,
+    /// The same of the best candidates.
+    means: Series,
+    /// Of the best candidates: medians and quartiles.
+    medians: Series,
+}
+
+impl Curves {
+    pub(super) fn of(settings: &Settings, replicas: &[&Replica]) -> Self {
+        Self {
+            deciding: curve(replicas, deciding(settings), point),
+            means: curve(replicas, BEST, point),
+            medians: curve(replicas, BEST, quartiles),
+        }
+    }
+
+    /// Writes them into what a result says of the arm.
+    pub(super) fn write(&self, settings: &Settings, json: &mut Value) {
+        json["curves"] = json!({name(BEST): self.means.to_json(), name(deciding(settings)): self.deciding.to_json()});
+        json["medians"] = json!({name(BEST): self.medians.to_json()});
+    }
+
+    /// The curves in what a result says of an arm.
+    pub(super) fn read(arm: &str, settings: &Settings, json: &Value) -> Option<Self> {
+        let series = |key: &str, column: usize| Series::of_json(arm, &json[key][name(column)]);
+        let (means, medians) = (series("curves", BEST)?, series("medians", BEST)?);
+        Some(Self { deciding: series("curves", deciding(settings))?, means, medians })
+    }
+}
+
+/// The name of a column.
+fn name(column: usize) -> &'static str {
+    super::COLUMNS[column].name
+}
+
+/// The rows of a search, without that of what follows it.
+fn searched(replica: &Replica) -> &[Vec<f64>] {
+    match replica.history() {
+        [search @ .., last] if last[CONFIRMED] > 0.0 => search,
+        history => history,
+    }
+}
+
+/// A point of a curve made of the values of replicas at an x.
+type At = fn(f64, &[f64]) -> Point;
+
+/// The median with the quartiles.
+fn quartiles(x: f64, values: &[f64]) -> Point {
+    let [low, mean, high] = [0.25, 0.5, 0.75].map(|p| quantile(values, p));
+    Point { x, mean, low, high }
+}
+
+/// A column over the evaluations, as the searches saw it, of replicas that have a feasible candidate by then. All replicas count at the same
+/// numbers of evaluations. A replica that has ended before others stays at what it has reached.
+fn curve(replicas: &[&Replica], column: usize, at: At) -> Series {
+    let rows = || replicas.iter().flat_map(|replica| searched(replica));
+    let counts: BTreeSet<u64> = rows().map(|row| row[EVALUATIONS] as u64).collect();
+    let mut next = vec![0; replicas.len()];
+    let mut points = Vec::new();
+    for count in counts {
+        let mut values = Vec::new();
+        for (replica, next) in replicas.iter().zip(&mut next) {
+            let search = searched(replica);
+            *next += search[*next..].iter().take_while(|row| row[EVALUATIONS] <= count as f64).count();
+            let goes_on = *next < search.len()
+                || replica.is_finished()
+                || search.last().is_some_and(|row| row[EVALUATIONS] == count as f64);
+            let row = next.checked_sub(1).map(|last| &search[last]).filter(|row| goes_on && row[VIOLATION] == 0.0);
+            values.extend(row.map(|row| row[column]));
+        }
+        if !values.is_empty() {
+            points.push(at(count as f64, &values));
+        }
+    }
+    Series { name: String::new(), points }
+}
+
+/// The hypervolume, the QD score or the cells of arms which all are compared by that.
+pub(super) fn deciding_figure(column: usize, arms: &[(&Settings, &Curves)], seen: &str) -> Figure {
+    let what = called(column);
+    let more = if column == HYPERVOLUME { " up to the reference point" } else { "" };
+    Figure {
+        name: what.replace(' ', "-"),
+        title: format!("The {what}{more}{seen}, and the middle 80 % of replicas"),
+        x_label: "evaluations".into(),
+        y_label: what.into(),
+        y_range: None,
+        drawn: Drawn::Means,
+        references: Vec::new(),
+        series: arms.iter().map(|(_, curves)| curves.deciding.clone()).collect(),
+    }
+}
+
+/// The best candidates: on a logarithmic axis medians, because one bad replica would hide all others in a mean.
+pub(super) fn best_figure(arms: &[(&Settings, &Curves)], title: &str, y_label: String) -> Figure {
+    let powers = falls_by_powers(&arms.iter().map(|(_, curves)| curves.medians.clone()).collect::<Vec<Series>>());
+    // On a logarithmic axis there is no place for others.
+    let references = references(arms).into_iter().filter(|known| !powers || known.value > 0.0).collect();
+    let series = arms.iter().map(|(_, it)| if powers { it.medians.clone() } else { it.means.clone() });
+    Figure {
+        name: "best".into(),
+        title: format!("{title}, and the middle {} of replicas", if powers { "half" } else { "80 %" }),
+        x_label: "evaluations".into(),
+        y_label,
+        y_range: None,
+        drawn: if powers { Drawn::Medians } else { Drawn::Means },
+        references,
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+    }
+}
+
+/// The target and the optimum, where they are known and all arms have the same.
+fn references(arms: &[(&Settings, &Curves)]) -> Vec<Reference> {
+    let of_all = |name: &str, value: fn(&Settings) -> Option<f64>| {
+        let first = value(arms.first()?.0)?;
+        arms.iter().all(|(settings, _)| value(settings) == Some(first)).then(|| Reference::new(name, first))
+    };
+    let target = of_all("target", Settings::target_number);
+    let optimum = of_all("optimum", |settings| (settings.built_in()?.optimum)(settings.genome().genes()));
+    let mut lines: Vec<Reference> = target.into_iter().chain(optimum).collect();
+    // A target that is the optimum needs one line.
+    lines.dedup_by_key(|known| known.value);
+    lines
+}
+
+/// Whether the curves are positive and fall by powers of ten, as to an optimum of 0: they are seen on a logarithmic axis.
+fn falls_by_powers(series: &[Series]) -> bool {
+    let least =
+        |value: fn(&Point) -> f64| series.iter().flat_map(|it| &it.points).map(value).fold(f64::INFINITY, f64::min);
+    let most = series.iter().flat_map(|it| &it.points).map(|point| point.high).fold(0.0, f64::max);
+    least(|point| point.low) > 0.0 && most > 100.0 * least(|point| point.mean)
+}

@@ -1,0 +1,97 @@
+//! What is told of searches: whatever their budgets and batches are, and of archives.
+
+use serde_json::Value;
+
+use super::rows::{BEST, EVALUATIONS, KEPT, OUTSIDE, QUALITY, REACHED};
+use crate::testing::{parse, run};
+
+/// The rows of a longer search begin with those of a shorter one, whatever the algorithm and its batches are; but for the last row
+/// of the shorter one, which has no place of its own in the longer one.
+#[test]
+fn a_longer_search_has_the_rows_of_a_shorter_one() {
+    for settings in [
+        "algorithm = \"random\"\npopulation = 37",
+        "population = 20",
+        "algorithm = \"cma-es\"",
+        "algorithm = \"openai-es\"\npopulation = 30",
+        "population = 20\nwindow = 7",
+    ] {
+        let rows = |evaluations: u64| {
+            let text = format!(
+                "experiment = \"evolve\"\nreplicas = 1\n[settings]\nlength = 3\nevaluations = {evaluations}\n{settings}\n"
+            );
+            run(&parse(&text))[0].history().to_vec()
+        };
+        let (short, long) = (rows(700), rows(2000));
+        // The batch that the short search cuts off ends later in the long one: only its median may differ.
+        let told = |row: &Vec<f64>| [row[EVALUATIONS], row[BEST]];
+        let same = short.len() - 1;
+        assert_eq!(
+            short[..same].iter().map(told).collect::<Vec<_>>(),
+            long[..same].iter().map(told).collect::<Vec<_>>(),
+            "{settings}"
+        );
+        assert!(short.is_sorted_by(|one, two| one[EVALUATIONS] < two[EVALUATIONS]), "{settings}");
+        assert!(long.len() > 110 && long.len() < 140, "{}", long.len());
+    }
+}
+
+/// Uniform search is the same search in batches of 1 and of 1000, and what it takes to reach a target is counted by candidate.
+#[test]
+fn batches_do_not_enter_statistics() {
+    let config = parse(
+        "experiment = \"evolve\"\nseed = 3\nreplicas = 400\n[settings]\nproblem = \"sphere\"\nlength = 2\nalgorithm = \"random\"\n\
+         evaluations = 2000\ntarget = \"0.5\"\n[arms.by-one]\npopulation = 1\n[arms.by-thousand]\npopulation = 1000\n",
+    );
+    let replicas = run(&config);
+    let report = config.report(&replicas);
+    for row in &report.tables[0].rows {
+        let runtime: f64 = row[6].parse().unwrap();
+        // 100 / (0.5 pi) = 63.7 are expected; the mean of 400 has a deviation of 3.2.
+        assert!((63.7 - runtime).abs() < 10.0, "{:?}", report.tables[0].rows);
+    }
+    assert!(report.json["contests"][0]["p"].as_f64().unwrap() > 0.05, "{}", report.json["contests"]);
+    let whole = replicas[400..].iter().map(|replica| replica.history().last().unwrap());
+    assert!(whole.clone().all(|row| row[EVALUATIONS] == 1000.0 && row[REACHED] > 0.0 && row[REACHED] < 1000.0));
+    // The curve of an arm goes on with what its replicas have reached, and x never runs backwards.
+    let xs = report.json["arms"][1]["curves"]["best"]["x"].as_array().unwrap();
+    assert!(xs.is_sorted_by(|one, two| one.as_f64() < two.as_f64()));
+}
+
+/// Arms of MAP-Elites are compared by the QD score, or without a value that is worth nothing by their cells; and with another
+/// algorithm by their best candidates.
+#[test]
+fn archives_are_compared_by_what_they_are_for() {
+    let of = |more: &str| {
+        let config = parse(&format!(
+            "experiment = \"evolve\"\nreplicas = 5\n[settings]\nproblem = \"arm\"\nlength = 5\nalgorithm = \"map-elites\"\n\
+             evaluations = 600\n{more}"
+        ));
+        let replicas = run(&config);
+        let report = config.report(&replicas);
+        let decides: Vec<String> =
+            report.json["contests"].as_array().unwrap().iter().map(|it| it["of"].to_string()).collect();
+        let sum: f64 = replicas[0].history().last().unwrap()[QUALITY];
+        let elites = replicas[0].population();
+        let worth = |card: &evoxo_common::card::Card| {
+            let card: Value = serde_json::from_str(&card.write("").0).unwrap();
+            10.0 - card["objectives"]["min variance"].as_f64().unwrap()
+        };
+        let kept = replicas[0].history().last().unwrap()[KEPT];
+        assert!((elites.iter().map(worth).sum::<f64>() - sum).abs() < 1e-9 && elites.len() as f64 == kept);
+        (decides, report.tables[0].to_string(), report.figures[0].name.clone())
+    };
+    let (decides, table, figure) = of("[arms.wide]\niso = 0.1\n[arms.narrow]\niso = 0.001\n");
+    assert_eq!((decides[0].as_str(), figure.as_str()), ("\"the QD score\"", "QD-score"));
+    assert!(table.contains("QD score") && table.contains("400"), "{table}");
+    let (decides, ..) = of("[arms.elites]\n[arms.random]\nalgorithm = \"random\"\n");
+    assert_eq!(decides, ["\"the best value\""]);
+    let config = parse(
+        "experiment = \"evolve\"\nreplicas = 1\n[settings]\nproblem = \"arm\"\nalgorithm = \"map-elites\"\nevaluations = 200\n\
+         grid = [{ low = 0, high = 1 }, { low = -1, high = 1 }]\n",
+    );
+    let replicas = run(&config);
+    let outside = replicas[0].history().last().unwrap()[OUTSIDE];
+    assert!(outside > 20.0, "half of the arms point to the left: {outside}");
+    assert!(config.report(&replicas).tables[0].to_string().contains(&format!("  {outside}\n")));
+}
