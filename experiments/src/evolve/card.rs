@@ -59,7 +59,7 @@ impl Found {
         let genes = |(index, genes): (usize, &Genes)| match genes {
             Genes::Real(genes) => json!(genes),
             Genes::Integer(genes) => json!(genes),
-            Genes::Bits(bits) => bits.iter().map(|bit| if *bit { '1' } else { '0' }).collect::<String>().into(),
+            Genes::Bits(bits) => bits.iter().map(|bit| u8::from(*bit)).collect::<Vec<u8>>().into(),
             Genes::Permutation(order) => json!(order),
             Genes::Symbols(symbols) => spelt(symbols, alphabets.get(index).map_or("", String::as_str)).into(),
         };
@@ -119,9 +119,12 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
     let row = |found: &Found| {
         let numbers = [&found.objectives, &found.constraints, &found.measures];
         let mut row: Vec<String> = numbers.into_iter().flat_map(Map::values).map(Value::to_string).collect();
-        for genes in found.genes.values().filter(|_| with_genes) {
+        for (part, genes) in genome.parts.iter().zip(found.genes.values()).filter(|_| with_genes) {
             match genes {
                 Value::String(word) => row.push(word.clone()),
+                bits if part.of == Type::Bits => {
+                    row.push(bits.as_array().into_iter().flatten().map(Value::to_string).collect())
+                }
                 genes => row.extend(genes.as_array().into_iter().flatten().map(Value::to_string)),
             }
         }

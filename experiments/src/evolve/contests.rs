@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::settings::Settings;
 
 /// With more arms there are more pairs than anybody reads.
-const ARMS_MAX: usize = 12;
+pub(super) const ARMS_MAX: usize = 12;
 /// At or below this probability a difference is hardly chance.
 const LEVEL: f64 = 0.05;
 
@@ -24,9 +24,11 @@ pub(super) enum Outcome {
     Reached(f64),
     /// It has not, or there is none: the best objective or the hypervolume, with the sign of what is to be minimised.
     Ended(f64),
+    /// It has no feasible candidate: by how much the best one breaks its constraints; infinity if none has a value.
+    Broken(f64),
 }
 
-/// An arm whose replicas are all finished, and have a feasible candidate.
+/// An arm whose replicas are all finished.
 pub(super) struct Entry<'a> {
     pub(super) name: &'a str,
     pub(super) settings: &'a Settings,
@@ -57,15 +59,17 @@ pub(super) struct Contest<'a> {
 }
 
 impl Outcome {
-    /// Sooner is before later, and a target that was reached before one that was not: the order in which BBOB tests searches
+    /// Sooner is before later, a target that was reached before one that was not, and what is feasible before what is not, as Deb (2000)
+    /// orders candidates: the order in which BBOB tests searches
     /// (N. Hansen, A. Auger, R. Ros, S. Finck and P. Pošík, "Comparing Results of 31 Algorithms from the Black-Box
     /// Optimization Benchmarking BBOB-2009", GECCO 2010).
     fn compare(self, other: Self) -> Ordering {
-        match (self, other) {
-            (Self::Reached(_), Self::Ended(_)) => Ordering::Less,
-            (Self::Ended(_), Self::Reached(_)) => Ordering::Greater,
-            (Self::Reached(one), Self::Reached(two)) | (Self::Ended(one), Self::Ended(two)) => order(one, two),
-        }
+        let [(class, one), (other, two)] = [self, other].map(|outcome| match outcome {
+            Self::Reached(evaluations) => (0, evaluations),
+            Self::Ended(value) => (1, value),
+            Self::Broken(violation) => (2, violation),
+        });
+        class.cmp(&other).then(order(one, two))
     }
 }
 
@@ -96,8 +100,8 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     let [first, second] = [one, two].map(|entry| if same { &entry.outcomes[..] } else { &entry.bests[..] });
     let replicas = [first.len(), second.len()];
     // The fresh seeds of a noisy problem are those of the replica's number.
-    let paired = one.settings.is_noisy() && replicas[0] == replicas[1];
-    let (share, p) = if paired { pairs(first, second)? } else { all_pairs(first, second)? };
+    let in_pairs = if one.settings.is_noisy() && replicas[0] == replicas[1] { pairs(first, second) } else { None };
+    let (paired, (share, p)) = (in_pairs.is_some(), in_pairs.or_else(|| all_pairs(first, second))?);
     let (better, worse, share) =
         if share < 0.5 { (two.name, one.name, 1.0 - share) } else { (one.name, two.name, share) };
     let of = match one.settings.target_number() {
@@ -123,13 +127,13 @@ fn all_pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
 }
 
 /// The share of the pairs of replicas of the same number in which the first is better, and the probability of their differences by
-/// the signed-rank test.
+/// the signed-rank test. None unless all have a value.
 fn pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
-    let value = |outcome: &Outcome| match outcome {
-        // A noisy search ends with its evaluations, whatever it has seen.
-        Outcome::Reached(value) | Outcome::Ended(value) => *value,
-    };
-    let both = || one.iter().map(value).zip(two.iter().map(value));
+    // A noisy search ends with its evaluations, whatever it has seen.
+    let value = |outcome: &Outcome| if let Outcome::Ended(value) = outcome { Some(*value) } else { None };
+    let values = |all: &[Outcome]| all.iter().map(value).collect::<Option<Vec<f64>>>();
+    let (one, two) = (values(one)?, values(two)?);
+    let both = || one.iter().copied().zip(two.iter().copied());
     let point =
         |(first, second): (f64, f64)| if first < second { 1.0 } else { f64::from(u8::from(first == second)) / 2.0 };
     let differences: Vec<f64> = both().map(|(first, second)| second - first).collect();

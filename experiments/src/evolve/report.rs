@@ -47,6 +47,8 @@ struct Told<'a> {
     /// seeds say of its answer.
     noise: Option<[Vec<f64>; 2]>,
     curves: Curves,
+    /// What the best candidate of each replica came to.
+    ends: Vec<Outcome>,
     /// The evaluation that reached the target, of each replica; 0: none did.
     reached: Vec<f64>,
     qd_scores: Vec<f64>,
@@ -146,6 +148,13 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     let contests = contests::contests(&entries);
     tables.extend(contests::table(&contests));
     notes.extend(contests::notes(&contests));
+    if entries.len() > contests::ARMS_MAX {
+        notes.push(format!(
+            "Arms are not tested against each other, because there are {} and {} at most: take fewer with --arm.",
+            entries.len(),
+            contests::ARMS_MAX
+        ));
+    }
     let contests: Vec<Value> = contests.iter().map(contests::Contest::to_json).collect();
     if let Some(settings) = told.first().map(|arm| &arm.settings).filter(|_| !several) {
         let optimum = settings.built_in().and_then(|problem| {
@@ -214,6 +223,15 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
     let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
     // A replica all of whose candidates have failed has evaluations, and no best one.
     let evaluations = numbers("evaluations")?;
+    let reached = numbers("reached")?;
+    let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
+    let end = |((best, violation), reached): ((&f64, &f64), &f64)| match (*violation, *reached) {
+        (broken, _) if broken > 0.0 => Outcome::Broken(broken),
+        (_, reached) if reached > 0.0 => Outcome::Reached(reached),
+        _ => Outcome::Ended(if maximised { -best } else { *best }),
+    };
+    let mut ends: Vec<Outcome> = bests.iter().zip(&violations).zip(&reached).map(end).collect();
+    ends.resize(evaluations.len(), Outcome::Broken(f64::INFINITY));
     let feasible = bests.into_iter().zip(violations).filter(|(_, violation)| *violation == 0.0);
     let bests: Vec<f64> = feasible.map(|(best, _)| best).collect();
     Ok(Told {
@@ -228,7 +246,8 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         kept: numbers("kept")?,
         noise: if json["noise"].is_null() { None } else { Some([noise("seen")?, noise("errors")?]) },
         curves,
-        reached: numbers("reached")?,
+        ends,
+        reached,
         qd_scores: numbers("qd_score")?,
         outside: json["outside"].as_f64().ok_or_else(|| lacks("outside"))?,
         json,
@@ -298,16 +317,10 @@ impl Told<'_> {
     /// says which of two is better.
     fn entry(&self) -> Option<Entry<'_>> {
         let mut replicas = self.json["replicas"].as_array()?.iter();
-        let complete = self.bests.len() == self.replicas && replicas.all(|replica| replica["finished"] == true);
+        let complete = self.ends.len() == self.replicas && replicas.all(|replica| replica["finished"] == true);
         let objectives = self.settings.objectives().len();
-        let noisy = self.settings.is_noisy();
-        let single = |(best, reached): (&f64, &f64)| match self.reaches(*best) {
-            // A noisy search does not end when it has seen its target.
-            Some(true) if !noisy => Outcome::Reached(*reached),
-            _ => Outcome::Ended(if self.maximised() { -best } else { *best }),
-        };
         let greater = |values: &[f64]| values.iter().map(|value| Outcome::Ended(-value)).collect::<Vec<Outcome>>();
-        let bests: Vec<Outcome> = self.bests.iter().zip(&self.reached).map(single).collect();
+        let bests = self.ends.clone();
         let (outcomes, of) = match self.deciding() {
             HYPERVOLUME => (greater(&self.hypervolumes), "the hypervolume"),
             QUALITY => (greater(&self.qd_scores), "the QD score"),
@@ -388,7 +401,7 @@ impl Told<'_> {
     /// Which column of the last rows says how good the replicas are, and for which problem: arms of other runs that say the same
     /// can be compared with this one. None with a target, where it matters how soon it is reached.
     fn compared(&self) -> Option<Value> {
-        self.entry().filter(|_| self.settings.target_number().is_none())?;
+        self.entry().filter(|_| self.settings.target_number().is_none() && self.infeasible == 0)?;
         let by = match self.deciding() {
             HYPERVOLUME => "hypervolume",
             QUALITY => "qd_score",
