@@ -16,11 +16,14 @@ use evoxo_experiments::registry;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
 use small::SMALL;
 
-/// Runs of evolve, which [`small::SMALL`] lacks: one objective, several, and a distribution.
-const EVOLVE: [&str; 3] = [
+/// Runs of evolve, which [`small::SMALL`] lacks: one objective, several, a distribution, noise, and an archive.
+const EVOLVE: [&str; 5] = [
     "experiment = \"evolve\"\n[settings]\nproblem = \"sphere\"\nevaluations = 60\nalgorithm = \"ga\"\npopulation = 20",
     "experiment = \"evolve\"\n[settings]\nproblem = \"zdt1\"\nevaluations = 60\nalgorithm = \"nsga2\"\npopulation = 20",
     "experiment = \"evolve\"\n[settings]\nproblem = \"rosenbrock\"\nevaluations = 60\nalgorithm = \"cma-es\"",
+    "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 40\npopulation = 20\n\
+     finalists = 1\nconfirmations = 3",
+    "experiment = \"evolve\"\n[settings]\nproblem = \"arm\"\nlength = 3\nevaluations = 60\nalgorithm = \"map-elites\"\ninitial = 20\npopulation = 20",
 ];
 
 /// The most lies about one output.
