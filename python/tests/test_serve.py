@@ -40,6 +40,11 @@ class Serving(unittest.TestCase):
         self.assertEqual(conversation.ask(batch=2), [])
         self.assertEqual(conversation.end(), (0, b"", ""))
 
+    def test_a_function_that_takes_a_seed_is_noisy(self):
+        conversation = self.program(SPHERE.replace("{body}", "pass").replace("sphere(x)", "sphere(x, seed)"))
+        self.assertIs(conversation.receive()["noisy"], True)
+        self.assertEqual(conversation.ask(item(1.0, 2.0)), [{"f": [5.0]}])
+
     def test_floats_keep_every_bit(self):
         conversation = self.talk("return x[0]")
         values = [0.1, 130.65331632653061, 5e-324, 1.7976931348623157e308, -0.0, 2**-1022 / 3]

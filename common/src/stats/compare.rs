@@ -296,6 +296,28 @@ mod tests {
         near(found.mean + found.half_width, 0.205_483, 1e-6);
     }
 
+    /// A data set of textbooks, and differences so few that their signs can be counted by hand.
+    #[test]
+    fn signed_ranks_on_known_data() {
+        // Darwin's maize (Fisher 1935), as scipy.stats.wilcoxon has it: W = 24, P = 0.041260 exact.
+        let maize = [49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0];
+        near(signed_rank_test(&maize), 0.041_260, 1e-6);
+        let sleep: Vec<f64> = SLEEP[0].iter().zip(SLEEP[1]).map(|(one, two)| two - one).collect();
+        near(signed_rank_test(&sleep), 2.0 / 512.0, 1e-12);
+        near(signed_rank_test(&[1.0, 2.0, 3.0, -4.0]), 14.0 / 16.0, 1e-12);
+        // Equal sizes share a rank: 2, 2, 2 and 4 with the sums 0 to 10.
+        near(signed_rank_test(&[1.0, 1.0, 1.0, 5.0]), 2.0 / 16.0, 1e-12);
+        assert_eq!((signed_rank_test(&[0.0, -0.0]), signed_rank_test(&[])), (1.0, 1.0));
+        assert_eq!([0, 1, 5, 6].map(signed_rank_least), [1.0, 1.0, 0.0625, 0.03125]);
+        let same: Vec<f64> = (1..=6).map(f64::from).collect();
+        assert_eq!(signed_rank_test(&same), signed_rank_least(6));
+        // The normal approximation takes over where it is as good.
+        let alternating = |count: u32| -> Vec<f64> {
+            (1..=count).map(|rank| if rank % 3 == 0 { -f64::from(rank) } else { f64::from(rank) }).collect()
+        };
+        near(signed_rank_test(&alternating(100)), signed_rank_test(&alternating(101)), 2e-3);
+    }
+
     #[test]
     fn values_that_do_not_differ_say_what_they_can() {
         let sample = |values: &[f64]| Sample::of(values).unwrap();

@@ -252,6 +252,25 @@ mod tests {
         assert!(contests(&many).is_empty() && contests(&many[1..]).len() == 66);
     }
 
+    /// Numbers are compared as numbers, and what broke constraints comes last.
+    #[test]
+    fn zeros_are_equal_and_infeasible_ends_are_last() {
+        let settings = settings("problem = \"sphere\"");
+        let entry = |name, outcomes: [Outcome; 6]| Entry {
+            name,
+            settings: &settings,
+            outcomes: outcomes.to_vec(),
+            of: "",
+            bests: Vec::new(),
+        };
+        let found = contests(&[entry("below", [Outcome::Ended(-0.0); 6]), entry("above", [Outcome::Ended(0.0); 6])]);
+        assert_eq!((found[0].p, found[0].share), (1.0, 0.5));
+        let ends = [1.0, 2.0, 3.0, 4.0, 5.0].map(Outcome::Ended);
+        let broken = [ends[0], ends[1], ends[2], ends[3], ends[4], Outcome::Broken(0.1)];
+        let worse = [ends[0], ends[1], ends[2], ends[3], ends[4], Outcome::Broken(f64::INFINITY)];
+        assert_eq!(told(&contests(&[entry("worse", worse), entry("broken", broken)]))[0].0, "broken");
+    }
+
     #[test]
     fn a_target_that_is_reached_sooner_is_before_any_that_is_not() {
         let settings = settings("problem = \"sphere\"\ntarget = \"0.1\"");
