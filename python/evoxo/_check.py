@@ -37,6 +37,8 @@ _REASONS = {
     ),
     "the same process in reversed order": "the value depends on the candidates before it",
     "a fresh process": "a clock, unseeded random numbers, or something that differs from start to start is used",
+    "a fresh process in reversed order": "the value depends on the candidates before it",
+    "a fresh process, odd numbers first": "the value depends on the candidates before it",
     "a fresh process with another PYTHONHASHSEED": "the order of a set, or hash() of a text, is used",
 }
 
@@ -162,7 +164,7 @@ def check(problem: Problem, command: Sequence[str], count: int = CANDIDATES) -> 
 def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run], float]:
     """All runs, the first one as the standard of the others, and the seconds of a candidate."""
     began = time.monotonic()
-    again, reversed_, fresh, other = _REASONS
+    again, reversed_, fresh, *orders, other = _REASONS
     with _Program(command, 1) as program:
         runs = [_Run(_FIRST, program.ask(items))]
         start = time.perf_counter()
@@ -171,6 +173,12 @@ def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run
         runs.append(_Run(reversed_, program.ask(items[::-1])[::-1]))
     with _Program(command, 1) as program:
         runs.append(_Run(fresh, program.ask(items)))
+    # What a process keeps from its first sight of a candidate shows only in one that has seen others before it.
+    every = list(range(len(items)))
+    for name, order in zip(orders, (every[::-1], every[1::2] + every[::2])):
+        with _Program(command, 1) as program:
+            answers = dict(zip(order, program.ask([items[number] for number in order])))
+            runs.append(_Run(name, [answers[number] for number in every]))
     time.sleep(max(0.0, began + CLOCK_SECONDS - time.monotonic()))
     # A set of two texts has the same order under two hash seeds half of the time: so three others are tried.
     for hash_seed in (2, 3, 4):

@@ -16,7 +16,7 @@ from .conversation import environment, python, started, write
 PROBLEM = """
     import random, time
     import evoxo
-    calls = []
+    calls, known = [], {}
     words = {"red", "green", "blue", "yellow", "black", "white"}
     drawn = random.random()
     @evoxo.problem(genome=evoxo.reals(3, -5, 5), objectives=["min cost"])
@@ -39,11 +39,13 @@ BODIES = {
     "one candidate": "calls.append(0); return len(calls) * (x[0] == 0.0)",
     "failing": "if x[0] == 5: raise evoxo.Failed('too far')\n        return 1",
     "ending": "return x[3]",
+    "first sight": "return known.setdefault(round(x[0]), sum(x))",
 }
 
 AGAIN = "the same process once more"
 REVERSED = "the same process in reversed order"
 FRESH = "a fresh process"
+ORDERS = ["a fresh process in reversed order", "a fresh process, odd numbers first"]
 HASH_SEED = "a fresh process with another PYTHONHASHSEED"
 
 
@@ -86,7 +88,7 @@ class Checking(unittest.TestCase):
         self.assertRegex(said, rf"^{pure}; one candidate takes [0-9.e+]+ (us|ms|s)\n$")
 
     def test_global_state(self):
-        said = self.assert_impure("global state", [AGAIN, REVERSED])
+        said = self.assert_impure("global state", [AGAIN, REVERSED, *ORDERS])
         self.assertIn("candidate 0 (all genes low), and 11 more: ", said)
         self.assertIn('  the first run: {"f": [1.0]}\n', said)
 
@@ -95,16 +97,19 @@ class Checking(unittest.TestCase):
         self.assertIn(f'  the first run: {{"f": [0.0]}}\n  {AGAIN}: {{"f": [-0.0]}}\n', said)
 
     def test_what_the_candidate_before_leaves(self):
-        self.assert_impure("the one before", [REVERSED])
+        self.assert_impure("the one before", [REVERSED, *ORDERS])
+
+    def test_what_stays_from_the_first_sight_of_a_candidate(self):
+        self.assert_impure("first sight", ORDERS)
 
     def test_the_order_of_a_set(self):
         self.assert_impure("order of a set", [HASH_SEED])
 
     def test_random_numbers_of_the_start(self):
-        self.assert_impure("random numbers", [FRESH, HASH_SEED])
+        self.assert_impure("random numbers", [FRESH, *ORDERS, HASH_SEED])
 
     def test_a_clock(self):
-        self.assert_impure("clock", [AGAIN, REVERSED, FRESH, HASH_SEED])
+        self.assert_impure("clock", [AGAIN, REVERSED, FRESH, *ORDERS, HASH_SEED])
 
     def test_a_clock_of_whole_seconds(self):
         status, said, _ = self.check("whole seconds")
@@ -122,7 +127,7 @@ class Checking(unittest.TestCase):
         self.assertAlmostEqual(clock.sleep.call_args.args[0], _check.CLOCK_SECONDS)
 
     def test_one_candidate_that_differs_is_named(self):
-        said = self.assert_impure("one candidate", [AGAIN, REVERSED])
+        said = self.assert_impure("one candidate", [AGAIN, REVERSED, *ORDERS])
         self.assertIn("candidate 2 (all genes in the middle): other values", said)
 
     def test_a_line_that_would_be_too_long_is_several(self):

@@ -69,6 +69,9 @@ const ALONE: Way = ("the same process, one at a time", "the value depends on the
 const BATCHES: Way = ("the same process, in small batches", "the value depends on the candidates of the same batch");
 const FRESH: Way =
     ("a fresh process", "a clock, unseeded random numbers, or something that differs from start to start is used");
+// What a process keeps from its first sight of a candidate shows only in one that has seen others before it.
+const FRESH_REVERSED: Way = ("a fresh process in reversed order", "the value depends on the candidates before it");
+const FRESH_SHUFFLED: Way = ("a fresh process, odd numbers first", "the value depends on the candidates before it");
 const SEEDED: Way = ("a fresh process with another PYTHONHASHSEED", "the order of a set, or hash() of a text, is used");
 
 /// The answers in one way, by candidate.
@@ -142,8 +145,11 @@ impl Checked<'_> {
         for (way, order, batch) in [(REVERSED, &backward, count), (ALONE, &forward, 1), (BATCHES, &forward, BATCH)] {
             runs.push(Run { way, answers: self.ask(&mut processes, order.chunks(batch))? });
         }
-        processes = self.processes(HASH_SEED);
-        runs.push(Run { way: FRESH, answers: self.ask(&mut processes, forward.chunks(count))? });
+        let odd_first: Vec<usize> = (0..count).skip(1).step_by(2).chain((0..count).step_by(2)).collect();
+        for (way, order) in [(FRESH, &forward), (FRESH_REVERSED, &backward), (FRESH_SHUFFLED, &odd_first)] {
+            processes = self.processes(HASH_SEED);
+            runs.push(Run { way, answers: self.ask(&mut processes, order.chunks(count))? });
+        }
         sleep(CLOCK.saturating_sub(began.elapsed()));
         for seed in OTHER_HASH_SEEDS {
             processes = self.processes(seed);

@@ -47,8 +47,15 @@ fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
         (
             "before",
             "static double last;\n    double cost = x[0] == 0 ? last : 0;\n    int i;\n    last = x[0];",
-            "in reversed order",
+            "the same process in reversed order",
             2,
+        ),
+        // What it saw first stays.
+        (
+            "first",
+            "static double first = -99;\n    double cost = first == -99 ? (first = x[0]) : first;\n    int i;",
+            "a fresh process in reversed order",
+            0,
         ),
     ];
     for (name, change, way, candidate) in impurities {
