@@ -13,6 +13,7 @@
 mod answer;
 mod bucket;
 mod check;
+mod finished;
 mod leader;
 mod load;
 mod log;
@@ -160,21 +161,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The bytes of an object of a run, by its name below `runs/RUN/`.
-    ///
-    /// # Errors
-    /// A sentence that names the object.
-    pub async fn get(&self, run: &str, object: &str) -> Result<Bytes, String> {
-        let name = format!("runs/{run}/{object}");
-        let bytes = answer::read(&*self.objects, &Path::from(name.as_str())).await;
-        bytes.map_err(|error| self.unreadable(&name, &error))
-    }
-
-    /// The same, if the object has at most `bytes_max` bytes; otherwise nothing is read.
-    ///
-    /// # Errors
-    /// A sentence that names the object.
-    pub async fn get_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
+    /// The bytes of one object of a run, if there are at most `bytes_max`.
+    async fn read_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
         let name = format!("runs/{run}/{object}");
         let bytes = async {
             let found = self.objects.get(&Path::from(name.as_str())).await?;
@@ -199,6 +187,8 @@ struct Known {
     unreadable: bool,
     /// The number and the bytes of the newest order, if its copy could not be written yet.
     uncopied: Option<(u64, Bytes)>,
+    /// Finished replicas whose last write has failed.
+    unwritten: BTreeSet<String>,
     /// Names of checkpoints by epoch and number.
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
@@ -314,13 +304,14 @@ impl Store {
         let name = object_name(write, epoch);
         match (&name, write) {
             (_, Write::Order { bytes }) => return self.give_order(run, epoch, bytes).map(Some).map(Stored::Written),
+            (Some(name), Write::Finished { bytes, .. }) => self.write_finished(run, name, bytes)?,
             (
                 Some(name),
-                Write::Checkpoint { bytes, .. }
-                | Write::Finished { bytes, .. }
-                | Write::Doubt { bytes, .. }
-                | Write::Poison { bytes, .. },
+                Write::Checkpoint { bytes, .. } | Write::Doubt { bytes, .. } | Write::Poison { bytes, .. },
             ) => {
+                if matches!(write, Write::Checkpoint { .. }) {
+                    self.check_finished_written(run)?;
+                }
                 self.create(&format!("runs/{run}/{name}"), bytes)?;
                 if let Write::Checkpoint { number, .. } = write {
                     self.known(run).checkpoints.entry((epoch, *number)).or_default().insert(name.clone());
@@ -337,12 +328,6 @@ impl Store {
             (_, _) => unreachable!("a write that creates an object has a name for it"),
         }
         Ok(Stored::Written(name))
-    }
-
-    /// Removes a finished replica.
-    fn unfinish(&self, run: &str, object: &str) -> Result<(), StoreFault> {
-        let removed = self.remove(vec![format!("runs/{run}/{object}")]);
-        removed.map_err(|error| self.not_removed(run, "a void replica", &error))
     }
 
     /// Refuses to write a run that has disappeared, or whose content is unknown.

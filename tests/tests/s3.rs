@@ -107,7 +107,7 @@ fn an_answer_that_goes_wrong_changes_nothing() {
             store.write("demo", &write).unwrap_or_else(|fault| panic!("{trouble:?}, {write:?}: {fault:?}"));
         }
         let names = s3.names();
-        assert_eq!(names.len(), 7, "the orders have copies: {trouble:?}: {names:?}");
+        assert_eq!(names.len(), 8, "the orders and the replica have copies: {trouble:?}: {names:?}");
         assert!(names.contains(&"lab/a/runs/demo/order/000001-000002".to_owned()), "{trouble:?}: {names:?}");
         assert!(s3.counted().1 >= 5, "{trouble:?}: each creation has met with it");
     }

@@ -1,17 +1,17 @@
 //! Loading: the newest valid objects of every run, and a message for each object that is not used.
 
-use std::time::SystemTime;
+use std::{collections::BTreeMap, time::SystemTime};
 
 use super::{Known, Store, StoreError, answer::cause, leader::epoch_number};
 use crate::{
-    names::{DELETED, ORDER, ORDER_COPY, check_run_name, object_named},
+    names::{DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, check_run_name, object_named},
     saved::{Objects, SavedRun},
 };
 
 /// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
 /// becomes of it. `epoch` is of builds before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 8] =
-    ["checkpoint", "finished", "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
+pub(super) const DIRECTORIES: [&str; 9] =
+    ["checkpoint", FINISHED_COPY, FINISHED, "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
 
 /// The objects of a run, and foreign objects among them.
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(super) struct Found {
     pub(super) ours: Vec<String>,
     /// Names in the store.
     pub(super) foreign: Vec<String>,
+    /// The bytes of each of `ours`.
+    pub(super) sizes: BTreeMap<String, u64>,
     /// When the newest of `ours` was written.
     modified: Option<SystemTime>,
 }
@@ -61,6 +63,7 @@ impl Store {
             let (mut saved, refused) = self.interpret_run(&run, &found, false)?;
             if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
                 self.mend_orders(&found, saved);
+                self.mend_finished(&found, saved);
             }
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
@@ -149,6 +152,7 @@ impl Store {
             for (name, meta) in objects {
                 let name = format!("{directory}/{name}");
                 if is_ours(&name, directory) {
+                    found.sizes.insert(name.clone(), meta.size);
                     found.ours.push(name);
                     found.modified = found.modified.max(Some(meta.last_modified.into()));
                 } else {
