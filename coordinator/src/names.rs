@@ -164,7 +164,9 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
         ("checkpoint" | "doubt" | AUDIT | ORDER_COPY, [epoch, count, hash]) => {
             (number(epoch)?, number(count)?, Some(digest(hash)?))
         }
-        ("order" | FINISHED | FINISHED_COPY | "checkpoint" | "doubt", [count, hash]) => (0, number(count)?, Some(digest(hash)?)),
+        ("order" | FINISHED | FINISHED_COPY | "checkpoint" | "doubt", [count, hash]) => {
+            (0, number(count)?, Some(digest(hash)?))
+        }
         _ => return None,
     };
     Some(Named { epoch, number, digest, object: name.to_owned() })

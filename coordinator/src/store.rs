@@ -34,6 +34,7 @@ use std::{
     },
 };
 
+pub use answer::Outlook;
 use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
@@ -88,6 +89,8 @@ pub enum StoreError {
         endpoint: String,
         /// From the system or the server.
         cause: String,
+        /// Whether it passes by itself.
+        outlook: Outlook,
     },
     /// A directory that cannot be reached, created or written.
     #[error("the store {place} cannot be used: {cause}: name another with --store, or make it writable")]
@@ -125,7 +128,20 @@ pub enum StoreError {
         name: String,
         /// From the system.
         cause: String,
+        /// Whether it passes by itself.
+        outlook: Outlook,
     },
+}
+
+impl StoreError {
+    /// Whether it passes by itself. A directory that cannot be used needs a person.
+    #[must_use]
+    pub fn outlook(&self) -> Outlook {
+        match self {
+            Self::Bucket { outlook, .. } | Self::Unreadable { outlook, .. } => *outlook,
+            _ => Outlook::Stays,
+        }
+    }
 }
 
 /// Runs as objects in a directory or a bucket.
@@ -217,6 +233,7 @@ impl Store {
                 );
                 Ok((store, Some(sentence)))
             }
+            Err(other) if answer::outlook(&other) == Outlook::Passes => Err(place.unusable(spec, &other)),
             _ => Err(place.unusable(spec, &error)),
         }
     }

@@ -4,6 +4,8 @@
 //! A replica is stored when both objects are there. If the copy cannot be written, both are tried again. Whoever loads the run later
 //! writes again what a crash or damage has left out.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 
 use super::{Reader, Store, load::Found};
@@ -12,6 +14,9 @@ use crate::{
     names::{FINISHED, finished_copy_name, object_named},
     saved::SavedRun,
 };
+
+/// How long a start may take to write copies for the runs of builds that wrote none.
+pub(super) const COPYING_MAX: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Writes a finished replica and its copy; `name` is that of the first, below the run.
@@ -44,9 +49,10 @@ impl Store {
     }
 
     /// Writes again what is damaged or missing of the finished replicas of a run. The objects have been read; of their copies it is enough
-    /// that they are there and have as many bytes. The first one that cannot be written ends it until the next start.
-    pub(super) fn mend_finished(&mut self, found: &Found, saved: &mut SavedRun) {
-        let (run, mut copied) = (&saved.name, 0);
+    /// that they are there and have as many bytes. The first one that cannot be written ends it until the next start, and so does this time
+    /// for copies that were never written.
+    pub(super) fn mend_finished(&mut self, found: &Found, saved: &mut SavedRun, until: Instant) {
+        let (run, mut copied, mut left) = (&saved.name, 0, 0);
         for it in &saved.finished {
             let Some(copy) = finished_copy_name(&it.object) else { continue };
             let size = |name: &str| found.sizes.get(name);
@@ -56,6 +62,10 @@ impl Store {
                 false => continue,
             };
             let was_there = size(object).is_some();
+            if !it.from_copy && !was_there && Instant::now() > until {
+                left += 1;
+                continue;
+            }
             let (object, other) = (format!("runs/{run}/{object}"), format!("runs/{run}/{good}"));
             if found.foreign.contains(&object) {
                 let what = format!("{object} is not an object, and its replica is in the store once only");
@@ -71,15 +81,20 @@ impl Store {
             match self.write_second(&object, &bytes) {
                 // Builds before copies wrote none, and a coordinator may have been killed before it wrote one.
                 Ok(()) if !it.from_copy && !was_there => copied += 1,
-                Ok(()) => saved.notices.push(format!("the object {object} was {state} and is written again from {other}")),
+                Ok(()) => {
+                    saved.notices.push(format!("the object {object} was {state} and is written again from {other}"))
+                }
                 Err(why) => {
                     saved.notices.push(format!("the object {object} is {state} and cannot be written again: {why}"));
                     break;
                 }
             }
         }
-        if copied > 0 {
-            tracing::info!("run {run}: {copied} finished replicas had no copy in the store {}, and have one now", self.shown);
+        if copied + left > 0 {
+            tracing::info!(
+                "run {run}: {copied} finished replicas had no copy in the store {}, and have one now; {left} more get one at the next start",
+                self.shown
+            );
         }
     }
 }
@@ -100,7 +115,9 @@ impl Reader {
     /// A sentence that names the object.
     pub async fn get_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
         let found = self.read_up_to(run, object, bytes_max).await;
-        let (Some(named), Some(copy)) = (object_named(object, FINISHED), finished_copy_name(object)) else { return found };
+        let (Some(named), Some(copy)) = (object_named(object, FINISHED), finished_copy_name(object)) else {
+            return found;
+        };
         if !found.as_ref().is_ok_and(|bytes| bytes.as_ref().is_none_or(|bytes| named.is_of(bytes)))
             && let Ok(Some(bytes)) = self.read_up_to(run, &copy, bytes_max).await
             && named.is_of(&bytes)

@@ -1,8 +1,16 @@
 //! Loading: the newest valid objects of every run, and a message for each object that is not used.
 
-use std::{collections::BTreeMap, time::SystemTime};
+use std::{
+    collections::BTreeMap,
+    time::{Instant, SystemTime},
+};
 
-use super::{Known, Store, StoreError, answer::cause, leader::epoch_number};
+use super::{
+    Known, Outlook, Store, StoreError,
+    answer::{self, cause},
+    finished::COPYING_MAX,
+    leader::epoch_number,
+};
 use crate::{
     names::{DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, check_run_name, object_named},
     saved::{Objects, SavedRun},
@@ -37,7 +45,7 @@ impl Store {
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
         let mut notices: Vec<String> =
             files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
-        let mut runs = Vec::new();
+        let (mut runs, copying_until) = (Vec::new(), Instant::now() + COPYING_MAX);
         for run in directories {
             let mut found = match check_run_name(&run) {
                 Ok(()) => {
@@ -63,7 +71,7 @@ impl Store {
             let (mut saved, refused) = self.interpret_run(&run, &found, false)?;
             if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
                 self.mend_orders(&found, saved);
-                self.mend_finished(&found, saved);
+                self.mend_finished(&found, saved, copying_until);
             }
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
@@ -164,7 +172,8 @@ impl Store {
     }
 
     pub(super) fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
-        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error) }
+        let outlook = if self.directory.is_none() { answer::outlook(error) } else { Outlook::Stays };
+        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error), outlook }
     }
 }
 

@@ -142,8 +142,7 @@ fn another(path: &Path, of_other_run: bool) -> Option<Vec<u8>> {
         return fs::read(directory.parent().unwrap().join("record")).ok();
     }
     let foreign = directory.to_str().unwrap().replace("demo", "other").replace("done", "other");
-    let directory =
-        if of_other_run { foreign.into() } else { directory.to_owned() };
+    let directory = if of_other_run { foreign.into() } else { directory.to_owned() };
     let name = names(&directory).into_iter().find(|name| of_other_run || directory.join(name) != path)?;
     fs::read(directory.join(name)).ok()
 }
@@ -201,7 +200,12 @@ fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
         let may_lose = if name.starts_with("runs/demo/checkpoint") { LAST_ROUNDS } else { [0, 0] };
         for (run, before, may_lose) in [("demo", ROUNDS, may_lose), ("done", [6, 6], [0, 0])] {
             let saved = loaded(&mut store, run);
-            assert_eq!((saved.order.wanted(), saved.order_number), (RunState::Paused, 2), "{case}: {:?}", saved.notices);
+            assert_eq!(
+                (saved.order.wanted(), saved.order_number),
+                (RunState::Paused, 2),
+                "{case}: {:?}",
+                saved.notices
+            );
             let now = rounds_of(&saved);
             let keeps = (0..2).all(|replica| now[replica] + may_lose[replica] >= before[replica]);
             assert!(keeps, "{case}: {now:?} of {before:?} rounds of {run} are left");
