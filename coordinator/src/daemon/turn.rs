@@ -91,7 +91,8 @@ const STARTING: &str = "this coordinator is starting";
 fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyhow::Result<Option<Store>> {
     let (mut tries, mut waits, mut told) = (0, place.has_led, false);
     loop {
-        let (opened, opening) = oneshot::channel();
+        // The receiver outlives the future below: a store that nobody takes must not be dropped within a runtime.
+        let (opened, mut opening) = oneshot::channel();
         let (settings, address, registry) = (place.settings.clone(), place.address, place.registry.clone());
         // On a thread of its own: a store that hangs must not keep the process.
         let body = move || drop(opened.send(super::open_store(&settings, address, &registry)));
@@ -101,7 +102,7 @@ fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyho
             .context("cannot start a thread for the store")?;
         let outcome = place.runtime.block_on(async {
             tokio::select! {
-                outcome = opening => outcome.map(Some).context("the store could not be opened"),
+                outcome = &mut opening => outcome.map(Some).context("the store could not be opened"),
                 _ = place.requests.next() => Ok(None),
                 error = services.failed() => Err(error),
             }

@@ -7,8 +7,10 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::future::join_all;
+use object_store::path::Path;
 
-use super::{Reader, Store, load::Found};
+use super::{Reader, Store, answer, load::Found};
 use crate::{
     core::StoreFault,
     names::{FINISHED, finished_copy_name, object_named},
@@ -21,8 +23,20 @@ pub(super) const COPYING_MAX: Duration = Duration::from_secs(5);
 impl Store {
     /// Writes a finished replica and its copy; `name` is that of the first, below the run.
     pub(super) fn write_finished(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
-        let both = [Some(name.to_owned()), finished_copy_name(name)];
-        let written = both.iter().flatten().try_for_each(|name| self.create(&format!("runs/{run}/{name}"), bytes));
+        let both: Vec<String> = [Some(name.to_owned()), finished_copy_name(name)]
+            .into_iter()
+            .flatten()
+            .map(|name| format!("runs/{run}/{name}"))
+            .collect();
+        // At the same time, so that the copy costs a disk or a bucket hardly any time.
+        let paths: Vec<Path> = both.iter().map(|name| Path::from(name.as_str())).collect();
+        let created = self.wait(join_all(paths.iter().map(|path| answer::create(&*self.objects, path, bytes))));
+        let written = both.iter().zip(created).try_for_each(|(name, created)| match created {
+            Ok(true) => Ok(()),
+            // It is damaged.
+            Ok(false) => self.create(name, bytes),
+            Err(error) => Err(self.not_written(name, &error)),
+        });
         match &written {
             Ok(()) => drop(self.known(run).unwritten.remove(name)),
             Err(_) => drop(self.known(run).unwritten.insert(name.to_owned())),
