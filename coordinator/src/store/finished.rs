@@ -96,7 +96,7 @@ impl Store {
                 // Builds before copies wrote none, and a coordinator may have been killed before it wrote one.
                 Ok(()) if !it.from_copy && !was_there => copied += 1,
                 Ok(()) => {
-                    saved.notices.push(format!("the object {object} was {state} and is written again from {other}"))
+                    saved.notices.push(format!("the object {object} was {state} and is written again from {other}"));
                 }
                 Err(why) => {
                     saved.notices.push(format!("the object {object} is {state} and cannot be written again: {why}"));
