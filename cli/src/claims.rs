@@ -206,7 +206,7 @@ impl Claims {
                 Err(why) => damaged.push((name, why)),
             }
         }
-        // `evoxo run` computes such a replica again and stores it under a new name.
+        // Earlier builds computed such a replica again and stored it under a new name. This one writes it again from its copy.
         let replaced = self.keys().all(|key| self.stored.contains_key(&key));
         for (name, why) in damaged {
             let found = format!("the object {name} {why}");

@@ -184,8 +184,6 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     // Dropped when all else has ended.
     let _last_lines = access.as_ref().map(Access::last_lines);
     let address = listener.local_addr().context("the listener has no address")?;
-    let mut store = open_store(settings, address, &registry)?;
-    let lock = if settings.standby { Lock::default() } else { Lock::take(&settings.store)? };
     let runtime = Looking::start()?;
     let requests = runtime.block_on(async { EndRequests::listen(settings.exit_with_stdin) })?;
     let (settings, patience) = (settings.clone(), Patience::new(settings.takeover_after));
@@ -200,7 +198,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         address,
         access,
         connections,
-        lock,
+        lock: Lock::default(),
         runtime,
         requests,
         has_led: false,
@@ -213,31 +211,13 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         announced = true;
     }
     loop {
-        let Some((led, loaded)) = turn::wait(&mut place, store, at_once)? else { return Ok(()) };
+        let Some((led, loaded)) = turn::wait(&mut place, at_once)? else { return Ok(()) };
         let since = Instant::now();
         match lead(&mut place, led, loaded, &mut announced)? {
             Ended::Asked => return Ok(()),
             Ended::Superseded => place.patience.superseded(since.elapsed()),
         }
         (place.lock, place.has_led, at_once) = (Lock::default(), true, false);
-        let Some(opened) = open_again(&mut place)? else { return Ok(()) };
-        store = opened;
-    }
-}
-
-/// Opens the store once more, as soon as it can be read; `None` if the process was asked to end.
-fn open_again(place: &mut Place) -> anyhow::Result<Option<Store>> {
-    let mut told = false;
-    loop {
-        match open_store(&place.settings, place.address, &place.registry) {
-            Ok(store) => return Ok(Some(store)),
-            Err(error) if !told => warn!("{error}; trying again"),
-            Err(_) => {}
-        }
-        told = true;
-        if place.is_asked_within(eyes::LOOK_INTERVAL) {
-            return Ok(None);
-        }
     }
 }
 

@@ -7,7 +7,8 @@
 //! given the second order, and any other coordinator sees that it has not.
 //!
 //! `order-copy/BORN-NUMBER-DIGEST` is an order once more, so that no single object decides what a run is. The digest in its name
-//! also tells whether the object `order/BORN-NUMBER` is the order that was given: see [`crate::store`].
+//! also tells whether the object `order/BORN-NUMBER` is the order that was given: see [`crate::store`]. `finished-copy/` has each
+//! object of `finished/` once more, under the same name.
 //!
 //! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see [`crate::store`].
 //!
@@ -75,6 +76,11 @@ pub(crate) const ORDER: &str = "order";
 /// The directory, below that of a run, of the copies of its orders.
 pub(crate) const ORDER_COPY: &str = "order-copy";
 
+/// The directory, below that of a run, of its finished replicas.
+pub(crate) const FINISHED: &str = "finished";
+/// The directory, below that of a run, of the copies of its finished replicas.
+pub(crate) const FINISHED_COPY: &str = "finished-copy";
+
 /// The directory, below that of a run, of what says that the run is deleted.
 pub(crate) const DELETED: &str = "deleted";
 /// The directory of the convictions.
@@ -97,6 +103,13 @@ pub(crate) fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
     format!("{ORDER_COPY}/{born:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
+/// The name, below `runs/RUN/`, of the copy of an object; `None` if it is not a finished replica.
+#[must_use]
+pub(crate) fn finished_copy_name(object: &str) -> Option<String> {
+    let name = object.strip_prefix(FINISHED)?.strip_prefix('/')?;
+    Some(format!("{FINISHED_COPY}/{name}"))
+}
+
 /// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
 #[must_use]
 pub(crate) fn deleted_name(born: u64, orders: u64) -> String {
@@ -117,14 +130,25 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether it is the copy of an order.
+    /// Whether it is the copy of an order or of a finished replica.
     pub(crate) fn is_copy(&self) -> bool {
-        self.object.starts_with(ORDER_COPY)
+        self.object.starts_with(ORDER_COPY) || self.object.starts_with(FINISHED_COPY)
+    }
+
+    /// The name of the object that it is or copies, if it is a finished replica.
+    pub(crate) fn original(&self) -> String {
+        let name = self.object.strip_prefix(FINISHED_COPY);
+        name.map_or_else(|| self.object.clone(), |name| format!("{FINISHED}{name}"))
+    }
+
+    /// Whether these bytes are those that its name was made from. Names without a digest do not tell.
+    pub(crate) fn is_of(&self, bytes: &Bytes) -> bool {
+        self.digest.as_ref().is_none_or(|digest| Digest::of(bytes).short() == *digest)
     }
 }
 
-/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`, `finished`, `doubt`
-/// or `deleted`) and this program, or an earlier one, names objects so.
+/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`, `finished`,
+/// `finished-copy`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
@@ -136,11 +160,13 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let (epoch, number, digest) = match (directory, parts.as_slice()) {
         (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
-        ("finished", [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
+        (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
         ("checkpoint" | "doubt" | AUDIT | ORDER_COPY, [epoch, count, hash]) => {
             (number(epoch)?, number(count)?, Some(digest(hash)?))
         }
-        ("order" | "finished" | "checkpoint" | "doubt", [count, hash]) => (0, number(count)?, Some(digest(hash)?)),
+        ("order" | FINISHED | FINISHED_COPY | "checkpoint" | "doubt", [count, hash]) => {
+            (0, number(count)?, Some(digest(hash)?))
+        }
         _ => return None,
     };
     Some(Named { epoch, number, digest, object: name.to_owned() })
@@ -179,6 +205,10 @@ mod tests {
         let copy = object_named(&order_copy_name(7, 2, &bytes), ORDER_COPY).unwrap();
         assert_eq!((copy.epoch, copy.number, copy.digest), (7, 2, digest));
         assert_eq!(object_named(&copy.object, ORDER), None);
+        let finished = object_name(&Write::Finished { ordinal: 3, bytes: bytes.clone() }, 12).unwrap();
+        let copy = object_named(&finished_copy_name(&finished).unwrap(), FINISHED_COPY).unwrap();
+        assert_eq!((copy.epoch, copy.number, &copy.digest, copy.is_copy()), (12, 3, &copy.digest, true));
+        assert!(copy.is_of(&bytes) && !copy.is_of(&Bytes::new()) && finished_copy_name(&copy.object).is_none());
     }
 
     #[test]

@@ -5,11 +5,10 @@
 //! highest number; of several objects of a finished replica that of the highest epoch. What an earlier run of the same
 //! name has left is not used.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use evoxo_common::{
-    digest::Digest,
     envelope::{Damage, Kind, open, seal},
     experiment::{Registry, Replica, ResultDigest},
 };
@@ -17,7 +16,7 @@ use evoxo_proto::v1;
 use prost::Message;
 
 use crate::{
-    names::{DELETED, Named, ORDER, ORDER_COPY, object_named},
+    names::{DELETED, FINISHED, FINISHED_COPY, Named, ORDER, ORDER_COPY, object_named},
     prepared::Prepared,
 };
 
@@ -73,8 +72,10 @@ pub struct SavedCheckpoint {
 /// A finished replica.
 #[derive(Debug)]
 pub struct SavedFinished {
-    /// Its name below `runs/RUN/`.
+    /// Its name below `runs/RUN/`; not that of its copy.
     pub object: String,
+    /// The object is damaged or missing, and this was read from the copy.
+    pub from_copy: bool,
     /// What computed it.
     pub origin: Origin,
     /// The replica.
@@ -304,7 +305,7 @@ impl Objects<'_> {
         )
     }
 
-    /// The valid finished replicas, each of the highest epoch that has it.
+    /// The valid finished replicas, each of the highest epoch that has it, from its object or else from the copy.
     fn finished(
         &mut self,
         registry: &Registry,
@@ -312,23 +313,26 @@ impl Objects<'_> {
         born: u64,
         notices: &mut Vec<String>,
     ) -> Vec<SavedFinished> {
-        let mut newest = BTreeMap::new();
-        for named in self.since(born, self.numbered("finished"), notices) {
-            // In order of epochs, so the last one stays.
-            newest.insert(named.number, named);
+        let mut replicas: BTreeMap<u64, Vec<Named>> = BTreeMap::new();
+        let both = [self.numbered(FINISHED), self.numbered(FINISHED_COPY)].concat();
+        for named in self.since(born, both, notices) {
+            replicas.entry(named.number).or_default().push(named);
         }
         let mut finished = Vec::new();
-        for named in newest.into_values() {
-            let Some(found) = self.decode::<v1::Finished>(&named, Kind::Finished, notices) else { continue };
-            let v1::Finished { config_hash, signature, replica: Some(state) } = found else { continue };
-            let origin = Origin { config_hash, signature };
-            match check_finished(registry, prepared, &origin, &state) {
-                Ok(()) => {
-                    let replica = ReplicaSummary::of(&state);
-                    finished.push(SavedFinished { object: named.object, origin, replica });
+        for mut objects in replicas.into_values() {
+            objects.sort_by_key(|named| (Reverse(named.epoch), named.is_copy()));
+            finished.extend(objects.iter().find_map(|named| {
+                let found = self.decode::<v1::Finished>(named, Kind::Finished, notices)?;
+                let v1::Finished { config_hash, signature, replica: Some(state) } = found else { return None };
+                let origin = Origin { config_hash, signature };
+                let checked = check_finished(registry, prepared, &origin, &state);
+                if let Err(why) = checked {
+                    // Its copy says the same.
+                    return (!notices.contains(&why)).then(|| notices.push(why)).and(None);
                 }
-                Err(why) => notices.push(why),
-            }
+                let (from_copy, replica) = (named.is_copy(), ReplicaSummary::of(&state));
+                Some(SavedFinished { object: named.original(), from_copy, origin, replica })
+            }));
         }
         finished
     }
@@ -353,10 +357,9 @@ impl Objects<'_> {
     /// The message in an object, if it is valid. A sealed body that is another message was written by another program:
     /// it is ignored like a damaged one.
     fn decode<M: Message + Default>(&mut self, named: &Named, kind: Kind, notices: &mut Vec<String>) -> Option<M> {
-        let Named { object: name, digest, .. } = named;
-        let is_other = |bytes: &Bytes| digest.as_ref().is_some_and(|digest| Digest::of(bytes).short() != *digest);
+        let name = &named.object;
         let checked = (self.read)(name).and_then(|bytes| match open(kind, &bytes) {
-            Ok(_) if is_other(&bytes) => Err(Damage::Checksum.to_string()),
+            Ok(_) if !named.is_of(&bytes) => Err(Damage::Checksum.to_string()),
             Ok(body) => M::decode(body).map_err(|_| Damage::Body.to_string()),
             Err(damage) => Err(damage.to_string()),
         });

@@ -13,6 +13,7 @@
 mod answer;
 mod bucket;
 mod check;
+mod finished;
 mod leader;
 mod load;
 mod log;
@@ -33,6 +34,7 @@ use std::{
     },
 };
 
+pub use answer::Outlook;
 use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
@@ -87,6 +89,8 @@ pub enum StoreError {
         endpoint: String,
         /// From the system or the server.
         cause: String,
+        /// Whether it passes by itself.
+        outlook: Outlook,
     },
     /// A directory that cannot be reached, created or written.
     #[error("the store {place} cannot be used: {cause}: name another with --store, or make it writable")]
@@ -124,7 +128,20 @@ pub enum StoreError {
         name: String,
         /// From the system.
         cause: String,
+        /// Whether it passes by itself.
+        outlook: Outlook,
     },
+}
+
+impl StoreError {
+    /// Whether it passes by itself. A directory that cannot be used needs a person.
+    #[must_use]
+    pub fn outlook(&self) -> Outlook {
+        match self {
+            Self::Bucket { outlook, .. } | Self::Unreadable { outlook, .. } => *outlook,
+            _ => Outlook::Stays,
+        }
+    }
 }
 
 /// Runs as objects in a directory or a bucket.
@@ -160,21 +177,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The bytes of an object of a run, by its name below `runs/RUN/`.
-    ///
-    /// # Errors
-    /// A sentence that names the object.
-    pub async fn get(&self, run: &str, object: &str) -> Result<Bytes, String> {
-        let name = format!("runs/{run}/{object}");
-        let bytes = answer::read(&*self.objects, &Path::from(name.as_str())).await;
-        bytes.map_err(|error| self.unreadable(&name, &error))
-    }
-
-    /// The same, if the object has at most `bytes_max` bytes; otherwise nothing is read.
-    ///
-    /// # Errors
-    /// A sentence that names the object.
-    pub async fn get_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
+    /// The bytes of one object of a run, if there are at most `bytes_max`.
+    async fn read_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
         let name = format!("runs/{run}/{object}");
         let bytes = async {
             let found = self.objects.get(&Path::from(name.as_str())).await?;
@@ -199,6 +203,8 @@ struct Known {
     unreadable: bool,
     /// The number and the bytes of the newest order, if its copy could not be written yet.
     uncopied: Option<(u64, Bytes)>,
+    /// Finished replicas whose last write has failed.
+    unwritten: BTreeSet<String>,
     /// Names of checkpoints by epoch and number.
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
@@ -227,6 +233,7 @@ impl Store {
                 );
                 Ok((store, Some(sentence)))
             }
+            Err(other) if answer::outlook(&other) == Outlook::Passes => Err(place.unusable(spec, &other)),
             _ => Err(place.unusable(spec, &error)),
         }
     }
@@ -314,13 +321,14 @@ impl Store {
         let name = object_name(write, epoch);
         match (&name, write) {
             (_, Write::Order { bytes }) => return self.give_order(run, epoch, bytes).map(Some).map(Stored::Written),
+            (Some(name), Write::Finished { bytes, .. }) => self.write_finished(run, name, bytes)?,
             (
                 Some(name),
-                Write::Checkpoint { bytes, .. }
-                | Write::Finished { bytes, .. }
-                | Write::Doubt { bytes, .. }
-                | Write::Poison { bytes, .. },
+                Write::Checkpoint { bytes, .. } | Write::Doubt { bytes, .. } | Write::Poison { bytes, .. },
             ) => {
+                if matches!(write, Write::Checkpoint { .. }) {
+                    self.check_finished_written(run)?;
+                }
                 self.create(&format!("runs/{run}/{name}"), bytes)?;
                 if let Write::Checkpoint { number, .. } = write {
                     self.known(run).checkpoints.entry((epoch, *number)).or_default().insert(name.clone());
@@ -337,12 +345,6 @@ impl Store {
             (_, _) => unreachable!("a write that creates an object has a name for it"),
         }
         Ok(Stored::Written(name))
-    }
-
-    /// Removes a finished replica.
-    fn unfinish(&self, run: &str, object: &str) -> Result<(), StoreFault> {
-        let removed = self.remove(vec![format!("runs/{run}/{object}")]);
-        removed.map_err(|error| self.not_removed(run, "a void replica", &error))
     }
 
     /// Refuses to write a run that has disappeared, or whose content is unknown.

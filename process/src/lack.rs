@@ -7,6 +7,14 @@ use std::{
     process::exit,
 };
 
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+};
+
+/// SIGXFSZ, on Linux and macOS: a file would become larger than `ulimit -f` allows.
+const FILE_TOO_LARGE: i32 = 25;
+
 /// What the system says, and what to allow more of.
 const REFUSALS: [(&[&str], &str); 2] = [
     (
@@ -19,7 +27,8 @@ const REFUSALS: [(&[&str], &str); 2] = [
     ),
 ];
 
-/// From now on a panic because the system refuses something ends the process with status 1 and a sentence.
+/// From now on a panic because the system refuses something ends the process with status 1 and a sentence. A write that `ulimit -f` does
+/// not allow is an error as on a full disk; otherwise its signal would end the process without a word.
 pub fn end_on_lack() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {
@@ -30,6 +39,11 @@ pub fn end_on_lack() {
         }
         before(panic);
     }));
+    // The handler stays when the runtime has ended. If the system has no room for it, all else fails with a sentence soon.
+    if let Ok(runtime) = Builder::new_current_thread().enable_io().build() {
+        let _inside = runtime.enter();
+        drop(signal(SignalKind::from_raw(FILE_TOO_LARGE)));
+    }
 }
 
 fn text(panic: &PanicHookInfo<'_>) -> String {

@@ -131,6 +131,15 @@ impl Site {
         self.coordinator_in(command, listen, &[&["--store", &store], arguments].concat())
     }
 
+    /// The same once more where it was killed, which need not be able to begin.
+    #[must_use]
+    pub fn coordinator_of_bucket_again(&self, s3: &S3, killed: &Coordinator) -> Process {
+        let mut command = self.command("coordinator");
+        let (store, listen) = (format!("s3://{BUCKET}/site"), killed.address.to_string());
+        command.envs(s3.variables()).args(["--listen", &listen, "--store", &store, "--checkpoint-interval", "0.5"]);
+        self.start("coordinator", &mut command)
+    }
+
     /// A coordinator started by this command.
     ///
     /// # Panics

@@ -1,6 +1,10 @@
 //! Stores in buckets, through the real client: over an S3 in this process that loses answers, refuses, conflicts with itself,
 //! is slow, or lets two create one name.
 
+mod s3 {
+    mod recovery;
+}
+
 use std::{
     net::SocketAddr,
     process::Command,
@@ -20,7 +24,7 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
     programs::program,
     registry,
-    s3::{BUCKET, Fault, S3, Trouble},
+    s3::{BUCKET, S3, Trouble},
 };
 use object_store::ObjectStore;
 use prost::Message as _;
@@ -107,7 +111,7 @@ fn an_answer_that_goes_wrong_changes_nothing() {
             store.write("demo", &write).unwrap_or_else(|fault| panic!("{trouble:?}, {write:?}: {fault:?}"));
         }
         let names = s3.names();
-        assert_eq!(names.len(), 7, "the orders have copies: {trouble:?}: {names:?}");
+        assert_eq!(names.len(), 8, "the orders and the replica have copies: {trouble:?}: {names:?}");
         assert!(names.contains(&"lab/a/runs/demo/order/000001-000002".to_owned()), "{trouble:?}: {names:?}");
         assert!(s3.counted().1 >= 5, "{trouble:?}: each creation has met with it");
     }
@@ -270,51 +274,6 @@ async fn a_run_over_a_bucket_outlives_its_coordinators() {
     assert_eq!(run.digest, digest_of_one_thread(config));
     assert!(s3.names().iter().all(|name| name.starts_with("site/")), "{:?}", s3.names());
     drop(again);
-}
-
-/// How long a bucket misbehaves, and how soon work must go on afterwards.
-const MISBEHAVES: Duration = Duration::from_secs(12);
-const GOES_ON: Duration = Duration::from_secs(10);
-
-/// A run over a bucket that misbehaves in one way and recovers: work goes on soon, and what was computed meanwhile is stored.
-/// `EVOXO_TRIALS` asks for more than one trial of each.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_goes_on_soon_after_a_bucket_has_recovered() {
-    let trials = std::env::var("EVOXO_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(1);
-    let faults = [Fault::Error, Fault::Forbidden, Fault::Hang, Fault::Truncate, Fault::Reset, Fault::Mix];
-    for trial in 0..trials {
-        let all = faults.map(|fault| async move {
-            let took = recovery(fault).await;
-            println!("trial {trial}, {fault:?}: {took:.1?}");
-            assert!(took < GOES_ON, "{fault:?}: {took:?}");
-        });
-        futures_util::future::join_all(all).await;
-    }
-}
-
-/// After how long the store has a new checkpoint.
-async fn recovery(fault: Fault) -> Duration {
-    let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 100000\ntasks = 20\n";
-    let (site, s3) = (Site::new(), S3::new().patient());
-    let one = site.coordinator_of_bucket(&s3, "127.0.0.1:0", &["--checkpoint-interval", "0.5"]);
-    let _worker = site.program("evoxo-worker", &["--coordinator", &one.address.to_string(), "--slots", "1"]);
-    let mut person = Person::of(one.address);
-    person.submit("run", config).await;
-    person.wait("run", |run| run.rounds_done >= 5).await;
-    s3.fault(Some(fault));
-    tokio::time::sleep(MISBEHAVES).await;
-    let before = checkpoints(&s3);
-    s3.fault(None);
-    let start = Instant::now();
-    while checkpoints(&s3) == before && start.elapsed() < PATIENCE {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    start.elapsed()
-}
-
-/// The checkpoints in a bucket.
-fn checkpoints(s3: &S3) -> Vec<String> {
-    s3.names().into_iter().filter(|name| name.contains("/checkpoint/")).collect()
 }
 
 /// The near end of a line to the bucket, and whether the line is whole.

@@ -73,6 +73,8 @@ pub enum Event {
     LinkUp,
     /// The connection could not be opened, or was lost, for this reason.
     LinkDown(String),
+    /// There is none, for this reason: a coordinator answers that it does not lead yet.
+    LinkAway(String),
     /// The peer is not a coordinator that this worker can work for, and will not become one, for this reason.
     LinkRefused(String),
     /// A message from the coordinator on the current connection.
@@ -96,7 +98,7 @@ pub enum Event {
 /// An action for the shell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Connect; report with [`Event::LinkUp`] or [`Event::LinkDown`].
+    /// Connect; report with [`Event::LinkUp`], [`Event::LinkDown`] or [`Event::LinkAway`].
     Connect,
     /// Send this message on the current connection.
     Send(FromWorker),
@@ -229,6 +231,10 @@ impl Worker {
             Event::Wake => {}
             Event::LinkUp => self.send_hello(now),
             Event::LinkDown(why) => self.link_lost(now, &why, None),
+            Event::LinkAway(why) => {
+                let wait_ms = self.backoff.wait_away_ms();
+                self.rest(now, &why, wait_ms, false);
+            }
             Event::LinkRefused(why) => self.exit(STATUS_REFUSED, format!("this worker was refused: {why}")),
             Event::Message(message) => self.on_message(now, message),
             Event::Computed { slot, outcome, elapsed_us } => self.computed(now, slot, outcome, elapsed_us),

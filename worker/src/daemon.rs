@@ -198,7 +198,7 @@ impl Shell {
 async fn next_link_event(link: &mut Option<Link>) -> Event {
     let Some(present) = link else { return std::future::pending().await };
     let event = present.next().await.unwrap_or_else(|| Event::LinkDown("the connection's task ended".to_owned()));
-    if let Event::LinkDown(_) | Event::LinkRefused(_) = event {
+    if let Event::LinkDown(_) | Event::LinkAway(_) | Event::LinkRefused(_) = event {
         *link = None;
     }
     event

@@ -81,7 +81,7 @@ impl Dial {
             let dialer = self.dialer.attempt();
             attempts.spawn(async move { (open(endpoint, &dialer).await, dialer.is_revoked()) });
         }
-        let (mut down, mut refused) = (Vec::new(), Vec::new());
+        let (mut down, mut refused, mut is_away) = (Vec::new(), Vec::new(), false);
         // A host that is gone does not answer at all. When another one has, there is no need to wait for it so long.
         let mut wait = Duration::MAX;
         while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
@@ -93,6 +93,10 @@ impl Dial {
                 Ok((Err(Event::LinkRefused(why)), true)) => return Err(Event::LinkRefused(why)),
                 Ok((Err(Event::LinkRefused(why)), false)) => refused.push(why),
                 Ok((Err(Event::LinkDown(why)), _)) => down.push(why),
+                Ok((Err(Event::LinkAway(why)), _)) => {
+                    is_away = true;
+                    down.push(why);
+                }
                 Ok((Err(_), _)) | Err(_) => down.push("the attempt to connect ended early".into()),
             }
         }
@@ -100,6 +104,7 @@ impl Dial {
         // One that refuses may be a stranger at the address of a coordinator that is away.
         Err(match down.is_empty() {
             true => Event::LinkRefused(refused.join("; ")),
+            false if is_away => Event::LinkAway([down, refused].concat().join("; ")),
             false => Event::LinkDown([down, refused].concat().join("; ")),
         })
     }
@@ -140,7 +145,7 @@ impl Link {
         !matches!(self.outgoing.try_send(message), Err(mpsc::error::TrySendError::Full(_)))
     }
 
-    /// The next event; `None` after [`Event::LinkDown`] or [`Event::LinkRefused`].
+    /// The next event; `None` after [`Event::LinkDown`], [`Event::LinkAway`] or [`Event::LinkRefused`].
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
@@ -215,7 +220,7 @@ async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let response = client.work(ReceiverStream::new(to_send)).await;
         let response = response.map_err(|status| match (lost(&status, dialer), dialer.stranger(&status)) {
-            (Event::LinkDown(_), Some(why)) => Event::LinkDown(format!("{address} {why}")),
+            (Event::LinkDown(_) | Event::LinkAway(_), Some(why)) => Event::LinkDown(format!("{address} {why}")),
             (end, _) => end,
         })?;
         let led = response.metadata().get(LEADER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -241,6 +246,8 @@ fn lost(status: &Status, dialer: &Dialer) -> Event {
         Code::InvalidArgument | Code::OutOfRange | Code::PermissionDenied | Code::Unauthenticated => {
             Event::LinkRefused(why)
         }
+        // So says a coordinator that starts, waits as a standby, or has just been superseded.
+        Code::Unavailable if status.source().is_none() => Event::LinkAway(why),
         _ => Event::LinkDown(why),
     }
 }

@@ -1,5 +1,5 @@
-//! Waiting for the turn to lead: a standby watches the leader, takes the store over, and only then loads it. A coordinator that
-//! was not started as a standby takes it over at once.
+//! Waiting for the turn to lead: the store is opened, a standby watches the leader, takes the store over, and only then loads it. A
+//! coordinator that was not started as a standby takes it over at once. Meanwhile clients are told what it waits for.
 
 use std::{
     collections::BTreeSet,
@@ -10,7 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::{sync::watch, time::timeout};
+use anyhow::Context as _;
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
 use tonic_health::{ServingStatus, server::HealthReporter};
 use tracing::{info, warn};
 
@@ -26,21 +30,25 @@ use crate::{
     shell::Handle,
     standby::Watch,
     store::{
-        Epoch, Leader, Lock, Refused, Security, Store, StoreError, record_lost, superseded_by, superseded_by_somebody,
+        Epoch, Leader, Lock, Outlook, Refused, Security, Store, StoreError, record_lost, superseded_by,
+        superseded_by_somebody,
     },
 };
 
 /// How long who has taken over tries to read the store.
 const LOAD_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a bucket's server must refuse before this process ends. One that also does something else, such as to answer 503, is
+/// waited for.
+const REFUSALS_MIN: u32 = 3;
 /// The fewest looks after which a standby takes over.
 const MISSES_MIN: u32 = 2;
 
-/// Waits, takes over and loads; `None` if the process was asked to end.
-pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow::Result<Option<(Store, Loaded)>> {
-    let begins = if at_once { "this coordinator is starting".to_owned() } else { away_sentence(None, None) };
-    let (say, said) = watch::channel(begins);
+/// Opens the store, waits, takes over and loads; `None` if the process was asked to end.
+pub(super) fn wait(place: &mut Place, at_once: bool) -> anyhow::Result<Option<(Store, Loaded)>> {
+    let begins = if at_once { STARTING.to_owned() } else { away_sentence(None, None) };
+    let (say, said) = watch::channel(begins.clone());
     let (loads, loading) = watch::channel(None);
-    let (access, connections, shown) = (place.access.clone(), place.connections, store.shown().to_owned());
+    let (access, connections, shown) = (place.access.clone(), place.connections, place.settings.store.clone());
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
     let mut page = place.page.as_ref().map(page::Endpoint::again).transpose()?;
     let mut services = Services::start(&place.listener, move |listener| async move {
@@ -52,8 +60,12 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         }
         super::serve_standby(listener, connections, access, said, loading).await
     })?;
+    let Some(mut store) = open(place, &mut services, |why| drop(say.send_replace(format!("{begins}, {why}"))))? else {
+        return Ok(None);
+    };
+    say.send_replace(begins);
     if at_once {
-        lead_at_once(place, &mut store);
+        place.lock = Lock::take(&shown)?;
     } else {
         info!("this coordinator is a standby of the store {shown} and takes over when nobody leads there");
         let (patience, usual) = (place.patience.time(), place.settings.takeover_after);
@@ -68,14 +80,60 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         }
         place.lock.take_if_free(&place.settings.store);
     }
-    // Another standby must see that somebody leads, however long it takes to load.
-    let ended = store.ended();
-    loads.send_replace(store.epoch().map(|epoch| Loading { epoch: epoch.number, ended }));
-    Ok(load_in_time(place, &mut store, at_once, &say)?.map(|loaded| (store, loaded)))
+    Ok(load_in_time(place, &mut store, at_once, &say, &loads)?.map(|loaded| (store, loaded)))
 }
 
-/// Takes the store over, whoever leads.
-fn lead_at_once(place: &Place, store: &mut Store) {
+/// What clients of a coordinator are told that leads as soon as it can.
+const STARTING: &str = "this coordinator is starting";
+
+/// Opens the store, as often as it takes; `None` if the process was asked to end. What only a person can mend ends the process, unless
+/// it has led in this store before.
+fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyhow::Result<Option<Store>> {
+    let (mut tries, mut waits, mut told) = (0, place.has_led, false);
+    loop {
+        // The receiver outlives the future below: a store that nobody takes must not be dropped within a runtime.
+        let (opened, mut opening) = oneshot::channel();
+        let (settings, address, registry) = (place.settings.clone(), place.address, place.registry.clone());
+        // On a thread of its own: a store that hangs must not keep the process.
+        let body = move || drop(opened.send(super::open_store(&settings, address, &registry)));
+        std::thread::Builder::new()
+            .name("opening".into())
+            .spawn(body)
+            .context("cannot start a thread for the store")?;
+        let outcome = place.runtime.block_on(async {
+            tokio::select! {
+                outcome = &mut opening => outcome.map(Some).context("the store could not be opened"),
+                _ = place.requests.next() => Ok(None),
+                error = services.failed() => Err(error),
+            }
+        })?;
+        let error = match outcome {
+            None => return Ok(None),
+            Some(Ok(store)) => {
+                if told {
+                    info!("the store {} can be used now", place.settings.store);
+                }
+                return Ok(Some(store));
+            }
+            Some(Err(error)) => error,
+        };
+        tries += 1;
+        waits |= error.outlook() == Outlook::Passes;
+        if !waits && (error.outlook() == Outlook::Stays || tries == REFUSALS_MIN) {
+            return Err(error.into());
+        }
+        if waits && !std::mem::replace(&mut told, true) {
+            warn!("{error}; trying again");
+        }
+        say(&format!("and cannot use its store yet: {error}"));
+        if place.is_asked_within(LOOK_INTERVAL) {
+            return Ok(None);
+        }
+    }
+}
+
+/// Takes the store over, whoever leads; why not, if that cannot be done yet.
+fn lead_at_once(place: &Place, store: &mut Store) -> Result<(), String> {
     let own = place.security();
     if let Ok(Some(Leader { security: Some(before), epoch, .. })) = store.leader()
         && before != own
@@ -84,11 +142,8 @@ fn lead_at_once(place: &Place, store: &mut Store) {
         warn!("the store {shown} was led {before} in epoch {number}, and this coordinator leads it {own} from now on");
     }
     store.speak(own);
-    match store.lead() {
-        Ok(()) => {}
-        // Its runs can be shown, and it leads when the store can be written.
-        Err(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) => warn!("{why}"),
-    }
+    let led = store.lead();
+    led.map_err(|(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why))| why)
 }
 
 /// Looks until it takes the store over; false if the process was asked to end.
@@ -162,22 +217,35 @@ pub(super) struct Loaded {
     pub(super) convicted: BTreeSet<Arc<str>>,
 }
 
-/// Loads; `None` if the process was asked to end. Who has taken over tries for a while: nobody else leads now, and a store that cannot be
-/// read for a moment must not end that. If it cannot be read from this host alone, another standby must have its turn; [`tell_health`] sees to that
-/// if it does not answer at all.
+/// Loads; `None` if the process was asked to end. A store that misbehaves is tried until it can be read. After [`LOAD_PATIENCE`], another
+/// standby may have its turn: perhaps the store cannot be read from this host alone. What does not pass by itself ends a process that was to
+/// lead at once; whoever has taken over tries for a while, because nobody else leads now.
 fn load_in_time(
     place: &mut Place,
     store: &mut Store,
     at_once: bool,
     say: &watch::Sender<String>,
+    loads: &watch::Sender<Option<Loading>>,
 ) -> anyhow::Result<Option<Loaded>> {
     let (start, mut told) = (Instant::now(), false);
+    let doing = if at_once { STARTING } else { "this coordinator takes over" };
     loop {
+        let leads = match at_once && store.epoch().is_none() {
+            true => lead_at_once(place, store),
+            false => Ok(()),
+        };
+        // Another standby must see that somebody leads, however long it takes to load.
+        let (ended, fails) = (store.ended(), start.elapsed() > LOAD_PATIENCE);
+        loads.send_replace(store.epoch().map(|epoch| Loading { epoch: epoch.number, ended, fails }));
         match load(store, place.access.as_ref()) {
-            Ok(loaded) => return Ok(Some(loaded)),
-            Err(error) if at_once || start.elapsed() > LOAD_PATIENCE => return Err(error.into()),
+            Ok(loaded) => {
+                // Without leading its runs can be shown, and it leads when the store can be written.
+                leads.err().iter().for_each(|why| warn!("{why}"));
+                return Ok(Some(loaded));
+            }
+            Err(error) if error.outlook() == Outlook::Stays && (at_once || fails) => return Err(error.into()),
             Err(error) => {
-                say.send_replace(format!("this coordinator takes over, and cannot read the store yet: {error}"));
+                say.send_replace(format!("{doing}, and cannot read its store yet: {error}"));
                 if !std::mem::replace(&mut told, true) {
                     warn!("{error}; trying again");
                 }
@@ -305,27 +373,35 @@ pub(super) struct Loading {
     epoch: u64,
     /// How many operations of the store have ended.
     ended: Arc<AtomicU64>,
+    /// They have failed for [`LOAD_PATIENCE`].
+    fails: bool,
 }
 
 /// Keeps the health service of a standby up to date: it serves nobody, but leads once it loads. Not so while the store has not answered
-/// for long: another standby must have its turn, and who waits here cannot even be interrupted.
+/// or has failed for long: another standby must have its turn, and who waits here cannot even be interrupted.
 pub(super) async fn tell_health(health: HealthReporter, mut loading: watch::Receiver<Option<Loading>>) {
     health.set_service_status("", ServingStatus::NotServing).await;
-    let Ok(Some(Loading { epoch, ended })) = loading.wait_for(Option::is_some).await.map(|loading| loading.clone())
-    else {
-        return;
-    };
     let (mut before, mut waits) = (None, false);
     loop {
+        // Whoever loads says so before each attempt.
+        let Ok(Some(Loading { epoch, ended, fails })) =
+            loading.wait_for(Option::is_some).await.map(|loading| loading.clone())
+        else {
+            return;
+        };
         let now = ended.load(Ordering::Relaxed);
-        let still = before == Some(now);
+        let still = fails || before == Some(now);
         if still && !waits {
-            let seconds = LOAD_PATIENCE.as_secs();
-            warn!("the store has not answered for {seconds} s: a standby may take over");
+            let (seconds, does) = (LOAD_PATIENCE.as_secs(), if fails { "been readable" } else { "answered" });
+            warn!("the store has not {does} for {seconds} s: a standby may take over");
         }
         (before, waits) = (Some(now), still);
         let status = if still { ServingStatus::NotServing } else { ServingStatus::Serving };
         health.set_service_status(service_of(epoch), status).await;
-        tokio::time::sleep(LOAD_PATIENCE).await;
+        let failing = async { drop(loading.wait_for(|loading| loading.as_ref().is_some_and(|it| it.fails)).await) };
+        tokio::select! {
+            () = failing, if !fails => {}
+            () = tokio::time::sleep(LOAD_PATIENCE) => {}
+        }
     }
 }

@@ -2,11 +2,15 @@
 //! when nothing is there: S3 does so (409) while another request for that name is under way. So nobody believes a refusal
 //! before he has read what the name has.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use bytes::Bytes;
 use evoxo_process::innermost;
-use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, Result, path::Path};
+use object_store::{
+    Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, Result,
+    client::{HttpError, HttpErrorKind},
+    path::Path,
+};
 
 /// Attempts to create a name that the store calls taken while nothing is there.
 const CONFLICTS_MAX: u32 = 10;
@@ -64,6 +68,46 @@ pub(super) async fn remove(objects: &dyn ObjectStore, path: &Path) -> Result<()>
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Whether a failure passes by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// A bucket's server is overloaded or broken, cuts its answers, or does not answer.
+    Passes,
+    /// It answers that it knows the bucket or the key not. A server that misbehaves may say so too.
+    Refused,
+    /// Nobody can reach the server, or the setting is wrong.
+    Stays,
+}
+
+/// The outlook of an error of a bucket.
+pub(super) fn outlook(error: &Error) -> Outlook {
+    let source = match error {
+        Error::Generic { source, .. } => source,
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } | Error::NotFound { .. } => {
+            return Outlook::Refused;
+        }
+        _ => return Outlook::Stays,
+    };
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&**source);
+    let (mut is_unreached, mut is_broken) = (false, false);
+    while let Some(error) = cause {
+        let kind = error.downcast_ref::<HttpError>().map(HttpError::kind);
+        is_unreached |= kind == Some(HttpErrorKind::Connect);
+        let broken = |error: &io::Error| {
+            use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
+            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | TimedOut | UnexpectedEof)
+        };
+        is_broken |= error.downcast_ref::<io::Error>().is_some_and(broken);
+        cause = error.source();
+    }
+    let text = innermost(error);
+    let passes = match text.strip_prefix(ANSWERED) {
+        Some(said) => ["5", "408", "429"].iter().any(|status| said.starts_with(status)),
+        None => is_broken || !is_unreached,
+    };
+    if passes { Outlook::Passes } else { Outlook::Stays }
 }
 
 /// Why something failed, on one line. Of a bucket's answer only its code and message are said: the rest repeats the

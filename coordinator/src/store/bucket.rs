@@ -19,7 +19,7 @@ use object_store::{
 use tokio::runtime::Handle;
 use tokio_rustls::rustls::crypto::ring;
 
-use super::{StoreError, prompt::Prompt};
+use super::{Outlook, StoreError, prompt::Prompt};
 
 /// How the address of a bucket begins.
 const SCHEME: &str = "s3://";
@@ -160,6 +160,7 @@ pub(super) fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn ObjectStor
         place: spec.to_owned(),
         endpoint: settings.endpoint.clone(),
         cause: innermost(&error),
+        outlook: Outlook::Stays,
     })?;
     Ok(Arc::new(PrefixStore::new(objects, prefix)))
 }

@@ -1,17 +1,25 @@
 //! Loading: the newest valid objects of every run, and a message for each object that is not used.
 
-use std::time::SystemTime;
+use std::{
+    collections::BTreeMap,
+    time::{Instant, SystemTime},
+};
 
-use super::{Known, Store, StoreError, answer::cause, leader::epoch_number};
+use super::{
+    Known, Outlook, Store, StoreError,
+    answer::{self, cause},
+    finished::COPYING_MAX,
+    leader::epoch_number,
+};
 use crate::{
-    names::{DELETED, ORDER, ORDER_COPY, check_run_name, object_named},
+    names::{DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, check_run_name, object_named},
     saved::{Objects, SavedRun},
 };
 
 /// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
 /// becomes of it. `epoch` is of builds before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 8] =
-    ["checkpoint", "finished", "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
+pub(super) const DIRECTORIES: [&str; 9] =
+    ["checkpoint", FINISHED_COPY, FINISHED, "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
 
 /// The objects of a run, and foreign objects among them.
 #[derive(Default)]
@@ -20,6 +28,8 @@ pub(super) struct Found {
     pub(super) ours: Vec<String>,
     /// Names in the store.
     pub(super) foreign: Vec<String>,
+    /// The bytes of each of `ours`.
+    pub(super) sizes: BTreeMap<String, u64>,
     /// When the newest of `ours` was written.
     modified: Option<SystemTime>,
 }
@@ -35,7 +45,7 @@ impl Store {
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
         let mut notices: Vec<String> =
             files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
-        let mut runs = Vec::new();
+        let (mut runs, copying_until) = (Vec::new(), Instant::now() + COPYING_MAX);
         for run in directories {
             let mut found = match check_run_name(&run) {
                 Ok(()) => {
@@ -61,6 +71,7 @@ impl Store {
             let (mut saved, refused) = self.interpret_run(&run, &found, false)?;
             if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
                 self.mend_orders(&found, saved);
+                self.mend_finished(&found, saved, copying_until);
             }
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
@@ -149,6 +160,7 @@ impl Store {
             for (name, meta) in objects {
                 let name = format!("{directory}/{name}");
                 if is_ours(&name, directory) {
+                    found.sizes.insert(name.clone(), meta.size);
                     found.ours.push(name);
                     found.modified = found.modified.max(Some(meta.last_modified.into()));
                 } else {
@@ -160,7 +172,8 @@ impl Store {
     }
 
     pub(super) fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
-        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error) }
+        let outlook = if self.directory.is_none() { answer::outlook(error) } else { Outlook::Stays };
+        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error), outlook }
     }
 }
 

@@ -76,8 +76,8 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the second object of an order, or writes it again.
-    fn write_second(&mut self, name: &str, bytes: &Bytes) -> Result<(), String> {
+    /// Writes the second object of an order or of a finished replica, or writes one of the two again.
+    pub(super) fn write_second(&mut self, name: &str, bytes: &Bytes) -> Result<(), String> {
         let sentence = |fault: StoreFault| match fault {
             StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why) => why,
         };

@@ -28,7 +28,7 @@ impl Place {
     pub(super) fn unusable(&self, spec: &str, error: &object_store::Error) -> StoreError {
         let (place, cause) = (spec.to_owned(), answer::cause(error));
         match self.endpoint.clone() {
-            Some(endpoint) => StoreError::Bucket { place, endpoint, cause },
+            Some(endpoint) => StoreError::Bucket { place, endpoint, cause, outlook: answer::outlook(error) },
             None => StoreError::Unusable { place, cause },
         }
     }

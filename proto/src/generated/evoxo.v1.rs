@@ -2071,7 +2071,8 @@ pub mod run_service_server {
     }
 }
 /// An order: the submission, or a later request of a person. Object runs/RUN/order/BORN-NUMBER, where BORN is the epoch in
-/// which the run was submitted. The newest order is in force; older ones are a record of requests.
+/// which the run was submitted, and once more as runs/RUN/order-copy/BORN-NUMBER-DIGEST. The newest order is in force; older ones
+/// are a record of requests.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Order {
     /// The resolved experiment file with every setting.
@@ -2109,7 +2110,7 @@ pub struct Checkpoint {
     #[prost(message, repeated, tag = "3")]
     pub replicas: ::prost::alloc::vec::Vec<ReplicaState>,
 }
-/// A finished replica, written once. Object runs/RUN/finished/ORDINAL-EPOCH-DIGEST.
+/// A finished replica. Object runs/RUN/finished/ORDINAL-EPOCH-DIGEST, and once more under the same name in finished-copy/.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Finished {
     #[prost(bytes = "bytes", tag = "1")]

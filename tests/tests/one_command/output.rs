@@ -37,6 +37,14 @@ fn a_run_without_files_or_memory_ends_with_a_sentence() {
         let (status, said) = shell(&desk, &format!("ulimit -n {files}; $0 run table.toml --workers 2 --out out"));
         assert!(status == Some(1) && said.starts_with("error: ") && said.lines().count() == 1, "{files}: {said}");
     }
+    // A file may be too large for `ulimit -f`, from the first one on, or for a checkpoint.
+    for blocks in [0, 1] {
+        let line = format!(
+            "ulimit -f {blocks}; timeout -s INT 12 $0 run table.toml --workers 2 --replicas 12 --out out{blocks}"
+        );
+        let (status, said) = shell(&desk, &line);
+        assert!(status != Some(0) && said.contains("File too large"), "{blocks}: {status:?} {said}");
+    }
     // With how much it can just run depends on the machine. It never waits for what does not come.
     for kib in [150_000, 260_000] {
         let line = format!("ulimit -v {kib}; RUST_BACKTRACE=1 timeout 40 $0 run table.toml --workers 2 --out out");

@@ -6,6 +6,8 @@ use evoxo_common::rng::{Generator, Stream, below};
 const FIRST_MS: u64 = 100;
 /// The longest wait, in milliseconds, before jitter.
 const LONGEST_MS: u64 = 15_000;
+/// The longest wait, in milliseconds, before jitter, if a coordinator answers that it does not lead yet: work must go on soon after it does.
+const LONGEST_AWAY_MS: u64 = 3_000;
 /// The longest wait a coordinator can ask for, in milliseconds, so that a wrong number cannot keep workers away for
 /// weeks.
 const ASKED_MS_MAX: u64 = 3_600_000;
@@ -22,6 +24,17 @@ impl Backoff {
         Self { failures: 0, rng: Stream::root(seed).text("worker backoff").rng() }
     }
 
+    /// The wait after an answer of a coordinator that does not lead yet, in milliseconds.
+    pub(super) fn wait_away_ms(&mut self) -> u64 {
+        let step = step_ms(self.failures).min(LONGEST_AWAY_MS);
+        self.failures = self.failures.saturating_add(1);
+        self.jittered(step)
+    }
+
+    fn jittered(&mut self, step: u64) -> u64 {
+        step / 2 + below(&mut self.rng, step + 1)
+    }
+
     /// The wait after a session that lasted `lasted_ms` (0 if there was none), in milliseconds; at least `asked_ms`. A
     /// session that lasted longer than the next wait begins the doubling anew, a shorter one is one more failure.
     pub(super) fn wait_ms(&mut self, lasted_ms: u64, asked_ms: u64) -> u64 {
@@ -30,7 +43,7 @@ impl Backoff {
         }
         let step = step_ms(self.failures);
         self.failures = self.failures.saturating_add(1);
-        let own = step / 2 + below(&mut self.rng, step + 1);
+        let own = self.jittered(step);
         let asked = asked_ms.min(ASKED_MS_MAX);
         own.max(asked + below(&mut self.rng, asked / 2 + 1))
     }
@@ -71,6 +84,14 @@ mod tests {
         assert!(backoff.wait_ms(14_999, 0) >= 7_500);
         assert!(backoff.wait_ms(15_000, 0) <= 150);
         assert!((100..=300).contains(&backoff.wait_ms(10, 0)));
+    }
+
+    #[test]
+    fn whoever_answers_is_asked_again_soon() {
+        let mut backoff = Backoff::new(1);
+        assert!(backoff.wait_away_ms() <= 150);
+        (0..20).for_each(|_| assert!(backoff.wait_away_ms() <= 4_500));
+        assert!(backoff.wait_away_ms() >= 1_500 && backoff.wait_ms(0, 0) >= 7_500, "these are failures too");
     }
 
     #[test]

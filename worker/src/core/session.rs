@@ -38,7 +38,12 @@ impl Worker {
     pub(super) fn link_lost(&mut self, now: Millis, why: &str, asked_ms: Option<u64>) {
         let lasted_ms = if let Link::Open { since, .. } = self.link { now - since } else { 0 };
         let wait_ms = self.backoff.wait_ms(lasted_ms, asked_ms.unwrap_or(0));
-        let level = match asked_ms.is_some() || self.leaving.is_some() {
+        self.rest(now, why, wait_ms, asked_ms.is_some());
+    }
+
+    /// Waits for the next attempt after the end of the link, which was normal or not.
+    pub(super) fn rest(&mut self, now: Millis, why: &str, wait_ms: u64, is_normal: bool) {
+        let level = match is_normal || self.leaving.is_some() {
             _ if self.outage_logged => Level::DEBUG,
             true => Level::INFO,
             false => Level::WARN,

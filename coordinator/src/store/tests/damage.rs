@@ -1,6 +1,5 @@
 //! Every object of a small store, damaged in every way: the run goes on and ends with the digest of one thread, and what somebody
-//! ordered last stays in force. A checkpoint costs the rounds since the one before, a finished replica is computed again, and anything
-//! else costs nothing.
+//! ordered last stays in force. A checkpoint costs the rounds since the one before; anything else costs nothing.
 
 use evoxo_common::{
     experiment::{Replica, ResultDigest},
@@ -18,6 +17,8 @@ use crate::{
 
 const LIAR: &str = "0123456789ab";
 const GUEST: &str = "ba9876543210";
+/// The runs of the sample, and their seeds.
+const RUNS: [(&str, u64); 3] = [("demo", 1), ("done", 1), ("other", 2)];
 
 fn prepared(seed: u64) -> Arc<Prepared> {
     let text = format!(
@@ -85,24 +86,31 @@ fn go_on(store: &mut Store, run: &str, rounds: [u64; 2]) {
     }
 }
 
-/// A store of two epochs with two runs: of `demo` one replica is finished, and the newest order pauses it.
+/// Rounds of each replica of `demo` in the sample, and of those the ones since the checkpoint before.
+const ROUNDS: [u64; 2] = [6, 5];
+const LAST_ROUNDS: [u64; 2] = [0, 1];
+
+/// A store of two epochs: of `demo` one replica is finished, and the newest order pauses it; `done` is finished.
 fn sample(directory: &Path) {
     let mut store = leading(directory);
-    for (run, seed) in [("demo", 1), ("other", 2)] {
+    for (run, seed) in RUNS {
         store.write(run, &ordered(&prepared(seed), RunState::Running)).unwrap();
         go_on(&mut store, run, [2, 1]);
     }
     // Whoever leads next removes the record.
     let record = fs::read(directory.join("leader/000001")).unwrap();
     let mut store = leading(directory);
-    for run in ["demo", "other"] {
-        go_on(&mut store, run, [4, 2]);
+    for (run, _) in RUNS {
+        go_on(&mut store, run, [4, 4]);
         let poison = Write::Poison { hash: Digest::of(run.as_bytes()), bytes: Bytes::from_static(b"x") };
         store.write(run, &poison).unwrap();
         let doubt = v1::Doubt { arm: run.into(), ..v1::Doubt::default() };
         store.write(run, &Write::Doubt { number: 1, bytes: seal_doubt(&doubt) }).unwrap();
     }
+    go_on(&mut store, "done", [0, 1]);
+    store.write("done", &Write::DropCheckpoints).unwrap();
     store.write("demo", &ordered(&prepared(1), RunState::Paused)).unwrap();
+    store.write("done", &ordered(&prepared(1), RunState::Paused)).unwrap();
     store.write("other", &ordered(&prepared(2), RunState::Cancelled)).unwrap();
     store.write("", &Write::Convict { identity: LIAR.into(), bytes: seal_conviction(LIAR, "it lied") }).unwrap();
     store.write("", &Write::Revoke { id: GUEST.into(), bytes: seal_revocation(GUEST, "0000000000aa") }).unwrap();
@@ -133,8 +141,8 @@ fn another(path: &Path, of_other_run: bool) -> Option<Vec<u8>> {
     if text.contains("/leader/") {
         return fs::read(directory.parent().unwrap().join("record")).ok();
     }
-    let directory =
-        if of_other_run { directory.to_str().unwrap().replace("demo", "other").into() } else { directory.to_owned() };
+    let foreign = directory.to_str().unwrap().replace("demo", "other").replace("done", "other");
+    let directory = if of_other_run { foreign.into() } else { directory.to_owned() };
     let name = names(&directory).into_iter().find(|name| of_other_run || directory.join(name) != path)?;
     fs::read(directory.join(name)).ok()
 }
@@ -189,25 +197,107 @@ fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
             2 - usize::from(how == "deleted" && !name.starts_with("runs") && !name.starts_with("leader")),
             "{case}"
         );
-        let saved = loaded(&mut store, "demo");
-        assert_eq!((saved.order.wanted(), saved.order_number), (RunState::Paused, 2), "{case}: {:?}", saved.notices);
-        let lost: u64 = [6, 3].iter().zip(rounds_of(&saved)).map(|(before, now)| before - now).sum();
-        let most = if name.starts_with("runs/demo/finished") {
-            6
-        } else {
-            u64::from(name.starts_with("runs/demo/checkpoint"))
-        };
-        assert!(lost <= most, "{case}: {lost} rounds are lost");
-        // Whoever comes next finds nothing to mend, and all that was computed since.
-        go_on(&mut store, "demo", [6, 6]);
-        let saved = loaded(&mut leading(directory.path()), "demo");
-        let mended = saved.notices.iter().all(|notice| !notice.contains("order") || how == "directory");
-        assert!(mended, "{case}: {:?}", saved.notices);
-        let count = |of: &str| names(&directory.path().join("runs/demo").join(of)).len();
-        assert_eq!((count("order"), count("order-copy")), (2, 2), "{case}");
-        let mut ends: Vec<_> = saved.finished.iter().map(|it| (it.replica.index, it.replica.digest)).collect();
-        ends.sort_unstable_by_key(|(index, _)| *index);
-        assert_eq!(ResultDigest::of_run(ends.into_iter().map(|(_, digest)| digest)), right, "{case}");
+        let may_lose = if name.starts_with("runs/demo/checkpoint") { LAST_ROUNDS } else { [0, 0] };
+        for (run, before, may_lose) in [("demo", ROUNDS, may_lose), ("done", [6, 6], [0, 0])] {
+            let saved = loaded(&mut store, run);
+            assert_eq!(
+                (saved.order.wanted(), saved.order_number),
+                (RunState::Paused, 2),
+                "{case}: {:?}",
+                saved.notices
+            );
+            let now = rounds_of(&saved);
+            let keeps = (0..2).all(|replica| now[replica] + may_lose[replica] >= before[replica]);
+            assert!(keeps, "{case}: {now:?} of {before:?} rounds of {run} are left");
+            // Whoever comes next finds nothing to mend, and all that was computed since.
+            go_on(&mut store, run, [6, 6]);
+            let saved = loaded(&mut leading(directory.path()), run);
+            let told = |notice: &String| notice.contains("order") || notice.contains("finished");
+            assert!(how == "directory" || !saved.notices.iter().any(told), "{case}: {:?}", saved.notices);
+            let count = |of: &&str| names(&directory.path().join("runs").join(run).join(of)).len();
+            let counts: Vec<usize> = ["order", "order-copy", "finished", "finished-copy"].iter().map(count).collect();
+            assert_eq!(counts, [2; 4], "{case}: {run}");
+            let mut ends: Vec<_> = saved.finished.iter().map(|it| (it.replica.index, it.replica.digest)).collect();
+            ends.sort_unstable_by_key(|(index, _)| *index);
+            assert_eq!(ResultDigest::of_run(ends.into_iter().map(|(_, digest)| digest)), right, "{case}: {run}");
+            store = leading(directory.path());
+        }
+    }
+}
+
+/// What is damaged while a coordinator runs is found when somebody asks for it.
+#[test]
+fn a_finished_replica_is_read_from_its_copy() {
+    for how in ["deleted", "emptied", "halved", "flipped", "directory"] {
+        let directory = tempfile::tempdir().unwrap();
+        sample(directory.path());
+        let store = leading(directory.path());
+        let object = format!("finished/{}", names(&directory.path().join("runs/done/finished"))[1]);
+        let good = store.read("done", &object).unwrap();
+        assert!(damage(&directory.path().join("runs/done").join(&object), how));
+        assert_eq!(store.read("done", &object), Ok(good.clone()), "{how}");
+        // Neither is good, or there is no copy.
+        assert!(damage(&directory.path().join("runs/done/finished-copy").join(object.split_once('/').unwrap().1), how));
+        assert_ne!(store.read("done", &object), Ok(good), "{how}");
+    }
+}
+
+/// A store of a build that wrote none has them after the next start, and nobody is told of damage.
+#[test]
+fn a_finished_replica_without_a_copy_has_one_after_the_next_start() {
+    let directory = tempfile::tempdir().unwrap();
+    sample(directory.path());
+    let copies = directory.path().join("runs/done/finished-copy");
+    let before = names(&copies);
+    fs::remove_dir_all(&copies).unwrap();
+    assert_eq!(loaded(&mut leading(directory.path()), "done").notices, [""; 0]);
+    assert_eq!((names(&copies), before.len()), (before, 2));
+}
+
+/// A void replica does not come back from its copy.
+#[test]
+fn what_is_void_is_removed_with_its_copy() {
+    let (directory, mut store) = with_run(1);
+    let at = |of: &str| names(&directory.path().join("runs/demo").join(of));
+    for own in [false, true] {
+        store.write("demo", &finished(3)).unwrap();
+        assert_eq!((at("finished").len(), at("finished")), (1, at("finished-copy")));
+        let Write::Finished { bytes, .. } = finished(3) else { unreachable!() };
+        let object = format!("finished/{}", at("finished")[0]);
+        let write = if own { Write::UnfinishOwn { ordinal: 3, bytes } } else { Write::Unfinish { object } };
+        store.write("demo", &write).unwrap();
+        assert_eq!((at("finished").len(), at("finished-copy").len()), (0, 0), "own: {own}");
+    }
+}
+
+/// Without its state in either, a crash would lose the whole replica.
+#[test]
+fn no_checkpoint_leaves_out_a_finished_replica_that_could_not_be_written() {
+    let objects = Arc::new(Faulty::default());
+    let mut store = Store::over(objects.clone(), "memory", registry().clone());
+    store.write("demo", &order(1)).unwrap();
+    for fails in ["the first", "the copy"] {
+        let (first, second) = (Arc::clone(&objects), Arc::clone(&objects));
+        match fails {
+            "the first" => first.next_put(Fault::Failed),
+            // After the first of the two.
+            _ => second.before_next_put(move || {
+                let objects = Arc::clone(&first);
+                first.before_next_put(move || objects.next_put(Fault::Failed));
+            }),
+        }
+        assert!(matches!(store.write("demo", &finished(3)), Err(StoreFault::Failed(_))), "{fails}");
+        store.write("demo", &finished(4)).unwrap();
+        let refused = store.write("demo", &checkpoint(1));
+        assert!(matches!(&refused, Err(StoreFault::Failed(why)) if why.contains("waits for finished/")), "{refused:?}");
+        // The core writes the replica again first. One that is void by now it does not write.
+        store.write("demo", &checkpoint(1)).unwrap();
+        store.write("demo", &finished(3)).unwrap();
+        assert_eq!(store.load().unwrap().0[0].finished.len(), 2, "{fails}");
+        for ordinal in [3, 4] {
+            let Write::Finished { bytes, .. } = finished(ordinal) else { unreachable!() };
+            store.write("demo", &Write::UnfinishOwn { ordinal, bytes }).unwrap();
+        }
     }
 }
 

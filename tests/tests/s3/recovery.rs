@@ -1,0 +1,108 @@
+//! A bucket that misbehaves in one way for a while and recovers: work goes on soon, also with a coordinator that was killed and started
+//! again meanwhile. `TRIALS` asks for more than one trial of each.
+
+use std::time::{Duration, Instant};
+
+use evoxo_tests::{
+    live::{Coordinator, PATIENCE, Process, Site},
+    person::Person,
+    s3::{Fault, S3},
+};
+use futures_util::future::join_all;
+
+/// How long a bucket misbehaves, and how soon work must go on afterwards.
+const MISBEHAVES: Duration = Duration::from_secs(12);
+const GOES_ON: Duration = Duration::from_secs(10);
+/// When the coordinator is killed.
+const KILLED: Duration = Duration::from_secs(3);
+
+const FAULTS: [Fault; 7] =
+    [Fault::Error, Fault::Unavailable, Fault::Forbidden, Fault::Hang, Fault::Truncate, Fault::Reset, Fault::Mix];
+
+/// Every trial of each fault, those of one number at the same time.
+async fn trials(restarts: bool) {
+    let trials = std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(1);
+    let mut late = Vec::new();
+    for trial in 0..trials {
+        let took = join_all(FAULTS.map(|fault| recovery(fault, restarts))).await;
+        for (fault, took) in FAULTS.into_iter().zip(took) {
+            println!("trial {trial}, restarted {restarts}, {fault:?}: {:.2} s", took.as_secs_f64());
+            late.extend((took >= GOES_ON).then(|| format!("trial {trial}, {fault:?}: {took:.1?}")));
+        }
+    }
+    assert!(late.is_empty(), "restarted {restarts}: {late:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_goes_on_soon_after_a_bucket_has_recovered() {
+    trials(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_that_starts_while_a_bucket_misbehaves_says_so_and_works_when_it_can() {
+    trials(true).await;
+}
+
+/// After how long the store has a new checkpoint.
+async fn recovery(fault: Fault, restarts: bool) -> Duration {
+    let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 100000\ntasks = 20\n";
+    let (site, s3) = (Site::new(), S3::new().patient());
+    let mut one = site.coordinator_of_bucket(&s3, "127.0.0.1:0", &["--checkpoint-interval", "0.5"]);
+    let _worker = site.program("evoxo-worker", &["--coordinator", &one.address.to_string(), "--slots", "1"]);
+    let mut person = Person::of(one.address);
+    person.submit("run", config).await;
+    person.wait("run", |run| run.rounds_done >= 5).await;
+    s3.fault(Some(fault));
+    let start = Instant::now();
+    let mut again = None;
+    if restarts {
+        tokio::time::sleep(KILLED).await;
+        one.process.kill();
+        again = Some(restarted(&site, &s3, &one, fault).await);
+    }
+    tokio::time::sleep(MISBEHAVES.saturating_sub(start.elapsed())).await;
+    let before = checkpoints(&s3);
+    s3.fault(None);
+    let start = Instant::now();
+    if restarts && fault == Fault::Forbidden {
+        // As a service manager does.
+        again = Some(site.coordinator_of_bucket_again(&s3, &one));
+    }
+    while checkpoints(&s3) == before && start.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let took = start.elapsed();
+    assert!(!again.as_mut().is_some_and(Process::has_ended), "{fault:?}");
+    took
+}
+
+/// A coordinator that is started where one was killed. It answers whoever asks, or ends with one sentence if it is refused.
+async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> Process {
+    let mut process = site.coordinator_of_bucket_again(s3, killed);
+    let start = Instant::now();
+    if fault == Fault::Forbidden {
+        let (status, log) = (process.end().await, process.log());
+        assert_eq!((status.code(), log.matches("403 Forbidden").count()), (Some(1), 1), "{log}");
+        assert!(start.elapsed() < GOES_ON, "{:?}", start.elapsed());
+        return process;
+    }
+    let mut person = Person::of(killed.address);
+    loop {
+        let told = person.get("run").await.err().map(|status| status.message().to_owned()).unwrap_or_default();
+        if told.contains("this coordinator is starting") {
+            return process;
+        }
+        // A mix lets some requests pass.
+        let leads = fault == Fault::Mix && told.is_empty();
+        if leads {
+            return process;
+        }
+        assert!(start.elapsed() < GOES_ON && !process.has_ended(), "{fault:?}: {told:?}: {}", process.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The checkpoints in a bucket.
+fn checkpoints(s3: &S3) -> Vec<String> {
+    s3.names().into_iter().filter(|name| name.contains("/checkpoint/")).collect()
+}
