@@ -12,6 +12,7 @@ mod processes {
     mod liars;
     mod modules;
     mod orders;
+    mod own;
     mod programs;
     mod quota;
     mod secure;

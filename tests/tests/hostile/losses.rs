@@ -14,6 +14,7 @@ use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::Site,
     person::{Person, digest_of_one_thread},
+    programs::example,
     script::{Session, honest},
 };
 
@@ -78,10 +79,11 @@ async fn work_until_killed(address: SocketAddr, name: &str, armed: &AtomicBool, 
     }
 }
 
-/// Three proven workers that vanish with the same task convict it: a real killer must be found.
+/// Three proven workers that vanish with the same task convict it: a real killer must be found. It kills the coordinator's own process
+/// too.
 #[tokio::test]
 async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again() {
-    let site = Site::new();
+    let site = Site::of_tool(example("hostile")).with_variable("HARM", "abort");
     let coordinator = site.coordinator(&["--batch", "1"]);
     let mut person = Person::of(coordinator.address);
     // The tasks' duration is unknown, so a worker has proved itself after some seconds of work.
@@ -101,6 +103,7 @@ async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again()
     assert!(killed >= 3, "only {killed} workers met the task");
     let failed = person.wait("run", |run| run.state() == RunState::Failed).await;
     assert!(failed.message.contains("was the only task of 3 reliable workers"), "{failed:?}");
+    assert!(failed.message.contains("its process was ended by signal 6"), "{failed:?}");
     // Only a person's request starts it again.
     let address = coordinator.address.to_string();
     drop(coordinator);
