@@ -20,6 +20,7 @@ mod processes {
     mod shapes;
     mod standby;
     mod strangers;
+    mod succession;
 }
 
 /// Small enough for a test, with both sides, slices and both kinds of fitness.

@@ -46,6 +46,38 @@ async fn one_worker_of_three_is_killed_again_and_again() {
     assert!(kills >= 3, "the run was over after {kills} kills");
 }
 
+/// All workers but one are killed at once, each with a task: the run goes on at once, with the bytes of one thread.
+#[tokio::test]
+async fn all_workers_but_one_are_killed_at_once() {
+    let count = if std::env::var_os("THOROUGH").is_some() { 300 } else { 12 };
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let config = some_seconds(8, 100);
+    let mut crowd: Vec<_> = (0..count)
+        .map(|number| site.worker(coordinator.address, &["--name", &format!("w{number}"), "--log", "error"]))
+        .collect();
+    let start = std::time::Instant::now();
+    loop {
+        let request = evoxo_proto::v1::ListWorkersRequest {};
+        let there = person.client.list_workers(request).await.expect("it serves").into_inner().workers.len();
+        if there == count {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(600), "{there} of {count} workers are there");
+        pause(100).await;
+    }
+    let _last = site.worker(coordinator.address, &["--name", "last"]);
+    person.worker("last").await;
+    person.submit("run", &config).await;
+    person.wait("run", |run| run.tasks_done > 2 * count as u64).await;
+    crowd.iter_mut().for_each(|worker| worker.kill());
+    let run = person.finished("run").await;
+    assert_eq!(run.digest, digest_of_one_thread(&config));
+    assert!(run.doubts.is_empty() && !coordinator.process.log().contains("computes it itself"), "{run:?}");
+    assert!(coordinator.process.log().contains("is lost with "), "the run was over before");
+}
+
 /// Sessions that take tasks and vanish, as fast as possible.
 #[tokio::test]
 async fn workers_that_join_and_vanish_convict_no_task() {
