@@ -343,12 +343,18 @@ impl Inline {
                 self.views.insert(run.name.clone(), run.clone());
             }
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
+            // Everything is computed in this process, and so was this task.
+            Effect::ComputeHere { .. } => {
+                self.events
+                    .push_back(Event::ComputedHere(Err("this process is all there is, and it has tried".into())));
+            }
             Effect::Stopped => self.stopped = true,
             Effect::Send { .. }
             | Effect::End { .. }
             | Effect::Convict { .. }
             | Effect::Audit { .. }
             | Effect::Healthy(_)
+            | Effect::StopComputing
             | Effect::Log { .. } => {}
         }
     }

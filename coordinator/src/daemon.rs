@@ -45,7 +45,7 @@ use crate::{
         worker::Workers,
     },
     meters::Meters,
-    metrics,
+    metrics, own,
     page::{self, Hosts, Page},
     peers::Peers,
     shell::{self, Handle},
@@ -169,11 +169,12 @@ enum Ended {
     Superseded,
 }
 
-/// Runs a coordinator until it is asked to stop.
+/// Runs a coordinator until it is asked to stop; or, in a process that a coordinator has started for that, computes one task.
 ///
 /// # Errors
 /// A sentence that says what could not be done, and what to do.
 pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
+    own::compute_if_asked(&registry);
     settings.check().map_err(anyhow::Error::msg)?;
     shell::end_process_on_panic();
     // The port comes first: if a second coordinator is started by mistake, it ends here, before it touches the store.
@@ -205,10 +206,9 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         led: None,
         patience,
     };
-    let mut announced = false;
-    if place.settings.announce && !at_once {
+    let mut announced = place.settings.announce && !at_once;
+    if announced {
         announce(address)?;
-        announced = true;
     }
     loop {
         let Some((led, loaded)) = turn::wait(&mut place, at_once)? else { return Ok(()) };

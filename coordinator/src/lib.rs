@@ -19,6 +19,7 @@ mod metrics;
 pub mod names;
 mod news;
 mod outbox;
+mod own;
 mod page;
 mod peers;
 pub mod prepared;

@@ -41,6 +41,7 @@ struct ArmFigures {
     /// The most rounds of a replica.
     rounds: u64,
     demand: Demand,
+    built_in: bool,
 }
 
 impl Prepared {
@@ -48,7 +49,10 @@ impl Prepared {
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
         let kind = config.kind;
-        let of_arm = |settings| ArmFigures { rounds: (kind.rounds)(settings), demand: (kind.demand)(settings) };
+        let of_arm = |settings| {
+            let (rounds, demand) = ((kind.rounds)(settings), (kind.demand)(settings));
+            ArmFigures { rounds, demand, built_in: kind.is_built_in(settings) }
+        };
         let arms = config.arms.iter().map(|arm| of_arm(&arm.settings)).collect();
         let programs = config.programs();
         Arc::new(Self { hash: config.hash(), toml: config.to_toml(), programs, arms, config })
@@ -78,6 +82,12 @@ impl Prepared {
     #[must_use]
     pub fn rounds(&self, arm: u32) -> u64 {
         self.arms[arm as usize].rounds
+    }
+
+    /// Whether the tasks of this arm run no code of others: see [`Kind::is_built_in`](evoxo_common::experiment::Kind::is_built_in).
+    #[must_use]
+    pub fn is_built_in(&self, arm: u32) -> bool {
+        self.arms[arm as usize].built_in
     }
 
     /// The number of arms times replicas.

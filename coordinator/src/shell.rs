@@ -25,6 +25,7 @@ use crate::{
     meters::Meters,
     news::News,
     outbox::{Outbox, Unsendable},
+    own::{Asked as Own, Computing},
     standby::Asked,
     store::{Cluster, Epoch, Reader, Store},
     views::Views,
@@ -174,6 +175,8 @@ pub(crate) fn start(
             Arc::clone(&meters),
         ),
         runs: RunThreads::new(registry, inbox.clone(), Arc::clone(&meters)),
+        inbox: inbox.clone(),
+        own: None,
         meters,
         healthy: healthy_sender,
         notes: access.map(|access| threads::start_access(access, inbox)),
@@ -197,6 +200,9 @@ struct Shell {
     news: News,
     store: StoreOrders,
     runs: RunThreads,
+    /// For what is started here, and the task that is being computed in a process of the coordinator's own.
+    inbox: Inbox,
+    own: Option<Computing>,
     meters: Arc<Meters>,
     healthy: watch::Sender<bool>,
     /// What the thread for access is to write; without an access directory there is none.
@@ -315,6 +321,13 @@ impl Shell {
             Effect::Start { thread, prepared, draw, states } => self.runs.start(thread, prepared, draw, states),
             Effect::Job { thread, job } => self.runs.send(thread, job),
             Effect::Drop { thread } => self.runs.end(thread),
+            Effect::ComputeHere { task, limit_ms, output_bytes_max } => {
+                let (limit, inbox) = (Duration::from_millis(limit_ms), self.inbox.clone());
+                let own = Own { task, limit, output_bytes_max };
+                // If the core has ended, nobody waits for the output.
+                self.own = Some(own.start(move |outcome| _ = inbox.post_blocking(Event::ComputedHere(outcome))));
+            }
+            Effect::StopComputing => self.own = None,
             Effect::Store { write, run, what } => drop(self.store.send((write, run, what))),
             Effect::Publish(view) => self.views.publish(view),
             Effect::Unpublish { run } => self.views.remove(&run),
@@ -360,6 +373,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::Request { .. } => "a request",
         Event::Done { .. } => "a run's reports",
         Event::Stored { .. } => "a report of the store",
+        Event::ComputedHere(_) => "a task that was computed here",
         Event::Stop => "the request to stop",
         Event::Wake => "a timer",
     }

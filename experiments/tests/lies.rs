@@ -1,6 +1,7 @@
 //! Lies that are as small as they can be: one leaf of one output is changed by the least amount. Then the output is refused, or
 //! the digest differs, or everything that is reported is the same.
 
+mod extremes;
 mod small;
 
 use std::collections::BTreeMap;
@@ -118,13 +119,13 @@ fn changes(message: &[u8], depth: usize) -> Vec<Vec<u8>> {
         all.push(with(WireType::Varint, &[1]));
         all.push(with(WireType::SixtyFourBit, &f64::from_bits(1).to_le_bytes()));
     }
-    for (start, key, body) in inner(message).unwrap_or_default().into_iter().filter(|_| depth > 0) {
+    for Field { start, number, body, .. } in inner(message).unwrap_or_default().into_iter().filter(|_| depth > 0) {
         if inner(&message[body.clone()]).is_none() {
             continue;
         }
         for changed in changes(&message[body.clone()], depth - 1) {
             let mut whole = message[..start].to_vec();
-            encode_key(key, WireType::LengthDelimited, &mut whole);
+            encode_key(number, WireType::LengthDelimited, &mut whole);
             encode_varint(changed.len() as u64, &mut whole);
             whole.extend(changed);
             whole.extend(&message[body.end..]);
@@ -134,21 +135,34 @@ fn changes(message: &[u8], depth: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// The fields of a message that may be messages: where each begins, its number, and where its body is. `None` if it is not a
-/// message.
-fn inner(message: &[u8]) -> Option<Vec<(usize, u32, std::ops::Range<usize>)>> {
+/// A field of a message: where it begins, its number and form, and where its body is.
+struct Field {
+    start: usize,
+    number: u32,
+    wire: WireType,
+    body: std::ops::Range<usize>,
+}
+
+/// The fields of a message; `None` if these bytes are no message.
+fn fields(message: &[u8]) -> Option<Vec<Field>> {
     let (mut rest, mut found) = (message, Vec::new());
     while !rest.is_empty() {
         let start = message.len() - rest.len();
-        let (field, wire) = decode_key(&mut rest).ok()?;
+        let (number, wire) = decode_key(&mut rest).ok()?;
+        let mut from = message.len() - rest.len();
         if wire == WireType::LengthDelimited {
             let length = decode_varint(&mut rest).ok()? as usize;
-            let from = message.len() - rest.len();
+            from = message.len() - rest.len();
             rest = rest.get(length..)?;
-            found.push((start, field, from..from + length));
         } else {
-            skip_field(wire, field, &mut rest, Default::default()).ok()?;
+            skip_field(wire, number, &mut rest, Default::default()).ok()?;
         }
+        found.push(Field { start, number, wire, body: from..message.len() - rest.len() });
     }
     Some(found)
+}
+
+/// Those that may be messages.
+fn inner(message: &[u8]) -> Option<Vec<Field>> {
+    Some(fields(message)?.into_iter().filter(|field| field.wire == WireType::LengthDelimited).collect())
 }

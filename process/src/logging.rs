@@ -39,6 +39,10 @@ pub enum Format {
 /// The fields that only JSON has: in a text the sentence says what it is about.
 const FIELDS: [&str; 7] = ["run", "arm", "replica", "task", "worker", "identity", "session"];
 
+/// Dependencies that speak to strangers. To them it is worth a warning what a stranger sends, as often as he likes, so their warnings
+/// would fill a disk.
+const SPOKEN_TO: [&str; 3] = ["h2", "hyper", "tonic"];
+
 /// Whether the log is for programs.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
@@ -52,8 +56,8 @@ pub fn say_failure(why: impl Display) {
     }
 }
 
-/// Logs to the standard error: one line for each event of evoxo; of dependencies only warnings. If a subscriber is
-/// already set, it is used instead.
+/// Logs to the standard error: one line for each event of evoxo; of dependencies only warnings, and of those that strangers speak to only
+/// errors. If a subscriber is already set, it is used instead.
 pub fn log_to_stderr(log: Log, format: Format) {
     let level = match log {
         Log::Error => LevelFilter::ERROR,
@@ -61,7 +65,9 @@ pub fn log_to_stderr(log: Log, format: Format) {
         Log::Info => LevelFilter::INFO,
         Log::Debug => LevelFilter::DEBUG,
     };
-    let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_target("evoxo", level);
+    let strangers = SPOKEN_TO.map(|target| (target, LevelFilter::ERROR));
+    let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_targets(strangers);
+    let filter = filter.with_target("evoxo", level);
     IS_JSON.store(format == Format::Json, Ordering::Relaxed);
     let colours = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);

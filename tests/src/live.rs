@@ -50,6 +50,8 @@ pub struct Site {
     directory: TempDir,
     /// What is the coordinator and the worker, if not evoxo's own programs.
     tool: Option<PathBuf>,
+    /// What is in the environment of its coordinators and workers.
+    variables: Vec<(String, String)>,
     /// They keep the ports of its coordinators: the system gives them to no connection of another test while a coordinator is
     /// dead that will listen there again.
     kept: Mutex<Vec<TcpSocket>>,
@@ -76,14 +78,24 @@ impl Site {
     }
 
     fn with(tool: Option<PathBuf>) -> Self {
-        Self { directory: tempfile::tempdir().expect("a temporary directory"), tool, kept: Mutex::default() }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self { directory, tool, variables: Vec::new(), kept: Mutex::default() }
+    }
+
+    /// The same with this in the environment of its coordinators and workers.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
     }
 
     /// A coordinator or a worker.
     fn command(&self, role: &str) -> Command {
-        let Some(tool) = &self.tool else { return Command::new(program(&format!("evoxo-{role}"))) };
-        let mut command = Command::new(tool);
-        command.arg(role);
+        let mut command = match &self.tool {
+            None => Command::new(program(&format!("evoxo-{role}"))),
+            Some(tool) => Command::new(tool),
+        };
+        command.args(self.tool.as_ref().map(|_| role)).envs(self.variables.clone());
         command
     }
 

@@ -34,7 +34,7 @@ fn fresh() -> PathBuf {
     let newest = SOURCES.iter().map(|source| newest_below(&workspace().join(source))).max();
     let built = |package: &str| fs::metadata(directory.join(package)).and_then(|found| found.modified()).ok();
     if PACKAGES.iter().any(|package| built(package) < newest) {
-        build(directory);
+        build(directory, &PACKAGES.map(|package| ["-p", package]).concat());
     }
     directory.to_owned()
 }
@@ -59,15 +59,25 @@ fn newest_below(path: &Path) -> SystemTime {
         .unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-fn build(directory: &Path) {
+/// An example of this package, in the profile of this test: cargo builds it if need be.
+///
+/// # Panics
+/// If it cannot be built.
+#[must_use]
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let directory = test.ancestors().nth(2).expect("a test lies in target/PROFILE/deps");
+    build(directory, &["-p", "evoxo-tests", "--example", name]);
+    directory.join("examples").join(name)
+}
+
+fn build(directory: &Path, what: &[&str]) {
     let (target, profile) = (directory.parent(), directory.file_name().and_then(|name| name.to_str()));
     let (target, profile) = target.zip(profile).expect("a test lies in target/PROFILE/deps");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(workspace()).args(["build", "--quiet", "--locked", "--profile"]);
     cargo.arg(if profile == "debug" { "dev" } else { profile }).arg("--target-dir").arg(target);
-    for package in PACKAGES {
-        cargo.args(["-p", package]);
-    }
+    cargo.args(what);
     // `cargo test` sets them for this package. Some build scripts run anew when they change, and then everything that needs
     // what they build is compiled once more.
     let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");

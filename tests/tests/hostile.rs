@@ -4,7 +4,9 @@
 //! Limits of memory and time have wide margins: they only show that there is a limit. Long tests run in release only.
 
 mod hostile {
+    mod floods;
     mod forgery;
+    mod frames;
     mod greed;
     mod handshakes;
     mod holding;

@@ -12,6 +12,7 @@ mod processes {
     mod liars;
     mod modules;
     mod orders;
+    mod own;
     mod programs;
     mod quota;
     mod secure;
@@ -19,6 +20,7 @@ mod processes {
     mod shapes;
     mod standby;
     mod strangers;
+    mod succession;
 }
 
 /// Small enough for a test, with both sides, slices and both kinds of fitness.

@@ -137,6 +137,8 @@ pub struct Reads {
     pub file: fn(&Values) -> Option<String>,
     /// The most bytes of the file.
     pub bytes_max: usize,
+    /// Whether the tasks of an arm with these settings run what is in its file, as a program.
+    pub runs: fn(&Values) -> bool,
     /// The settings that follow from the file's bytes, each with its name and its text; or a sentence, if they are not what
     /// these settings need.
     pub settings: fn(&Values, &[u8]) -> Result<Vec<Said>, Refusal>,
@@ -201,6 +203,14 @@ impl Kind {
 }
 
 impl Kind {
+    /// Whether the tasks of an arm with these settings run nothing but this build's own code: no program of a worker, and nothing out of
+    /// a file. Such a task fails on no machine that is in order.
+    #[must_use]
+    pub fn is_built_in(&self, settings: &Values) -> bool {
+        let asks = self.asks.is_some_and(|asks| (asks.program)(settings).is_some());
+        !asks && !self.reads.is_some_and(|reads| (reads.runs)(settings))
+    }
+
     /// The index, in `columns`, of what decides first which replica of an arm with these settings is better.
     #[must_use]
     pub fn deciding_column(&self, settings: &Values) -> usize {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use evoxo_common::task::Encoded;
 use evoxo_proto::v1;
 
 use super::{About, Figures};
@@ -77,6 +78,8 @@ pub enum Event {
         /// The outcome.
         outcome: Result<Stored, StoreFault>,
     },
+    /// The result of [`Effect::ComputeHere`]: the output, or why there is none, as a sentence without its end.
+    ComputedHere(Result<Bytes, String>),
     /// Save everything, then [`Effect::Stopped`].
     Stop,
     /// [`super::Coordinator::next_wake`] has passed.
@@ -334,6 +337,17 @@ pub enum Effect {
         /// The thread.
         thread: ThreadId,
     },
+    /// Compute this task in a process of the coordinator's own; report with [`Event::ComputedHere`]. The one before has been reported.
+    ComputeHere {
+        /// The task.
+        task: Encoded,
+        /// The process is ended after this time, in milliseconds.
+        limit_ms: u64,
+        /// The most bytes of its output.
+        output_bytes_max: u64,
+    },
+    /// End that process: nobody needs what it computes. This is reported too.
+    StopComputing,
     /// Write to the store, keeping the order of a run's writes; report with [`Event::Stored`].
     Store {
         /// Returned in the report.

@@ -113,13 +113,13 @@ impl Coordinator {
                 let run = session.failed.remove(&task).filter(|_| id != by);
                 session.failed_here_alone.extend(run.map(|run| (task, run)));
             });
-            self.set_aside_if_failing(id);
+            self.set_aside_if_failing(id, by);
         }
     }
 
-    /// Ends a session on which too many different tasks failed that others have computed, if there is another worker for them.
-    /// One is too many for a worker that was set aside before.
-    fn set_aside_if_failing(&mut self, id: SessionId) {
+    /// Ends a session on which too many different tasks failed that others have computed, the last of them `by`, if there is another
+    /// worker for them, or the coordinator itself has computed it. One is too many for a worker that was set aside before.
+    fn set_aside_if_failing(&mut self, id: SessionId, by: SessionId) {
         let fails = |session: &Session| {
             let most = if session.on_trial { 1 } else { FAILED_TASKS_MAX };
             session.failed_here_alone.len() >= most
@@ -128,7 +128,8 @@ impl Coordinator {
         let runs: Vec<&Run> = session.failed_here_alone.values().filter_map(|run| self.runs.get(*run)).collect();
         let could =
             |other: &Session| !other.draining && !fails(other) && runs.iter().any(|run| other.computes(&run.prepared));
-        if !self.sessions.iter().any(|(other_id, other)| other_id != id && could(other)) {
+        let could_another = || self.sessions.iter().any(|(other_id, other)| other_id != id && could(other));
+        if by != SessionId::OWN && !could_another() {
             return;
         }
         let (identity, again) = (session.identity.clone(), session.on_trial);

@@ -99,10 +99,10 @@ impl Cause {
             Self::Overdue => "its tasks are overdue".into(),
             Self::InvalidMessage(why) => why.clone(),
             Self::FailsTasks { again: false, .. } => {
-                "three different tasks failed on it that other workers have computed".into()
+                "three different tasks failed on it that others have computed".into()
             }
             Self::FailsTasks { again: true, .. } => {
-                "it was tried again, and a task failed on it that another worker has computed".into()
+                "it was tried again, and a task failed on it that others have computed".into()
             }
             Self::Outvoted => "two other workers had another output of a task".into(),
             Self::Convicted => "a trusted worker has found that it computes wrongly".into(),
@@ -370,14 +370,20 @@ impl Coordinator {
         }
     }
 
-    /// Fails a task's run if the evidence convicts the task.
+    /// Fails a task's run if the evidence convicts the task, and the coordinator cannot compute it either.
     pub(super) fn judge(&mut self, task: TaskId, last: &str) {
         let Some(open) = self.tasks.get(task) else { return };
         // What it waits for may be another worker now.
         self.runs.change(open.run);
-        let jury = self.jury(open.run);
-        let all = self.each_failure_counts(open);
-        let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict(jury, all)) else { return };
-        self.fail_for_task(task, &format!("{verdict}{last}"));
+        if let Some(verdict) = self.verdict(task) {
+            self.try_here(task, &format!("{verdict}{last}"));
+        }
+    }
+
+    /// What convicts a task, as the end of a sentence, if the evidence is enough.
+    pub(super) fn verdict(&self, task: TaskId) -> Option<String> {
+        let open = self.tasks.get(task)?;
+        let (jury, all) = (self.jury(open.run), self.each_failure_counts(open));
+        open.evidence.as_ref()?.verdict(jury, all)
     }
 }

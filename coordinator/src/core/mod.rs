@@ -6,9 +6,9 @@
 //! and will be assigned again.
 //!
 //! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
-//! workers), `owed` (by workers that are away), `evidence` (against tasks), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
+//! workers), `owed` (by workers that are away), `evidence` (against tasks), `own` (tasks that the coordinator computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
 //! happens between them is in: `rounds` (replicas advance), `assign` (tasks to workers), `results`, `verification` (of
-//! outputs), `losses`, `storage`, `requests` (people), `workers` (people look at workers, and ask them to leave), `ticks`
+//! outputs), `losses`, `here` (tasks that are computed by the coordinator), `storage`, `requests` (people), `workers` (people look at workers, and ask them to leave), `ticks`
 //! (time).
 
 mod about;
@@ -19,8 +19,10 @@ mod events;
 mod evidence;
 mod failures;
 mod groups;
+mod here;
 mod losses;
 mod owed;
+mod own;
 mod recent;
 mod record;
 mod requests;
@@ -61,6 +63,7 @@ use budget::Budget;
 use convictions::Convictions;
 use losses::{Cause, RefusalLines};
 use owed::Owed;
+use own::OwnProcess;
 use runs::Runs;
 use sessions::Sessions;
 use standing::Standings;
@@ -79,6 +82,7 @@ pub struct Coordinator {
     sessions: Sessions,
     standings: Standings,
     owed: Owed,
+    own: OwnProcess,
     refusal_lines: RefusalLines,
     writes: Writes,
     budget: Budget,
@@ -127,6 +131,7 @@ impl Coordinator {
             sessions: Sessions::default(),
             standings: Standings::default(),
             owed: Owed::default(),
+            own: OwnProcess::default(),
             refusal_lines: RefusalLines::default(),
             writes: Writes::default(),
             convictions: Convictions::known(convicted),
@@ -157,11 +162,13 @@ impl Coordinator {
             Event::Request { id, request } => self.on_request(id, request),
             Event::Done { thread, reports } => self.on_reports(thread, reports),
             Event::Stored { write, outcome } => self.on_stored(write, outcome),
+            Event::ComputedHere(outcome) => self.on_computed_here(outcome),
             Event::Stop => self.stop(),
             Event::Wake => {}
         }
         self.tick();
         self.advance_runs();
+        self.compute_here();
         self.assign();
         self.finish_stopping();
         self.publish();

@@ -274,7 +274,11 @@ impl Coordinator {
         let tasks_waiting = self.tasks.waiting(id, run.level == Level::Quorum) as u32;
         let mut view = v1::Run { tasks_assigned, tasks_waiting, workers, slots, ..run.view() };
         if workers == 0 && view.message.is_empty() && run.hands_out() {
-            view.message = self.sessions.missing_program(&run.prepared).unwrap_or_default();
+            let missing = self.sessions.missing_program(&run.prepared);
+            view.message = missing.or_else(|| self.lost.aside(self.now)).unwrap_or_default();
+        }
+        if view.message.is_empty() && run.hands_out() {
+            view.message = self.waits_for_here(id).unwrap_or_default();
         }
         if workers > 0 && view.message.is_empty() && run.hands_out() {
             view.message = self.missing_trust(id, run).unwrap_or_default();

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Outputs for the threads of their runs.
-type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
+pub(super) type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
 
 impl Coordinator {
     pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
@@ -186,7 +186,9 @@ impl Coordinator {
         let audits = self.tasks.get(task).and_then(|task| task.audit);
         let failed = self.tasks.get(task).is_some_and(|task| task.evidence.is_some());
         if let (Ok(output), Some(place), Some(why)) = (&found, &open, audits) {
-            self.tasks.forget_copy(hash);
+            if asked {
+                self.tasks.forget_copy(hash);
+            }
             self.note_computed(from.session, place.run);
             return self.end_audit(task, why, place, *output);
         }
@@ -237,7 +239,10 @@ impl Coordinator {
                     None => {}
                 }
                 let why = format!("its output of task {} is invalid: {}", hash.short(), why.0);
-                self.lose(from.session, Cause::InvalidMessage(why));
+                match from.session {
+                    SessionId::OWN => self.fail_here(task, &why),
+                    session => self.lose(session, Cause::InvalidMessage(why)),
+                }
             }
         }
     }

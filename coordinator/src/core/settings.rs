@@ -89,6 +89,15 @@ impl Settings {
         self.records_max() / 4 * 3
     }
 
+    /// After how long without progress a task is overdue, in milliseconds, if it is expected to take so many microseconds, or if nobody
+    /// knows how long it takes.
+    #[must_use]
+    pub fn deadline_ms(&self, each_us: Option<u64>) -> u64 {
+        each_us.map_or(self.deadline_ms_unknown, |each_us| {
+            self.deadline_ms_min.max(each_us.saturating_mul(self.deadline_factor) / 1000)
+        })
+    }
+
     /// The most bytes of a run's tasks that are planned and not computed.
     #[must_use]
     pub fn plan_ahead_bytes(&self) -> u64 {

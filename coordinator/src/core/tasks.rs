@@ -10,6 +10,7 @@ use evoxo_common::{digest::Digest, task::Encoded, time::Millis};
 
 use super::{
     evidence::{Evidence, Loss},
+    own::Own,
     runs::RunId,
 };
 use crate::{
@@ -36,6 +37,8 @@ pub(super) struct OpenTask {
     checking_asked: usize,
     /// The evidence against it; a task with any is a suspect and is sent alone.
     pub(super) evidence: Option<Box<Evidence>>,
+    /// Whether the coordinator computes it itself.
+    pub(super) own: Own,
     /// Valid outputs that do not count yet.
     pub(super) claims: Vec<Claim>,
     /// Its output has counted already, and is computed again by a trusted worker.
@@ -73,6 +76,25 @@ impl Claim {
 }
 
 impl OpenTask {
+    fn new(run: RunId, replica: ReplicaKey, round: u64, planned: PlannedTask) -> Self {
+        let PlannedTask { index, work, encoded } = planned;
+        Self {
+            run,
+            replica,
+            round,
+            index,
+            work,
+            encoded,
+            copies: Vec::new(),
+            checking: 0,
+            checking_asked: 0,
+            evidence: None,
+            own: Own::No,
+            claims: Vec::new(),
+            audit: None,
+        }
+    }
+
     /// A received output of it, for the run's thread.
     pub(super) fn received(&self, task: TaskId, from: Sender, output: Bytes, worth: Worth) -> ReceivedOutput {
         let Self { replica, round, index, work, .. } = *self;
@@ -87,9 +109,8 @@ impl OpenTask {
     /// The task that audits these outputs of it.
     pub(super) fn audit(&self, why: Why, claims: Vec<Claim>) -> Self {
         let Self { run, replica, round, index, work, .. } = *self;
-        let (encoded, copies) = (self.encoded.clone(), Vec::new());
-        let (checking, checking_asked, evidence, audit) = (0, 0, None, Some(why));
-        Self { run, replica, round, index, work, encoded, copies, checking, checking_asked, evidence, claims, audit }
+        let planned = PlannedTask { index, work, encoded: self.encoded.clone() };
+        Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
     }
 
     /// What its audits are when they are stored.
@@ -108,9 +129,8 @@ impl OpenTask {
         let holder = Some(Holder { id: identity, trusted: false });
         // Its session is over.
         let from = Sender { session: SessionId(0), worker, asked: true, holder };
-        let (copies, claims, audit) = (Vec::new(), vec![Claim { from, output }], Some(why));
-        let (checking, checking_asked, evidence) = (0, 0, None);
-        Self { run, replica, round, index, work, encoded, copies, checking, checking_asked, evidence, claims, audit }
+        let (claims, planned) = (vec![Claim { from, output }], PlannedTask { index, work, encoded });
+        Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
     }
 
     /// Whether an output for it is with the run's thread.
@@ -119,7 +139,7 @@ impl OpenTask {
     }
 
     fn is_ready(&self) -> bool {
-        self.copies.is_empty() && !self.is_being_checked()
+        self.copies.is_empty() && !self.is_being_checked() && !self.own.is_asked()
     }
 }
 
@@ -158,36 +178,20 @@ pub(super) struct Tasks {
 
 impl Tasks {
     pub(super) fn add(&mut self, run: RunId, replica: ReplicaKey, round: u64, planned: PlannedTask) {
-        let PlannedTask { index, work, encoded } = planned;
-        self.last += 1;
-        let id = TaskId(self.last);
-        self.by_hash.entry(encoded.hash).or_default().push(id);
-        self.ready.entry(run).or_default().insert(id);
-        *self.bytes.entry(run).or_default() += Prepared::task_bytes(encoded.own.len());
-        let task = OpenTask {
-            run,
-            replica,
-            round,
-            index,
-            work,
-            encoded,
-            copies: Vec::new(),
-            checking: 0,
-            checking_asked: 0,
-            evidence: None,
-            claims: Vec::new(),
-            audit: None,
-        };
-        self.open.insert(id, task);
+        self.open(OpenTask::new(run, replica, round, planned));
     }
 
     /// Opens an audit.
     pub(super) fn add_audit(&mut self, audit: OpenTask) -> TaskId {
+        self.open(audit)
+    }
+
+    fn open(&mut self, task: OpenTask) -> TaskId {
         self.last += 1;
         let id = TaskId(self.last);
-        self.by_hash.entry(audit.encoded.hash).or_default().push(id);
-        *self.bytes.entry(audit.run).or_default() += Prepared::task_bytes(audit.encoded.own.len());
-        self.open.insert(id, audit);
+        self.by_hash.entry(task.encoded.hash).or_default().push(id);
+        *self.bytes.entry(task.run).or_default() += Prepared::task_bytes(task.encoded.own.len());
+        self.open.insert(id, task);
         self.update_ready(id);
         id
     }
@@ -358,6 +362,16 @@ impl Tasks {
             let evidence = task.evidence.get_or_insert_default();
             evidence.last = now;
             add(evidence);
+            let run = task.run;
+            self.unready(id, run);
+            self.update_ready(id);
+        }
+    }
+
+    /// Says whether the coordinator computes a task itself; as long as it does, nobody else gets it.
+    pub(super) fn set_own(&mut self, id: TaskId, own: Own) {
+        if let Some(task) = self.open.get_mut(&id) {
+            task.own = own;
             let run = task.run;
             self.unready(id, run);
             self.update_ready(id);

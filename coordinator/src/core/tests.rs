@@ -5,6 +5,7 @@ mod failures;
 mod losses;
 mod memory;
 mod operators;
+mod own;
 mod people;
 mod story;
 mod unloading;

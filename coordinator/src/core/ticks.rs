@@ -67,9 +67,7 @@ impl Coordinator {
         let known = session.assignments.values().map(|assignment| assignment.each_us.filter(|_| computed(assignment)));
         // A task of unknown duration may take as long as any.
         let each_us = if known.clone().any(|each_us| each_us.is_none()) { None } else { known.flatten().max() };
-        let limit_ms = each_us.map_or(settings.deadline_ms_unknown, |each_us| {
-            settings.deadline_ms_min.max(each_us.saturating_mul(settings.deadline_factor) / 1000)
-        });
+        let limit_ms = settings.deadline_ms(each_us);
         let alone = session.assignments.values().filter(|assignment| assignment.alone);
         let tasks = alone.flat_map(|assignment| assignment.remaining.values());
         let evidence = tasks.filter_map(|task| self.tasks.get(*task)?.evidence.as_ref());

@@ -44,6 +44,13 @@ impl Lost {
         }
     }
 
+    /// What a run waits for that nobody computes, if workers are set aside.
+    pub(super) fn aside(&self, now: Millis) -> Option<String> {
+        let count = self.0.iter().filter(|([_, until], _)| *until > now).count();
+        let workers = if count == 1 { "1 worker is".to_owned() } else { format!("{count} workers are") };
+        (count > 0).then(|| format!("no worker computes it, and {workers} set aside: `evoxo workers` says why"))
+    }
+
     pub(super) fn list(&self, now: Millis) -> Vec<v1::LostWorker> {
         let shown = |([then, until], lost): &([Millis; 2], v1::LostWorker)| v1::LostWorker {
             ago_ms: now - *then,

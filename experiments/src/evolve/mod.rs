@@ -80,6 +80,7 @@ pub const KIND: Kind = Kind {
             settings.module_file().filter(|_| settings.module.is_empty()).map(str::to_owned)
         },
         bytes_max: wasm::MODULE_BYTES_MAX,
+        runs: |settings| Settings::of(settings).module_file().is_some(),
         settings: |settings, bytes| {
             wasm::Module::new(bytes).map_err(Refusal)?;
             task::try_out(settings, bytes)?;

@@ -52,6 +52,7 @@ pub const KIND: Kind = Kind {
     reads: Some(Reads {
         file: |settings| Settings::of(settings).missing_file(),
         bytes_max: FILE_BYTES_MAX,
+        runs: |_| false,
         settings: |settings, bytes| {
             let mut settings = Settings::of(settings);
             let path = settings.missing_file().ok_or_else(|| Refusal("no file is missing".into()))?;

@@ -144,8 +144,13 @@ fn check(task: &TournamentTask, output: &TournamentOutput) -> Result<(), Refusal
         .zip(&output.losses)
         .position(|(wins, losses)| u64::from(*wins) + u64::from(*losses) > games)
     {
+        None => {}
+        Some(player) => return Err(Refusal(format!("player {player} won and lost more than its {games} games"))),
+    }
+    // A letter that was repaired is not broken again.
+    match output.repairs.iter().position(|repairs| *repairs as usize > code.len()) {
         None => Ok(()),
-        Some(player) => Err(Refusal(format!("player {player} won and lost more than its {games} games"))),
+        Some(player) => Err(Refusal(format!("player {player} repaired more than its {} letters", code.len()))),
     }
 }
 
@@ -248,5 +253,8 @@ mod tests {
         let mut output = tournament(&task, &others).unwrap();
         output.wins[1] = 26;
         assert!(check(&task, &output).unwrap_err().0.contains("player 1 won and lost more than its 25"));
+        output.wins[1] = 0;
+        output.repairs[0] = 613;
+        assert!(check(&task, &output).unwrap_err().0.contains("player 0 repaired more than its 612 letters"));
     }
 }

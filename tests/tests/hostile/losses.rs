@@ -14,6 +14,7 @@ use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::Site,
     person::{Person, digest_of_one_thread},
+    programs::example,
     script::{Session, honest},
 };
 
@@ -43,6 +44,38 @@ async fn one_worker_of_three_is_killed_again_and_again() {
         }
     }
     assert!(kills >= 3, "the run was over after {kills} kills");
+}
+
+/// All workers but one are killed at once, each with a task: the run goes on at once, with the bytes of one thread.
+#[tokio::test]
+async fn all_workers_but_one_are_killed_at_once() {
+    let count = if std::env::var_os("THOROUGH").is_some() { 300 } else { 12 };
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let config = some_seconds(8, 100);
+    let mut crowd: Vec<_> = (0..count)
+        .map(|number| site.worker(coordinator.address, &["--name", &format!("w{number}"), "--log", "error"]))
+        .collect();
+    let start = std::time::Instant::now();
+    loop {
+        let request = evoxo_proto::v1::ListWorkersRequest {};
+        let there = person.client.list_workers(request).await.expect("it serves").into_inner().workers.len();
+        if there == count {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(600), "{there} of {count} workers are there");
+        pause(100).await;
+    }
+    let _last = site.worker(coordinator.address, &["--name", "last"]);
+    person.worker("last").await;
+    person.submit("run", &config).await;
+    person.wait("run", |run| run.tasks_done > 2 * count as u64).await;
+    crowd.iter_mut().for_each(|worker| worker.kill());
+    let run = person.finished("run").await;
+    assert_eq!(run.digest, digest_of_one_thread(&config));
+    assert!(run.doubts.is_empty() && !coordinator.process.log().contains("computes it itself"), "{run:?}");
+    assert!(coordinator.process.log().contains("is lost with "), "the run was over before");
 }
 
 /// Sessions that take tasks and vanish, as fast as possible.
@@ -78,10 +111,11 @@ async fn work_until_killed(address: SocketAddr, name: &str, armed: &AtomicBool, 
     }
 }
 
-/// Three proven workers that vanish with the same task convict it: a real killer must be found.
+/// Three proven workers that vanish with the same task convict it: a real killer must be found. It kills the coordinator's own process
+/// too.
 #[tokio::test]
 async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again() {
-    let site = Site::new();
+    let site = Site::of_tool(example("hostile")).with_variable("HARM", "abort");
     let coordinator = site.coordinator(&["--batch", "1"]);
     let mut person = Person::of(coordinator.address);
     // The tasks' duration is unknown, so a worker has proved itself after some seconds of work.
@@ -101,6 +135,7 @@ async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again()
     assert!(killed >= 3, "only {killed} workers met the task");
     let failed = person.wait("run", |run| run.state() == RunState::Failed).await;
     assert!(failed.message.contains("was the only task of 3 reliable workers"), "{failed:?}");
+    assert!(failed.message.contains("its process was ended by signal 6"), "{failed:?}");
     // Only a person's request starts it again.
     let address = coordinator.address.to_string();
     drop(coordinator);

@@ -93,7 +93,7 @@ async fn pages_have_a_share_of_the_connections() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut held = Vec::new();
-    for _ in 0..450 {
+    for _ in 0..600 {
         let mut stream = TcpStream::connect(coordinator.address).await.expect("it listens");
         stream.write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("it reads");
         held.push(stream);

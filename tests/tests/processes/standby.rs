@@ -16,7 +16,7 @@ use super::leaders::health;
 use crate::lasting;
 
 /// A standby that is not patient.
-const STANDBY: [&str; 3] = ["--standby", "--takeover-after", "2s"];
+pub(super) const STANDBY: [&str; 3] = ["--standby", "--takeover-after", "2s"];
 
 const TAKES_OVER: &str = "this coordinator takes over: ";
 
@@ -26,7 +26,7 @@ fn worker(site: &Site, name: &str, coordinators: &str) -> Process {
 }
 
 /// Waits until this process says that it leads, or that it does not.
-async fn serves(coordinator: SocketAddr, wanted: ServingStatus) {
+pub(super) async fn serves(coordinator: SocketAddr, wanted: ServingStatus) {
     let start = Instant::now();
     while health(coordinator).await != wanted {
         assert!(start.elapsed() < PATIENCE, "{coordinator} does not become {wanted:?}");

@@ -13,6 +13,7 @@ use std::{
 use evoxo_common::{
     digest::Digest,
     rng::{Generator, Stream, below, chance},
+    task::Encoded,
     time::Millis,
 };
 use evoxo_coordinator::{
@@ -52,6 +53,8 @@ pub(crate) struct Outcome {
     pub(crate) objects_damaged: u64,
     pub(crate) answers_lost: u64,
     pub(crate) tasks_repeated: u64,
+    /// Tasks that a coordinator computed itself.
+    pub(crate) computed_here: u64,
     /// Workers that computed a task that kills its worker.
     pub(crate) victims: u64,
     /// Identities that were convicted, each with the epoch.
@@ -79,6 +82,8 @@ enum SimEvent {
     Flap(usize),
     /// The seat, its life, and its threads' reports.
     Reported(usize, u64, ThreadId, Vec<Report>),
+    /// The process of a seat's own has ended that computed this task; or it was asked to end.
+    ComputedHere(usize, u64, Option<Encoded>),
     /// The first write of a seat is done.
     Written(usize, u64),
     Wake(usize, u64),
@@ -302,6 +307,7 @@ impl Cluster {
             SimEvent::Reported(seat, life, thread, reports) if life == self.seats[seat].life => {
                 self.tell(seat, Event::Done { thread, reports });
             }
+            SimEvent::ComputedHere(seat, life, task) if life == self.seats[seat].life => self.computed_here(seat, task),
             SimEvent::Written(seat, life) if life == self.seats[seat].life => self.write(seat),
             SimEvent::Wake(seat, life)
                 if life == self.seats[seat].life && self.seats[seat].wake_at.is_some_and(|at| at <= self.now) =>

@@ -266,6 +266,7 @@ impl Hosts {
             | Effect::Audit { .. }
             | Effect::Healthy(_)
             | Effect::Log { .. } => {}
+            Effect::ComputeHere { .. } | Effect::StopComputing => panic!("no task fails here"),
         }
     }
 

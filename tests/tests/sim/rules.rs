@@ -80,6 +80,29 @@ fn runs_outlive_workers_that_fail_everything() {
     }
 }
 
+/// Every worker fails whatever it gets, and some are lost all the time. The coordinator computes the tasks itself, and nobody is
+/// blamed who is not broken.
+#[test]
+fn a_run_ends_although_every_worker_fails() {
+    let mut here = 0;
+    for seed in clusters(60) {
+        let mut rng = Stream::root(seed).text("all broken").rng();
+        let characters = vec![Character::Broken; 1 + below(&mut rng, 4) as usize];
+        let prepared = draw::prepared(
+            "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 2\ntasks = 3\npayload_bytes = 16\n",
+        );
+        let faults =
+            Faults { crashes: below(&mut rng, 3), die: below(&mut rng, 20), cut: below(&mut rng, 20), ..calm(400) };
+        let faults = Faults { budget: 20, ..faults };
+        let mut cluster = Cluster::new(rng, faults, vec![("run".into(), prepared)], &characters);
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        assert_eq!(cluster.outcome().failure, None, "seed {seed}: {} workers failed everything", characters.len());
+        cluster.check(seed);
+        here += cluster.outcome().computed_here;
+    }
+    assert!(often(here >= 6 * 60), "{here} tasks were computed by coordinators");
+}
+
 /// The most workers that a killer task may kill: ten that have nothing else, and those with which it was found.
 const VICTIMS_MAX: u64 = 20;
 

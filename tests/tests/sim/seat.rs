@@ -34,6 +34,8 @@ pub(super) struct Seat {
     pub(super) life: u64,
     /// The wake that is in the queue.
     pub(super) wake_at: Option<Millis>,
+    /// The process that computes a task here was asked to stop; what it would have come to does not count.
+    pub(super) computing_stopped: bool,
     /// The last published views.
     pub(super) views: BTreeMap<String, v1::Run>,
 }
@@ -145,6 +147,7 @@ impl Seat {
         }
         self.standby = None;
         self.life += 1;
+        self.computing_stopped = false;
         self.wake_at = None;
         (self.stopped_until, self.lost_ms) = (Millis(0), 0);
     }

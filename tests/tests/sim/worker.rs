@@ -208,7 +208,7 @@ impl SimWorker {
     }
 }
 
-fn output_of(task: &Encoded) -> Bytes {
+pub(super) fn output_of(task: &Encoded) -> Bytes {
     registry().run(task, &mut NoPrograms).expect("planned tasks are good")
 }
 

@@ -31,6 +31,12 @@ pub(super) fn prepared(config: &str) -> Arc<Prepared> {
 /// How long a task takes, if a test does not say it, in microseconds.
 const TASK_US: u64 = 1000;
 
+/// What the coordinator's own process makes of a task.
+pub(super) type Here = fn(&Encoded) -> Result<Bytes, String>;
+
+/// How a process ends that a task kills.
+pub(super) const DIED: &str = "its process was ended by signal 6";
+
 /// An assignment as a worker reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Assigned {
@@ -63,6 +69,11 @@ pub(super) struct Story {
     /// Lines for the audit log.
     pub(super) audited: Vec<String>,
     threads: BTreeMap<ThreadId, Replicas>,
+    /// What the coordinator's own process makes of a task; by default it fails as everybody else does. `None`: the test says it later.
+    pub(super) here: Option<Here>,
+    /// The tasks that it was given, and whether it was asked to stop.
+    pub(super) tried_here: Vec<Encoded>,
+    pub(super) stopped_here: bool,
     /// The outcome of every write.
     pub(super) store: Result<(), StoreFault>,
     /// How long a write takes, in milliseconds.
@@ -105,6 +116,9 @@ impl Story {
             convicted: Vec::new(),
             audited: Vec::new(),
             threads: BTreeMap::new(),
+            here: Some(|_| Err(DIED.into())),
+            tried_here: Vec::new(),
+            stopped_here: false,
             store: Ok(()),
             store_ms: 0,
             task_us: TASK_US,
@@ -159,6 +173,12 @@ impl Story {
                 }
             }
             Effect::Drop { thread } => drop(self.threads.remove(&thread)),
+            Effect::ComputeHere { task, .. } => {
+                let outcome = self.here.map(|here| here(&task));
+                self.tried_here.push(task);
+                events.extend(outcome.map(Event::ComputedHere));
+            }
+            Effect::StopComputing => self.stopped_here = true,
             Effect::Respond { response, .. } => {
                 self.views_when_answered.clone_from(&self.views);
                 self.responses.push(response);
@@ -313,6 +333,11 @@ impl Story {
     pub(super) fn logged(&self, topic: Topic) -> usize {
         self.log.iter().filter(|(other, _)| *other == topic).count()
     }
+}
+
+/// The Hello of a worker with this name.
+pub(super) fn hello_as(name: &str, process: u64) -> v1::Hello {
+    v1::Hello { name: name.into(), ..Story::hello(process, 1) }
 }
 
 /// A failure or a doubt that is being written is not shown yet: it would be gone if the coordinator was killed now.

@@ -3,8 +3,8 @@
 use evoxo_coordinator::core::{Effect, StoreFault, Write};
 use evoxo_proto::v1::to_worker;
 
-use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, below, chance, v1, worker_core};
-use crate::sim::{objects::names, seat::Done};
+use super::{Character, Cluster, Encoded, Event, Fault, SessionId, SimEvent, Topic, below, chance, v1, worker_core};
+use crate::sim::{objects::names, seat::Done, worker::output_of};
 
 impl Cluster {
     pub(super) fn tell(&mut self, seat: usize, event: Event) {
@@ -48,6 +48,14 @@ impl Cluster {
                     self.plan(at - self.now, SimEvent::Reported(seat, life, thread, reports));
                 }
             }
+            Effect::ComputeHere { task, .. } => {
+                let ms = 1 + self.draw_ms(self.faults.task_ms_max);
+                self.plan(ms, SimEvent::ComputedHere(seat, self.seats[seat].life, Some(task)));
+            }
+            Effect::StopComputing => {
+                self.seats[seat].computing_stopped = true;
+                self.plan(1, SimEvent::ComputedHere(seat, self.seats[seat].life, None));
+            }
             Effect::Store { write, run, what } => {
                 if self.seats[seat].put_write(write, run, what) {
                     self.plan_write(seat);
@@ -80,6 +88,21 @@ impl Cluster {
             Topic::Doubt => panic!("two workers of one build differed: {sentence}"),
             Topic::Progress | Topic::Trouble => {}
         }
+    }
+
+    /// A process of a coordinator's own has ended, which a task kills that kills workers.
+    pub(super) fn computed_here(&mut self, seat: usize, task: Option<Encoded>) {
+        let outcome = match task {
+            None => Err("it was asked to stop".to_owned()),
+            // This is what was asked to stop, and has been reported.
+            Some(_) if std::mem::take(&mut self.seats[seat].computing_stopped) => return,
+            Some(task) if Some(task.hash) == self.poison => Err("its process was ended by signal 9".to_owned()),
+            Some(task) => {
+                self.outcome.computed_here += 1;
+                Ok(output_of(&task))
+            }
+        };
+        self.tell(seat, Event::ComputedHere(outcome));
     }
 
     fn plan_write(&mut self, seat: usize) {
