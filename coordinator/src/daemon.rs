@@ -466,7 +466,8 @@ fn incoming(
         tokio::spawn(access.keep_up());
     }
     let handshakes = access.map(|access| Handshakes::start(access, Access::config)).transpose()?;
-    Ok(accept(listener, connections, Peers::new(connections), handshakes, page, meters))
+    let peers = Peers::new(connections, handshakes.is_some());
+    Ok(accept(listener, connections, peers, handshakes, page, meters))
 }
 
 fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {

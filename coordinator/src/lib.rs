@@ -21,6 +21,7 @@ mod news;
 mod outbox;
 mod page;
 mod peers;
+mod places;
 pub mod prepared;
 pub mod rate;
 pub mod replicas;

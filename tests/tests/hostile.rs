@@ -8,6 +8,7 @@ mod hostile {
     mod greed;
     mod handshakes;
     mod holding;
+    mod log;
     mod losses;
     mod slow;
 }
