@@ -132,6 +132,10 @@ impl Places {
         if let Some(from) = from {
             let own = held.of(&address, &owner);
             let (who, number) = match from == address {
+                // Those who are not known yet take few of the places of those who are.
+                true if owner == Owner::Unknown && 8 * own >= self.0.of_address => {
+                    held.oldest_unknown(&address).filter(|_| self.0.oldest_yields)?
+                }
                 true => held.yields(&address, &owner, own, self.0.oldest_yields)?,
                 false => held.most_of(&from, 0)?,
             };
@@ -186,6 +190,11 @@ impl Held {
         if most.is_some() || !oldest || !is_new {
             return most;
         }
+        self.oldest_unknown(address)
+    }
+
+    /// The oldest place at this address of those who are not known.
+    fn oldest_unknown(&self, address: &IpAddr) -> Option<(Owner, u64)> {
         let owners = self.by_address.get(address)?.owners.iter();
         let unknown = owners.filter(|(who, _)| !matches!(who, Owner::Identity(_)));
         let first = |(who, taken): (&Owner, &BTreeMap<u64, Taken>)| Some((*taken.keys().next()?, who.clone()));
@@ -372,6 +381,21 @@ mod tests {
         let [known] = identities();
         assert!(unknown.belongs_to(known.clone()));
         assert_eq!(places.lock().of(&HERE, &known), 1);
+    }
+
+    /// Whoever connects all the time, and shows no certificate, ends few connections of others.
+    #[tokio::test]
+    async fn those_who_are_not_known_take_an_eighth_of_the_places_of_those_who_are() {
+        let places = Places::new(108, true);
+        let [one, two] = identities();
+        let take = |who: &Owner, count: usize| -> Vec<Place> {
+            (0..count).filter_map(|_| places.take(HERE, who.clone(), None)).collect()
+        };
+        let (_of_one, _of_two) = (take(&one, 60), take(&two, 21));
+        let unknown = take(&Owner::Unknown, 500);
+        assert_eq!((unknown.len(), places.lock().of(&HERE, &Owner::Unknown)), (500, 11));
+        assert!(must_go(&unknown[488]).await && !must_go(&unknown[489]).await);
+        assert_eq!(places.lock().of(&HERE, &one) + places.lock().of(&HERE, &two), 70);
     }
 
     /// It does not read, so it cannot be told.

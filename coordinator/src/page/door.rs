@@ -31,7 +31,8 @@ const COOKIE: &str = "__Host-evoxo";
 const REQUESTS_AT_ONCE: u32 = 200;
 const REQUEST_EACH: Duration = Duration::from_millis(250);
 /// The same of logins: with a token that is not good, of an address; with one that is, of that token. So guesses keep nobody out.
-const LOGINS_AT_ONCE: u32 = 10;
+const GUESSES_AT_ONCE: u32 = 10;
+const LOGINS_AT_ONCE: u32 = 64;
 const LOGIN_EACH: Duration = Duration::from_secs(6);
 
 /// The call by whose rights somebody may look.
@@ -124,7 +125,7 @@ impl Door {
             life_s: life.as_secs().max(1),
             sessions: Mutex::default(),
             requests: Mutex::new(Allowance::new(REQUESTS_AT_ONCE, REQUEST_EACH)),
-            guesses: Mutex::new(Allowance::new(LOGINS_AT_ONCE, LOGIN_EACH)),
+            guesses: Mutex::new(Allowance::new(GUESSES_AT_ONCE, LOGIN_EACH)),
             logins: Mutex::new(Allowance::new(LOGINS_AT_ONCE, LOGIN_EACH)),
             turn: Semaphore::new(1),
         }
