@@ -466,8 +466,7 @@ fn incoming(
         tokio::spawn(access.keep_up());
     }
     let handshakes = access.map(|access| Handshakes::start(access, Access::config)).transpose()?;
-    let peers = Peers::new(connections, handshakes.is_some());
-    Ok(accept(listener, connections, peers, handshakes, page, meters))
+    Ok(accept(listener, connections, Peers::new(connections, handshakes.is_some()), handshakes, page, meters))
 }
 
 fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {
