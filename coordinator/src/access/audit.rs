@@ -122,8 +122,9 @@ impl Audit {
         let unsaved = &mut self.parts[part as usize].unsaved;
         let mut waited = true;
         // Some may have been dropped meanwhile.
-        while let Some(saved) = unsaved.pop_front_if(|unsaved| lines.contains(&unsaved.line)) {
+        while let Some(saved) = unsaved.front().filter(|unsaved| lines.contains(&unsaved.line)) {
             waited &= saved.waits;
+            unsaved.pop_front();
         }
         if part == LogPart::Others && !waited {
             // If there is no share, they have waited long enough.

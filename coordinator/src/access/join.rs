@@ -26,10 +26,22 @@ impl Access {
         name: String,
         address: String,
     ) -> Result<(Identity, Issued, bool), Refused> {
+        self.join_at(now_s(), token, secret, request, name, address)
+    }
+
+    fn join_at(
+        &self,
+        now_s: u64,
+        token: &Id,
+        secret: &Secret,
+        request: &[u8],
+        name: String,
+        address: String,
+    ) -> Result<(Identity, Issued, bool), Refused> {
         let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
         let (key, number) = (request.key_hash(), token.to_string());
         let mut journal = lock(&self.0.journal);
-        let (now_s, authority) = (now_s(), self.authority());
+        let authority = self.authority();
         let before = self
             .0
             .records
@@ -137,5 +149,65 @@ impl Access {
     fn authority(&self) -> (Arc<Authority>, String) {
         let current = self.current();
         (Arc::clone(&current.authority), current.pin.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use evoxo_access::{Newcomer, Role};
+
+    use super::{super::init, *};
+
+    /// Whoever repeats a join all day gets one certificate and no line of the journal; a newer one when half of its life is over.
+    #[test]
+    fn a_repeated_join_gets_what_was_granted() {
+        const LIFE_S: u64 = 1000;
+        let site = tempfile::tempdir().unwrap();
+        let directory = site.path().join("access");
+        init(&directory, &[]).unwrap();
+        let open = || Access::open(&directory, Duration::from_secs(LIFE_S)).unwrap();
+        let access = open();
+        let token = access.create_token(Role::Worker, 3600, 1, String::new()).unwrap();
+        let request = |name: &str| {
+            let newcomer = Newcomer::new(token.clone(), site.path().join(name)).unwrap();
+            newcomer.request("lab7").unwrap().request
+        };
+        let (own, now) = (request("own"), now_s());
+        let join = |access: &Access, at_s: u64, request: &[u8]| {
+            access.join_at(at_s, &token.id, &token.secret, request, "lab7".into(), "10.0.0.7".into())
+        };
+        let records = || std::fs::read_to_string(directory.join("records.jsonl")).unwrap();
+        let first = join(&access, now, &own).unwrap();
+        let written = records();
+        for _ in 0..100 {
+            let again = join(&access, now + LIFE_S / 2 - 30, &request("own")).unwrap();
+            assert_eq!((&again.0, &again.1, again.2), (&first.0, &first.1, true));
+        }
+        assert_eq!(records(), written);
+        assert!(join(&access, now, &request("other")).is_err(), "the token is used up");
+        // After a restart it is known as well.
+        let access = open();
+        assert_eq!(join(&access, now, &own).unwrap().1, first.1);
+        // Half of its life is over.
+        let later = now + LIFE_S / 2;
+        let second = join(&access, later, &own).unwrap();
+        assert!(second.0 == first.0 && second.1 != first.1 && second.2);
+        let written = records();
+        assert_eq!(join(&access, later + 1, &own).unwrap().1, second.1);
+        assert_eq!(records(), written);
+        // With another authority that certificate is good for nothing.
+        let other = site.path().join("other");
+        init(&other, &[]).unwrap();
+        for name in ["ca.pem", "ca.key", "server.pem"] {
+            std::fs::copy(other.join(name), directory.join(name)).unwrap();
+        }
+        let moved = open();
+        let third = join(&moved, later + 2, &own).unwrap();
+        assert!(third.0 == first.0 && third.1 != second.1 && third.1.1 != second.1.1);
+        // It renews with another key, and the first one is good for nothing.
+        moved.renew(&first.0, &request("renewed")).unwrap();
+        assert!(join(&moved, later + 3, &own).is_err());
     }
 }

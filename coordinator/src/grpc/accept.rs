@@ -126,10 +126,10 @@ async fn admit(
 ) {
     let opened = open(stream, from.ip(), handshakes.as_ref(), PREFACE_TIMEOUT).await;
     let Some((mut stream, caller)) = opened else { return };
-    if let Some(certificate) = caller.certificate() {
-        if !counted.1.belongs_to(Owner::Identity(certificate.identity.id.clone())) {
-            return;
-        }
+    if let Some(certificate) = caller.certificate()
+        && !counted.1.belongs_to(Owner::Identity(certificate.identity.id.clone()))
+    {
+        return;
     }
     // What is spoken is looked at inside TLS.
     let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&mut stream)).await else { return };

@@ -105,8 +105,7 @@ async fn pages_have_a_share_of_the_connections() {
     }
     assert_eq!(get(coordinator.address, "/api/runs").await.status, 200);
     drop(Events::open(coordinator.address).await.next().await);
-    // Those that had to go are cut off.
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    // Those whose streams had to end may stay for a while, and ask for something else.
     let mut open = 0;
     for stream in &mut held {
         let ended = async {
@@ -115,7 +114,7 @@ async fn pages_have_a_share_of_the_connections() {
         };
         open += usize::from(tokio::time::timeout(Duration::from_millis(2), ended).await.is_err());
     }
-    assert!((250..=288).contains(&open), "{open}");
+    assert!((200..=384).contains(&open), "{open}");
     let mut person = Person::of(coordinator.address);
     person.submit("run", RUN).await;
     let _worker = site.worker(coordinator.address, &[]);
