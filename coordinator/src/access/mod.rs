@@ -18,7 +18,7 @@ use std::{
     io::ErrorKind,
     ops::Range,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
     time::{Duration, SystemTime},
 };
 
@@ -36,7 +36,7 @@ pub(crate) use audit::{Asker, Outcome, merge, says_done};
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
-pub(crate) use writer::Written;
+pub(crate) use writer::{Written, lock};
 
 /// The coordinator's own certificate and key.
 const SERVER_FILE: &str = "server.pem";
@@ -134,11 +134,6 @@ impl Revocations for Shared {
     fn is_revoked(&self, id: &Id) -> bool {
         self.read().is_revoked(id)
     }
-}
-
-/// Locks it, also after a panic of somebody who had it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Access {

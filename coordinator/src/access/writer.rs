@@ -6,7 +6,7 @@ use std::{
     io::{ErrorKind, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -14,8 +14,6 @@ use anyhow::Context as _;
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::watch, time::timeout_at};
 use tracing::warn;
-
-use super::lock;
 
 /// The size at which a new file is begun, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -274,6 +272,11 @@ impl LogFile {
         self.bytes += line.len() as u64;
         Ok(())
     }
+}
+
+/// Locks it, also after a panic of somebody who had it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The file before this one.
