@@ -393,9 +393,10 @@ mod tests {
         };
         let (_of_one, _of_two) = (take(&one, 60), take(&two, 21));
         let unknown = take(&Owner::Unknown, 500);
-        assert_eq!((unknown.len(), places.lock().of(&HERE, &Owner::Unknown)), (500, 11));
+        let has = |who: &Owner| places.lock().of(&HERE, who);
+        assert_eq!((unknown.len(), has(&Owner::Unknown)), (500, 11));
         assert!(must_go(&unknown[488]).await && !must_go(&unknown[489]).await);
-        assert_eq!(places.lock().of(&HERE, &one) + places.lock().of(&HERE, &two), 70);
+        assert_eq!(has(&one) + has(&two), 70);
     }
 
     /// It does not read, so it cannot be told.
