@@ -77,21 +77,33 @@ impl Newcomer {
         Ok(())
     }
 
+    /// What a coordinator is asked.
+    ///
+    /// # Errors
+    /// If the key cannot sign.
+    pub fn request(&self, name: &str) -> anyhow::Result<v1::JoinRequest> {
+        let Token { id, secret, .. } = &self.token;
+        let request = SigningRequest::of(&self.key)?.into();
+        Ok(v1::JoinRequest {
+            token: id.to_string(),
+            secret: secret.bytes().to_vec().into(),
+            request,
+            name: name.into(),
+        })
+    }
+
     async fn ask(&self, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
-        let Token { id, secret, pin } = &self.token;
+        let Token { id, pin, .. } = &self.token;
         let dialer = Dialer::newcomer(*pin).map_err(own)?;
         let mut client = client(&dialer, coordinator).await.map_err(|why| match dialer.failure() {
             // If TLS fails before there is a certificate, token and coordinator do not go together; but a clock can be set.
             Some(failure) if !matches!(failure, Refusal::Clock(_)) => Refusal::Final(why),
             _ => Refusal::Other(why),
         })?;
-        let asked = v1::JoinRequest {
-            token: id.to_string(),
-            secret: secret.bytes().to_vec().into(),
-            request: SigningRequest::of(&self.key).map_err(own)?.into(),
-            name: name.into(),
-        };
-        let answer = client.join(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
+        let answer = client
+            .join(self.request(name).map_err(own)?)
+            .await
+            .map_err(|status| refused(&dialer, coordinator, &status))?;
         let mut file = taken(answer.into_inner(), &self.key, *pin)?;
         file.token = Some(id.clone());
         Ok(file)

@@ -446,7 +446,7 @@ fn incoming(
         tokio::spawn(access.keep_up());
     }
     let handshakes = access.map(|access| Handshakes::start(access, Access::config)).transpose()?;
-    Ok(accept(listener, connections, Peers::new(connections), handshakes, page, meters))
+    Ok(accept(listener, connections, Peers::new(connections, handshakes.is_some()), handshakes, page, meters))
 }
 
 fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {

@@ -22,6 +22,7 @@ mod outbox;
 mod own;
 mod page;
 mod peers;
+mod places;
 pub mod prepared;
 pub mod rate;
 pub mod replicas;

@@ -13,7 +13,8 @@
 //! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see [`crate::store`].
 //!
 //! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
-//! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log.
+//! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log,
+//! `audit-rights/EPOCH-NUMBER-DIGEST` those of operators and about rights.
 //!
 //! Builds before epochs wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
 //! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. These are read as those of epoch 0.
@@ -88,8 +89,10 @@ pub(crate) const CONVICTED: &str = "convicted";
 /// The directory of what people have revoked.
 pub(crate) const REVOKED: &str = "revoked";
 
-/// The directory of the audit log.
+/// The directory of the audit log...
 pub(crate) const AUDIT: &str = "audit";
+/// ... and of its lines about what operators and coordinators do, and about rights.
+pub(crate) const AUDIT_RIGHTS: &str = "audit-rights";
 
 /// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
 #[must_use]
@@ -161,7 +164,7 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
         (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
         (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
-        ("checkpoint" | "doubt" | AUDIT | ORDER_COPY, [epoch, count, hash]) => {
+        ("checkpoint" | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
             (number(epoch)?, number(count)?, Some(digest(hash)?))
         }
         ("order" | FINISHED | FINISHED_COPY | "checkpoint" | "doubt", [count, hash]) => {

@@ -48,7 +48,7 @@ use crate::{
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
 pub use leader::{Cluster, Epoch, Leader, Security, record_lost, superseded_by, superseded_by_somebody};
-pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log};
+pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log, LogPart};
 pub use place::Lock;
 pub use refused::Refused;
 

@@ -10,6 +10,7 @@ mod hostile {
     mod greed;
     mod handshakes;
     mod holding;
+    mod log;
     mod losses;
     mod slow;
 }

@@ -140,7 +140,7 @@ mod tests {
     fn the_file_does_not_grow_for_ever() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, mut records) = Journal::open(directory.path(), 0).unwrap();
-        let renewed = Record::Renewed { id: Id::draw(), expires_s: 1, key: String::new() };
+        let renewed = Record::Renewed { id: Id::draw(), expires_s: 1, key: String::new(), granted: None };
         records.apply(renewed.clone());
         journal.lines = SURPLUS_MAX;
         journal.append(&renewed).unwrap();

@@ -1,13 +1,13 @@
 //! What is written in the audit log, and read there; and how it comes into the store.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use evoxo_access::now_s;
+use evoxo_access::{Id, Identity, Role, now_s};
 use prometheus_client::metrics::counter::Counter;
 use tracing::warn;
 
 use super::{Access, Asker, Outcome, Written, lock};
-use crate::store::Log;
+use crate::store::{Log, LogPart};
 
 /// How long the end of the process waits for the last lines.
 const END_PATIENCE: Duration = Duration::from_secs(3);
@@ -18,19 +18,40 @@ impl Access {
         lock(&self.0.audit).write(now_s(), asker, what, object, outcome)
     }
 
-    /// The same about something that this coordinator did by itself.
+    /// The same about something that this coordinator did by itself, because of an operator or of nobody.
     pub(crate) fn audit_own(&self, what: &str, object: &str) -> Written {
-        self.audit(&Asker { role: "coordinator", ..Asker::default() }, what, object, Outcome::Done)
+        self.audit_caused("", what, object)
     }
 
-    /// The newest lines of the audit log on this host, without refusals if `done`. Blocks.
-    ///
-    /// # Errors
-    /// If it cannot be read, or not written.
-    pub(crate) fn newest(&self, lines: usize, done: bool) -> anyhow::Result<Vec<String>> {
+    /// The same about something that others can bring about any number of times: such lines have a share for each cause.
+    pub(crate) fn audit_caused(&self, cause: &str, what: &str, object: &str) -> Written {
+        self.audit(&Asker::own(cause), what, object, Outcome::Done)
+    }
+
+    /// Somebody as the audit log names them.
+    pub(crate) fn asker(&self, identity: Option<&Identity>, address: String) -> Asker {
+        let Some(Identity { id, role }) = identity else { return Asker { address, ..Asker::default() } };
+        let account = self.token_of(id);
+        Asker { id: id.to_string(), role: role.name(), address, account, strong: *role == Role::Operator }
+    }
+
+    /// The token by which an identity came; empty if that is not known.
+    pub(super) fn token_of(&self, id: &Id) -> String {
+        self.0.records.read().identities.get(id).map(|known| known.token.clone()).unwrap_or_default()
+    }
+
+    /// The newest lines of each part of the audit log on this host, without refusals if `done`, and why some cannot be read. Blocks.
+    pub(crate) fn newest(&self, lines: usize, done: bool) -> ([Vec<String>; 2], Option<anyhow::Error>) {
         // Unlocked while it is read, because that waits for the disk.
-        let tail = lock(&self.0.audit).tail();
-        tail.newest(lines, done)
+        let tails = lock(&self.0.audit).tails();
+        let mut missing = None;
+        let read = tails.map(|tail| {
+            tail.newest(lines, done).unwrap_or_else(|error| {
+                missing = Some(error);
+                Vec::new()
+            })
+        });
+        (read, missing)
     }
 
     /// Counts the lines that are missing on this host, because its disk did not take them.
@@ -59,14 +80,18 @@ impl Access {
     /// A sentence, if it cannot be written; the lines wait.
     pub(crate) async fn save_log(&self, log: &tokio::sync::Mutex<Log>) -> Result<(), String> {
         let mut log = log.lock().await;
-        loop {
-            let lines = lock(&self.0.audit).unsaved(now_s());
-            if lines.is_empty() {
-                return Ok(());
+        lock(&self.0.audit).write_left_out(now_s());
+        for part in LogPart::ALL {
+            loop {
+                let lines = lock(&self.0.audit).unsaved(part, now_s());
+                if lines.is_empty() {
+                    break;
+                }
+                log.add(part, lines.clone()).await?;
+                lock(&self.0.audit).saved(part, now_s(), &lines);
             }
-            log.add(lines.clone()).await?;
-            lock(&self.0.audit).saved(&lines);
         }
+        Ok(())
     }
 }
 
@@ -76,7 +101,8 @@ pub(crate) struct LastLines(Access);
 impl Drop for LastLines {
     fn drop(&mut self) {
         let last = lock(&self.0.0.audit).last();
-        if !last.wait_here(END_PATIENCE) {
+        let until = Instant::now() + END_PATIENCE;
+        if !last.iter().all(|line| line.wait_here(until.saturating_duration_since(Instant::now()))) {
             warn!("the last lines of the audit log are not on this host: its disk does not take them");
         }
     }

@@ -5,6 +5,7 @@
 
 mod audit;
 mod init;
+mod join;
 mod journal;
 mod log;
 mod records;
@@ -17,14 +18,14 @@ use std::{
     io::ErrorKind,
     ops::Range,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
     time::{Duration, SystemTime},
 };
 
 use anyhow::{Context as _, bail};
 use evoxo_access::{
-    AccessFile, Authority, Certificate, Dialer, Id, Identity, Pin, Revocations, Role, Secret, SigningRequest, Token,
-    browsers_config, now_s, read_private, server_config, server_names, write_private,
+    AccessFile, Authority, Certificate, Dialer, Id, Identity, Pin, Revocations, Role, Secret, Token, browsers_config,
+    now_s, read_private, server_config, server_names, write_private,
 };
 use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
@@ -35,7 +36,7 @@ pub(crate) use audit::{Asker, Outcome, merge, says_done};
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
-pub(crate) use writer::Written;
+pub(crate) use writer::{Written, lock};
 
 /// The coordinator's own certificate and key.
 const SERVER_FILE: &str = "server.pem";
@@ -133,11 +134,6 @@ impl Revocations for Shared {
     fn is_revoked(&self, id: &Id) -> bool {
         self.read().is_revoked(id)
     }
-}
-
-/// Locks it, also after a panic of somebody who had it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Access {
@@ -270,7 +266,8 @@ impl Access {
             let Certificate { identity: Identity { id, role }, expires_s, .. } = certificate.clone();
             let address = address.to_owned();
             let [name, token, key] = Default::default();
-            self.0.records.apply(Record::Joined { id, role, name, token, key, address, expires_s }, now_s());
+            let granted = None;
+            self.0.records.apply(Record::Joined { id, role, name, token, key, address, expires_s, granted }, now_s());
         }
         ended
     }
@@ -311,97 +308,6 @@ impl Access {
     /// The open connections of an identity.
     fn connections(&self, id: &Id) -> u32 {
         lock(&self.0.connections).get(id).map_or(0, |ends| ends.iter().filter(|end| !end.is_closed()).count() as u32)
-    }
-
-    /// Lets somebody join. Who comes again with the same key is the same as before, and does not use the token once more: the answer was
-    /// lost. The answer says whether it is so. Blocks: it waits for the disk.
-    ///
-    /// # Errors
-    /// See [`Refused`].
-    pub(crate) fn join(
-        &self,
-        token: &Id,
-        secret: &Secret,
-        request: &[u8],
-        name: String,
-        address: String,
-    ) -> Result<(Identity, Issued, bool), Refused> {
-        let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
-        let (key, number) = (request.key_hash(), token.to_string());
-        let mut journal = lock(&self.0.journal);
-        let now_s = now_s();
-        let before = self.0.records.read().joined(&number, &key, now_s);
-        if let Some(identity) = before {
-            return self.renewed(&mut journal, &identity, &request, key, now_s).map(|issued| (identity, issued, true));
-        }
-        let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
-        let identity = Identity { id: Id::draw(), role };
-        let (issued, expires_s) = self.issue(&request, &identity, now_s)?;
-        let id = identity.id.clone();
-        self.append(&mut journal, Record::Joined { id, role, name, token: number, key, address, expires_s }, now_s)?;
-        Ok((identity, issued, false))
-    }
-
-    /// Lets a person in with a browser: an identity for this time, without a certificate. Blocks.
-    ///
-    /// # Errors
-    /// See [`Refused`].
-    pub(crate) fn enter(&self, token: &Id, secret: &Secret, life_s: u64, address: String) -> Result<Identity, Refused> {
-        let mut journal = lock(&self.0.journal);
-        let now_s = now_s();
-        let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
-        if role.is_worker() {
-            return Err(Refused::Token("this token is for workers: ask for one of the role viewer or operator"));
-        }
-        let identity = Identity { id: Id::draw(), role };
-        let (id, name, token, key) = (identity.id.clone(), BROWSER.to_owned(), token.to_string(), String::new());
-        let expires_s = now_s + life_s;
-        self.append(&mut journal, Record::Joined { id, role, name, token, key, address, expires_s }, now_s)?;
-        Ok(identity)
-    }
-
-    /// Forgets an identity that is used no more, and ends what goes on of it. Blocks.
-    ///
-    /// # Errors
-    /// See [`Refused`].
-    pub(crate) fn leave(&self, id: &Id) -> Result<(), Refused> {
-        self.disconnect(id);
-        let mut journal = lock(&self.0.journal);
-        let expires_s = now_s();
-        self.append(&mut journal, Record::Renewed { id: id.clone(), expires_s, key: String::new() }, expires_s)
-    }
-
-    /// A new certificate for somebody who has one. Blocks.
-    ///
-    /// # Errors
-    /// See [`Refused`].
-    pub(crate) fn renew(&self, identity: &Identity, request: &[u8]) -> Result<Issued, Refused> {
-        let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
-        let mut journal = lock(&self.0.journal);
-        if self.is_revoked(&identity.id) {
-            return Err(Refused::Token("this identity was revoked"));
-        }
-        self.renewed(&mut journal, identity, &request, String::new(), now_s())
-    }
-
-    fn renewed(
-        &self,
-        journal: &mut Journal,
-        identity: &Identity,
-        request: &SigningRequest,
-        key: String,
-        now_s: u64,
-    ) -> Result<Issued, Refused> {
-        let (issued, expires_s) = self.issue(request, identity, now_s)?;
-        self.append(journal, Record::Renewed { id: identity.id.clone(), expires_s, key }, now_s)?;
-        Ok(issued)
-    }
-
-    fn issue(&self, request: &SigningRequest, identity: &Identity, now_s: u64) -> Result<(Issued, u64), Refused> {
-        let life_s = if identity.role.is_worker() { self.0.worker_life_s } else { PERSON_LIFE_S };
-        let authority = Arc::clone(&self.current().authority);
-        let certificate = authority.issue(request, identity, now_s, life_s).map_err(Refused::Invalid)?;
-        Ok(((certificate, authority.certificate().to_vec()), now_s + life_s))
     }
 
     fn append(&self, journal: &mut Journal, record: Record, now_s: u64) -> Result<(), Refused> {

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use evoxo_access::{Id, Identity, Role, Secret, SecretHash, renewable_until_s};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use evoxo_access::{Certificate, Id, Identity, Role, Secret, SecretHash, renewable_until_s};
 use serde::{Deserialize, Serialize};
 
 /// Tokens at once.
@@ -28,6 +29,8 @@ pub(crate) enum Record {
         key: String,
         address: String,
         expires_s: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        granted: Option<Granted>,
     },
     /// Somebody has a new certificate: for the key with which he joined, or, if that is empty, for another one.
     Renewed {
@@ -35,6 +38,8 @@ pub(crate) enum Record {
         expires_s: u64,
         #[serde(default)]
         key: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        granted: Option<Granted>,
     },
     /// An identity or a token is refused from now on. That is never forgotten: whoever sets the clock must not let anybody in.
     Revoked {
@@ -43,6 +48,28 @@ pub(crate) enum Record {
         #[serde(default)]
         convicted: bool,
     },
+}
+
+/// What somebody got who joined, for whoever asks again because the answer was lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Granted {
+    /// The pin of the authority that signed it, as text.
+    authority: String,
+    /// DER, in base64.
+    certificate: String,
+}
+
+impl Granted {
+    pub(crate) fn new(authority: String, certificate: &[u8]) -> Self {
+        Self { authority, certificate: STANDARD_NO_PAD.encode(certificate) }
+    }
+
+    /// The certificate, if this authority signed it and less than half of its life is over.
+    pub(crate) fn good(&self, authority: &str, now_s: u64) -> Option<Vec<u8>> {
+        let der = STANDARD_NO_PAD.decode(&self.certificate).ok().filter(|_| self.authority == authority)?;
+        let Certificate { begins_s, expires_s, .. } = Certificate::read(&der).ok()?;
+        (begins_s..begins_s.midpoint(expires_s)).contains(&now_s).then_some(der)
+    }
 }
 
 /// A token that can still be used.
@@ -72,6 +99,8 @@ pub(crate) struct Known {
     pub(crate) key: String,
     pub(crate) address: String,
     pub(crate) expires_s: u64,
+    /// What it got for that key.
+    pub(crate) granted: Option<Granted>,
 }
 
 impl Known {
@@ -97,15 +126,15 @@ impl Records {
             Record::Token { id, secret, role, uses, expires_s, by } => {
                 self.tokens.insert(id, Token { secret, role, uses, expires_s, by });
             }
-            Record::Joined { id, role, name, token, key, address, expires_s } => {
+            Record::Joined { id, role, name, token, key, address, expires_s, granted } => {
                 if let Some(used) = token.parse().ok().and_then(|id: Id| self.tokens.get_mut(&id)) {
                     used.uses = used.uses.saturating_sub(1);
                 }
-                self.identities.insert(id, Known { role, name, token, key, address, expires_s });
+                self.identities.insert(id, Known { role, name, token, key, address, expires_s, granted });
             }
-            Record::Renewed { id, expires_s, key } => {
+            Record::Renewed { id, expires_s, key, granted } => {
                 if let Some(known) = self.identities.get_mut(&id) {
-                    (known.expires_s, known.key) = (expires_s, key);
+                    (known.expires_s, known.key, known.granted) = (expires_s, key, granted);
                 }
             }
             Record::Revoked { id, convicted } => {
@@ -126,8 +155,8 @@ impl Records {
     pub(crate) fn records(&self) -> Vec<Record> {
         // Identities come before tokens: a record of one that joined would use its token once more.
         let identities = self.identities.iter().map(|(id, known)| {
-            let Known { role, name, token, key, address, expires_s } = known.clone();
-            Record::Joined { id: id.clone(), role, name, token, key, address, expires_s }
+            let Known { role, name, token, key, address, expires_s, granted } = known.clone();
+            Record::Joined { id: id.clone(), role, name, token, key, address, expires_s, granted }
         });
         let tokens = self.tokens.iter().map(|(id, token)| {
             let Token { secret, role, uses, expires_s, by } = token.clone();
@@ -157,12 +186,12 @@ impl Records {
         self.revoked.contains_key(id)
     }
 
-    /// Who joined with this token and key before, and may still come back. Once a certificate was renewed, its holder has another key:
+    /// Who joined with this token and key before, and may still come back, with what was granted. Once a certificate was renewed, its holder has another key:
     /// an old copy of the first one is of no use.
-    pub(crate) fn joined(&self, token: &str, key: &str, now_s: u64) -> Option<Identity> {
+    pub(crate) fn joined(&self, token: &str, key: &str, now_s: u64) -> Option<(Identity, Option<&Granted>)> {
         let same = |known: &Known| known.key == key && known.token == token && known.may_come_back(now_s);
         let (id, known) = self.identities.iter().find(|(_, known)| same(known))?;
-        Some(Identity { id: id.clone(), role: known.role })
+        Some((Identity { id: id.clone(), role: known.role }, known.granted.as_ref()))
     }
 
     /// The role that a token gives. The sentence is the same whatever is wrong, so that nobody learns which tokens
@@ -208,7 +237,7 @@ mod tests {
         let id = Id::draw();
         let [name, address] = ["lab7", "10.0.0.7"].map(str::to_owned);
         let (role, token, key) = (Role::Worker, token.to_string(), format!("key of {id}"));
-        (id.clone(), Record::Joined { id, role, name, token, key, address, expires_s })
+        (id.clone(), Record::Joined { id, role, name, token, key, address, expires_s, granted: None })
     }
 
     #[test]
@@ -239,13 +268,13 @@ mod tests {
         records.prune(10);
         assert!(records.role_of(&id, &secret, 10).is_err(), "the token is used up");
         let (number, key) = (id.to_string(), format!("key of {one}"));
-        let same = Some(Identity { id: one.clone(), role: Role::Worker });
+        let same = Some((Identity { id: one.clone(), role: Role::Worker }, None));
         assert_eq!(records.joined(&number, &key, 10), same);
         assert_eq!(records.joined(&number, "another key", 10), None);
         assert_eq!(records.joined(&Id::draw().to_string(), &key, 10), None);
         assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50) - 1), same);
         assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50)), None, "that was too long ago");
-        let renewed = |key: &str| Record::Renewed { id: one.clone(), expires_s: 60, key: key.into() };
+        let renewed = |key: &str| Record::Renewed { id: one.clone(), expires_s: 60, key: key.into(), granted: None };
         records.apply(renewed(&key));
         assert_eq!(records.joined(&number, &key, 10), same, "the second answer was lost too");
         records.apply(renewed(""));
@@ -266,7 +295,8 @@ mod tests {
         records.apply(token(&id, &secret, 3));
         let ((one, first), (two, second)) = (joined(&id, 150), joined(&id, 150));
         [first, second].into_iter().for_each(|record| records.apply(record));
-        records.apply(Record::Renewed { id: two.clone(), expires_s: 300, key: "key".into() });
+        let granted = Some(Granted::new("pin".into(), b"certificate"));
+        records.apply(Record::Renewed { id: two.clone(), expires_s: 300, key: "key".into(), granted });
         records.apply(Record::Revoked { id: one.clone(), convicted: true });
         // To revoke it by hand afterwards does not take that back.
         records.apply(Record::Revoked { id: one.clone(), convicted: false });

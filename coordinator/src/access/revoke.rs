@@ -65,7 +65,9 @@ impl Access {
     pub(crate) fn convict(&self, identity: &str, what: &str) -> anyhow::Result<Option<Id>> {
         let id: Id = identity.parse().map_err(anyhow::Error::msg)?;
         // The line first: who is gone should have a reason.
-        self.audit_own("convict", &format!("{identity}: {what}")).wait_here(PATIENCE);
+        let token = self.token_of(&id);
+        let cause = if token.is_empty() { identity } else { &token };
+        self.audit_caused(cause, "convict", &format!("{identity}: {what}")).wait_here(PATIENCE);
         let revoke = |id: &Id, convicted: bool| match self.revoke_as(id, convicted) {
             Ok(revoked) => Ok(revoked.token),
             Err(Refused::Failed(why)) => Err(why),

@@ -1,4 +1,4 @@
-//! Who writes the audit log on this host: a thread of its own, so that nobody else hangs with the disk. Lines wait for it in memory, in
+//! Who writes a file of the audit log on this host: a thread of its own, so that nobody else hangs with the disk. Lines wait for it in memory, in
 //! order. When there is no more room, those that come are lost, and as soon as the disk takes lines again one says how many.
 
 use std::{
@@ -6,7 +6,7 @@ use std::{
     io::{ErrorKind, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -14,8 +14,6 @@ use anyhow::Context as _;
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::watch, time::timeout_at};
 use tracing::warn;
-
-use super::lock;
 
 /// The size at which a new file is begun, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -94,13 +92,13 @@ struct LogFile {
 }
 
 impl Writer {
-    /// Opens the file, and begins it if there is none. `told` makes the line that says how many were lost.
+    /// Opens the file, and begins it if there is none. `told` makes the line that says how many were lost, and `lost` counts them.
     ///
     /// # Errors
     /// If it cannot be written, or the system has no thread.
-    pub(super) fn start(path: &Path, told: fn(u64) -> String) -> anyhow::Result<Self> {
+    pub(super) fn start(path: &Path, told: fn(u64) -> String, lost: Counter) -> anyhow::Result<Self> {
         let file = LogFile::open(path, told)?;
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue { lost, ..Queue::default() });
         let (finished, done) = watch::channel(0);
         let of_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new().name("audit".into()).spawn(move || of_thread.work(file, &finished));
@@ -139,11 +137,6 @@ impl Writer {
         let hangs = waiting.writing.is_some_and(|since| now.saturating_duration_since(since) >= PATIENCE);
         let until = if hangs { now } else { now + PATIENCE };
         Written(Some(Pending { number: waiting.count, until, done: self.done.clone() }))
-    }
-
-    /// Counts the lines that are lost.
-    pub(super) fn lost(&self) -> Counter {
-        self.queue.lost.clone()
     }
 }
 
@@ -261,7 +254,7 @@ impl LogFile {
             // The new one first: if there can be none, this one stays where it is.
             let next = self.path.with_extension("jsonl.next");
             let opened = open(&next)?;
-            match fs::rename(&self.path, self.path.with_extension("jsonl.1")) {
+            match fs::rename(&self.path, before(&self.path)) {
                 // It has its other name already, or somebody took it away.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
                 renamed => renamed,
@@ -279,6 +272,16 @@ impl LogFile {
         self.bytes += line.len() as u64;
         Ok(())
     }
+}
+
+/// Locks it, also after a panic of somebody who had it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The file before this one.
+pub(super) fn before(path: &Path) -> PathBuf {
+    path.with_extension("jsonl.1")
 }
 
 fn open(path: &Path) -> anyhow::Result<(File, u64)> {
@@ -352,10 +355,11 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         // Who opens it for both does not wait for anybody.
         let pipe = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-        let writer = Writer::start(&path, told).unwrap();
+        let lost = Counter::default();
+        let writer = Writer::start(&path, told, lost.clone()).unwrap();
         // More than may wait, be on its way, and be in the pipe.
         (0..LINES).for_each(|number| drop(writer.write(format!("{number:01000}"))));
-        assert!(writer.lost().get() > 0);
+        assert!(lost.get() > 0);
         assert!(!writer.last().wait_here(Duration::from_millis(50)), "nobody reads");
         // At first an answer waits for a while; later none does.
         writer.last().wait().await;

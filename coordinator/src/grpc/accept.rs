@@ -29,7 +29,8 @@ use crate::{
     access::{Access, Asker, Outcome, Written},
     meters::Meters,
     page::Page,
-    peers::{Counted, Peer, Peers},
+    peers::{Peer, Peers},
+    places::{Notice, Owner, Place},
     trust::Holder,
 };
 
@@ -90,11 +91,19 @@ pub(crate) fn accept(
                 () = sender.closed() => return,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, from)) => {
+                        let number = peers.number();
+                        let owner = if handshakes.is_some() { Owner::Unknown } else { Owner::Connection(number) };
                         // A connection over its address's limit is dropped here.
-                        let Some(of_peer) = peers.connect(Peer::Address(from.ip())) else { continue };
-                        let counted = (counted, vec![of_peer]);
+                        let Some(place) = peers.connections().take(from.ip(), owner, None) else { continue };
+                        let leave = place.notice().given();
                         let info = (peers.clone(), handshakes.clone(), page.clone(), Arc::clone(&meters));
-                        drop(tokio::spawn(admit(stream, from, counted, info, sender.clone())));
+                        let admitted = admit(stream, from, number, (counted, place), info, sender.clone());
+                        drop(tokio::spawn(async move {
+                            tokio::select! {
+                                () = admitted => {}
+                                () = leave => {}
+                            }
+                        }));
                     }
                     Err(error) => {
                         tracing::warn!("a connection could not be accepted: {error}");
@@ -110,15 +119,17 @@ pub(crate) fn accept(
 async fn admit(
     stream: TcpStream,
     from: SocketAddr,
-    mut counted: (OwnedSemaphorePermit, Vec<Counted>),
+    number: u64,
+    mut counted: (OwnedSemaphorePermit, Place),
     (peers, handshakes, page, meters): (Peers, Option<Handshakes>, Option<Page>, Arc<Meters>),
     sender: mpsc::Sender<io::Result<Connection>>,
 ) {
     let opened = open(stream, from.ip(), handshakes.as_ref(), PREFACE_TIMEOUT).await;
     let Some((mut stream, caller)) = opened else { return };
-    if let Some(certificate) = caller.certificate() {
-        let Some(of_identity) = peers.connect(Peer::Identity(certificate.identity.id.clone())) else { return };
-        counted.1.push(of_identity);
+    if let Some(certificate) = caller.certificate()
+        && !counted.1.belongs_to(Owner::Identity(certificate.identity.id.clone()))
+    {
+        return;
     }
     // What is spoken is looked at inside TLS.
     let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&mut stream)).await else { return };
@@ -139,9 +150,13 @@ async fn admit(
             calls: Arc::default(),
             received: Arc::default(),
             peers,
+            number,
+            leave: counted.1.notice().clone(),
         };
+        let leave = Box::pin(info.leave.given());
         let idle = Box::pin(tokio::time::sleep(IDLE_TIMEOUT_CROWDED));
-        let connection = Connection { stream, info, idle, asked: Instant::now(), ended, meters, _counted: counted };
+        let connection =
+            Connection { stream, info, idle, asked: Instant::now(), ended, leave, meters, _counted: counted };
         drop(sender.send(Ok(connection)).await);
     }
 }
@@ -183,15 +198,26 @@ pub(crate) struct ConnectionInfo {
     /// Bytes of its messages, also of those that are not whole yet.
     received: Arc<AtomicU64>,
     pub(crate) peers: Peers,
+    number: u64,
+    /// By which it is ended when it must make room.
+    pub(crate) leave: Notice,
 }
 
 impl ConnectionInfo {
+    /// Whose places its calls take.
+    pub(crate) fn owner(&self) -> Owner {
+        match self.caller.certificate() {
+            Some(certificate) => Owner::Identity(certificate.identity.id.clone()),
+            None => Owner::Connection(self.number),
+        }
+    }
+
     /// The number of its certificate; empty without one.
     pub(crate) fn identity(&self) -> String {
         self.caller.certificate().map(|certificate| certificate.identity.id.to_string()).unwrap_or_default()
     }
 
-    /// The peers whose shares are used by its calls and messages: its identity, if it has one, and its address.
+    /// The peers whose shares are used by its messages: its identity, if it has one, and its address.
     pub(crate) fn shares(&self) -> Vec<Peer> {
         let identity = self.caller.certificate().map(|certificate| Peer::Identity(certificate.identity.id.clone()));
         identity.into_iter().chain([Peer::Address(self.address)]).collect()
@@ -207,14 +233,18 @@ impl ConnectionInfo {
 
     /// Has a line of the audit log written, if there is one: somebody wanted this, and got it or did not.
     pub(crate) fn audit<'a>(&self, what: &str, object: &str, outcome: impl Into<Outcome<'a>>) -> Written {
-        let Some(access) = &self.access else { return Written::default() };
-        let role = self.caller.certificate().map_or("", |certificate| certificate.identity.role.name());
-        access.audit(
-            &Asker { id: self.identity(), role, address: self.address.to_string() },
-            what,
-            object,
-            outcome.into(),
-        )
+        self.audit_as(&self.asker(), what, object, outcome.into())
+    }
+
+    /// The same for somebody of whom more is known.
+    pub(crate) fn audit_as(&self, asker: &Asker, what: &str, object: &str, outcome: Outcome<'_>) -> Written {
+        self.access.as_ref().map_or_else(Written::default, |access| access.audit(asker, what, object, outcome))
+    }
+
+    /// The caller, for the audit log.
+    pub(crate) fn asker(&self) -> Asker {
+        let identity = self.caller.certificate().map(|certificate| &certificate.identity);
+        self.access.as_ref().map_or_else(Asker::default, |access| access.asker(identity, self.address.to_string()))
     }
 
     /// Whether this coordinator knows its workers by certificates.
@@ -279,8 +309,10 @@ pub(crate) struct Connection {
     asked: Instant,
     /// Says that its certificate was revoked.
     ended: Option<oneshot::Receiver<()>>,
+    /// Ends when it must make room for another one.
+    leave: Pin<Box<dyn Future<Output = ()> + Send>>,
     meters: Arc<Meters>,
-    _counted: (OwnedSemaphorePermit, Vec<Counted>),
+    _counted: (OwnedSemaphorePermit, Place),
 }
 
 impl Connection {
@@ -299,7 +331,8 @@ impl Connection {
                 return true;
             }
             let stranger = matches!(self.info.caller, Caller::Stranger | Caller::PlainText);
-            let crowded = stranger || self.info.shares().iter().any(|peer| self.info.peers.has_many_connections(peer));
+            let connections = self.info.peers.connections();
+            let crowded = stranger || connections.are_crowded(&self.info.address, &self.info.owner());
             if self.asked.elapsed() >= if crowded { IDLE_TIMEOUT_CROWDED } else { IDLE_TIMEOUT } {
                 return true;
             }
@@ -319,7 +352,7 @@ impl Connected for Connection {
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.is_revoked(cx) || self.is_idle(cx) {
+        if self.is_revoked(cx) || self.is_idle(cx) || self.leave.as_mut().poll(cx).is_ready() {
             // As if the peer had closed it.
             return Poll::Ready(Ok(()));
         }

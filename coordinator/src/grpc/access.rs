@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evoxo_access::{Identity, Secret};
+use evoxo_access::{Identity, Role, Secret};
 use evoxo_proto::{
     NAME_BYTES_MAX,
     v1::{self, access_service_server::AccessService},
@@ -13,9 +13,10 @@ use tracing::{info, warn};
 
 use super::{Failure, accept::ConnectionInfo, cut};
 use crate::{
-    access::{Access, Issued, Outcome, Refused, Revoked, merge, says_done},
+    access::{Access, Asker, Issued, Outcome, Refused, Revoked, merge, says_done},
     core::Request as CoreRequest,
     shell::Handle,
+    store::LogPart,
 };
 
 /// Requests that wait for the disk at once, each on its own thread.
@@ -139,7 +140,9 @@ impl AccessService for AccessCalls {
                     info!("{} {} joined from {from} as {shown:?} with token {token}", identity.role, identity.id);
                 }
                 let what = format!("token {token}: {} {} {shown:?}", identity.role, identity.id);
-                info.audit("join", &what, if *again { Outcome::Again(&token) } else { Outcome::Done })
+                // The line of a new operator is an operator's.
+                let newcomer = Asker { account: token, strong: identity.role == Role::Operator, ..info.asker() };
+                info.audit_as(&newcomer, "join", &what, if *again { Outcome::Again } else { Outcome::Done })
             }
             Err(_) => info.audit("join", &format!("token {token} {shown:?}"), Failure::outcome(&joined)),
         };
@@ -159,7 +162,7 @@ impl AccessService for AccessCalls {
     ) -> Result<Response<v1::CreateTokenResponse>, Status> {
         let info = info(&request)?;
         let v1::CreateTokenRequest { role, lifetime_s, uses } = request.into_inner();
-        let role: evoxo_access::Role = role.parse().map_err(Status::invalid_argument)?;
+        let role: Role = role.parse().map_err(Status::invalid_argument)?;
         let by = identity(&info).map(|identity| identity.id.to_string()).unwrap_or_default();
         let created = self.on_disk(move |access| access.create_token(role, lifetime_s, uses, by)).await;
         let shown = created.as_ref().map_or_else(|_| String::new(), |token| format!(" {}", token.id));
@@ -213,15 +216,19 @@ impl AccessService for AccessCalls {
             lines => lines.min(LINES_MAX),
         };
         let lines = lines as usize;
-        let here = self.on_disk(move |access| Ok(access.newest(lines, done))).await?;
+        let (here, unread) = self.on_disk(move |access| Ok(access.newest(lines, done))).await?;
         let wanted = if done { says_done } else { |_: &str| true };
-        let (here, stored, missing) = match (here, self.core.reader.newest_log(lines, wanted).await) {
-            (Ok(here), Ok(stored)) => (here, stored, String::new()),
-            (Ok(here), Err(why)) => (here, Vec::new(), why),
-            (Err(error), stored) => {
+        let stored = async {
+            let [rights, others] = LogPart::ALL.map(|part| self.core.reader.newest_log(part, lines, wanted));
+            Ok([rights.await?, others.await?])
+        };
+        let (stored, missing) = match (unread, stored.await) {
+            (None, Ok(stored)) => (stored, String::new()),
+            (None, Err(why)) => (Default::default(), why),
+            (Some(error), stored) => {
                 let why = format!("the audit log on the coordinator's host cannot be read now: {error:#}");
                 warn!("{why}");
-                (Vec::new(), stored.map_err(|why| Status::unavailable(cut(why)))?, why)
+                (stored.map_err(|why: String| Status::unavailable(cut(why)))?, why)
             }
         };
         Ok(Response::new(v1::ReadLogResponse { lines: merge(here, stored, lines), missing: cut(missing) }))

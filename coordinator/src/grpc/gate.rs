@@ -23,12 +23,9 @@ use tower_service::Service;
 
 use super::{
     accept::{CallOnConnection, ConnectionInfo},
-    rights::{check, may_stand_by},
+    rights::{check, is_stream, may_stand_by},
 };
-use crate::{
-    peers::{Call, Room},
-    standby::Asked,
-};
+use crate::{peers::Room, places::Place, standby::Asked};
 
 /// Messages up to this many bytes need no reservation...
 const SMALL_BYTES: u32 = 64 << 10;
@@ -38,6 +35,11 @@ const FIRST_BYTES: u32 = 4 << 10;
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// ... plus the time that its bytes take at this rate, in bytes per second.
 const RATE_MIN: u32 = 64 << 10;
+/// Why a call is refused...
+const TOO_MANY: &str =
+    "there are too many calls at once, from you, from your address or from all: end some and try again";
+/// ... or ended.
+const MAKES_ROOM: &str = "this call makes room for others: you have most of the calls from your address";
 /// The call whose stream of messages has no end: a worker's session.
 const SESSION: &str = "/evoxo.v1.WorkerService/Work";
 
@@ -158,25 +160,31 @@ where
             return Box::pin(async { Ok(refused) });
         }
         let session = request.uri().path() == SESSION;
-        let (rooms, shares) = (Rooms::default(), info.shares());
-        let counted = if session {
-            let begun = info.peers.begin(shares);
-            begun.map(|room| rooms.put(1, room)).map(|()| None)
-        } else {
-            info.peers.call(shares).map(Some)
+        let rooms = Rooms::default();
+        let places = match () {
+            () if session => info.peers.beginnings(),
+            () if is_stream(request.uri().path()) => info.peers.streams(),
+            () => info.peers.calls(),
         };
-        let Some(counted) = counted else {
-            let sentence =
-                "there are too many calls at once, from you, from your address or from all: end some and try again";
-            let refused = Status::resource_exhausted(sentence).into_http();
+        let Some(place) = places.take(info.address, info.owner(), Some(&info.leave)) else {
+            let refused = Status::resource_exhausted(TOO_MANY).into_http();
             return Box::pin(async { Ok(refused) });
         };
-        let in_progress = InProgress { _call: info.begin_call(), _counted: counted };
+        let left: Left = Box::pin(place.notice().given());
+        let place = match session {
+            true => {
+                rooms.put(1, Room::Session(place));
+                None
+            }
+            false => Some(place),
+        };
+        let in_progress = InProgress { _call: info.begin_call(), _place: place };
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(rooms.clone());
         let timer = (!session).then(|| Box::pin(tokio::time::sleep(MESSAGE_TIMEOUT)));
-        let body =
-            Incoming { body, info, rooms, messages: Messages::default(), blocked: None, waiting: None, timer, session };
+        let (unknown, left) = if session { (Some(left), None) } else { (None, Some(left)) };
+        let messages = Messages::default();
+        let body = Incoming { body, info, rooms, messages, blocked: None, waiting: None, timer, session, unknown };
         let request = http::Request::from_parts(parts, Body::new(body));
         // Whoever gives an order may be gone before it is carried out. Then it is, and the audit log has it.
         let answered = tokio::spawn(async move {
@@ -184,7 +192,7 @@ where
             if let Some(leader) = leader {
                 response.headers_mut().insert(LEADER_HEADER, leader);
             }
-            Ok(response.map(|body| Body::new(Outgoing { body, _in_progress: in_progress })))
+            Ok(response.map(|body| Body::new(Outgoing { body, left, ended: false, _in_progress: in_progress })))
         });
         Box::pin(async {
             let panicked = |_| Ok(Status::internal("this call panicked: please report this").into_http());
@@ -193,15 +201,22 @@ where
     }
 }
 
+/// Ends when a call must make room for others.
+type Left = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A call is in progress until its response has been sent or dropped.
 struct InProgress {
     _call: CallOnConnection,
-    _counted: Option<Call>,
+    _place: Option<Place>,
 }
 
 /// A response.
 struct Outgoing {
     body: Body,
+    /// None for a session.
+    left: Option<Left>,
+    /// It has made room.
+    ended: bool,
     _in_progress: InProgress,
 }
 
@@ -210,11 +225,21 @@ impl http_body::Body for Outgoing {
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if self.left.as_mut().is_some_and(|left| left.as_mut().poll(cx).is_ready()) {
+            self.ended = true;
+            let mut trailers = http::HeaderMap::new();
+            // The sentence can stand in a header.
+            let added = Status::resource_exhausted(MAKES_ROOM).add_header(&mut trailers);
+            return Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))));
+        }
         Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.ended || self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
@@ -282,6 +307,8 @@ struct Incoming {
     /// The time by which the current message must be received; none between the messages of a session.
     timer: Option<Pin<Box<Sleep>>>,
     session: bool,
+    /// That of a session, until its first message.
+    unknown: Option<Left>,
 }
 
 impl Incoming {
@@ -326,6 +353,9 @@ impl Incoming {
             _ if self.session && self.messages.is_between() => self.timer = None,
             _ => {}
         }
+        if self.messages.begun > 0 {
+            self.unknown = None;
+        }
         self.blocked = Some((frame, begun.into()));
         Ok(())
     }
@@ -341,6 +371,9 @@ impl http_body::Body for Incoming {
             && timer.as_mut().poll(cx).is_ready()
         {
             return Poll::Ready(Some(Err(Status::deadline_exceeded("the request was not received in time"))));
+        }
+        if this.unknown.as_mut().is_some_and(|left| left.as_mut().poll(cx).is_ready()) {
+            return Poll::Ready(Some(Err(Status::resource_exhausted(MAKES_ROOM))));
         }
         if this.blocked.is_none() {
             match ready!(Pin::new(&mut this.body).poll_frame(cx)) {

@@ -16,9 +16,9 @@ const WORKERS: &[Role] = &[Worker, TrustedWorker];
 /// Everybody may do this, also without a certificate.
 const JOIN: &str = "/evoxo.v1.AccessService/Join";
 
-/// The one call for which a certificate is good that has expired.
 /// By which everybody learns whether a coordinator leads.
 const CHECK_HEALTH: &str = "/grpc.health.v1.Health/Check";
+/// The one call for which a certificate is good that has expired.
 const RENEW: &str = "/evoxo.v1.AccessService/Renew";
 
 /// The calls with the roles that may make them. A call that is not here does not exist.
@@ -46,6 +46,20 @@ const RIGHTS: [(&str, &[Role]); 22] = [
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", PEOPLE),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", PEOPLE),
 ];
+
+/// The calls whose answer is a stream, besides the sessions of workers. Those who watch for days must leave calls to others.
+const STREAMS: [&str; 5] = [
+    "/evoxo.v1.RunService/Watch",
+    "/evoxo.v1.RunService/Fetch",
+    "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
+
+/// Whether the answer to this call is a stream.
+pub(crate) fn is_stream(path: &str) -> bool {
+    STREAMS.contains(&path)
+}
 
 /// Whether this call may be one of a standby: it asks for the health, with TLS as a viewer. For a standby's sake a leader makes room, so no
 /// worker may pose as one.
@@ -144,6 +158,22 @@ mod tests {
             })
             .collect();
         assert_eq!(table, stated());
+    }
+
+    #[test]
+    fn calls_whose_answer_is_a_stream_are_counted_as_streams() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/proto/evoxo/v1");
+        let texts = ["run", "access", "worker"].map(|name| fs::read_to_string(directory.join(format!("{name}.proto"))));
+        let mut calls = 0;
+        for line in texts.iter().flat_map(|text| text.as_ref().unwrap().lines()) {
+            let Some(rest) = line.trim().strip_prefix("rpc ") else { continue };
+            let (name, streams) = (rest.split('(').next().unwrap(), rest.contains("returns (stream "));
+            let path = RIGHTS.iter().map(|(call, _)| *call).find(|call| call.ends_with(&format!("/{name}"))).unwrap();
+            assert_eq!(is_stream(path), streams && name != "Work", "{name}");
+            calls += 1;
+        }
+        assert_eq!(calls, RIGHTS.iter().filter(|(call, _)| call.starts_with("/evoxo.v1.")).count());
+        assert!(STREAMS.iter().all(|stream| RIGHTS.iter().any(|(call, _)| call == stream)));
     }
 
     /// A worker could make a leader give up its work.

@@ -25,6 +25,7 @@ use tracing::info;
 use super::{Failure, accept::ConnectionInfo, cut, gate::Rooms};
 use crate::{
     core::{Rejection, ReplicaAt, Request as CoreRequest, Response as CoreResponse, View},
+    places::Places,
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::replica_of_checkpoint,
@@ -50,7 +51,7 @@ pub(crate) struct Runs {
     workers: Mutex<Option<(Instant, v1::ListWorkersResponse)>>,
     parsing: Semaphore,
     fetching: Arc<Semaphore>,
-    fetches: Arc<Semaphore>,
+    fetches: Places,
     checkpoints: Arc<Checkpoints>,
 }
 
@@ -99,7 +100,7 @@ fn level(wanted: i32, millionths: u32, origin: &ConnectionInfo) -> Result<Level,
 impl Runs {
     pub(crate) fn new(core: Handle) -> Self {
         let (parsing, fetching) = (Semaphore::new(PARSED_MAX), Arc::new(Semaphore::new(FETCHED_MAX)));
-        let (fetches, checkpoints) = (Arc::new(Semaphore::new(FETCHES_MAX)), Arc::default());
+        let (fetches, checkpoints) = (Places::new(FETCHES_MAX, true), Arc::default());
         Self { core, workers: Mutex::default(), parsing, fetching, fetches, checkpoints }
     }
 
@@ -236,13 +237,13 @@ impl RunService for Runs {
     }
 
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
-        let name = request.into_inner().name;
+        let (origin, name) = (origin(&request)?, request.into_inner().name);
         let CoreResponse::Replicas(prepared, replicas) =
             self.core.ask(CoreRequest::Replicas { name: name.clone() }).await?
         else {
             return Err(mismatch());
         };
-        let Ok(counted) = Arc::clone(&self.fetches).try_acquire_owned() else {
+        let Some(counted) = self.fetches.take(origin.address, origin.owner(), Some(&origin.leave)) else {
             return Err(Status::resource_exhausted("too many runs are fetched at once: try again"));
         };
         // A replica is read when there is room for it on the way to whoever fetches.

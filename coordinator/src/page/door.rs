@@ -17,20 +17,22 @@ use super::{
     allowance::Allowance,
     guard::{Refused, only},
     sessions::Sessions,
+    visit::Visit,
 };
 use crate::{
-    access::{self, Access, Asker, Outcome, Written, lock},
+    access::{self, Access, Outcome, Written, lock},
     grpc::rights::check_role,
 };
 
 /// The cookie's name. With this prefix browsers take it over TLS alone, from this host alone, and for all of its paths.
 const COOKIE: &str = "__Host-evoxo";
-/// Requests without a session: the number that an address may make at once (the page has some twenty files), and the
-/// time after which it may make one more.
+/// Requests without a session, besides the first ones of each connection: the number that an address may make at once (the page has some
+/// twenty files), and the time after which it may make one more.
 const REQUESTS_AT_ONCE: u32 = 200;
 const REQUEST_EACH: Duration = Duration::from_millis(250);
-/// The same of logins.
-const LOGINS_AT_ONCE: u32 = 10;
+/// The same of logins: with a token that is not good, of an address; with one that is, of that token. So guesses keep nobody out.
+const GUESSES_AT_ONCE: u32 = 10;
+const LOGINS_AT_ONCE: u32 = 64;
 const LOGIN_EACH: Duration = Duration::from_secs(6);
 
 /// The call by whose rights somebody may look.
@@ -89,12 +91,16 @@ impl Visitor {
         }
     }
 
-    /// For the audit log.
-    fn asker(&self, peer: IpAddr) -> Asker {
-        let address = peer.to_string();
+    /// Its number, if somebody is known.
+    pub(super) fn id(&self) -> Option<&Id> {
+        self.identity().map(|identity| &identity.id)
+    }
+
+    /// Who it is, if somebody is known.
+    fn identity(&self) -> Option<&Identity> {
         match self {
-            Self::Known(Identity { id, role }, _) => Asker { id: id.to_string(), role: role.name(), address },
-            Self::Anybody | Self::Stranger => Asker { address, ..Asker::default() },
+            Self::Known(identity, _) => Some(identity),
+            Self::Anybody | Self::Stranger => None,
         }
     }
 }
@@ -105,8 +111,9 @@ pub(super) struct Door {
     /// How long a session lasts, in seconds.
     life_s: u64,
     sessions: Mutex<Sessions>,
-    requests: Mutex<Allowance>,
-    logins: Mutex<Allowance>,
+    requests: Mutex<Allowance<IpAddr>>,
+    guesses: Mutex<Allowance<IpAddr>>,
+    logins: Mutex<Allowance<Id>>,
     /// One login waits for the disk at once.
     turn: Semaphore,
 }
@@ -118,6 +125,7 @@ impl Door {
             life_s: life.as_secs().max(1),
             sessions: Mutex::default(),
             requests: Mutex::new(Allowance::new(REQUESTS_AT_ONCE, REQUEST_EACH)),
+            guesses: Mutex::new(Allowance::new(GUESSES_AT_ONCE, LOGIN_EACH)),
             logins: Mutex::new(Allowance::new(LOGINS_AT_ONCE, LOGIN_EACH)),
             turn: Semaphore::new(1),
         }
@@ -125,24 +133,34 @@ impl Door {
 
     /// Who shows this cookie. Whoever shows none that is good may not ask too often, so cookies cannot be guessed
     /// either.
-    pub(super) fn visitor(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Visitor, Refused> {
+    pub(super) fn visitor(&self, visit: &Visit, headers: &HeaderMap) -> Result<Visitor, Refused> {
         let found = cookie(headers).and_then(|(id, secret)| lock(&self.sessions).find(&id, &secret, now_s()));
         match found.filter(|(identity, _)| !self.access.is_revoked(&identity.id)) {
             Some((identity, until_s)) => Ok(Visitor::Known(identity, until_s)),
-            None if lock(&self.requests).take(peer, Instant::now()) => Ok(Visitor::Stranger),
+            // However much others ask behind the same router, a new connection can log in.
+            None if visit.may_ask() || lock(&self.requests).take(&visit.peer, Instant::now()) => Ok(Visitor::Stranger),
             None => Err(too_many("there were too many requests from your address without a login: wait a minute")),
         }
     }
 
     /// Exchanges the token in the header Authorization for a session. Returns who it is, and the cookie.
     pub(super) async fn login(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(Visitor, HeaderValue), Refused> {
-        if !lock(&self.logins).take(peer, Instant::now()) {
-            return Err(too_many("there were too many logins from your address: wait a minute"));
-        }
         let token: Result<Token, String> = only(headers, header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
             .map_or_else(|| Err("a login has a token, in the header Authorization after Bearer".into()), str::parse);
-        let Token { id: token, secret, .. } = token.map_err(|why| Refused::new(StatusCode::BAD_REQUEST, why))?;
+        let guess = || match lock(&self.guesses).take(&peer, Instant::now()) {
+            true => Ok(()),
+            false => Err(too_many("there were too many logins with a wrong token from your address: wait a minute")),
+        };
+        let Token { id: token, secret, .. } = match token {
+            Ok(token) => token,
+            Err(why) => return guess().and(Err(Refused::new(StatusCode::BAD_REQUEST, why))),
+        };
+        if !self.access.is_good(&token, &secret) {
+            guess()?;
+        } else if !lock(&self.logins).take(&token, Instant::now()) {
+            return Err(too_many("there were too many logins with this token: wait a minute"));
+        }
         let (asked, life_s) = (token.clone(), self.life_s);
         let entered = self.on_disk(move |access| access.enter(&asked, &secret, life_s, peer.to_string())).await;
         let about = format!("token {token}");
@@ -170,9 +188,11 @@ impl Door {
     pub(super) async fn logout(&self, visitor: &Visitor, peer: IpAddr) -> Result<HeaderValue, Refused> {
         if let Visitor::Known(Identity { id, .. }, _) = visitor {
             let own = id.clone();
+            // Who has left has no token any more in whose share the line could be.
+            let asker = self.access.asker(visitor.identity(), peer.to_string());
             lock(&self.sessions).end(id);
             self.on_disk(move |access| access.leave(&own)).await?;
-            self.audit(visitor, peer, "logout", "", Outcome::Done).wait().await;
+            self.access.audit(&asker, "logout on the page", "", Outcome::Done).wait().await;
         }
         Ok(set("", 0))
     }
@@ -200,7 +220,7 @@ impl Door {
         outcome: Outcome<'_>,
     ) -> Written {
         let what = format!("{what} on the page");
-        self.access.audit(&visitor.asker(peer), &what, object, outcome)
+        self.access.audit(&self.access.asker(visitor.identity(), peer.to_string()), &what, object, outcome)
     }
 
     /// Does something that waits for the disk, apart from the thread that serves connections.

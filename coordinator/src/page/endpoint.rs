@@ -67,7 +67,10 @@ async fn converse(listener: TcpListener, shown: Option<(Page, Handshakes)>) {
                 let Some((page, handshakes)) = shown.clone() else { continue };
                 let Some(visit) = page.visit(from.ip()) else { continue };
                 tokio::spawn(async move {
-                    let opened = open(stream, from.ip(), Some(&handshakes), FIRST_TIMEOUT).await;
+                    let opened = tokio::select! {
+                        opened = open(stream, from.ip(), Some(&handshakes), FIRST_TIMEOUT) => opened,
+                        () = visit.left() => None,
+                    };
                     let Some((stream, caller)) = opened else { return };
                     page.serve(stream, visit, caller == Caller::PlainText).await;
                 });

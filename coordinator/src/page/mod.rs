@@ -21,21 +21,26 @@ mod timed;
 mod told;
 mod visit;
 
-use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::Semaphore,
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use endpoint::Endpoint;
 pub(crate) use guard::Hosts;
 
 use crate::{
     access::Access,
-    peers::{Peer, Peers},
+    places::{Owner, Places},
     shell::Handle,
 };
 use door::Door;
@@ -46,10 +51,13 @@ use report::Reports;
 use timed::Timed;
 use visit::Visit;
 
-/// Connections of browsers at once; one address gets three quarters of them.
+/// Connections of browsers at once. Of these and of the next ones an address gets three quarters, and a session three quarters of that;
+/// if an address has no more, [whoever has most makes room](crate::places).
 pub(crate) const CONNECTIONS_MAX: usize = 512;
-/// Those among them that have shown no session yet where one is needed, likewise.
+/// Those among them that have shown no session yet where one is needed.
 const STRANGERS_MAX: usize = 128;
+/// Those that get events: whoever watches must leave connections to others.
+const STREAMS_MAX: usize = 384;
 /// The time for the lines of a request, and between two requests.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// A browser that reads nothing for this time is disconnected.
@@ -74,9 +82,11 @@ struct Inner {
     history: History,
     players: Players,
     reports: Reports,
-    connections: Arc<Semaphore>,
-    peers: Peers,
-    strangers: Peers,
+    connections: Places,
+    strangers: Places,
+    streams: Places,
+    /// Connections so far.
+    visits: AtomicU64,
 }
 
 impl Page {
@@ -89,9 +99,10 @@ impl Page {
             history: History::new(core.clone()),
             players: Players::start(core.clone()),
             reports: Reports::new(core.clone()),
-            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-            peers: Peers::new(CONNECTIONS_MAX),
-            strangers: Peers::new(STRANGERS_MAX),
+            connections: Places::new(CONNECTIONS_MAX, true),
+            strangers: Places::new(STRANGERS_MAX, true),
+            streams: Places::new(STREAMS_MAX, true),
+            visits: AtomicU64::new(0),
             core,
         }));
         let cleaned = Arc::downgrade(&page.0);
@@ -108,17 +119,17 @@ impl Page {
 
     /// Counts a connection; `None` for one over the limits, which is to be dropped.
     pub(crate) fn visit(&self, peer: IpAddr) -> Option<Visit> {
-        let connection = Arc::clone(&self.0.connections).try_acquire_owned().ok()?;
-        let counted = (connection, self.0.peers.connect(Peer::Address(peer))?);
+        let place = self.0.connections.take(peer, Owner::Unknown, None)?;
         let stranger = match &self.0.door {
-            Some(_) => Some(self.0.strangers.connect(Peer::Address(peer))?),
+            Some(_) => Some(self.0.strangers.take(peer, Owner::Unknown, None)?),
             None => None,
         };
-        Some(Visit::new(peer, counted, stranger))
+        Some(Visit::new(peer, self.0.visits.fetch_add(1, Ordering::Relaxed), place, stranger))
     }
 
     /// Answers the requests of a connection, until it ends. `misled` is one in plain text where TLS is spoken.
     pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, visit: Visit, misled: bool) {
+        let leave = visit.left();
         let visit = &Arc::new(visit);
         let answer = service_fn(|request: http::Request<Incoming>| async move {
             let (page, visit) = (Arc::clone(&self.0), Arc::clone(visit));
@@ -137,7 +148,10 @@ impl Page {
             .max_buf_size(BUFFER_BYTES_MAX)
             .max_headers(HEADERS_MAX)
             .serve_connection(TokioIo::new(Timed::new(stream, STALLED_MAX)), answer);
-        // Whatever ended it: the other side has gone, or broke a rule.
-        drop(served.await);
+        // Whatever ended it: the other side has gone, or broke a rule, or must make room for others.
+        tokio::select! {
+            ended = served => drop(ended),
+            () = leave => {}
+        }
     }
 }

@@ -26,7 +26,6 @@ use super::{
 use crate::{
     access::Outcome,
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
-    peers::Peer,
     replicas::ReplicaKey,
     shown::{run_to_json, worker_to_json},
 };
@@ -44,11 +43,7 @@ const JSON: &str = "application/json";
 pub(super) async fn answer(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Response<Body> {
     let mut response = match visitor(page, visit, request) {
         Err(refused) => refusal(&refused),
-        Ok(visitor) => match page.peers.call([Peer::Address(visit.peer)]) {
-            None => failure(StatusCode::TOO_MANY_REQUESTS, "there are too many requests at once: try again"),
-            // A stream of events counts as a connection.
-            Some(_counted) => entered(page, visit.peer, &visitor, request).await,
-        },
+        Ok(visitor) => entered(page, visit, &visitor, request).await,
     };
     protect(response.headers_mut());
     response
@@ -73,17 +68,18 @@ fn visitor(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Result<V
     limits(request)?;
     let visitor = match &page.door {
         None => Visitor::Anybody,
-        Some(door) => door.visitor(visit.peer, headers)?,
+        Some(door) => door.visitor(visit, headers)?,
     };
-    if !matches!(visitor, Visitor::Stranger) {
-        visit.is_known();
+    if !matches!(visitor, Visitor::Stranger) && !visit.is_known(visitor.id()) {
+        let sentence = "there are too many connections of this login: close some windows";
+        return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, sentence));
     }
     Ok(visitor)
 }
 
 /// Answers a request about who asks, and lets others pass if they may look.
-async fn entered(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request<Incoming>) -> Response<Body> {
-    let path = request.uri().path();
+async fn entered(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Request<Incoming>) -> Response<Body> {
+    let (path, peer) = (request.uri().path(), visit.peer);
     let posted = *request.method() == Method::POST;
     let done = match (&page.door, path) {
         (Some(door), "/api/login") if posted => {
@@ -95,10 +91,10 @@ async fn entered(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Reques
             left.map(|cookie| with_cookie(json_of(&json!({})), cookie))
         }
         (Some(_), "/api/login" | "/api/logout") => return not_allowed("POST"),
-        _ if !path.starts_with("/api/") => return routed(page, peer, visitor, request).await,
+        _ if !path.starts_with("/api/") => return routed(page, visit, visitor, request).await,
         (_, "/api/session") => visitor.may_look().map(|()| json_of(&visitor.json())),
         _ => match visitor.may_look() {
-            Ok(()) => return routed(page, peer, visitor, request).await,
+            Ok(()) => return routed(page, visit, visitor, request).await,
             Err(refused) => Err(refused),
         },
     };
@@ -121,7 +117,7 @@ fn limits(request: &Request<Incoming>) -> Result<(), Refused> {
     Ok(())
 }
 
-async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request<Incoming>) -> Response<Body> {
+async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     let query = Query(request.uri().query().unwrap_or_default());
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -129,7 +125,7 @@ async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request
     let known = |etag: &str| request.headers().get(header::IF_NONE_MATCH).is_some_and(|tag| tag == etag);
     if let Some(order) = order_of(&parts) {
         return match *request.method() == Method::POST {
-            true => carry_out(page, peer, visitor, order).await,
+            true => carry_out(page, visit.peer, visitor, order).await,
             false => not_allowed("POST"),
         };
     }
@@ -137,7 +133,10 @@ async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request
         return not_allowed("GET, HEAD");
     }
     match parts.as_slice() {
-        ["api", "events"] => whole(StatusCode::OK, "text/event-stream", events(page, visitor)),
+        ["api", "events"] => match events(page, visit, visitor) {
+            Some(events) => whole(StatusCode::OK, "text/event-stream", events),
+            None => failure(StatusCode::TOO_MANY_REQUESTS, "there are too many viewers at once: try again"),
+        },
         ["api", "runs"] => {
             let runs = page.core.views.list().iter().map(|view| run_to_json(&view.run)).collect::<Vec<Value>>();
             json_of(&json!({ "runs": runs }))
@@ -196,13 +195,22 @@ async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request
     }
 }
 
-/// What happens, until the visitor's session ends.
-fn events(page: &Inner, visitor: &Visitor) -> Body {
-    let events = page.live.events();
-    match &page.door {
+/// What happens, until the visitor's session ends, or it must make room for others. `None` if there are too many of these streams.
+fn events(page: &Inner, visit: &Visit, visitor: &Visitor) -> Option<Body> {
+    let place = page.streams.take(visit.peer, visit.owner(visitor.id()), Some(visit.leave()))?;
+    let left = place.notice().given();
+    // The place is kept until the stream ends.
+    let events = page
+        .live
+        .events()
+        .inspect(move |_| {
+            let _kept = &place;
+        })
+        .take_until(Box::pin(left));
+    Some(match &page.door {
         None => StreamBody::new(events).boxed_unsync(),
         Some(door) => StreamBody::new(events.take_until(Box::pin(door.ended(visitor)))).boxed_unsync(),
-    }
+    })
 }
 
 /// What somebody asks for with a button.

@@ -2,29 +2,80 @@
 
 use std::{
     net::IpAddr,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
-use tokio::sync::OwnedSemaphorePermit;
+use evoxo_access::Id;
 
-use crate::peers::Counted;
+use crate::{
+    access::lock,
+    places::{Notice, Owner, Place},
+};
+
+/// Requests without a session that are possible on a connection however many its address has made: enough for the page with its files, and
+/// a login. Each connection costs a handshake.
+const OWN_REQUESTS: u32 = 40;
 
 /// A connection.
 pub(crate) struct Visit {
     /// Where it comes from.
     pub(super) peer: IpAddr,
-    _counted: (OwnedSemaphorePermit, Counted),
+    number: u64,
+    place: Mutex<Place>,
+    /// Ends it when it must make room for others.
+    leave: Notice,
     /// Counts it among the strangers, until somebody is known.
-    stranger: Mutex<Option<Counted>>,
+    stranger: Mutex<Option<Place>>,
+    /// What is left of its own requests without a session.
+    requests: AtomicU32,
 }
 
 impl Visit {
-    pub(super) fn new(peer: IpAddr, counted: (OwnedSemaphorePermit, Counted), stranger: Option<Counted>) -> Self {
-        Self { peer, _counted: counted, stranger: Mutex::new(stranger) }
+    pub(super) fn new(peer: IpAddr, number: u64, place: Place, stranger: Option<Place>) -> Self {
+        let (leave, requests) = (place.notice().clone(), AtomicU32::new(OWN_REQUESTS));
+        Self { peer, number, place: Mutex::new(place), leave, stranger: Mutex::new(stranger), requests }
     }
 
-    /// It is no stranger's.
-    pub(super) fn is_known(&self) {
-        drop(self.stranger.lock().unwrap_or_else(PoisonError::into_inner).take());
+    /// It is this identity's, or nobody must log in. False if the identity may have no more connections.
+    pub(super) fn is_known(&self, id: Option<&Id>) -> bool {
+        drop(lock(&self.stranger).take());
+        id.is_none_or(|id| lock(&self.place).belongs_to(Owner::Identity(id.clone())))
+    }
+
+    /// Whose places its streams take.
+    pub(super) fn owner(&self, id: Option<&Id>) -> Owner {
+        id.map_or(Owner::Connection(self.number), |id| Owner::Identity(id.clone()))
+    }
+
+    /// By which it is ended.
+    pub(super) fn leave(&self) -> &Notice {
+        &self.leave
+    }
+
+    /// Whether a request without a session is possible.
+    pub(super) fn may_ask(&self) -> bool {
+        let less = |left: u32| left.checked_sub(1);
+        self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+
+    /// Ends when it must make room for others, also as one of the strangers.
+    pub(super) fn left(&self) -> impl Future<Output = ()> + Send + use<> {
+        let stranger = lock(&self.stranger).as_ref().map(|place| place.notice().given());
+        let left = self.leave.given();
+        async move {
+            let stranger = async {
+                match stranger {
+                    Some(stranger) => stranger.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = left => {}
+                () = stranger => {}
+            }
+        }
     }
 }

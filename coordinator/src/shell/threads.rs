@@ -104,7 +104,7 @@ pub(super) fn start_access(access: Access, inbox: Inbox) -> mpsc::Sender<Note> {
     spawn("access", move || {
         while let Ok(note) = received.recv() {
             match note {
-                Note::Done { what, object } => drop(access.audit_own(what, &object)),
+                Note::Done { what, object } => drop(access.audit_caused(what, what, &object)),
                 Note::Convicted { identity, what } => match access.convict(&identity, &what) {
                     Ok(Some(token)) => keep_revoked(&inbox, token.into(), &identity),
                     Ok(None) => {}

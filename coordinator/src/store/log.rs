@@ -17,12 +17,32 @@ use super::{
     Reader,
     answer::{self, cause},
 };
-use crate::names::{AUDIT, Named, object_named};
+use crate::names::{AUDIT, AUDIT_RIGHTS, Named, object_named};
+
+/// The parts of the audit log, each with batches of its own: however many there are of one, they push none of the other out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogPart {
+    /// What operators and coordinators do, and what changes rights.
+    Rights,
+    /// What all others do.
+    Others,
+}
+
+impl LogPart {
+    pub(crate) const ALL: [Self; 2] = [Self::Rights, Self::Others];
+
+    fn directory(self) -> &'static str {
+        match self {
+            Self::Rights => AUDIT_RIGHTS,
+            Self::Others => AUDIT,
+        }
+    }
+}
 
 /// The most lines and bytes of a batch.
 pub(crate) const BATCH_LINES_MAX: usize = 1000;
 pub(crate) const BATCH_BYTES_MAX: usize = 256 << 10;
-/// The most batches in a store, the newest that stay whatever the clock says, and how long the others do.
+/// The most batches of a part in a store, the newest that stay whatever the clock says, and how long the others do.
 const BATCHES_MAX: usize = 4096;
 const BATCHES_KEPT: usize = 1024;
 const LIFE: Duration = Duration::from_secs(400 * 24 * 3600);
@@ -35,47 +55,52 @@ const PRUNED_EVERY: u64 = 64;
 pub(crate) struct Log {
     reader: Reader,
     epoch: u64,
-    /// Batches so far.
-    batches: u64,
+    /// Batches so far of each part.
+    batches: [u64; 2],
 }
 
 impl Log {
     pub(crate) fn new(reader: Reader, epoch: u64) -> Self {
-        Self { reader, epoch, batches: 0 }
+        Self { reader, epoch, batches: [0; 2] }
     }
 
     /// Adds a batch.
     ///
     /// # Errors
     /// A sentence, if it cannot be written: it may be tried again.
-    pub(crate) async fn add(&mut self, lines: Vec<String>) -> Result<(), String> {
-        if self.batches.is_multiple_of(PRUNED_EVERY)
-            && let Err(why) = self.reader.prune_log().await
+    pub(crate) async fn add(&mut self, part: LogPart, lines: Vec<String>) -> Result<(), String> {
+        let batches = &mut self.batches[part as usize];
+        if batches.is_multiple_of(PRUNED_EVERY)
+            && let Err(why) = self.reader.prune_log(part).await
         {
             tracing::warn!("{why}");
         }
         let bytes = seal(Kind::AuditLog, &v1::AuditLog { lines }.encode_to_vec());
-        let name = log_name(self.epoch, self.batches + 1, &bytes);
+        let name = log_name(part, self.epoch, *batches + 1, &bytes);
         let created = answer::create(&*self.reader.objects, &Path::from(name.as_str()), &bytes).await;
         created.map_err(|error| {
             let (shown, cause) = (&self.reader.shown, cause(&error));
             format!("lines of the audit log cannot be written in the store {shown}, and stay on this host: {cause}")
         })?;
-        self.batches += 1;
+        *batches += 1;
         Ok(())
     }
 }
 
 impl Reader {
-    /// The newest lines of the audit log that the store has and that are wanted, oldest first: at least `count`, if the newest 256 batches have
-    /// them. Damaged
-    /// batches are left out.
+    /// The newest lines of a part of the audit log that the store has and that are wanted, oldest first: at least `count`, if the newest 256
+    /// batches have them. Damaged batches are left out.
     ///
     /// # Errors
     /// A sentence, if the store cannot be read.
-    pub(crate) async fn newest_log(&self, count: usize, wanted: fn(&str) -> bool) -> Result<Vec<String>, String> {
+    pub(crate) async fn newest_log(
+        &self,
+        part: LogPart,
+        count: usize,
+        wanted: fn(&str) -> bool,
+    ) -> Result<Vec<String>, String> {
         let mut newest: Vec<Vec<String>> = Vec::new();
-        for (named, _) in self.batches().await?.into_iter().rev().take(BATCHES_READ_MAX) {
+        for (named, _) in self.batches(part).await?.into_iter().rev().take(BATCHES_READ_MAX) {
             if newest.iter().map(Vec::len).sum::<usize>() >= count {
                 break;
             }
@@ -88,8 +113,8 @@ impl Reader {
     }
 
     /// Removes batches that are too old or too many. A clock that is wrong, here or where the store is, must not remove all.
-    async fn prune_log(&self) -> Result<(), String> {
-        let batches = self.batches().await?;
+    async fn prune_log(&self, part: LogPart) -> Result<(), String> {
+        let batches = self.batches(part).await?;
         let newest = batches.iter().map(|(_, written)| *written).max();
         let now = newest.map_or_else(SystemTime::now, |newest| newest.min(SystemTime::now()));
         let many = batches.len().saturating_sub(BATCHES_MAX);
@@ -104,12 +129,13 @@ impl Reader {
         Ok(())
     }
 
-    /// All batches in order, each with when it was written.
-    async fn batches(&self) -> Result<Vec<(Named, SystemTime)>, String> {
-        let found = self.objects.list(Some(&Path::from(AUDIT))).try_collect::<Vec<_>>().await;
-        let found = found.map_err(|error| self.unreadable(AUDIT, &error))?;
+    /// All batches of a part in order, each with when it was written.
+    async fn batches(&self, part: LogPart) -> Result<Vec<(Named, SystemTime)>, String> {
+        let directory = part.directory();
+        let found = self.objects.list(Some(&Path::from(directory))).try_collect::<Vec<_>>().await;
+        let found = found.map_err(|error| self.unreadable(directory, &error))?;
         let named = |meta: object_store::ObjectMeta| {
-            Some((object_named(meta.location.as_ref(), AUDIT)?, SystemTime::from(meta.last_modified)))
+            Some((object_named(meta.location.as_ref(), directory)?, SystemTime::from(meta.last_modified)))
         };
         let mut batches: Vec<_> = found.into_iter().filter_map(named).collect();
         batches.sort_unstable();
@@ -117,6 +143,7 @@ impl Reader {
     }
 }
 
-fn log_name(epoch: u64, number: u64, bytes: &Bytes) -> String {
-    format!("{AUDIT}/{epoch:06}-{number:06}-{}", Digest::of(bytes).short())
+fn log_name(part: LogPart, epoch: u64, number: u64, bytes: &Bytes) -> String {
+    let directory = part.directory();
+    format!("{directory}/{epoch:06}-{number:06}-{}", Digest::of(bytes).short())
 }

@@ -18,7 +18,7 @@ use tokio::{io::copy_bidirectional, net::TcpSocket, task::JoinSet};
 use tonic::{Code, transport::Endpoint};
 
 use super::frames::{DATA, WINDOW_UPDATE, call, frame, quiet};
-use crate::{assert_quick, echoes, some_seconds};
+use crate::{assert_quick, echoes, pause, some_seconds};
 
 /// Another address of this machine.
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -196,10 +196,80 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     // What it gives back is there again.
     watches.truncate(1000);
     let mut again = Person::with(coordinator.address, &greedy);
+    assert!(again.get("run").await.is_ok(), "streams are apart from other calls");
     let start = Instant::now();
-    while let Err(status) = again.get("run").await {
+    while let Err(status) = again.client.watch(WatchRequest { name: "run".into() }).await {
         assert!(status.code() == Code::ResourceExhausted && start.elapsed() < PATIENCE, "{status}");
     }
+    assert_quick(&coordinator.process.log());
+}
+
+/// All are behind one router. Those who watch as often as they can make room for a new one, whose calls they do not touch; whoever does
+/// not read at all loses a connection.
+#[tokio::test]
+async fn watchers_of_one_address_leave_room_for_others_there() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    // Nobody computes it, so it does not end.
+    secure.person(address).submit("run", &echoes(1, 1, 1, 16)).await;
+    let watch = async |person: &mut Person| {
+        person.client.watch(WatchRequest { name: "run".into() }).await.map(tonic::Response::into_inner)
+    };
+    let greedy =
+        [secure.newcomer(address, Role::Viewer, "greedy").await, secure.newcomer(address, Role::Viewer, "too").await];
+    let mut watches = Vec::new();
+    for number in 0..8 {
+        let mut person = Person::with(address, &greedy[number / 6]);
+        for _ in 0..192 {
+            watches.push(watch(&mut person).await.expect("there are 1,536"));
+        }
+    }
+    for name in ["one", "two", "three"] {
+        let mut person = Person::with(address, &secure.newcomer(address, Role::Viewer, name).await);
+        assert!(person.get("run").await.is_ok(), "{name}");
+        let mut own = Vec::new();
+        for _ in 0..10 {
+            own.push(watch(&mut person).await.expect("somebody makes room"));
+        }
+        // It lasts.
+        pause(1200).await;
+        for watch in &mut own {
+            assert!(watch.message().await.is_ok_and(|run| run.is_some()), "{name}");
+            let more = tokio::time::timeout(Duration::ZERO, watch.message()).await;
+            assert!(!matches!(more, Ok(Ok(None) | Err(_))), "{name}: {more:?}");
+        }
+        watches.extend(own);
+    }
+    // The first ones were told why they ended.
+    let why = loop {
+        match watches[0].message().await {
+            Ok(run) => assert!(run.is_some(), "it ended as if all were well"),
+            Err(why) => break why,
+        }
+    };
+    assert!(why.code() == Code::ResourceExhausted && why.message().contains("makes room"), "{why}");
+    assert_quick(&coordinator.process.log());
+}
+
+/// Without an access directory nobody is known, and each connection counts for itself.
+#[tokio::test]
+async fn without_identities_connections_leave_room_for_others_at_their_address() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    Person::of(coordinator.address).submit("run", &echoes(1, 1, 1, 16)).await;
+    let mut watches = Vec::new();
+    for _ in 0..8 {
+        let mut person = Person::of(coordinator.address);
+        for _ in 0..192 {
+            watches.push(person.client.watch(WatchRequest { name: "run".into() }).await.expect("there are 1,536"));
+        }
+    }
+    let mut person = Person::of(coordinator.address);
+    assert!(person.get("run").await.is_ok());
+    let mut own = person.client.watch(WatchRequest { name: "run".into() }).await.expect("there is room").into_inner();
+    assert!(own.message().await.is_ok_and(|run| run.is_some()));
     assert_quick(&coordinator.process.log());
 }
 

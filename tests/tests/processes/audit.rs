@@ -52,7 +52,7 @@ async fn read(pipe: &Receiver, texts: &[&str]) -> Vec<usize> {
 async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
-    let file = secure.directory.join("audit.jsonl");
+    let file = secure.directory.join("audit-rights.jsonl");
     assert!(Command::new("mkfifo").arg(&file).status().is_ok_and(|status| status.success()));
     let receiver = OpenOptions::new().open_receiver(&file).expect("a pipe");
     let sender = OpenOptions::new().open_sender(&file).expect("a pipe with a reader");
@@ -76,7 +76,7 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
     let log = coordinator.process.log();
     assert!(log.contains("the disk does not take the lines of"), "{log}");
 
-    let lines = ["\"what\":\"submit\"", "\"object\":\"none\"", "\"create token\"", "\"what\":\"join\""];
+    let lines = ["\"what\":\"submit\"", "\"object\":\"none\"", "\"create token\""];
     let places = read(&receiver, &lines).await;
     assert!(places.is_sorted(), "{places:?}");
 

@@ -82,7 +82,8 @@ async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
     assert!(!site.path("store/audit").exists(), "the store cannot be written");
     fs::remove_file(&leader).expect("it is there");
     let stored = || {
-        let batches = objects_in(&site.path("store/audit")).into_iter().map(|batch| fs::read(batch).expect("a batch"));
+        let parts = ["store/audit", "store/audit-rights"].map(|part| objects_in(&site.path(part)));
+        let batches = parts.into_iter().flatten().map(|batch| fs::read(batch).expect("a batch"));
         batches.map(|batch| String::from_utf8_lossy(&batch).into_owned()).collect::<String>()
     };
     let has_all = || ["create token", "\"join\"", "\"lead\""].iter().all(|what| stored().contains(what));

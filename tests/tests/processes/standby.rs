@@ -334,7 +334,8 @@ async fn who_led_is_in_the_audit_log_of_whoever_leads() {
     let mut two = secure_standby(&site);
     secure.person(one.address).submit("echo", crate::DISPATCH).await;
     let stored = || {
-        let mut texts = objects_in(&site.path("store/audit")).into_iter().filter_map(|batch| fs::read(batch).ok());
+        let mut texts =
+            objects_in(&site.path("store/audit-rights")).into_iter().filter_map(|batch| fs::read(batch).ok());
         texts.any(|text| String::from_utf8_lossy(&text).contains("\"submit\""))
     };
     let start = Instant::now();
@@ -357,6 +358,6 @@ async fn who_led_is_in_the_audit_log_of_whoever_leads() {
     }
     two.process.signal("TERM");
     assert!(two.process.end().await.success());
-    let own = fs::read_to_string(site.path("copy/audit.jsonl")).expect("an audit log");
+    let own = fs::read_to_string(site.path("copy/audit-rights.jsonl")).expect("an audit log");
     assert!(own.lines().last().is_some_and(|line| line.contains("\"step down\"")), "{own}");
 }

@@ -1,14 +1,14 @@
 //! The audit log in the store.
 
 use super::*;
-use crate::store::Log;
+use crate::store::{Log, LogPart};
 
 fn lines(store: &Store, count: usize) -> Vec<String> {
-    store.runtime.block_on(store.reader().newest_log(count, |_| true)).unwrap()
+    store.runtime.block_on(store.reader().newest_log(LogPart::Others, count, |_| true)).unwrap()
 }
 
 fn add(store: &Store, log: &mut Log, texts: &[&str]) -> Result<(), String> {
-    store.runtime.block_on(log.add(texts.iter().map(|text| (*text).to_owned()).collect()))
+    store.runtime.block_on(log.add(LogPart::Others, texts.iter().map(|text| (*text).to_owned()).collect()))
 }
 
 #[test]
@@ -66,4 +66,24 @@ fn old_batches_go_if_there_are_many() {
     let left = names(&audit);
     assert!(left.len() == 1025 && left[0].starts_with("000001-000002-"), "{} {}", left.len(), left[0]);
     assert_eq!(lines(&store, 1), ["newest"]);
+}
+
+/// However many batches there are of what others did, those of operators stay.
+#[test]
+fn batches_of_one_part_push_none_of_the_other_out() {
+    let (directory, store) = with_run(1);
+    let mut log = Log::new(store.reader(), 1);
+    store.runtime.block_on(log.add(LogPart::Rights, vec!["order".into()])).unwrap();
+    add(&store, &mut log, &["old"]).unwrap();
+    let audit = directory.path().join("audit");
+    let first = names(&audit).remove(0);
+    for number in 2..=4200 {
+        let name = first.replacen("-000001-", &format!("-{number:06}-"), 1);
+        fs::copy(audit.join(&first), audit.join(name)).unwrap();
+    }
+    add(&store, &mut Log::new(store.reader(), 2), &["newest"]).unwrap();
+    assert_eq!(names(&audit).len(), 4097, "those before the newest 4,096 are gone");
+    let rights = store.runtime.block_on(store.reader().newest_log(LogPart::Rights, 9, |_| true));
+    assert_eq!((rights.unwrap(), lines(&store, 1)), (vec!["order".to_owned()], vec!["newest".to_owned()]));
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");
 }

@@ -1,0 +1,213 @@
+//! Who joins, logs in, renews a certificate, or leaves.
+
+use std::sync::Arc;
+
+use evoxo_access::{Authority, Id, Identity, Secret, SigningRequest, now_s};
+
+use super::{
+    Access, BROWSER, Issued, PERSON_LIFE_S, Refused,
+    journal::Journal,
+    lock,
+    records::{Granted, Record},
+};
+
+impl Access {
+    /// Lets somebody join. Who comes again with the same key is the same as before, and does not use the token once more: the answer was
+    /// lost. It gets what was granted; once half of that certificate's life is over, it gets another one. The answer says whether it came
+    /// again. Blocks: it waits for the disk.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn join(
+        &self,
+        token: &Id,
+        secret: &Secret,
+        request: &[u8],
+        name: String,
+        address: String,
+    ) -> Result<(Identity, Issued, bool), Refused> {
+        self.join_at(now_s(), token, secret, request, name, address)
+    }
+
+    fn join_at(
+        &self,
+        now_s: u64,
+        token: &Id,
+        secret: &Secret,
+        request: &[u8],
+        name: String,
+        address: String,
+    ) -> Result<(Identity, Issued, bool), Refused> {
+        let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
+        let (key, number) = (request.key_hash(), token.to_string());
+        let mut journal = lock(&self.0.journal);
+        let authority = self.authority();
+        let before = self
+            .0
+            .records
+            .read()
+            .joined(&number, &key, now_s)
+            .map(|(identity, granted)| (identity, granted.and_then(|granted| granted.good(&authority.1, now_s))));
+        match before {
+            // Whoever repeats it all the time must not write anything.
+            Some((identity, Some(certificate))) => {
+                return Ok((identity, (certificate, authority.0.certificate().to_vec()), true));
+            }
+            Some((identity, None)) => {
+                let issued = self.renewed(&mut journal, &identity, &request, key, now_s)?;
+                return Ok((identity, issued, true));
+            }
+            None => {}
+        }
+        let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
+        let identity = Identity { id: Id::draw(), role };
+        let (issued, expires_s, granted) = self.issue(&request, &identity, now_s)?;
+        let (id, token) = (identity.id.clone(), number);
+        let record = Record::Joined { id, role, name, token, key, address, expires_s, granted: Some(granted) };
+        self.append(&mut journal, record, now_s)?;
+        Ok((identity, issued, false))
+    }
+
+    /// Whether somebody can come in with this token now.
+    pub(crate) fn is_good(&self, token: &Id, secret: &Secret) -> bool {
+        self.0.records.read().role_of(token, secret, now_s()).is_ok()
+    }
+
+    /// Lets a person in with a browser: an identity for this time, without a certificate. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn enter(&self, token: &Id, secret: &Secret, life_s: u64, address: String) -> Result<Identity, Refused> {
+        let mut journal = lock(&self.0.journal);
+        let now_s = now_s();
+        let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
+        if role.is_worker() {
+            return Err(Refused::Token("this token is for workers: ask for one of the role viewer or operator"));
+        }
+        let identity = Identity { id: Id::draw(), role };
+        let (id, name, token, key) = (identity.id.clone(), BROWSER.to_owned(), token.to_string(), String::new());
+        let expires_s = now_s + life_s;
+        let record = Record::Joined { id, role, name, token, key, address, expires_s, granted: None };
+        self.append(&mut journal, record, now_s)?;
+        Ok(identity)
+    }
+
+    /// Forgets an identity that is used no more, and ends what goes on of it. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn leave(&self, id: &Id) -> Result<(), Refused> {
+        self.disconnect(id);
+        let mut journal = lock(&self.0.journal);
+        let (id, expires_s, key) = (id.clone(), now_s(), String::new());
+        self.append(&mut journal, Record::Renewed { id, expires_s, key, granted: None }, expires_s)
+    }
+
+    /// A new certificate for somebody who has one. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn renew(&self, identity: &Identity, request: &[u8]) -> Result<Issued, Refused> {
+        let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
+        let mut journal = lock(&self.0.journal);
+        if self.is_revoked(&identity.id) {
+            return Err(Refused::Token("this identity was revoked"));
+        }
+        self.renewed(&mut journal, identity, &request, String::new(), now_s())
+    }
+
+    fn renewed(
+        &self,
+        journal: &mut Journal,
+        identity: &Identity,
+        request: &SigningRequest,
+        key: String,
+        now_s: u64,
+    ) -> Result<Issued, Refused> {
+        let (issued, expires_s, granted) = self.issue(request, identity, now_s)?;
+        // For another key nobody asks twice.
+        let (id, granted) = (identity.id.clone(), Some(granted).filter(|_| !key.is_empty()));
+        self.append(journal, Record::Renewed { id, expires_s, key, granted }, now_s)?;
+        Ok(issued)
+    }
+
+    /// A certificate, when it ends, and what is kept of it.
+    fn issue(
+        &self,
+        request: &SigningRequest,
+        identity: &Identity,
+        now_s: u64,
+    ) -> Result<(Issued, u64, Granted), Refused> {
+        let life_s = if identity.role.is_worker() { self.0.worker_life_s } else { PERSON_LIFE_S };
+        let (authority, pin) = self.authority();
+        let certificate = authority.issue(request, identity, now_s, life_s).map_err(Refused::Invalid)?;
+        let granted = Granted::new(pin, &certificate);
+        Ok(((certificate, authority.certificate().to_vec()), now_s + life_s, granted))
+    }
+
+    /// The authority that holds now, and its pin as text.
+    fn authority(&self) -> (Arc<Authority>, String) {
+        let current = self.current();
+        (Arc::clone(&current.authority), current.pin.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use evoxo_access::{Newcomer, Role};
+
+    use super::{super::init, *};
+
+    /// Whoever repeats a join all day gets one certificate and no line of the journal; a newer one when half of its life is over.
+    #[test]
+    fn a_repeated_join_gets_what_was_granted() {
+        const LIFE_S: u64 = 1000;
+        let site = tempfile::tempdir().unwrap();
+        let directory = site.path().join("access");
+        init(&directory, &[]).unwrap();
+        let open = || Access::open(&directory, Duration::from_secs(LIFE_S)).unwrap();
+        let access = open();
+        let token = access.create_token(Role::Worker, 3600, 1, String::new()).unwrap();
+        let request = |name: &str| {
+            let newcomer = Newcomer::new(token.clone(), site.path().join(name)).unwrap();
+            newcomer.request("lab7").unwrap().request
+        };
+        let (own, now) = (request("own"), now_s());
+        let join = |access: &Access, at_s: u64, request: &[u8]| {
+            access.join_at(at_s, &token.id, &token.secret, request, "lab7".into(), "10.0.0.7".into())
+        };
+        let records = || std::fs::read_to_string(directory.join("records.jsonl")).unwrap();
+        let first = join(&access, now, &own).unwrap();
+        let written = records();
+        for _ in 0..100 {
+            let again = join(&access, now + LIFE_S / 2 - 30, &request("own")).unwrap();
+            assert_eq!((&again.0, &again.1, again.2), (&first.0, &first.1, true));
+        }
+        assert_eq!(records(), written);
+        assert!(join(&access, now, &request("other")).is_err(), "the token is used up");
+        // After a restart it is known as well.
+        let access = open();
+        assert_eq!(join(&access, now, &own).unwrap().1, first.1);
+        // Half of its life is over.
+        let later = now + LIFE_S / 2;
+        let second = join(&access, later, &own).unwrap();
+        assert!(second.0 == first.0 && second.1 != first.1 && second.2);
+        let written = records();
+        assert_eq!(join(&access, later + 1, &own).unwrap().1, second.1);
+        assert_eq!(records(), written);
+        // With another authority that certificate is good for nothing.
+        let other = site.path().join("other");
+        init(&other, &[]).unwrap();
+        for name in ["ca.pem", "ca.key", "server.pem"] {
+            std::fs::copy(other.join(name), directory.join(name)).unwrap();
+        }
+        let moved = open();
+        let third = join(&moved, later + 2, &own).unwrap();
+        assert!(third.0 == first.0 && third.1 != second.1 && third.1.1 != second.1.1);
+        // It renews with another key, and the first one is good for nothing.
+        moved.renew(&first.0, &request("renewed")).unwrap();
+        assert!(join(&moved, later + 3, &own).is_err());
+    }
+}
