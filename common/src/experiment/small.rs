@@ -275,12 +275,13 @@ fn round(value: &mut Value, digits: usize) {
         Value::Array(values) => values.iter_mut().for_each(|value| round(value, digits)),
         Value::Object(entries) => entries.values_mut().for_each(|value| round(value, digits)),
         Value::Number(number) => {
-            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
-                && let Ok(rounded) = format!("{float:.*e}", digits - 1).parse::<f64>()
-            {
-                *value = match rounded {
-                    whole if whole.fract() == 0.0 && whole.abs() < 1e15 => (whole as i64).into(),
-                    other => other.into(),
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
+                // Whole ones count something.
+                *value = match format!("{float:.*e}", digits - 1).parse::<f64>() {
+                    _ if float.fract() == 0.0 && float.abs() < 1e15 => (float as i64).into(),
+                    Ok(rounded) if rounded.fract() == 0.0 && rounded.abs() < 1e15 => (rounded as i64).into(),
+                    Ok(rounded) => rounded.into(),
+                    Err(_) => float.into(),
                 };
             }
         }
@@ -296,7 +297,7 @@ mod tests {
         let replica = |place: usize, digest: char| {
             json!({
                 "replica": place, "rows": 70, "finished": true, "digest": format!("r1:{}", digest.to_string().repeat(64)),
-                "champion": format!("champions/a-b-{place}.json"), "sought": {"found": 1.0 + place as f64 / 3.0, "kept": null},
+                "champion": format!("champions/a-b-{place}.json"), "sought": {"found": 1.0 + place as f64 / 3.0, "kept": null}, "games": 105_010.0,
                 "win": "1/3", "win_number": 1.0 / 3.0,
             })
         };
@@ -335,6 +336,7 @@ mod tests {
                 let replica = &mut expected["arms"][arm]["replicas"][place];
                 replica["digest"] = format!("r1:{digest}").into();
                 replica["sought"]["found"] = found.clone();
+                replica["games"] = 105_010.into();
                 replica.as_object_mut().unwrap().remove("win_number");
             }
         }
