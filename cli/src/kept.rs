@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use evoxo_common::{
     card::Card,
     conclusion,
-    experiment::{Config, Registry},
+    experiment::{Config, Registry, small::whole},
     report::Report,
 };
 use serde_json::Value;
@@ -29,8 +29,15 @@ fn result_path(given: &Path) -> PathBuf {
     if given.is_dir() { given.join("result.json") } else { given.to_owned() }
 }
 
-/// Reads a `result.json`, or that of a directory: its path and its content.
+/// Reads a `result.json`, or that of a directory: its path and its content, a small one in the usual form.
 pub(crate) fn read_result(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
+    let (path, result) = read_as_it_is(given)?;
+    let result = whole(result).map_err(|why| anyhow!("{}: {why}", path.display()))?;
+    Ok((path, result))
+}
+
+/// Reads a `result.json`, or that of a directory: its path and its content, which may be small.
+pub(crate) fn read_as_it_is(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
     let path = result_path(given);
     if given.is_dir() && !path.exists() && directory::stored(given)?.is_some() {
         return Err(usage(format_args!(

@@ -230,6 +230,12 @@ impl Series {
         json
     }
 
+    /// The inverse of [`Self::to_json`], of a curve that a small result may have left out: then it has no points.
+    #[must_use]
+    pub fn kept(name: &str, lists: &Value) -> Option<Self> {
+        if lists.is_null() { Some(Self { name: name.into(), points: Vec::new() }) } else { Self::of_json(name, lists) }
+    }
+
     /// The inverse of [`Self::to_json`], of a curve of this name.
     #[must_use]
     pub fn of_json(name: &str, lists: &Value) -> Option<Self> {

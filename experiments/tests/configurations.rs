@@ -3,7 +3,7 @@
 mod files;
 
 use evoxo_common::{
-    experiment::{Config, FILE_BYTES_MAX, REPLICAS_MAX, template},
+    experiment::{Config, FILE_BYTES_MAX, REPLICAS_MAX, small, template},
     local,
 };
 use evoxo_experiments::registry;
@@ -156,6 +156,7 @@ fn committed_results_keep_their_names() {
     let (mut count, mut renamed) = (0, Vec::new());
     for path in results {
         let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let result = small::whole(result).unwrap();
         let config = Config::of_result(&registry(), &result).unwrap();
         if config.hash().to_string() != result["config_hash"] {
             renamed.push(path.display().to_string());

@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { until } from "./cluster.js";
+import { withPalette } from "./png.js";
 import { accessible, begin, blameless, cluster, end, file, open } from "./tabs.js";
 
-const BYTES_MAX = 150_000;
+const BYTES_MAX = 100_000;
 const TABLES = `experiment = "invincible"
 seed = 3
 replicas = 4
@@ -72,7 +73,7 @@ async function taken(name, hash, ready, height) {
   const tab = await open(hash, { viewport: { width: 1100, height }, colorScheme: "light", reducedMotion: "reduce" });
   await ready(tab);
   await accessible(tab, name);
-  const bytes = await tab.screenshot({ animations: "disabled", caret: "hide" });
+  const bytes = withPalette(await tab.screenshot({ animations: "disabled", caret: "hide" }));
   assert.ok(bytes.length > 10_000 && bytes.length < BYTES_MAX, `${name} has ${bytes.length} bytes`);
   const directory = process.env.EVOXO_PICTURES;
   if (directory) {

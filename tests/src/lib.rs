@@ -1,10 +1,11 @@
 //! Shared parts of these tests: the real programs on loopback, a client, a worker that follows a script, a small S3,
-//! the list of mutations.
+//! the list of mutations, the committed results.
 
 pub mod live;
 pub mod mutations;
 pub mod person;
 pub mod programs;
+pub mod reproduction;
 pub mod s3;
 pub mod schema;
 pub mod script;

@@ -1,14 +1,12 @@
 //! `evoxo report --html` of every committed result, and of a run with names that somebody chose who means harm: one file
 //! that is well formed, fetches nothing, runs no script but its own, and says how to compute it again.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
-use evoxo_tests::programs::{program, workspace};
+use evoxo_tests::{
+    programs::{program, workspace},
+    reproduction::results,
+};
 
 /// Elements that have no end.
 const VOID: [&str; 2] = ["meta", "br"];
@@ -89,13 +87,7 @@ fn check(name: &str, html: &str) {
 
 #[test]
 fn every_committed_result_is_a_page_by_itself() {
-    let directory = workspace().join("docs/reproduction");
-    let folders = fs::read_dir(directory).expect("results").flatten().map(|entry| entry.path());
-    let files = folders.filter(|path| path.is_dir()).flat_map(|path| fs::read_dir(path).expect("a folder").flatten());
-    let results: Vec<PathBuf> = files
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
-        .collect();
+    let results = results();
     assert!(results.len() > 20, "only {} results", results.len());
     for result in results {
         let name = result.display().to_string();

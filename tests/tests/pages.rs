@@ -1,9 +1,9 @@
 //! The pages about experiments agree with the committed results in docs/reproduction.
 //!
-//! A page has a block for each result, `<!-- evoxo report PATH -->` followed by the output of that command between
-//! fences; the path is relative to the page, and the plots of KIND/result-NAME.json are in KIND/NAME. docs/index.html is the
-//! front of a gallery of all results. If something differs, the test writes the correct text and fails once: review it and
-//! commit it.
+//! A page has a block for each result, `<!-- evoxo report PATH -->` followed by the output of that command between fences and
+//! by a line that says how to compute the run again; the path is relative to the page. The figures of KIND/result-NAME.json are in
+//! KIND/NAME: those that a page shows, and no others. If something differs, the test writes what is right and fails once:
+//! review it and commit it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,16 +12,17 @@ use std::{
     process::Command,
 };
 
-use evoxo_tests::programs::{program, workspace};
+use evoxo_common::experiment::Config;
+use evoxo_tests::{
+    programs::{program, workspace},
+    registry,
+    reproduction::{figures_of, figures_shown, files, keep, read, results, shown},
+};
 
 const BEGIN: &str = "<!-- evoxo report ";
 const FENCE: &str = "```\n";
-
-fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    let paths = entries.map(|entry| entry.expect("a directory that can be read").path());
-    paths.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
-}
+/// How the line behind a block begins.
+const AGAIN: &str = "Computed by `evoxo run ";
 
 /// Writes a file if its content differs; returns whether it did.
 fn update(path: &Path, right: &str) -> bool {
@@ -50,65 +51,86 @@ fn report(result: &Path) -> (String, BTreeMap<String, String>) {
     (String::from_utf8(output.stdout).expect("text"), plots)
 }
 
-/// All results below docs/reproduction, in order.
-fn results() -> BTreeSet<PathBuf> {
-    let kinds = fs::read_dir(workspace().join("docs/reproduction")).expect("a directory that can be read").flatten();
-    kinds.flat_map(|kind| files(&kind.path(), "json")).collect()
-}
-
-#[test]
-fn the_gallery_is_what_the_results_give() {
-    let (docs, made) = (workspace().join("docs"), tempfile::tempdir().expect("a temporary directory"));
-    let mut command = Command::new(program("evoxo"));
-    command.arg("gallery").args(results()).args(["--title", "Six sources, computed again", "--out"]).arg(made.path());
-    let output = command.output().expect("evoxo starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let pages = |directory: &Path| -> BTreeSet<PathBuf> {
-        let all = files(directory, "html").into_iter().chain(files(&directory.join("reports"), "html"));
-        all.map(|path| path.strip_prefix(directory).expect("it is in there").to_owned()).collect()
+/// The line that says how to compute a run again: with the file in experiments/ that has its configuration.
+fn computed_by(result: &Path) -> Option<String> {
+    let json = read(result);
+    let hash = json["config_hash"].as_str().expect("a hash");
+    let file = files(&workspace().join("experiments"), "toml").into_iter().find_map(|file| {
+        let (name, text) = (file.file_name()?.to_str()?.to_owned(), fs::read_to_string(&file).ok()?);
+        let config = Config::parse(registry(), &name, &text, &[]).ok()?;
+        (config.hash().to_string() == hash).then_some((name, config.replicas))
+    });
+    let (name, replicas) = file?;
+    let more = match json["replicas"].as_u64() {
+        Some(same) if same == u64::from(replicas) => String::new(),
+        other => format!(" --replicas {}", other?),
     };
-    let right = pages(made.path());
-    let mut stale: Vec<PathBuf> = pages(&docs).difference(&right).cloned().collect();
-    for page in &stale {
-        fs::remove_file(docs.join(page)).expect("a file that can be removed");
+    Some(format!("{AGAIN}experiments/{name}{more}`: the same command gives this digest again, and the whole result.\n"))
+}
+
+/// The page with the blocks that its results give, and the results.
+fn page_and_results(page: &Path) -> (String, Vec<PathBuf>) {
+    let text = fs::read_to_string(page).expect("text");
+    let mut pieces = text.split(BEGIN);
+    let (mut right, mut found) = (pieces.next().unwrap_or_default().to_owned(), Vec::new());
+    for piece in pieces {
+        let (path, rest) = piece.split_once(" -->\n").expect("a path and an arrow behind the mark");
+        let mut fenced = rest.splitn(3, FENCE);
+        let (Some(""), Some(_), Some(after)) = (fenced.next(), fenced.next(), fenced.next()) else {
+            panic!("{}: no block between fences behind the mark of {path}", page.display());
+        };
+        let after = after.trim_start_matches('\n');
+        let after = match after.strip_prefix(AGAIN) {
+            Some(line) => line.split_once('\n').map_or("", |(_, after)| after).trim_start_matches('\n'),
+            None => after,
+        };
+        let result = page.parent().expect("a directory").join(path);
+        let again = computed_by(&result).map(|line| format!("\n{line}")).unwrap_or_default();
+        right += &format!("{BEGIN}{path} -->\n{FENCE}{}{FENCE}{again}\n{after}", report(&result).0);
+        found.push(result);
     }
-    let text = |page: &PathBuf| fs::read_to_string(made.path().join(page)).expect("text");
-    stale.extend(right.into_iter().filter(|page| update(&docs.join(page), &text(page))));
-    assert!(
-        stale.is_empty(),
-        "these were out of date, and have been made anew or removed: review and commit them: {stale:?}"
-    );
+    (right.trim_end().to_owned() + "\n", found)
 }
 
 #[test]
-fn pages_and_plots_are_what_the_results_give() {
-    let directory = workspace().join("docs/reproduction");
+fn pages_are_what_the_results_give() {
     let (mut stale, mut shown) = (Vec::new(), BTreeSet::new());
     let elsewhere = ["docs/invincible.md", "docs/screening.md"].map(|page| workspace().join(page));
-    for page in files(&directory, "md").into_iter().chain(elsewhere) {
-        let text = fs::read_to_string(&page).expect("text");
-        let mut pieces = text.split(BEGIN);
-        let mut right = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            let (path, rest) = piece.split_once(" -->\n").expect("a path and an arrow behind the mark");
-            let mut fenced = rest.splitn(3, FENCE);
-            let (Some(""), Some(_), Some(after)) = (fenced.next(), fenced.next(), fenced.next()) else {
-                panic!("{}: no block between fences behind the mark of {path}", page.display());
-            };
-            let result = page.parent().expect("a directory").join(path);
-            let (printed, plots) = report(&result);
-            right += &format!("{BEGIN}{path} -->\n{FENCE}{printed}{FENCE}{after}");
-            let stem = result.file_stem().and_then(|stem| stem.to_str()).expect("a name");
-            let beside = result.with_file_name(stem.trim_start_matches("result-"));
-            let plots = plots.iter().map(|(name, svg)| (beside.join(name), svg));
-            stale.extend(plots.filter(|(path, svg)| update(path, svg)).map(|(path, _)| path));
-            shown.insert(result);
-        }
+    for page in files(&workspace().join("docs/reproduction"), "md").into_iter().chain(elsewhere) {
+        let (right, results) = page_and_results(&page);
+        shown.extend(results);
         if update(&page, &right) {
             stale.push(page);
         }
     }
     assert!(stale.is_empty(), "these were out of date and have been rewritten: review and commit them: {stale:?}");
     let all = results();
-    assert!(!shown.is_empty() && shown == all, "results without a page, or pages without a result: {all:?}, {shown:?}");
+    assert!(shown.len() > 20 && shown == all, "results without a page, or pages without a result: {all:?}, {shown:?}");
+}
+
+#[test]
+fn figures_are_what_the_results_give_and_pages_show() {
+    let (shown, mut stale) = (shown(), Vec::new());
+    for result in results() {
+        let directory = figures_of(&result);
+        let plots = report(&result).1.into_iter().map(|(name, svg)| (directory.join(name), svg));
+        let plots: BTreeMap<PathBuf, String> = plots.filter(|(path, _)| shown.contains(path)).collect();
+        for other in files(&directory, "svg").into_iter().filter(|path| !plots.contains_key(path)) {
+            fs::remove_file(&other).expect("a file that can be removed");
+            stale.push(other);
+        }
+        stale.extend(plots.into_iter().filter(|(path, svg)| update(path, svg)).map(|(path, _)| path));
+    }
+    assert!(stale.is_empty(), "these have been rewritten or removed: review and commit them: {stale:?}");
+}
+
+/// `cargo keep` would write what is there: no curve that no page shows, and no more digits than the tables need.
+#[test]
+fn committed_results_are_small() {
+    let large = results().into_iter().filter(|path| {
+        let kept = keep(&read(path), &figures_shown(path)).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        fs::read_to_string(path).expect("text") != kept
+    });
+    let large: Vec<PathBuf> = large.collect();
+    assert!(large.is_empty(), "write these with `cargo keep RUN FILE`: {large:?}");
 }

@@ -18,6 +18,7 @@ mod screen_file;
 mod screen_levels;
 mod screen_report;
 mod screen_responses;
+pub mod small;
 mod standard;
 mod written;
 

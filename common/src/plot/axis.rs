@@ -108,18 +108,16 @@ impl Axis {
 
     /// Lines across the picture at the ticks of a vertical axis, with their labels if there is room; `down` places a value.
     pub(super) fn grid(&self, left: f64, right: f64, labelled: bool, down: impl Fn(f64) -> f64) -> String {
-        let line = |tick: f64| {
-            let down_at = down(tick);
-            let line = format!("<path d=\"M{left:.1} {down_at:.1}H{right:.1}\" stroke=\"#e3e3e3\"/>");
-            if !labelled {
-                return line;
-            }
-            let (x, y, label) = (left - 8.0, down_at + 4.5, self.label(tick));
+        let across = |tick: f64| format!("M{left:.1} {:.1}H{right:.1}", down(tick));
+        let across: String = self.ticks().map(across).collect();
+        let label = |tick: f64| {
+            let (x, y, label) = (left - 8.0, down(tick) + 4.5, self.label(tick));
             // Beside a longer one, such as 1.5e-14, there would be no room for the axis's name.
             let size = if label.len() > 6 { " font-size=\"11\"" } else { "" };
-            format!("{line}\n<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\"{size}>{label}</text>")
+            format!("\n<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\"{size}>{label}</text>")
         };
-        self.ticks().map(line).collect::<Vec<String>>().join("\n")
+        let labels: String = self.ticks().filter(|_| labelled).map(label).collect();
+        format!("<path d=\"{across}\" stroke=\"#e3e3e3\"/>{labels}")
     }
 
     pub(super) fn label(&self, value: f64) -> String {

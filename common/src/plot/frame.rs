@@ -1,5 +1,7 @@
 //! The axes of one panel with its curves: bands below, lines above, no smoothing.
 
+use std::fmt::Write as _;
+
 use super::{
     axis::{Axis, STEP_MIN},
     look::{colour, dots, marks, path, reference, stroke},
@@ -74,15 +76,16 @@ impl Frame {
     pub(super) fn ticks(&self, to_the_left: bool, below: bool) -> String {
         let mut lines = vec![self.y.grid(self.left, self.right, to_the_left, |tick| self.place(self.x.low, tick).1)];
         let base = self.down;
+        let mut axis = format!("M{:.1} {base:.1}H{:.1}", self.left, self.right);
         for tick in self.x.ticks().filter(|tick| *tick <= self.x.high) {
             let right = self.place(tick, self.y.low).0;
-            lines.push(format!("<path d=\"M{right:.1} {base:.1}v5\" stroke=\"#999\"/>"));
+            let _ = write!(axis, "M{right:.1} {base:.1}v5");
             if below {
                 let (y, label) = (base + 20.0, self.x.label(tick));
                 lines.push(format!("<text x=\"{right:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>"));
             }
         }
-        lines.push(format!("<path d=\"M{:.1} {base:.1}H{:.1}\" stroke=\"#999\"/>\n", self.left, self.right));
+        lines.push(format!("<path d=\"{axis}\" stroke=\"#999\"/>\n"));
         lines.join("\n")
     }
 

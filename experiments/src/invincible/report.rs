@@ -160,7 +160,7 @@ impl<'a> Arm<'a> {
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
         let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
         let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;
-        let curves = CURVES.iter().map(|(name, shown, _)| Series::of_json(shown, &json["curves"][*name]));
+        let curves = CURVES.iter().map(|(name, shown, _)| Series::kept(shown, &json["curves"][*name]));
         let settings = Settings::of(settings);
         let (side, points) = (settings.side.into(), settings.points());
         Ok(Self {
@@ -458,7 +458,8 @@ fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
     let most = arm.optimum.fitness.to_f64();
     let low = series[0].points.iter().map(|point| point.low).fold(most, f64::min);
     let high = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(most, f64::max);
-    (!series[0].points.is_empty()).then(|| Figure {
+    // A result may keep no curves, or only those of the figure of all arms.
+    series.iter().all(|series| !series.points.is_empty()).then(|| Figure {
         name: file_name(config, index),
         title: format!("{} ({} replicas)", arm.name, arm.replicas),
         x_label: "generation".into(),

@@ -82,7 +82,7 @@ fn read<'a>(config: &'a Config, index: usize, json: &Value) -> Result<Told<'a>, 
         (row.len() == COLUMNS.len()).then_some(row)
     };
     let last = json["last"].as_array().and_then(|rows| rows.iter().map(row).collect());
-    let curves = CURVES.iter().map(|(curve, ..)| Series::of_json(name, &json["curves"][*curve]));
+    let curves = CURVES.iter().map(|(curve, ..)| Series::kept(name, &json["curves"][*curve]));
     Ok(Told {
         name,
         settings: Settings::of(settings),

@@ -1,4 +1,4 @@
-//! An arm with its champions, from a run or from its `result.json`. Genes and curves are enough to rebuild it.
+//! An arm with the figures of its champions, measured at the end of a run or read from its `result.json`.
 
 use evoxo_common::{
     experiment::{Config, Replica, replica_json, settings_json},
@@ -8,14 +8,14 @@ use evoxo_common::{
 };
 use evoxo_games::{
     audit::{Audit, Odds},
-    board::{Board, Side},
+    board::Side,
+    player::duel::Duel,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     boards::training_boards,
-    card::decimals,
-    duel::openings,
+    duel::{openings, series},
     judge::Judge,
     network::{HIDDEN, Kind, NetworkPlayer, RANGE},
     network_of,
@@ -35,27 +35,25 @@ pub(super) struct Arm<'a> {
     /// As in `result.json`.
     settings_json: Value,
     seed: u64,
-    /// Chromosomes evaluated before each point of the replicas' curves.
-    evaluations: Vec<u64>,
     pub(super) pupils: Vec<Pupil>,
+    /// The best fitness so far over evaluations: mean and band over the replicas that have reached each point. It has no points
+    /// if the result does not keep it.
+    pub(super) curve: Series,
 }
 
 /// A replica.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pupil {
-    /// The keys of `result.json` that are not among the other fields.
+    /// The keys of `result.json` that replicas of every kind have.
     about: Map<String, Value>,
     pub(super) replica: u32,
-    /// The best fitness so far, in millionths, at each point of the curve.
-    best: Vec<u32>,
     /// `None` before the first evaluation.
-    champion: Option<NetworkPlayer>,
+    champion: Option<Champion>,
 }
 
-/// A champion with all its measured values.
+/// All measured values of a champion.
+#[derive(Clone)]
 pub(super) struct Champion {
     pub(super) replica: u32,
-    pub(super) player: NetworkPlayer,
     /// Fitness on its training boards.
     pub(super) training: f64,
     /// The fitness that is left when outputs are blurred: see
@@ -63,63 +61,86 @@ pub(super) struct Champion {
     pub(super) firm: f64,
     /// Fitness on all boards.
     pub(super) all: f64,
-    /// As X and as O.
-    pub(super) audits: [Audit; 2],
+    /// Exact odds as X and as O.
+    pub(super) odds: [Odds; 2],
+    /// Whether it never loses as X, and as O.
+    pub(super) unbeatable: [bool; 2],
+    /// Its results against the first arm's champion of the same replica: moving first, and moving second. `None` in the first
+    /// arm.
+    pub(super) duels: Option<[Duel; 2]>,
 }
 
-impl Pupil {
-    /// From a run.
-    fn of(config: &Config, arm: usize, replica: &Replica) -> Self {
-        let champion = replica.champion().and_then(|card| card.champion_as::<NetworkPlayer>().cloned());
-        Self {
-            about: replica_json(config, arm, replica).as_object().cloned().unwrap_or_default(),
-            replica: replica.index(),
-            best: replica.history().iter().map(|row| (row[2] * 1e6).round() as u32).collect(),
-            champion,
-        }
-    }
+/// The champion of a replica as a player.
+fn player_of(replica: &Replica) -> Option<NetworkPlayer> {
+    replica.champion()?.champion_as::<NetworkPlayer>().cloned()
+}
 
-    /// From a `result.json`: the inverse of [`Arm::pupil_json`].
-    fn read(json: &Value, settings: &Settings, points: usize) -> Result<Self, String> {
-        let wrong = |what: &str| format!("a replica of the result has {what}");
-        let mut about = json.as_object().ok_or_else(|| wrong("no keys"))?.clone();
-        let number = about.get("replica").and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
-        let best: Option<Vec<u32>> = about
-            .get("best_millionths")
-            .and_then(Value::as_array)
-            .and_then(|list| list.iter().map(|best| u32::try_from(best.as_u64()?).ok()).collect());
-        let best = best.filter(|best| best.len() <= points);
-        let champion = match about.get("genes") {
-            None => None,
-            Some(genes) => {
-                let list =
-                    genes.as_array().and_then(|list| list.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>());
-                let genes = list.ok_or_else(|| wrong("\"genes\" that are no numbers"))?;
-                let genes = genes.into_iter().map(|gene| gene as f32).collect();
-                Some(NetworkPlayer::new(network_of(settings), genes).map_err(|why| wrong(&format!("genes: {why}")))?)
-            }
+/// The same games, seen from the other player.
+pub(super) fn seen_from_the_other(Duel { wins, draws, losses }: Duel) -> Duel {
+    Duel { wins: losses, draws, losses: wins }
+}
+
+/// The keys of a champion's duels in `result.json`: against the first arm's champion, moving first and moving second.
+const DUELS: [&str; 2] = ["moving_first", "moving_second"];
+/// The keys of a champion's odds in `result.json`.
+const SIDES: [&str; 2] = ["as_x", "as_o"];
+
+impl Champion {
+    fn read(replica: u32, json: &Value) -> Option<Self> {
+        let [x, o] = SIDES.map(|side| Some((Odds::of_json(&json[side])?, json[side]["unbeatable"].as_bool()?)));
+        let ((x, x_never), (o, o_never)) = (x?, o?);
+        let duel = |key: &str| -> Option<Duel> {
+            let count = |name: &str| u32::try_from(json[key][name].as_u64()?).ok();
+            Some(Duel { wins: count("wins")?, draws: count("draws")?, losses: count("losses")? })
         };
-        for key in ["fitness", "firm_fitness", "fitness_on_all_boards", "as_x", "as_o", "genes", "best_millionths"] {
-            about.shift_remove(key);
-        }
-        let replica = number.ok_or_else(|| wrong("no number"))?;
-        let best = best.ok_or_else(|| wrong("no \"best_millionths\" that fit the arm's \"evaluations\""))?;
-        Ok(Self { about, replica, best, champion })
+        let duels = match json.get(DUELS[0]) {
+            Some(_) => Some([duel(DUELS[0])?, duel(DUELS[1])?]),
+            None => None,
+        };
+        Some(Self {
+            replica,
+            training: json["fitness"].as_f64()?,
+            firm: json["firm_fitness"].as_f64()?,
+            all: json["fitness_on_all_boards"].as_f64()?,
+            odds: [x, o],
+            unbeatable: [x_never, o_never],
+            duels,
+        })
     }
 
-    /// Whether it is finished.
-    pub(super) fn finished(&self) -> bool {
-        self.about.get("finished") == Some(&Value::Bool(true))
+    /// Adds its figures to a replica of `result.json`: [`Self::read`] is the inverse.
+    fn write(&self, json: &mut Map<String, Value>) {
+        json.insert("fitness".into(), self.training.into());
+        json.insert("firm_fitness".into(), self.firm.into());
+        json.insert("fitness_on_all_boards".into(), self.all.into());
+        for (side, (odds, unbeatable)) in SIDES.iter().zip(self.odds.into_iter().zip(self.unbeatable)) {
+            let mut odds = odds.to_json();
+            odds["unbeatable"] = unbeatable.into();
+            json.insert((*side).into(), odds);
+        }
+        for (key, Duel { wins, draws, losses }) in DUELS.iter().zip(self.duels.into_iter().flatten()) {
+            json.insert((*key).into(), json!({"wins": wins, "draws": draws, "losses": losses}));
+        }
     }
 }
 
 impl<'a> Arm<'a> {
-    /// The arm of this index, from a run.
-    pub(super) fn of(config: &'a Config, index: usize, replicas: &[&Replica]) -> Self {
-        let longest = replicas.iter().max_by_key(|replica| replica.history().len());
-        let evaluations = longest.map(|replica| replica.history().iter().map(|row| row[1] as u64).collect());
-        let pupils = replicas.iter().map(|replica| Pupil::of(config, index, replica)).collect();
-        Self::new(config, index, evaluations.unwrap_or_default(), pupils)
+    /// The arm of this index, from a run. Its champions are judged again, on all boards too, audited, and play against those of
+    /// `first`, the replicas of the first arm, if this is another one.
+    pub(super) fn of(config: &'a Config, index: usize, replicas: &[&Replica], first: &[&Replica]) -> Self {
+        let mut arm = Self::new(config, index, Vec::new(), curve(&config.arms[index].name, replicas));
+        let pupil = |replica: &&Replica| {
+            let opponent = first.iter().find(|other| index > 0 && other.index() == replica.index());
+            let opponent = opponent.and_then(|other| player_of(other));
+            Pupil {
+                about: replica_json(config, index, replica).as_object().cloned().unwrap_or_default(),
+                replica: replica.index(),
+                champion: player_of(replica).map(|player| arm.measured(replica.index(), &player, opponent.as_ref())),
+            }
+        };
+        let pupils = replicas.iter().map(pupil).collect();
+        arm.pupils = pupils;
+        arm
     }
 
     /// The arm of this index, from a `result.json`.
@@ -127,54 +148,60 @@ impl<'a> Arm<'a> {
     /// # Errors
     /// If it is not one, as a sentence.
     pub(super) fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
-        let list = |name: &str| json[name].as_array().ok_or_else(|| format!("an arm of the result has no {name:?}"));
-        let evaluations: Option<Vec<u64>> = list("evaluations")?.iter().map(Value::as_u64).collect();
-        let evaluations = evaluations.ok_or("an arm of the result has \"evaluations\" that are no whole numbers")?;
-        let settings = Settings::of(&config.arms[index].settings);
-        let read = |json| Pupil::read(json, &settings, evaluations.len());
-        let pupils = list("replicas")?.iter().map(read).collect::<Result<Vec<Pupil>, String>>()?;
-        if evaluations.len() > pupils.iter().map(|pupil| pupil.best.len()).max().unwrap_or(0) {
-            return Err("an arm of the result has \"evaluations\" that no replica has".into());
-        }
-        Ok(Self::new(config, index, evaluations, pupils))
+        let lacks = |what: &str| format!("the arm {:?} of the result has no {what}", config.arms[index].name);
+        let curve = Series::kept(&config.arms[index].name, &json["curves"]["best"]).ok_or_else(|| lacks("curve"))?;
+        let pupil = |json: &Value| {
+            let about = json.as_object().ok_or_else(|| lacks("replicas"))?;
+            let replica = json["replica"].as_u64().and_then(|number| u32::try_from(number).ok());
+            let replica = replica.ok_or_else(|| lacks("numbers of its replicas"))?;
+            let champion = match json.get("fitness") {
+                Some(_) => {
+                    Some(Champion::read(replica, json).ok_or_else(|| lacks("complete figures of its champions"))?)
+                }
+                None => None,
+            };
+            Ok(Pupil { about: about.clone(), replica, champion })
+        };
+        let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?;
+        let pupils = replicas.iter().map(pupil).collect::<Result<Vec<Pupil>, String>>()?;
+        Ok(Self::new(config, index, pupils, curve))
     }
 
-    fn new(config: &'a Config, index: usize, evaluations: Vec<u64>, pupils: Vec<Pupil>) -> Self {
+    fn new(config: &'a Config, index: usize, pupils: Vec<Pupil>, curve: Series) -> Self {
         let arm = &config.arms[index];
         let (name, settings) = (&arm.name, Settings::of(&arm.settings));
         let settings_json = settings_json(config, index);
-        Self { name, settings, settings_json, seed: config.seed, evaluations, pupils }
+        Self { name, settings, settings_json, seed: config.seed, pupils, curve }
     }
 
-    /// Evaluates all champions again, on all boards too, and audits them.
+    /// Measures a champion.
+    fn measured(&self, replica: u32, player: &NetworkPlayer, first: Option<&NetworkPlayer>) -> Champion {
+        let (network, measure) = (network_of(&self.settings), self.settings.measure());
+        let (boards, all) = (self.training_boards(replica), Judge::all(network, measure));
+        let training = Judge::new(network, measure, &boards);
+        let audits = Side::BOTH.map(|side| player.audit(side));
+        let openings = openings(self.seed, replica);
+        let duels = first
+            .map(|first| [series(&openings, player, first), seen_from_the_other(series(&openings, first, player))]);
+        Champion {
+            replica,
+            training: training.fitness(training.sum(player.genes())),
+            firm: measure.firm_fitness(player, &boards, FIRM_MARGIN),
+            all: all.fitness(all.sum(player.genes())),
+            odds: audits.each_ref().map(|audit| audit.odds),
+            unbeatable: audits.each_ref().map(Audit::unbeatable),
+            duels,
+        }
+    }
+
+    /// The champions of the replicas that have one.
     pub(super) fn champions(&self) -> Vec<Champion> {
-        let network = network_of(&self.settings);
-        let measure = self.settings.measure();
-        let all = Judge::all(network, measure);
-        let champion = |pupil: &Pupil| {
-            let player = pupil.champion.clone()?;
-            let boards = self.training_boards(pupil.replica);
-            let training = Judge::new(network, measure, &boards);
-            Some(Champion {
-                replica: pupil.replica,
-                training: training.fitness(training.sum(player.genes())),
-                firm: measure.firm_fitness(&player, &boards, FIRM_MARGIN),
-                all: all.fitness(all.sum(player.genes())),
-                audits: Side::BOTH.map(|side| player.audit(side)),
-                player,
-            })
-        };
-        self.pupils.iter().filter_map(champion).collect()
+        self.pupils.iter().filter_map(|pupil| pupil.champion.clone()).collect()
     }
 
     /// The boards on which a replica is trained.
     pub(super) fn training_boards(&self, replica: u32) -> Vec<u32> {
         training_boards(self.seed, replica, self.settings.source(), self.settings.boards)
-    }
-
-    /// The boards from which a replica's games begin.
-    pub(super) fn openings(&self, replica: u32) -> Vec<Board> {
-        openings(self.seed, replica)
     }
 
     /// Which of the paper's two contestants it is: 0 its proposal, 1 the rival. Different readings of the paper count
@@ -193,49 +220,42 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// The best fitness so far over evaluations: mean and band over the replicas that have reached each point.
-    pub(super) fn curve(&self) -> Series {
-        let point = |(index, evaluations): (usize, &u64)| {
-            let values: Vec<f64> = self
-                .pupils
-                .iter()
-                .filter_map(|pupil| pupil.best.get(index))
-                .map(|best| f64::from(*best) / 1e6)
-                .collect();
-            let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
-            Point { x: *evaluations as f64, mean: mean(&values).unwrap_or(0.0), low, high }
-        };
-        Series { name: self.name.into(), points: self.evaluations.iter().enumerate().map(point).collect() }
-    }
-
-    /// As in `result.json`: [`Arm::read`] is the inverse. Curves follow from the rest; they are for readers who want no more.
-    pub(super) fn to_json(&self, champions: &[Champion]) -> Value {
+    /// As in `result.json`: [`Arm::read`] is the inverse.
+    pub(super) fn to_json(&self) -> Value {
         let pupil = |pupil: &Pupil| {
-            let champion = champions.iter().find(|champion| champion.replica == pupil.replica);
-            pupil_json(pupil, champion)
+            let mut json = pupil.about.clone();
+            pupil.champion.iter().for_each(|champion| champion.write(&mut json));
+            Value::Object(json)
         };
         json!({
             "name": self.name,
             "settings": self.settings_json,
-            "evaluations": self.evaluations,
-            "curves": {"best": self.curve().rounded().thinned(CURVE_POINTS_MAX).to_json()},
+            "curves": {"best": self.curve.to_json()},
             "replicas": self.pupils.iter().map(pupil).collect::<Vec<Value>>(),
         })
     }
 }
 
-fn pupil_json(pupil: &Pupil, champion: Option<&Champion>) -> Value {
-    let mut json = Value::Object(pupil.about.clone());
-    if let Some(champion) = champion {
-        json["fitness"] = champion.training.into();
-        json["firm_fitness"] = champion.firm.into();
-        json["fitness_on_all_boards"] = champion.all.into();
-        json["as_x"] = odds_json(&champion.audits[0]);
-        json["as_o"] = odds_json(&champion.audits[1]);
-        json["genes"] = decimals(champion.player.genes());
+impl Pupil {
+    /// Whether it is finished.
+    pub(super) fn finished(&self) -> bool {
+        self.about.get("finished") == Some(&Value::Bool(true))
     }
-    json["best_millionths"] = pupil.best.clone().into();
-    json
+}
+
+/// The best fitness so far over evaluations, as a result keeps it.
+fn curve(name: &str, replicas: &[&Replica]) -> Series {
+    let longest = replicas.iter().max_by_key(|replica| replica.history().len());
+    let evaluations: Vec<f64> =
+        longest.map(|replica| replica.history().iter().map(|row| row[1]).collect()).unwrap_or_default();
+    let point = |(index, evaluations): (usize, &f64)| {
+        let rows = replicas.iter().filter_map(|replica| replica.history().get(index));
+        let values: Vec<f64> = rows.map(|row| row[2]).collect();
+        let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
+        Point { x: *evaluations, mean: mean(&values).unwrap_or(0.0), low, high }
+    };
+    let series = Series { name: name.into(), points: evaluations.iter().enumerate().map(point).collect() };
+    series.rounded().thinned(CURVE_POINTS_MAX)
 }
 
 /// An audit in `result.json`.

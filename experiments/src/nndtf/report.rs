@@ -1,7 +1,8 @@
 //! What `nndtf` says at the end, beside the paper's figures.
 //!
-//! Every champion is judged again on all boards, plays the paper's match against the first arm's champion of the same
-//! replica, and is audited exactly. What is said of an arm is a mean over its replicas with a 95 % interval.
+//! At the end of a run every champion is judged again on all boards, plays the paper's match against the first arm's champion
+//! of the same replica, and is audited exactly. `result.json` keeps these figures, and the report is made of them. What is said
+//! of an arm is a mean over its replicas with a 95 % interval.
 
 use serde_json::{Map, Value, json};
 
@@ -21,8 +22,7 @@ use evoxo_games::{
 };
 
 use super::{
-    arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, odds_json},
-    duel::series,
+    arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, odds_json, seen_from_the_other},
     measure::Measure,
     network::Network,
     network_of,
@@ -44,13 +44,14 @@ struct Match {
 /// Makes everything of a run's replicas, by the index of their arm.
 #[must_use]
 pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    of_arms(arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas)).collect())
+    let first = arms.first().map_or(&[][..], |(_, replicas)| replicas.as_slice());
+    of_arms(arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas, first)).collect())
 }
 
 /// Makes everything of the arms of a `result.json` with this configuration.
 ///
 /// # Errors
-/// If it has not the champions and curves of these arms, as a sentence.
+/// An error that names the missing figures or curves.
 pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let arms = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
     Ok(of_arms(arms.collect::<Result<Vec<Arm<'_>>, String>>()?))
@@ -74,7 +75,7 @@ fn of_arms(arms: Vec<Arm<'_>>) -> Report {
         tables,
         notes: notes(&classes),
         json: json!({
-            "arms": classes.iter().map(|class| class.arm.to_json(&class.champions)).collect::<Vec<Value>>(),
+            "arms": classes.iter().map(|class| class.arm.to_json()).collect::<Vec<Value>>(),
             "summary": summary,
         }),
         figures: figure(&classes).into_iter().collect(),
@@ -95,15 +96,16 @@ fn text(values: &[f64], decimals: usize) -> String {
 
 /// Each other arm against the first, with either moving first.
 fn matches(arms: &[Class<'_>]) -> Vec<Match> {
-    let play = |first: usize, second: usize| {
-        let duels = arms[first].champions.iter().filter_map(|one| {
-            let two = arms[second].champions.iter().find(|two| two.replica == one.replica)?;
-            Some(series(&arms[first].arm.openings(one.replica), &one.player, &two.player))
-        });
-        Match { first, second, duels: duels.collect() }
+    let duels = |other: usize| arms[other].champions.iter().filter_map(|champion| champion.duels);
+    let pair = |other: usize| {
+        let first_arm_first = duels(other).map(|[_, moving_second]| seen_from_the_other(moving_second)).collect();
+        let other_first = duels(other).map(|[moving_first, _]| moving_first).collect();
+        [
+            Match { first: 0, second: other, duels: first_arm_first },
+            Match { first: other, second: 0, duels: other_first },
+        ]
     };
-    let pairs = (1..arms.len()).flat_map(|other| [(0, other), (other, 0)]);
-    pairs.map(|(first, second)| play(first, second)).filter(|one| !one.duels.is_empty()).collect()
+    (1..arms.len()).flat_map(pair).filter(|one| !one.duels.is_empty()).collect()
 }
 
 /// What a random legal cell is worth on a board on average.
@@ -257,7 +259,7 @@ fn match_table(arms: &[Class<'_>], matches: &[Match]) -> Table {
 
 /// How many champions never lose as this side.
 fn never_losing(class: &Class<'_>, side: Side) -> usize {
-    class.champions.iter().filter(|one| one.audits[side as usize].unbeatable()).count()
+    class.champions.iter().filter(|one| one.unbeatable[side as usize]).count()
 }
 
 fn odds_table(arms: &[Class<'_>]) -> Table {
@@ -270,7 +272,7 @@ fn odds_table(arms: &[Class<'_>]) -> Table {
         rows.push(vec![format!("the teacher as {}", side.letter()), win, draw, loss, never.into()]);
     }
     for (class, side) in arms.iter().flat_map(|class| Side::BOTH.map(|side| (class, side))) {
-        let odds = |one: &Champion| one.audits[side as usize].odds;
+        let odds = |one: &Champion| one.odds[side as usize];
         rows.push(vec![
             format!("{} as {}", class.arm.name, side.letter()),
             text(&class.values(|one| 100.0 * odds(one).win.to_f64()), 2),
@@ -387,7 +389,7 @@ fn baselines_json() -> Value {
 
 /// One curve an arm.
 fn figure(arms: &[Class<'_>]) -> Option<Figure> {
-    let series = arms.iter().map(|class| class.arm.curve().per(1000.0)).filter(|one| !one.points.is_empty());
+    let series = arms.iter().map(|class| class.arm.curve.clone().per(1000.0)).filter(|one| !one.points.is_empty());
     let series: Vec<Series> = series.collect();
     let paper = |(index, name): (usize, &str)| {
         let mut same = arms.iter().map(|class| &class.arm).filter(|arm| arm.contestant() == Some(index));
@@ -446,12 +448,11 @@ mod tests {
         let again = registry().report_of_result(&serde_json::from_str(&text).unwrap()).unwrap();
         assert_eq!(again, whole);
         for (old, new, says) in [
-            ("\"evaluations\":[", "\"evaluation\":[", "no \"evaluations\""),
-            ("\"evaluations\":[", "\"evaluations\":[-1,", "no whole numbers"),
-            ("\"best_millionths\":[", "\"best_millionths\":[1,", "fit the arm's"),
-            ("\"genes\":[", "\"genes\":[0.5,", "114 genes, not 115"),
-            ("\"genes\":[", "\"genes\":[null,", "no numbers"),
-            ("\"replica\":0", "\"replica\":-1", "no number"),
+            ("\"low\":[", "\"low\":[0.5,", "no curve"),
+            ("\"firm_fitness\":", "\"firm\":", "no complete figures"),
+            ("\"win\":\"", "\"win\":\"x", "no complete figures"),
+            ("\"moving_second\":", "\"moving\":", "no complete figures"),
+            ("\"replica\":0", "\"replica\":-1", "no numbers"),
         ] {
             let broken: Value = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();
             let sentence = registry().report_of_result(&broken).unwrap_err();

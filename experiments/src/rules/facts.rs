@@ -87,13 +87,10 @@ pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> V
         "found": last[FOUND],
         "alive": last[ALIVE],
         "most_at_once": history.iter().map(|row| row[ALIVE]).fold(0.0, f64::max),
-        "first_alive_after": first_alive.map(|first| history[first][0]),
         "cycles_alive_since_percent": kept,
     });
-    let odds = odds(agent).map(|Odds { win, draw, loss }| {
-        let [win, draw, loss] = [win, draw, loss].map(|share| rounded(100.0 * share));
-        json!({"win": win, "draw": draw, "loss": loss})
-    });
+    let percent = |share: f64| rounded(100.0 * share);
+    let odds = odds(agent).map(|Odds { win, loss, .. }| json!({"win": percent(win), "loss": percent(loss)}));
     let [x, o] = odds;
     json["best_agent_percent"] = json!({"X": x, "O": o});
     json
@@ -160,10 +157,13 @@ pub(super) fn curves_json(replicas: &[&Replica]) -> Value {
 /// One of the curves of an arm in `result.json`.
 ///
 /// # Errors
-/// If it is not there, as a sentence.
+/// An error that names the curve if it is damaged. A curve that a small result leaves out has no points.
 pub(super) fn read_curve(curves: &Value, name: &str) -> Result<Vec<Point>, String> {
     let list = |list: &Value| -> Option<Vec<f64>> { list.as_array()?.iter().map(Value::as_f64).collect() };
     let curve = &curves[name];
+    if curve.is_null() {
+        return Ok(Vec::new());
+    }
     let lists = [&curves["cycle"], &curve["mean"], &curve["p10"], &curve["p90"]].map(list);
     let missing = || format!("an arm of the result has no curve {name:?}");
     let [Some(x), Some(mean), Some(low), Some(high)] = lists else { return Err(missing()) };

@@ -30,11 +30,16 @@ pub(super) struct Arm<'a> {
     /// All its weights.
     pub(super) parameters: usize,
     pub(super) trials: Vec<Trial>,
+    /// The training games of its longest trial so far.
+    pub(super) games: u64,
+    /// The percentage over training games: mean and band over the trials that have reached each point. It has no points if
+    /// the result does not keep it.
+    pub(super) curve: Series,
 }
 
 impl<'a> Arm<'a> {
     /// The arm of this index.
-    pub(super) fn new(config: &'a Config, index: usize, trials: Vec<Trial>) -> Self {
+    pub(super) fn new(config: &'a Config, index: usize, trials: Vec<Trial>, games: u64, curve: Series) -> Self {
         let evoxo_common::experiment::Arm { name, settings } = &config.arms[index];
         let settings = Settings::of(settings);
         let architecture = settings.architecture();
@@ -46,16 +51,19 @@ impl<'a> Arm<'a> {
             connections: architecture.connections(),
             parameters: architecture.parameters(),
             trials,
+            games,
+            curve,
         }
     }
 
-    pub(super) fn complete(&self) -> impl Iterator<Item = &Trial> {
-        self.trials.iter().filter(|trial| trial.complete())
+    /// The number of trials that finished without a failure.
+    pub(super) fn complete(&self) -> usize {
+        self.trials.iter().filter(|trial| trial.reached.is_some()).count()
     }
 
     /// A measure of each finished trial.
     pub(super) fn values(&self, measure: Measure) -> Vec<f64> {
-        self.complete().map(|trial| trial.measure(measure)).collect()
+        self.trials.iter().filter_map(|trial| trial.measure(measure)).collect()
     }
 
     pub(super) fn sample(&self, measure: Measure) -> Option<Sample> {
@@ -75,45 +83,40 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// Training games to a percentage, of each finished trial.
-    pub(super) fn games_to(&self, percent: u32) -> Vec<Option<u64>> {
-        self.complete().map(|trial| trial.games_to(percent.into())).collect()
+    /// Training games to one of the [`LEVELS`](super::trial::LEVELS), by its place among them, of each finished trial.
+    pub(super) fn games_to(&self, level: usize) -> Vec<Option<u64>> {
+        self.trials.iter().filter_map(|trial| Some(trial.reached.as_ref()?.games_to[level])).collect()
     }
 
-    /// The training games of its longest trial so far.
-    pub(super) fn games(&self) -> u64 {
-        self.trials.iter().filter_map(|trial| trial.tests.last()).map(|test| test.games).max().unwrap_or(0)
-    }
-
-    /// The percentage over training games: mean and band over the trials that have reached each point.
+    /// Its curve under this name.
     pub(super) fn curve(&self, name: &str) -> Series {
-        let longest = self.trials.iter().max_by_key(|trial| trial.tests.len()).map_or(&[][..], |trial| &trial.tests);
-        let point = |(index, test): (usize, &Test)| {
-            let values: Vec<f64> =
-                self.trials.iter().filter_map(|trial| trial.tests.get(index)).map(Test::percent).collect();
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
-            Point { x: test.games as f64, mean, low, high }
-        };
-        Series { name: name.into(), points: longest.iter().enumerate().map(point).collect() }
+        Series { name: name.into(), points: self.curve.points.clone() }
     }
 
     /// As in `result.json`.
     pub(super) fn to_json(&self) -> Value {
-        let longest = self.trials.iter().max_by_key(|trial| trial.tests.len());
-        let games: Vec<u64> =
-            longest.map(|trial| trial.tests.iter().map(|test| test.games).collect()).unwrap_or_default();
         let replicas: Vec<Value> = self.trials.iter().map(Trial::to_json).collect();
-        // Curves follow from the rest; they are for readers who want no more.
-        let percent = self.curve(self.name).rounded().thinned(CURVE_POINTS_MAX).to_json();
         json!({
             "name": self.name,
             "settings": self.settings,
-            "games": games,
-            "curves": {"percent": percent},
+            "games": self.games,
+            "curves": {"percent": self.curve.to_json()},
             "replicas": replicas,
         })
     }
+}
+
+/// The curve of the tests of an arm's trials, as a result keeps it.
+pub(super) fn curve(name: &str, trials: &[Vec<Test>]) -> Series {
+    let longest = trials.iter().max_by_key(|tests| tests.len()).map_or(&[][..], Vec::as_slice);
+    let point = |(index, test): (usize, &Test)| {
+        let values: Vec<f64> = trials.iter().filter_map(|tests| tests.get(index)).map(Test::percent).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
+        Point { x: test.games as f64, mean, low, high }
+    };
+    let series = Series { name: name.into(), points: longest.iter().enumerate().map(point).collect() };
+    series.rounded().thinned(CURVE_POINTS_MAX)
 }
 
 /// The row of the paper's tables that an arm with these settings repeats, perhaps with fewer games.

@@ -1,16 +1,15 @@
 //! What `td3d` says at the end: the paper's tables with ours beside them, its claims put to the test, curves, and of all
 //! arms how strong they get and after how many games.
 //!
-//! It is made of the tests of each trial and nothing else, so that a `result.json`, which has them, gives it again.
+//! It is made of figures of each trial and a curve of each arm, which `result.json` keeps: they give it again.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    arm::Arm,
+    arm::{Arm, curve},
     claims::{Comparison, claims_notes, claims_table, comparisons, signed},
     facts::{self, GAMES, Measure, NETWORKS, Regime},
-    settings::Settings,
-    trial::{Test, Trial, median_games, median_games_interval},
+    trial::{LEVELS, Test, Trial, median_games, median_games_interval},
 };
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, replica_json},
@@ -19,27 +18,27 @@ use evoxo_common::{
     text::{probability, thousands},
 };
 
-/// Percentages for which the games to reach them are told.
-const LEVELS: [u32; 5] = [50, 80, 90, 95, 98];
-
 /// Percentages that a closer view shows.
 const TOP: (f64, f64) = (90.0, 100.0);
 
 /// Makes everything of a run's replicas, by the index of their arm.
 #[must_use]
 pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let trial = |arm: usize, replica: &Replica| {
-        let about = replica_json(config, arm, replica).as_object().cloned().unwrap_or_default();
+    let tests = |replica: &&Replica| {
         let test = |row: &Vec<f64>| Test {
             games: row[0] as u64,
             wins: row[2] as u32,
             draws: row[3] as u32,
             losses: row[4] as u32,
         };
-        Trial { about, tests: replica.history().iter().map(test).collect() }
+        replica.history().iter().map(test).collect::<Vec<Test>>()
     };
     let arm = |(index, replicas): &ArmReplicas<'_>| {
-        Arm::new(config, *index, replicas.iter().map(|replica| trial(*index, replica)).collect())
+        let all: Vec<Vec<Test>> = replicas.iter().map(tests).collect();
+        let about = |replica: &Replica| replica_json(config, *index, replica).as_object().cloned().unwrap_or_default();
+        let trials = replicas.iter().zip(&all).map(|(replica, tests)| Trial::of(about(replica), tests));
+        let games = all.iter().filter_map(|tests| tests.last()).map(|test| test.games).max();
+        Arm::new(config, *index, trials.collect(), games.unwrap_or(0), curve(&config.arms[*index].name, &all))
     };
     of_arms(&arms.iter().map(arm).collect::<Vec<Arm<'_>>>())
 }
@@ -47,15 +46,15 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
 /// Makes everything of the arms of a `result.json` with this configuration.
 ///
 /// # Errors
-/// If it has not the tests of these arms, as a sentence.
+/// An error that names the missing figures or curves.
 pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let arm = |(index, json): (usize, &Value)| -> Result<Arm<'_>, String> {
-        let list = |name: &str| json[name].as_array().ok_or_else(|| format!("an arm of the result has no {name:?}"));
-        let games: Option<Vec<u64>> = list("games")?.iter().map(Value::as_u64).collect();
-        let games = games.ok_or("an arm of the result has \"games\" that are no whole numbers")?;
-        let test_games = Settings::of(&config.arms[index].settings).test_games;
-        let trials = list("replicas")?.iter().map(|json| Trial::read(json, &games, test_games));
-        Ok(Arm::new(config, index, trials.collect::<Result<Vec<Trial>, String>>()?))
+        let name = &config.arms[index].name;
+        let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
+        let trials = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.iter().map(Trial::read);
+        let games = json["games"].as_u64().ok_or_else(|| lacks("whole number of games"))?;
+        let curve = Series::kept(name, &json["curves"]["percent"]).ok_or_else(|| lacks("curve"))?;
+        Ok(Arm::new(config, index, trials.collect::<Result<Vec<Trial>, String>>()?, games, curve))
     };
     Ok(of_arms(&arms.iter().enumerate().map(arm).collect::<Result<Vec<Arm<'_>>, String>>()?))
 }
@@ -165,7 +164,7 @@ fn sizes_table(arms: &[Arm<'_>]) -> Option<Table> {
 fn paper_table(arms: &[&Arm<'_>], reading: &str, regime: Regime) -> Table {
     let row = |arm: &&Arm<'_>| {
         let (network, _) = arm.paper?;
-        let mut row = vec![network.name.into(), arm.complete().count().to_string()];
+        let mut row = vec![network.name.into(), arm.complete().to_string()];
         for measure in [Measure::Peak, Measure::End] {
             let paper = network.reported(regime, measure);
             let difference = arm.sample(measure).and_then(|sample| t_test(sample, paper));
@@ -197,7 +196,7 @@ fn arms_table(arms: &[Arm<'_>]) -> Table {
         let difference = index.checked_sub(1).and_then(|place| Some((found[place]?, corrected.next()?)));
         let (difference, p) =
             difference.map_or_else(Default::default, |(difference, p)| (signed(&difference), probability(p)));
-        let trials = arm.complete().count().to_string();
+        let trials = arm.complete().to_string();
         vec![arm.name.to_owned(), trials, arm.text(Measure::Peak), arm.text(Measure::End), difference, p]
     };
     Table {
@@ -209,13 +208,13 @@ fn arms_table(arms: &[Arm<'_>]) -> Table {
 
 /// How many games the arms take to each of the levels that a trial comes to; `None` if none comes to any.
 fn games_table(arms: &[Arm<'_>]) -> Option<Table> {
-    let reached = |level: &u32| arms.iter().any(|arm| arm.games_to(*level).iter().any(Option::is_some));
-    let levels: Vec<u32> = LEVELS.into_iter().filter(reached).collect();
+    let reached = |level: &usize| arms.iter().any(|arm| arm.games_to(*level).iter().any(Option::is_some));
+    let levels: Vec<usize> = (0..LEVELS.len()).filter(reached).collect();
     let row = |arm: &Arm<'_>| {
         let games = levels.iter().map(|level| games_text(&arm.games_to(*level)));
         std::iter::once(arm.name.to_owned()).chain(games).collect()
     };
-    let header = levels.iter().map(|level| format!("games until {level} %"));
+    let header = levels.iter().map(|level| format!("games until {} %", LEVELS[*level]));
     (!levels.is_empty()).then(|| Table {
         title: "Thousands of training games until the first test with this % won: median over trials (95 % interval)"
             .into(),
@@ -242,7 +241,7 @@ fn games_text(games: &[Option<u64>]) -> String {
 fn references(arms: &[&Arm<'_>], curve: fn(&Arm<'_>) -> String) -> Vec<Reference> {
     let mut known: Vec<Reference> = Vec::new();
     for arm in arms {
-        let Some((network, regime)) = arm.paper.filter(|_| arm.games() == GAMES) else { continue };
+        let Some((network, regime)) = arm.paper.filter(|_| arm.games == GAMES) else { continue };
         let value = network.reported(regime, Measure::End).mean;
         let name = format!("the paper's {} at the end, {value:.1}", network.name);
         match known.iter_mut().find(|other| other.name == name) {
@@ -295,12 +294,11 @@ fn notes(arms: &[Arm<'_>], told: usize, claims: Vec<String>) -> Vec<String> {
                 .into(),
         );
     }
-    let shorter =
-        |arm: &&Arm<'_>| told > 0 && arm.paper.is_some() && arm.complete().count() > 0 && arm.games() != GAMES;
+    let shorter = |arm: &&Arm<'_>| told > 0 && arm.paper.is_some() && arm.complete() > 0 && arm.games != GAMES;
     if let Some(arm) = arms.iter().find(shorter) {
         notes.push(format!(
             "The paper's trials have 1,000,000 games, these {}: expect other figures.",
-            thousands(arm.games())
+            thousands(arm.games)
         ));
     }
     let started = || arms.iter().flat_map(|arm| &arm.trials);
@@ -320,8 +318,8 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         let [low, high] = mean.ends();
         Some(json!({"mean": mean.mean, "deviation": sample.deviation, "low": low, "high": high}))
     };
-    let games = |level: &u32| {
-        let games = arm.games_to(*level);
+    let games = |(place, level): (usize, &u32)| {
+        let games = arm.games_to(place);
         let interval = median_games_interval(&games);
         let json = json!({
             "median": median_games(&games),
@@ -332,9 +330,9 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         });
         (level.to_string(), json)
     };
-    let games: Map<String, Value> = LEVELS.iter().map(games).collect();
+    let games: Map<String, Value> = LEVELS.iter().enumerate().map(games).collect();
     let mut json = json!({
-        "trials": arm.complete().count(),
+        "trials": arm.complete(),
         "peak": measured(Measure::Peak),
         "end": measured(Measure::End),
         "games_to_percent": games,

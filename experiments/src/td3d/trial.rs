@@ -1,4 +1,4 @@
-//! A trial with its tests, from a run or from its `result.json`.
+//! A trial: its tests in a run, and the figures of them that a report is made of, which `result.json` keeps.
 
 use serde_json::{Map, Value};
 
@@ -26,77 +26,95 @@ impl Test {
     }
 }
 
+/// Percentages for which the games to reach them are told.
+pub(super) const LEVELS: [u32; 5] = [50, 80, 90, 95, 98];
+
 /// One replica.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Trial {
-    /// The keys of `result.json` besides its tests.
+    /// The keys of `result.json` that replicas of every kind have.
     pub(super) about: Map<String, Value>,
-    /// In order.
-    pub(super) tests: Vec<Test>,
+    /// Of a trial that finished without a failure.
+    pub(super) reached: Option<Reached>,
+}
+
+/// How strong a trial got.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reached {
+    /// Its best test, in percent.
+    peak: f64,
+    /// The mean of the last two fifths of its tests, rounded up, in percent.
+    end: f64,
+    /// Training games before the first test with each of the [`LEVELS`], or more.
+    pub(super) games_to: [Option<u64>; LEVELS.len()],
+}
+
+impl Reached {
+    /// `None` without tests.
+    fn of(tests: &[Test]) -> Option<Self> {
+        let last = (2 * tests.len()).div_ceil(5);
+        let sum = tests[tests.len() - last..].iter().map(Test::percent).sum::<f64>();
+        let games_to = |level: u32| tests.iter().find(|test| test.percent() >= f64::from(level)).map(|test| test.games);
+        (!tests.is_empty()).then(|| Self {
+            peak: tests.iter().map(Test::percent).fold(0.0, f64::max),
+            end: sum / last as f64,
+            games_to: LEVELS.map(games_to),
+        })
+    }
+
+    fn read(json: &Value) -> Option<Self> {
+        let games = json["games_to_percent"].as_object()?;
+        let mut games_to = [None; LEVELS.len()];
+        for (level, entry) in LEVELS.iter().zip(&mut games_to) {
+            let games = games.get(&level.to_string())?;
+            *entry = if games.is_null() { None } else { Some(games.as_u64()?) };
+        }
+        Some(Self { peak: json["peak"].as_f64()?, end: json["end"].as_f64()?, games_to })
+    }
 }
 
 impl Trial {
-    /// Whether it finished without a failure.
-    pub(super) fn complete(&self) -> bool {
-        self.about.get("finished") == Some(&Value::Bool(true))
-            && !self.about.contains_key("failure")
-            && !self.tests.is_empty()
+    /// A trial with these tests, in order.
+    pub(super) fn of(about: Map<String, Value>, tests: &[Test]) -> Self {
+        let complete = about.get("finished") == Some(&Value::Bool(true)) && !about.contains_key("failure");
+        Self { about, reached: Reached::of(tests).filter(|_| complete) }
     }
 
-    /// In percent. The end is the mean of the last two fifths of the tests, rounded up.
-    ///
-    /// # Panics
-    /// If there are no tests.
-    pub(super) fn measure(&self, measure: Measure) -> f64 {
-        let percents = self.tests.iter().map(Test::percent);
-        let last = (2 * self.tests.len()).div_ceil(5);
-        match measure {
-            Measure::Peak => percents.fold(0.0, f64::max),
-            Measure::End => percents.skip(self.tests.len() - last).sum::<f64>() / last as f64,
-        }
+    /// In percent; `None` of a trial that is not finished, or failed.
+    pub(super) fn measure(&self, measure: Measure) -> Option<f64> {
+        self.reached.as_ref().map(|reached| match measure {
+            Measure::Peak => reached.peak,
+            Measure::End => reached.end,
+        })
     }
 
-    /// Training games before the first test with this percentage, or more.
-    pub(super) fn games_to(&self, percent: f64) -> Option<u64> {
-        self.tests.iter().find(|test| test.percent() >= percent).map(|test| test.games)
-    }
-
-    /// As in `result.json`: [`Trial::read`] is the inverse, given the training games and the size of its tests.
+    /// As in `result.json`: [`Trial::read`] is the inverse.
     pub(super) fn to_json(&self) -> Value {
         let mut json = self.about.clone();
-        if self.complete() {
-            json.insert("peak".into(), self.measure(Measure::Peak).into());
-            json.insert("end".into(), self.measure(Measure::End).into());
+        if let Some(Reached { peak, end, games_to }) = &self.reached {
+            let games = LEVELS.iter().zip(games_to).map(|(level, games)| (level.to_string(), (*games).into()));
+            json.insert("peak".into(), (*peak).into());
+            json.insert("end".into(), (*end).into());
+            json.insert("games_to_percent".into(), games.collect::<Map<String, Value>>().into());
         }
-        let column = |value: fn(&Test) -> u32| Value::from(self.tests.iter().map(value).collect::<Vec<u32>>());
-        json.insert("wins".into(), column(|test| test.wins));
-        json.insert("draws".into(), column(|test| test.draws));
         Value::Object(json)
     }
 
-    /// A replica of a `result.json`. Its tests came after `games` training games and had `test_games` games each.
+    /// A replica of a `result.json`.
     ///
     /// # Errors
     /// If it is not one, as a sentence.
-    pub(super) fn read(json: &Value, games: &[u64], test_games: u32) -> Result<Self, String> {
-        let column = |name: &str| -> Option<Vec<u32>> {
-            json.get(name)?.as_array()?.iter().map(|count| count.as_u64()?.try_into().ok()).collect()
-        };
-        let wrong = || "a replica of the result has no numbers of wins and draws that fit its tests".to_owned();
-        let (wins, draws) = column("wins").zip(column("draws")).ok_or_else(wrong)?;
-        if wins.len() != draws.len() || wins.len() > games.len() {
-            return Err(wrong());
-        }
-        let test = |((wins, draws), games): ((u32, u32), &u64)| {
-            let losses = test_games.checked_sub(wins)?.checked_sub(draws)?;
-            Some(Test { games: *games, wins, draws, losses })
-        };
-        let tests: Option<Vec<Test>> = wins.into_iter().zip(draws).zip(games).map(test).collect();
+    pub(super) fn read(json: &Value) -> Result<Self, String> {
+        let wrong = || "a replica of the result has no complete peak, end and games_to_percent".to_owned();
         let mut about = json.as_object().ok_or_else(wrong)?.clone();
-        for derived in ["peak", "end", "wins", "draws"] {
-            about.shift_remove(derived);
+        let reached = match about.contains_key("peak") && !about.contains_key("failure") {
+            true => Some(Reached::read(json).ok_or_else(wrong)?),
+            false => None,
+        };
+        for figure in ["peak", "end", "games_to_percent"] {
+            about.shift_remove(figure);
         }
-        Ok(Self { about, tests: tests.ok_or_else(wrong)? })
+        Ok(Self { about, reached })
     }
 }
 
@@ -126,11 +144,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A trial with tests of ten games, with these wins and no draws.
-    fn trial(wins: &[u32]) -> Trial {
-        let about = Map::from_iter([("finished".to_owned(), true.into()), ("replica".to_owned(), 3.into())]);
+    /// Tests of ten games, with these wins and no draws.
+    fn tests(wins: &[u32]) -> Vec<Test> {
         let test = |(index, wins): (u64, &u32)| Test { games: 100 * index, wins: *wins, draws: 0, losses: 10 - wins };
-        Trial { about, tests: (1..).zip(wins).map(test).collect() }
+        (1..).zip(wins).map(test).collect()
+    }
+
+    fn trial(wins: &[u32]) -> Trial {
+        Trial::of(
+            Map::from_iter([("finished".to_owned(), true.into()), ("replica".to_owned(), 3.into())]),
+            &tests(wins),
+        )
     }
 
     #[test]
@@ -140,22 +164,21 @@ mod tests {
 
     #[test]
     fn the_end_is_the_last_two_fifths() {
-        let five = trial(&[1, 9, 2, 4, 6]);
-        assert_eq!((five.measure(Measure::Peak), five.measure(Measure::End)), (90.0, 50.0));
-        let hundred = trial(&[[0; 60], [7; 60]].concat()[..100]);
-        assert_eq!(hundred.measure(Measure::End), 70.0);
-        assert_eq!(trial(&[&[9; 60], &[2; 40][..]].concat()).measure(Measure::End), 20.0);
-        assert_eq!(trial(&[3]).measure(Measure::End), 30.0);
-        assert_eq!(trial(&[3, 6]).measure(Measure::End), 60.0);
+        let measure = |wins: &[u32], measure| trial(wins).measure(measure).unwrap();
+        let five = [1, 9, 2, 4, 6];
+        assert_eq!((measure(&five, Measure::Peak), measure(&five, Measure::End)), (90.0, 50.0));
+        assert_eq!(measure(&[[0; 60], [7; 60]].concat()[..100], Measure::End), 70.0);
+        assert_eq!(measure(&[&[9; 60], &[2; 40][..]].concat(), Measure::End), 20.0);
+        assert_eq!(measure(&[3], Measure::End), 30.0);
+        assert_eq!(measure(&[3, 6], Measure::End), 60.0);
+        assert_eq!(trial(&[]).measure(Measure::End), None);
     }
 
     #[test]
     fn games_to_a_percentage() {
-        let trial = trial(&[1, 5, 4, 6]);
-        assert_eq!(
-            [40.0, 50.0, 55.0, 60.0, 60.1].map(|percent| trial.games_to(percent)),
-            [Some(200), Some(200), Some(400), Some(400), None]
-        );
+        let games_to = |wins: &[u32]| trial(wins).reached.unwrap().games_to;
+        assert_eq!(games_to(&[1, 5, 4, 8, 10]), [Some(200), Some(400), Some(500), Some(500), Some(500)]);
+        assert_eq!(games_to(&[1, 8, 4]), [Some(200), Some(200), None, None, None]);
         assert_eq!(median_games(&[Some(5), None, Some(1)]), Some(5.0));
         assert_eq!(median_games(&[Some(5), Some(2), Some(1), None]), Some(3.5));
         assert_eq!(median_games(&[Some(5), None]), None);
@@ -170,15 +193,16 @@ mod tests {
         let whole = trial(&[1, 5, 4, 6]);
         let json = whole.to_json();
         assert_eq!((&json["peak"], &json["end"]), (&60.0.into(), &50.0.into()));
-        assert_eq!(Trial::read(&json, &[100, 200, 300, 400, 500], 10), Ok(whole));
-        for (games, test_games) in [(&[100, 200, 300][..], 10), (&[100, 200, 300, 400], 5)] {
-            assert!(Trial::read(&json, games, test_games).is_err());
+        assert_eq!(json["games_to_percent"], json!({"50": 200, "80": null, "90": null, "95": null, "98": null}));
+        assert_eq!(Trial::read(&json), Ok(whole));
+        for (key, wrong) in [("end", json!("x")), ("games_to_percent", json!({"50": 200})), ("peak", json!(null))] {
+            let mut json = json.clone();
+            json[key] = wrong;
+            assert!(Trial::read(&json).is_err(), "{key}");
         }
-        assert!(Trial::read(&json!({"wins": [1], "draws": [1.5]}), &[100], 10).is_err());
-        let failed = Trial {
-            about: Map::from_iter([("failure".to_owned(), "x".into()), ("finished".to_owned(), true.into())]),
-            ..trial(&[1])
-        };
-        assert!(!failed.complete() && failed.to_json().get("peak").is_none());
+        let failed = [("failure".to_owned(), "x".into()), ("finished".to_owned(), true.into())];
+        let failed = Trial::of(Map::from_iter(failed), &tests(&[1]));
+        assert!(failed.measure(Measure::Peak).is_none() && failed.to_json().get("peak").is_none());
+        assert_eq!(Trial::read(&failed.to_json()), Ok(failed));
     }
 }

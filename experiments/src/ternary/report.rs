@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::odds::{WINS_AT_RANDOM, WINS_MOST};
-use super::told::{Arm, BROKEN, Champion, MEAN, REPAIRS, WIN};
+use super::told::{Arm, Champion, Course};
 use evoxo_common::{
     experiment::{ArmReplicas, Config},
     report::{Drawn, Figure, Reference, Report, Series, Table},
@@ -16,11 +16,6 @@ use evoxo_common::{
 };
 use evoxo_games::board::Side;
 use evoxo_games::index::{Classes, Index, Strings};
-
-/// Rows that are told of a replica: see [`Arm::column`].
-const FIRST: usize = 0;
-const LAST: usize = 1;
-const ALL: usize = 2;
 
 /// Makes everything of a run's replicas, by the index of their arm.
 #[must_use]
@@ -100,14 +95,14 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
 /// What repair did.
 fn repairs_table(arms: &[Arm<'_>]) -> Table {
     let row = |arm: &Arm<'_>| {
-        let percent = |row: usize| arm.column(row, BROKEN).iter().map(|share| 100.0 * share).collect::<Vec<f64>>();
+        let mean = |value: fn(&Course) -> f64| estimate(&arm.over_courses(value));
         vec![
             arm.name.to_owned(),
-            text(estimate(&arm.column(FIRST, REPAIRS)), 1),
-            text(estimate(&arm.column(LAST, REPAIRS)), 2),
-            text(estimate(&percent(FIRST)), 1),
-            text(estimate(&percent(LAST)), 1),
-            text(estimate(&arm.column(LAST, MEAN)), 3),
+            text(mean(|course| course.repairs[0]), 1),
+            text(mean(|course| course.repairs[1]), 2),
+            text(mean(|course| 100.0 * course.broken[0]), 1),
+            text(mean(|course| 100.0 * course.broken[1]), 1),
+            text(mean(|course| course.mean), 3),
         ]
     };
     Table {
@@ -160,7 +155,7 @@ fn contests<'a>(arms: &[Arm<'a>]) -> Vec<Contest<'a>> {
 fn contest<'a>(better: &Arm<'a>, worse: &Arm<'a>) -> Option<Contest<'a>> {
     let differ =
         |values: &dyn Fn(&Arm<'a>) -> Vec<f64>| t_test(Sample::of(&values(better))?, Sample::of(&values(worse))?);
-    let percent = |arm: &Arm<'a>| arm.column(ALL, WIN).iter().map(|share| 100.0 * share).collect::<Vec<f64>>();
+    let percent = |arm: &Arm<'a>| arm.over_courses(|course| 100.0 * course.win_over_time);
     let differences = [
         differ(&|arm| arm.champions().map(win).collect())?,
         differ(&|arm| arm.champions().map(loss).collect())?,
@@ -250,8 +245,8 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         "win_percent": json(arm.over_champions(win)),
         "loss_percent": json(arm.over_champions(loss)),
         "unbeatable": {"count": arm.safe(), "low": low, "high": high},
-        "repairs_first": json(estimate(&arm.column(FIRST, REPAIRS))),
-        "repairs_last": json(estimate(&arm.column(LAST, REPAIRS))),
+        "repairs_first": json(estimate(&arm.over_courses(|course| course.repairs[0]))),
+        "repairs_last": json(estimate(&arm.over_courses(|course| course.repairs[1]))),
     })
 }
 

@@ -45,7 +45,7 @@ fn a_report_can_be_made_from_a_result() {
         assert!(sentence.contains("the arm \"long\" of the result has not") && sentence.contains(says), "{sentence}");
     };
     lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
-    lacks(&|arm| arm["replicas"][1]["last"] = json!([1, 2]), "results of its replicas");
+    lacks(&|arm| arm["replicas"][1]["course"]["broken"] = json!([1, 2]), "results of its replicas");
     lacks(&|arm| arm["replicas"][1]["audit"]["random"]["win"] = "1/0".into(), "results of its replicas");
     lacks(&|arm| arm["curves"]["loss"]["low"] = json!([0.5]), "its curves");
 }

@@ -11,10 +11,10 @@ use evoxo_common::{
 use evoxo_games::audit::Odds;
 
 /// Columns of the history: see [`super::COLUMNS`].
-pub(super) const MEAN: usize = 2;
-pub(super) const REPAIRS: usize = 3;
-pub(super) const BROKEN: usize = 4;
-pub(super) const WIN: usize = 5;
+const MEAN: usize = 2;
+const REPAIRS: usize = 3;
+const BROKEN: usize = 4;
+const WIN: usize = 5;
 const LOSS: usize = 7;
 
 /// Columns that are reported as curves.
@@ -34,9 +34,46 @@ pub(super) struct Champion {
 pub(super) struct ReplicaResult {
     /// The keys of `result.json` that replicas of every kind have.
     about: Map<String, Value>,
-    /// Rows of the history: the first, the last, and the mean of all. None before the first generation.
-    rows: Option<[Vec<f64>; 3]>,
+    /// `None` before the first generation.
+    course: Option<Course>,
     champion: Option<Champion>,
+}
+
+/// How a replica went, from its first generation to its last.
+#[derive(Clone, Copy)]
+pub(super) struct Course {
+    /// Decisions rewritten per player, in the first and in the last generation.
+    pub(super) repairs: [f64; 2],
+    /// The share of decisions that name a taken cell, in the first and in the last generation.
+    pub(super) broken: [f64; 2],
+    /// The mean fitness of the last generation.
+    pub(super) mean: f64,
+    /// How often the fittest player wins: the mean over all generations.
+    pub(super) win_over_time: f64,
+}
+
+impl Course {
+    fn of(history: &[Vec<f64>]) -> Option<Self> {
+        let (first, last) = history.first().zip(history.last())?;
+        let ends = |column: usize| [first[column], last[column]];
+        let win_over_time = history.iter().map(|row| row[WIN]).sum::<f64>() / history.len() as f64;
+        Some(Self { repairs: ends(REPAIRS), broken: ends(BROKEN), mean: last[MEAN], win_over_time })
+    }
+
+    fn read(json: &Value) -> Option<Self> {
+        let ends = |name: &str| Some([json[name]["first"].as_f64()?, json[name]["last"].as_f64()?]);
+        let (mean, win_over_time) = (json["mean_at_the_end"].as_f64()?, json["win_over_time"].as_f64()?);
+        Some(Self { repairs: ends("repairs")?, broken: ends("broken")?, mean, win_over_time })
+    }
+
+    /// [`Self::read`] is the inverse.
+    fn to_json(self) -> Value {
+        let ends = |[first, last]: [f64; 2]| json!({"first": first, "last": last});
+        json!({
+            "repairs": ends(self.repairs), "broken": ends(self.broken), "mean_at_the_end": self.mean,
+            "win_over_time": self.win_over_time,
+        })
+    }
 }
 
 /// An arm with its replicas.
@@ -71,46 +108,33 @@ impl Champion {
     }
 }
 
-/// The names of a replica's rows in `result.json`.
-const ROWS: [&str; 3] = ["first", "last", "mean"];
+/// The keys of a replica in `result.json` that have its course and its champion's audit.
+const COURSE: &str = "course";
+const AUDIT: &str = "audit";
 
 impl ReplicaResult {
     fn of(config: &Config, arm: usize, replica: &Replica) -> Self {
-        let history = replica.history();
-        let mean = |column: usize| history.iter().map(|row| row[column]).sum::<f64>() / history.len() as f64;
-        let ends = history.first().zip(history.last());
-        let rows =
-            ends.map(|(first, last)| [first.clone(), last.clone(), (0..first.len()).map(mean).collect::<Vec<f64>>()]);
         let about = replica_json(config, arm, replica).as_object().cloned().unwrap_or_default();
-        Self { about, rows, champion: Champion::of(replica) }
+        Self { about, course: Course::of(replica.history()), champion: Champion::of(replica) }
     }
 
     fn read(json: &Value) -> Option<Self> {
         let mut about = json.as_object()?.clone();
-        let row = |value: Value| -> Option<Vec<f64>> {
-            let row: Vec<f64> = value.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
-            (row.len() == super::COLUMNS.len()).then_some(row)
+        let course = match about.shift_remove(COURSE) {
+            Some(json) => Some(Course::read(&json)?),
+            None => None,
         };
-        let rows = match about.contains_key(ROWS[0]) {
-            true => {
-                let mut rows = ROWS.map(|name| about.shift_remove(name).and_then(row));
-                Some([rows[0].take()?, rows[1].take()?, rows[2].take()?])
-            }
-            false => None,
-        };
-        let champion = match about.shift_remove("audit") {
+        let champion = match about.shift_remove(AUDIT) {
             Some(json) => Some(Champion::read(&json)?),
             None => None,
         };
-        Some(Self { about, rows, champion })
+        Some(Self { about, course, champion })
     }
 
     fn to_json(&self) -> Value {
         let mut json = self.about.clone();
-        for (name, row) in ROWS.iter().zip(self.rows.iter().flatten()) {
-            json.insert((*name).into(), row.clone().into());
-        }
-        json.extend(self.champion.as_ref().map(|champion| ("audit".into(), champion.to_json())));
+        json.extend(self.course.map(|course| (COURSE.into(), course.to_json())));
+        json.extend(self.champion.as_ref().map(|champion| (AUDIT.into(), champion.to_json())));
         json.into()
     }
 }
@@ -132,7 +156,7 @@ impl<'a> Arm<'a> {
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
         let results =
             |replica: &Value| ReplicaResult::read(replica).ok_or_else(|| lacks("all results of its replicas"));
-        let curve = |(name, _): &(&str, usize)| Series::of_json(name, &json["curves"][*name]);
+        let curve = |(name, _): &(&str, usize)| Series::kept(name, &json["curves"][*name]);
         let curves = CURVES.iter().map(curve).collect::<Option<Vec<Series>>>().ok_or_else(|| lacks("its curves"))?;
         Ok(Self::new(config, index, replicas.iter().map(results).collect::<Result<_, String>>()?, curves))
     }
@@ -159,9 +183,9 @@ impl<'a> Arm<'a> {
         estimate(&self.champions().map(value).collect::<Vec<f64>>())
     }
 
-    /// The values of a column in the first row, in the last, or in the mean of all, for each replica that has begun.
-    pub(super) fn column(&self, row: usize, column: usize) -> Vec<f64> {
-        self.replicas.iter().filter_map(|result| Some(result.rows.as_ref()?[row][column])).collect()
+    /// Of each replica that has begun.
+    pub(super) fn over_courses(&self, value: impl Fn(&Course) -> f64) -> Vec<f64> {
+        self.replicas.iter().filter_map(|result| result.course.as_ref()).map(value).collect()
     }
 
     /// A curve, by its name in [`CURVES`], under the arm's name; None where no generation has been played.

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     td3d::{
         Td3d,
-        arm::Arm,
+        arm::{Arm, curve},
         join::difference,
         messages::PartOutput,
         segment::{Learnt, test, train},
@@ -299,6 +299,6 @@ fn useless_settings_are_reported() {
 fn several_workers_are_not_in_the_papers_tables() {
     let text = "experiment = \"td3d\"\n[arms.serial]\n[arms.joint]\nlearners = 4\n";
     let config = parse(text);
-    let in_paper = [0, 1].map(|arm| Arm::new(&config, arm, Vec::new()).paper.is_some());
+    let in_paper = [0, 1].map(|arm| Arm::new(&config, arm, Vec::new(), 0, curve("", &[])).paper.is_some());
     assert_eq!(in_paper, [true, false]);
 }

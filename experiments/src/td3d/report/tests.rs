@@ -7,8 +7,8 @@ use crate::{
 };
 use evoxo_common::rng::{Stream, unit};
 
-/// Trials that rise to `end` percent, each a little off, the more so the greater `spread`.
-fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Trial> {
+/// The tests of trials that rise to `end` percent, each a little off, the more so the greater `spread`.
+fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Vec<Test>> {
     let trial = |replica: u64| {
         let mut rng = Stream::root(5).word(end as u64).word(replica).rng();
         let off = spread * (unit(&mut rng) - 0.5);
@@ -17,15 +17,33 @@ fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Trial> {
             let wins = ((end + off + spread * (unit(&mut rng) - 0.5)) * 10.0 * share).clamp(0.0, 1000.0) as u32;
             Test { games: 10_000 * index, wins, draws: (1000 - wins) / 100, losses: 1000 - wins - (1000 - wins) / 100 }
         };
-        let tests = (1..=tests).map(test).collect();
-        let about = json!({"replica": replica, "finished": true, "digest": "0"});
-        Trial { about: about.as_object().cloned().unwrap_or_default(), tests }
+        (1..=tests).map(test).collect()
     };
     (0..count).map(trial).collect()
 }
 
+/// An arm whose trials have these tests; those with fewer than the first are not finished.
+fn with_trials<'a>(arm: Arm<'a>, trials: &[Vec<Test>]) -> Arm<'a> {
+    let trial = |(replica, tests): (usize, &Vec<Test>)| {
+        let finished = tests.len() == trials[0].len();
+        let about = json!({"replica": replica, "finished": finished, "digest": "0"});
+        Trial::of(about.as_object().cloned().unwrap_or_default(), tests)
+    };
+    let games = trials.iter().filter_map(|tests| tests.last()).map(|test| test.games).max().unwrap_or(0);
+    Arm { trials: trials.iter().enumerate().map(trial).collect(), games, curve: curve(arm.name, trials), ..arm }
+}
+
 fn paper_arms(count: u64, tests: u64) -> Vec<Arm<'static>> {
-    let arm = |(regime, network): (Regime, &'static facts::Network)| Arm {
+    let arm = |(regime, network): (Regime, &'static facts::Network)| {
+        let trials = trials(count, tests, network.reported(regime, Measure::End).mean, 3.0);
+        with_trials(arm(regime, network), &trials)
+    };
+    Regime::BOTH.into_iter().flat_map(|regime| NETWORKS.iter().map(move |network| (regime, network))).map(arm).collect()
+}
+
+/// An arm of the paper without trials.
+fn arm(regime: Regime, network: &'static facts::Network) -> Arm<'static> {
+    Arm {
         name: [["ss self", "ds self", "s self", "d self", "w self"], ["ss", "ds", "s", "d", "w"]][regime as usize]
             [NETWORKS.iter().position(|other| other == network).unwrap_or(0)],
         settings: json!({"network": network.name}),
@@ -33,14 +51,23 @@ fn paper_arms(count: u64, tests: u64) -> Vec<Arm<'static>> {
         reading: "nearest",
         connections: network.weights,
         parameters: network.weights + 100,
-        trials: trials(count, tests, network.reported(regime, Measure::End).mean, 3.0),
-    };
-    Regime::BOTH.into_iter().flat_map(|regime| NETWORKS.iter().map(move |network| (regime, network))).map(arm).collect()
+        ..own("", Vec::new())
+    }
 }
 
-fn own(name: &'static str, trials: Vec<Trial>) -> Arm<'static> {
-    let settings = json!({});
-    Arm { name, settings, paper: None, reading: "nearest", connections: 1, parameters: 2, trials }
+fn own(name: &'static str, trials: Vec<Vec<Test>>) -> Arm<'static> {
+    let arm = Arm {
+        name,
+        settings: json!({}),
+        paper: None,
+        reading: "nearest",
+        connections: 1,
+        parameters: 2,
+        trials: Vec::new(),
+        games: 0,
+        curve: Series { name: name.into(), points: Vec::new() },
+    };
+    with_trials(arm, &trials)
 }
 
 fn text(report: &Report) -> String {
@@ -65,11 +92,11 @@ fn the_papers_tables() {
 
 #[test]
 fn other_arms() {
-    let mut arms = vec![own("plain", trials(5, 10, 60.0, 8.0)), own("better", trials(5, 10, 97.0, 3.0))];
+    let mut better = trials(5, 10, 97.0, 3.0);
+    better[4].truncate(3);
+    let mut arms = vec![own("plain", trials(5, 10, 60.0, 8.0)), own("better", better)];
     arms.push(own("one", trials(1, 10, 70.0, 1.0)));
     arms.push(own("waiting", trials(0, 0, 70.0, 1.0)));
-    arms[1].trials[4].tests.truncate(3);
-    arms[1].trials[4].about["finished"] = false.into();
     let report = of_arms(&arms);
     insta::assert_snapshot!("other", text(&report));
     let shown: Vec<(&str, usize)> = report.figures.iter().map(|f| (f.name.as_str(), f.series.len())).collect();
@@ -99,7 +126,7 @@ fn of_equality(count: u64, ends: [f64; 2], spread: f64) -> Value {
     for (network, end) in ["small-structured", "small"].into_iter().zip(ends) {
         let of = (facts::network(network).unwrap(), Regime::Benchmark);
         let arm = arms.iter_mut().find(|arm| arm.paper == Some(of)).unwrap();
-        arm.trials = trials(count, 100, end, spread);
+        *arm = with_trials(self::arm(of.1, of.0), &trials(count, 100, end, spread));
     }
     let claims = of_arms(&arms).json["claims"]["nearest"].clone();
     let mut equal = claims.as_array().unwrap().iter().filter(|claim| claim["claim"]["differs"] == false);
@@ -191,8 +218,12 @@ fn a_result_tells_the_whole_story() {
     // One is as it began.
     replicas[0] = Replica::start(&config, &config.arms[0], 0);
     let whole = config.report(&replicas);
-    let papers: Vec<bool> =
-        config.arms.iter().enumerate().map(|(index, _)| Arm::new(&config, index, vec![]).paper.is_some()).collect();
+    let papers: Vec<bool> = config
+        .arms
+        .iter()
+        .enumerate()
+        .map(|(index, _)| Arm::new(&config, index, vec![], 0, curve("", &[])).paper.is_some())
+        .collect();
     assert_eq!(papers, [true, true, false]);
     let mut result = json!({"experiment": "td3d", "seed": config.seed, "replicas": config.replicas, "provenance": {}});
     result.as_object_mut().unwrap().extend(whole.json.as_object().unwrap().clone());
@@ -209,8 +240,9 @@ fn a_result_tells_the_whole_story() {
         ("\"td3d\"", "\"invincible\"", "not known here"),
         ("\"seed\"", "\"speed\"", "not the result of a run"),
         ("\"games\":\"40\"", "\"games\":\"forty\"", "games is forty"),
-        ("\"games\":[", "\"game\":[", "no \"games\""),
-        ("\"wins\":[", "\"wins\":{},\"won\":[", "fit its tests"),
+        ("\"games\":40,", "\"game\":40,", "no whole number of games"),
+        ("\"low\":[", "\"low\":[0.5,", "no curve"),
+        ("\"end\":", "\"ends\":", "no complete peak"),
     ] {
         let broken: Value = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();
         let sentence = registry().report_of_result(&broken).unwrap_err();

@@ -1,0 +1,408 @@
+//! Small results: what a committed run keeps of its `result.json`.
+//!
+//! A `result.json` repeats itself: every arm has all settings, every replica all keys, every fraction a number beside it, and
+//! most of the rest can be computed again. A small result says each thing once. It keeps what a report is made of, so its tables
+//! are those of the whole result, and the curves of the figures that somebody wants to show. [`whole`] gives the usual form
+//! again, for everything that reads results.
+//!
+//! What is lost: what a report makes anew (`summary`, `notes` and the like), points of curves beyond [`POINTS_MAX`], digits
+//! after the first few, and of each replica's digest all but the beginning. The digest of the run stays whole.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::REPLICAS_MAX;
+use crate::report::spread;
+
+/// The key that only a small result has. Its value is the number of digits that numbers keep.
+const SMALL: &str = "small";
+/// The most points of a curve.
+pub const POINTS_MAX: usize = 32;
+/// The significant digits of a curve's values: a figure shows no more.
+const CURVE_DIGITS: usize = 4;
+/// The keys of a result that a report makes anew, or that speak of files which a small result does not have beside it.
+const MADE_ANEW: [&str; 6] = ["summary", "claims", "contests", "notes", "not_hashed", "history_sha256"];
+/// What a screen is made of; the rest of it follows.
+const OF_SCREEN: [&str; 6] = ["factors", "generators", "response", "at", "goal", "arms"];
+/// The hexadecimal digits that are kept of a replica's digest.
+const DIGEST_DIGITS: usize = 16;
+/// Before them, for digests that cover the history.
+const DIGEST_MARK: &str = "r1:";
+
+/// The small form of a result. Of an arm, by its index, those curves are kept for which `keeps` says so; numbers have `digits`
+/// significant digits, from 1 to 17.
+#[must_use]
+pub fn small(result: &Value, keeps: &dyn Fn(usize, &str) -> bool, digits: usize) -> Value {
+    let mut small = result.as_object().cloned().unwrap_or_default();
+    small.retain(|key, _| !MADE_ANEW.contains(&key.as_str()));
+    if let Some(provenance) = small.get_mut("provenance").and_then(Value::as_object_mut) {
+        provenance.shift_remove("legs");
+    }
+    if let Some(screen) = small.get_mut("screen").and_then(Value::as_object_mut) {
+        screen.retain(|key, _| OF_SCREEN.contains(&key.as_str()));
+        let arms = screen.get_mut("arms").and_then(Value::as_array_mut).into_iter().flatten();
+        arms.filter_map(Value::as_object_mut)
+            .for_each(|arm| arm.retain(|key, _| ["name", "responses"].contains(&&**key)));
+    }
+    let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
+    let settings: Vec<Vec<(String, Value)>> = arms.iter().map(|arm| flat(&arm["settings"])).collect();
+    small.insert("settings".into(), columns(settings));
+    let arms = arms.iter().enumerate().map(|(index, arm)| small_arm(arm, &|curve| keeps(index, curve)));
+    small.insert("arms".into(), arms.collect());
+    let mut small = Value::from(small);
+    round(&mut small, digits.clamp(1, 17));
+    small[SMALL] = digits.into();
+    small
+}
+
+/// Whether a result is small.
+#[must_use]
+pub fn is_small(result: &Value) -> bool {
+    result.get(SMALL).is_some()
+}
+
+/// The usual form of a small result; any other value is what it was.
+///
+/// # Errors
+/// A sentence if it is damaged.
+pub fn whole(mut result: Value) -> Result<Value, String> {
+    if !is_small(&result) {
+        return Ok(result);
+    }
+    let damaged = || "it is a small result, and its arms cannot be read".to_owned();
+    let top = result.as_object_mut().ok_or_else(damaged)?;
+    top.shift_remove(SMALL);
+    let settings = top.shift_remove("settings").and_then(|columns| rows(&columns)).ok_or_else(damaged)?;
+    let arms = top.get_mut("arms").and_then(Value::as_array_mut).ok_or_else(damaged)?;
+    if settings.len() != arms.len() {
+        return Err(damaged());
+    }
+    for (arm, settings) in arms.iter_mut().zip(settings) {
+        let replicas = rows(&arm["replicas"]).ok_or_else(damaged)?;
+        let replicas = replicas.into_iter().enumerate().map(|(place, replica)| lengthened(replica, place));
+        let replicas: Value = replicas.collect();
+        let arm = arm.as_object_mut().ok_or_else(damaged)?;
+        arm.insert("settings".into(), settings);
+        arm.insert("replicas".into(), replicas);
+    }
+    Ok(result)
+}
+
+/// What is left of `computed`, a whole result, if it is made as small as `claimed`, which is small, and then whole again: equal
+/// results become equal values.
+///
+/// # Errors
+/// A sentence if it is damaged.
+pub fn as_small_as(claimed: &Value, computed: &Value) -> Result<Value, String> {
+    let keeps = |arm: usize, curve: &str| claimed["arms"][arm]["curves"].get(curve).is_some();
+    let digits = claimed[SMALL].as_u64().and_then(|digits| usize::try_from(digits).ok()).unwrap_or(17);
+    whole(small(computed, &keeps, digits))
+}
+
+/// A small result as a text: a line for each key, and for each arm.
+#[must_use]
+pub fn text(small: &Value) -> String {
+    let line = |(key, value): (&String, &Value)| match value.as_array().filter(|_| key == "arms") {
+        Some(arms) => {
+            let arms: Vec<String> = arms.iter().map(Value::to_string).collect();
+            format!("\"arms\":[\n{}\n]", arms.join(",\n"))
+        }
+        None => format!("{}:{value}", Value::from(key.as_str())),
+    };
+    let lines: Vec<String> = small.as_object().into_iter().flatten().map(line).collect();
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
+}
+
+/// A replica's digest in a small result: its beginning. `None` for digests that do not cover the history, with which nothing can be
+/// verified.
+#[must_use]
+pub fn short_digest(digest: &str) -> Option<&str> {
+    digest.starts_with(DIGEST_MARK).then(|| digest.get(..DIGEST_MARK.len() + DIGEST_DIGITS)).flatten()
+}
+
+fn small_arm(arm: &Value, keeps: &dyn Fn(&str) -> bool) -> Value {
+    let mut small = arm.as_object().cloned().unwrap_or_default();
+    small.shift_remove("settings");
+    if let Some(Value::Object(curves)) = small.shift_remove("curves") {
+        small.extend(small_curves(curves, keeps).map(|curves| ("curves".to_owned(), curves)));
+    }
+    if let Some(Value::Array(replicas)) = small.shift_remove("replicas") {
+        let replicas = replicas.iter().enumerate().map(|(place, replica)| {
+            let entries = flat(replica).into_iter();
+            entries
+                .filter_map(|(key, value)| Some((shortened(&key, value, place)?, key)))
+                .map(|(value, key)| (key, value))
+                .collect()
+        });
+        small.insert("replicas".into(), columns(replicas.collect()));
+    }
+    small.into()
+}
+
+/// Curves that are kept, with fewer points. Lists beside them are the places of their points. `None` if there are none.
+fn small_curves(curves: Map<String, Value>, keeps: &dyn Fn(&str) -> bool) -> Option<Value> {
+    let kept = curves.into_iter().filter(|(name, curve)| !curve.is_object() || keeps(name));
+    let mut kept: Map<String, Value> = kept.collect();
+    let shared_places = kept.values().any(Value::is_array);
+    for curve in kept.values_mut() {
+        match curve {
+            Value::Array(places) => thin(places),
+            Value::Object(lists) => {
+                let points = lists.values().filter_map(Value::as_array).map(Vec::len).max().unwrap_or(0);
+                // Without places, points are rounds, 1 and so on.
+                if points > POINTS_MAX && !shared_places && !lists.contains_key("x") {
+                    lists.insert("x".into(), (1..=points).collect());
+                }
+                lists.values_mut().filter_map(Value::as_array_mut).for_each(thin);
+                lists.iter_mut().filter(|(name, _)| *name != "x").for_each(|(_, list)| round(list, CURVE_DIGITS));
+            }
+            _ => {}
+        }
+    }
+    kept.values().any(Value::is_object).then(|| kept.into())
+}
+
+fn thin(list: &mut Vec<Value>) {
+    *list = spread(list.len(), POINTS_MAX).map(|index| list[index].clone()).collect();
+}
+
+/// Rows as columns: under `all` what is the same in all rows, under `each` lists with an entry for each row, and under `some` what
+/// only some have, by their place. [`rows`] is the inverse.
+fn columns(rows: Vec<Vec<(String, Value)>>) -> Value {
+    let count = rows.len();
+    // In the order in which they come.
+    let mut columns: Map<String, Value> = Map::new();
+    let mut cells: BTreeMap<String, BTreeMap<usize, Value>> = BTreeMap::new();
+    for (place, row) in rows.into_iter().enumerate() {
+        for (key, value) in row {
+            columns.insert(key.clone(), Value::Null);
+            cells.entry(key).or_default().insert(place, value);
+        }
+    }
+    let (mut all, mut each, mut some) = (Map::new(), Map::new(), Map::new());
+    for key in columns.keys() {
+        let cells = cells.remove(key).unwrap_or_default();
+        if cells.len() < count {
+            let cells = cells.into_iter().map(|(place, value)| (place.to_string(), value));
+            some.insert(key.clone(), cells.collect::<Map<_, _>>().into());
+        } else if cells.values().all(|value| *value == cells[&0]) {
+            all.insert(key.clone(), cells[&0].clone());
+        } else {
+            each.insert(key.clone(), cells.into_values().collect());
+        }
+    }
+    let mut small = json!({"count": count});
+    for (name, columns) in [("all", all), ("each", each), ("some", some)] {
+        if !columns.is_empty() {
+            small[name] = columns.into();
+        }
+    }
+    small
+}
+
+/// The rows of columns, as objects; `None` if they are damaged.
+fn rows(columns: &Value) -> Option<Vec<Value>> {
+    let count = usize::try_from(columns["count"].as_u64()?).ok().filter(|count| *count <= REPLICAS_MAX as usize)?;
+    let parts = |name: &str| columns[name].as_object().into_iter().flatten();
+    let row = |place: usize| {
+        let mut row = json!({});
+        parts("all").try_for_each(|(key, value)| put(&mut row, key, value))?;
+        parts("each").try_for_each(|(key, list)| put(&mut row, key, list.get(place)?))?;
+        let some = parts("some").filter_map(|(key, cells)| Some((key, cells.get(place.to_string())?)));
+        some.into_iter().try_for_each(|(key, value)| put(&mut row, key, value))?;
+        Some(row)
+    };
+    (0..count).map(row).collect()
+}
+
+/// Puts a value where the keys that are joined by dots lead; `None` if something else is on the way.
+fn put(row: &mut Value, key: &str, value: &Value) -> Option<()> {
+    let mut at = row;
+    for name in key.split('.') {
+        if at.is_null() {
+            *at = json!({});
+        }
+        at = at.as_object_mut()?.entry(name).or_insert(Value::Null);
+    }
+    *at = value.clone();
+    Some(())
+}
+
+/// The values in an object, however deep, each with its keys joined by dots; without the numbers beside fractions.
+fn flat(value: &Value) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    for (key, value) in value.as_object().into_iter().flatten() {
+        match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                found.extend(flat(value).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)));
+            }
+            _ => found.push((key.clone(), value.clone())),
+        }
+    }
+    let fraction = |key: &str| found.iter().any(|(other, value)| other == key && value.is_string());
+    let beside: Vec<bool> = found.iter().map(|(key, _)| key.strip_suffix("_number").is_some_and(fraction)).collect();
+    found.into_iter().zip(beside).filter(|(_, beside)| !beside).map(|(entry, _)| entry).collect()
+}
+
+/// The value of a replica's key without what its place says; `None` if that is all of it.
+fn shortened(key: &str, value: Value, place: usize) -> Option<Value> {
+    match (key, value.as_str()) {
+        ("replica", _) if value == place => None,
+        ("digest", Some(digest)) => short_digest(digest).map(Value::from),
+        ("champion", Some(file)) => {
+            let stem = file.strip_suffix(&format!("-{place}.json")).filter(|stem| !stem.contains('*'));
+            Some(stem.map_or(value.clone(), |stem| format!("{stem}-*.json").into()))
+        }
+        _ => Some(value),
+    }
+}
+
+/// A replica with what its place says: the inverse of [`shortened`].
+fn lengthened(replica: Value, place: usize) -> Value {
+    let mut whole = Map::from_iter([("replica".to_owned(), Value::from(place))]);
+    whole.extend(replica.as_object().cloned().unwrap_or_default());
+    if let Some(file) = whole.get("champion").and_then(Value::as_str).map(|file| file.replace('*', &place.to_string()))
+    {
+        whole.insert("champion".into(), file.into());
+    }
+    whole.into()
+}
+
+/// Rounds all numbers that are not whole.
+fn round(value: &mut Value, digits: usize) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(|value| round(value, digits)),
+        Value::Object(entries) => entries.values_mut().for_each(|value| round(value, digits)),
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
+                // Whole ones count something.
+                *value = match format!("{float:.*e}", digits - 1).parse::<f64>() {
+                    _ if float.fract() == 0.0 && float.abs() < 1e15 => (float as i64).into(),
+                    Ok(rounded) if rounded.fract() == 0.0 && rounded.abs() < 1e15 => (rounded as i64).into(),
+                    Ok(rounded) => rounded.into(),
+                    Err(_) => float.into(),
+                };
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result() -> Value {
+        let replica = |place: usize, digest: char| {
+            json!({
+                "replica": place, "rows": 70, "finished": true, "digest": format!("r1:{}", digest.to_string().repeat(64)),
+                "champion": format!("champions/a-b-{place}.json"), "sought": {"found": 1.0 + place as f64 / 3.0, "kept": null}, "games": 105_010.0,
+                "win": "1/3", "win_number": 1.0 / 3.0,
+            })
+        };
+        let mut failed = replica(1, 'b');
+        failed["failure"] = "stopped".into();
+        let arm = |name: &str, level: &str| {
+            let curve = json!({"mean": (0..70).collect::<Vec<u32>>(), "low": vec![0; 70], "high": vec![70; 70]});
+            json!({
+                "name": name, "settings": {"same": "1", "level": level}, "games": 40,
+                "curves": {"shown": curve, "hidden": curve}, "replicas": [replica(0, 'a'), failed],
+            })
+        };
+        json!({
+            "schema": 1, "experiment": "x", "digest": "r1:0", "summary": {"a": 1}, "notes": ["n"], "conclusion": "so",
+            "provenance": {"seconds": 1.5, "legs": []}, "arms": [arm("one", "low"), arm("two", "high")],
+        })
+    }
+
+    #[test]
+    fn a_small_result_is_whole_again_but_for_what_is_lost() {
+        let small = small(&result(), &|arm, curve| arm == 1 && curve == "shown", 4);
+        let mut expected = result();
+        let top = expected.as_object_mut().unwrap();
+        top.retain(|key, _| !MADE_ANEW.contains(&key.as_str()));
+        expected["provenance"].as_object_mut().unwrap().remove("legs");
+        expected["arms"][0].as_object_mut().unwrap().remove("curves");
+        let curves = expected["arms"][1]["curves"].as_object_mut().unwrap();
+        curves.remove("hidden");
+        let spread: Vec<usize> = spread(70, POINTS_MAX).collect();
+        let x: Vec<usize> = spread.iter().map(|index| index + 1).collect();
+        curves["shown"] = json!({"mean": spread, "low": vec![0; POINTS_MAX], "high": vec![70; POINTS_MAX], "x": x});
+        for arm in 0..2 {
+            for (place, (digest, found)) in
+                [("aaaaaaaaaaaaaaaa", json!(1)), ("bbbbbbbbbbbbbbbb", json!(1.333))].iter().enumerate()
+            {
+                let replica = &mut expected["arms"][arm]["replicas"][place];
+                replica["digest"] = format!("r1:{digest}").into();
+                replica["sought"]["found"] = found.clone();
+                replica["games"] = 105_010.into();
+                replica.as_object_mut().unwrap().remove("win_number");
+            }
+        }
+        assert!(is_small(&small) && !is_small(&expected));
+        assert_eq!(small["settings"], json!({"count": 2, "all": {"same": "1"}, "each": {"level": ["low", "high"]}}));
+        assert_eq!(small["arms"][0]["replicas"]["some"], json!({"failure": {"1": "stopped"}}));
+        assert_eq!(whole(small.clone()).as_ref(), Ok(&expected));
+        assert_eq!(whole(expected.clone()), Ok(expected.clone()), "what is whole stays so");
+        assert_eq!(as_small_as(&small, &result()), Ok(expected));
+        assert_eq!(serde_json::from_str::<Value>(&text(&small)).unwrap(), small);
+        assert_eq!(
+            text(&small).lines().filter(|line| line.starts_with("{\"name\":")).count(),
+            2,
+            "a line for each arm"
+        );
+        let again = self::small(&whole(small.clone()).unwrap(), &|_, _| true, 4);
+        assert_eq!(again, small, "a small result is as small as it gets");
+    }
+
+    #[test]
+    fn digests_that_do_not_cover_the_history_are_left_out() {
+        assert_eq!(short_digest(&"0".repeat(64)), None);
+        assert_eq!(short_digest("r1:0123456789abcdef0123"), Some("r1:0123456789abcdef"));
+        assert_eq!(short_digest("r1:é"), None);
+    }
+
+    /// A difference must not be lost with what is lost.
+    #[test]
+    fn other_results_stay_other_results() {
+        let claimed = small(&result(), &|_, curve| curve == "shown", 6);
+        let same = as_small_as(&claimed, &result()).unwrap();
+        for (place, value) in [
+            ("/digest", json!("r1:1")),
+            ("/arms/1/settings/level", json!("low")),
+            ("/arms/0/replicas/1/digest", json!(format!("r1:{}", "c".repeat(64)))),
+            ("/arms/0/replicas/1/sought/found", json!(1.3334)),
+            ("/arms/0/replicas/1/failure", json!("other")),
+            ("/arms/0/replicas/1/win", json!("2/3")),
+            ("/arms/1/curves/shown/mean/0", json!(1)),
+        ] {
+            let mut other = result();
+            *other.pointer_mut(place).unwrap() = value;
+            assert_ne!(as_small_as(&claimed, &other).unwrap(), same, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_one_is_no_reason_to_panic() {
+        let good = small(&result(), &|_, _| true, 6);
+        for (place, value) in [
+            ("/settings", json!(3)),
+            ("/arms", json!({})),
+            ("/arms/0", json!(null)),
+            ("/settings/count", json!(3)),
+            ("/arms/0/replicas", json!([{}])),
+            ("/arms/0/replicas/count", json!(1_000_000_000)),
+            ("/arms/0/replicas/each/sought.found", json!([1])),
+            ("/arms/0/replicas/all/finished", json!({"a": 1})),
+        ] {
+            let mut bad = good.clone();
+            *bad.pointer_mut(place).unwrap() = value;
+            let says = whole(bad);
+            assert!(says.is_err() || place.ends_with("finished"), "{place}");
+        }
+        let mut crossed = good;
+        crossed["arms"][0]["replicas"]["all"]["finished.x"] = 1.into();
+        assert!(whole(crossed).is_err(), "a key within a value that is no object");
+    }
+}

@@ -1,0 +1,39 @@
+//! How large a checkout is. What programs make is small, or is not committed: docs/decisions/0074-small-results.md.
+
+use std::{collections::BTreeMap, process::Command};
+
+use evoxo_tests::programs::workspace;
+
+/// The most bytes of all files below docs/.
+const DOCS_BYTES_MAX: u64 = 3_000_000;
+/// The most bytes of a checkout.
+const CHECKOUT_BYTES_MAX: u64 = 10_500_000;
+/// The most bytes of a file that a program makes.
+const GENERATED_BYTES_MAX: u64 = 100_000;
+/// The ends of the names of such files below docs/.
+const GENERATED: [&str; 5] = [".json", ".svg", ".png", ".csv", ".html"];
+
+/// The committed files, and those that would be, with their sizes; `None` outside of a checkout.
+fn sizes() -> Option<BTreeMap<String, u64>> {
+    let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let output = Command::new("git").args(listed).current_dir(workspace()).output().ok()?;
+    let names = output.status.success().then(|| String::from_utf8(output.stdout).expect("names are text"))?;
+    let size = |name: &str| Some((name.to_owned(), workspace().join(name).symlink_metadata().ok()?.len()));
+    Some(names.split_terminator('\0').filter_map(size).collect())
+}
+
+#[test]
+fn a_checkout_is_small() {
+    // An archive of the sources has no list of its files.
+    let Some(sizes) = sizes() else { return };
+    assert!(sizes.len() > 1000, "only {} files", sizes.len());
+    let docs = || sizes.iter().filter(|(name, _)| name.starts_with("docs/"));
+    let (all, in_docs): (u64, u64) = (sizes.values().sum(), docs().map(|(_, size)| size).sum());
+    assert!(in_docs <= DOCS_BYTES_MAX, "docs/ has {in_docs} bytes, more than {DOCS_BYTES_MAX}: see decision 0074");
+    assert!(all <= CHECKOUT_BYTES_MAX, "a checkout has {all} bytes, more than {CHECKOUT_BYTES_MAX}: see decision 0074");
+    let generated = docs().filter(|(name, _)| GENERATED.iter().any(|end| name.ends_with(end)));
+    let large: Vec<_> = generated.filter(|(_, size)| **size > GENERATED_BYTES_MAX).collect();
+    assert!(large.is_empty(), "a program made these, and they are larger than {GENERATED_BYTES_MAX} bytes: {large:?}");
+    let pages: Vec<_> = docs().filter(|(name, _)| name.ends_with(".html")).collect();
+    assert!(pages.is_empty(), "`evoxo gallery` makes these: they are not committed: {pages:?}");
+}
