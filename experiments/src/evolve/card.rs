@@ -123,7 +123,7 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
             match genes {
                 Value::String(word) => row.push(word.clone()),
                 bits if part.of == Type::Bits => {
-                    row.push(bits.as_array().into_iter().flatten().map(Value::to_string).collect())
+                    row.push(bits.as_array().into_iter().flatten().map(Value::to_string).collect());
                 }
                 genes => row.extend(genes.as_array().into_iter().flatten().map(Value::to_string)),
             }
