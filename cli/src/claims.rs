@@ -190,12 +190,16 @@ impl Claims {
         let (mut objects, mut finished) = (Vec::new(), Vec::new());
         for run in entries(&runs)? {
             let found = run.join("finished");
-            objects.extend(entries(&found)?);
             if found.is_dir() {
                 finished.push(found.strip_prefix(directory).unwrap_or(&found).display().to_string());
             }
+            // Each replica is there twice: a coordinator that starts on the store writes a damaged object again from the other one.
+            for of in [found, run.join("finished-copy")] {
+                let mut own = entries(&of)?;
+                own.sort();
+                objects.extend(own);
+            }
         }
-        objects.sort();
         let (mut differences, mut damaged) = (Vec::new(), Vec::new());
         finished.sort();
         let finished = finished.join(", ");
@@ -208,14 +212,23 @@ impl Claims {
             };
             match replica {
                 Ok(state) => {
-                    if let Some(key) = self.key(&state.arm, state.replica) {
-                        self.stored.insert(key, (name, state));
+                    let Some(key) = self.key(&state.arm, state.replica) else { continue };
+                    match self.stored.get(&key) {
+                        Some((other, known)) if *known != state => {
+                            differences.push(self.difference(
+                                key,
+                                None,
+                                format!("{name} has another state than {other}"),
+                            ));
+                        }
+                        Some(_) => {}
+                        None => drop(self.stored.insert(key, (name, state))),
                     }
                 }
                 Err(why) => damaged.push((name, why)),
             }
         }
-        // Earlier builds computed such a replica again and stored it under a new name. This one writes it again from its copy.
+        // Earlier builds computed such a replica again and stored it under a new name.
         let replaced = self.keys().all(|key| self.stored.contains_key(&key));
         for (name, why) in damaged {
             let found = format!("the object {name} {why}");

@@ -97,11 +97,13 @@ fn change_link(directory: &Path) {
     });
 }
 
-/// A bit of a stored replica flips.
+/// A bit of a stored replica flips, in both of its objects.
 fn damage_state(directory: &Path) {
     let path = change_state(directory, |_| {});
     let mut bytes = fs::read(&path).expect("an object");
     bytes[40] ^= 1;
+    let copies = directory.join("store/runs/table/finished-copy");
+    fs::write(copies.join(path.file_name().expect("a name")), &bytes).expect("an object");
     fs::write(path, bytes).expect("an object");
 }
 
@@ -212,10 +214,12 @@ fn a_replica_that_the_store_lacks_is_found() {
         let bad = desk.path().join("bad");
         drop(fs::remove_dir_all(&bad));
         copy(&desk.path().join("good"), &bad);
-        let found = fs::read_dir(bad.join("store/runs/table/finished")).expect("a store");
-        let mut objects: Vec<PathBuf> = found.map(|it| it.expect("it").path()).collect();
-        objects.sort();
-        change(&objects);
+        for of in ["finished", "finished-copy"] {
+            let found = fs::read_dir(bad.join("store/runs/table").join(of)).expect("a store");
+            let mut objects: Vec<PathBuf> = found.map(|it| it.expect("it").path()).collect();
+            objects.sort();
+            change(&objects);
+        }
         let (text, status) = verify(desk.path(), &["bad", "--share", "1%"]);
         assert_eq!(status, Some(1), "{text}");
         text.matches("its state is missing in store/runs/table/finished").count()
@@ -235,8 +239,15 @@ fn a_repaired_run_is_as_computed() {
     let run = || run(desk.path());
     run();
     let path = change_state(&desk.path().join("good"), |_| {});
-    let bytes = fs::read(&path).expect("an object");
-    fs::write(&path, &bytes[1..]).expect("an object");
+    let damage = |path: &Path| {
+        let bytes = fs::read(path).expect("an object");
+        fs::write(path, &bytes[1..]).expect("an object");
+    };
+    damage(&path);
+    let (text, status) = verify(desk.path(), &["good"]);
+    assert!(text.contains("it is not used, since all replicas are stored in others") && status == Some(0), "{text}");
+    let name = path.file_name().expect("a name");
+    damage(&desk.path().join("good/store/runs/table/finished-copy").join(name));
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(text.starts_with("not as computed") && status == Some(1), "{text}");
     // The status does not hang on whether somebody reads what is said: `evoxo verify good | head -0`.

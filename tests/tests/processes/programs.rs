@@ -95,7 +95,7 @@ fn kill(process: u32) -> bool {
 async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
     let (site, mut rng) = (Site::new(), random_moments());
     // A hundred and fifty kills and more.
-    let (rounds, evaluations) = if std::env::var_os("THOROUGH").is_some() { (120, 16_000) } else { (12, 2000) };
+    let (rounds, evaluations) = if std::env::var_os("THOROUGH").is_some() { (120, 16_000) } else { (12, 3000) };
     let mut coordinator = site.coordinator(&[]);
     let address = coordinator.address;
     let program = write(&site, "ones.sh", "1", 1, "");
@@ -105,7 +105,8 @@ async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
     let (mut kills, mut cut_short) = (0, 0);
     for round in 0..rounds {
         let before = person.wait("ones", |_| true).await.tasks_done;
-        let more = 1 + below(&mut rng, 200);
+        // So little that the run lasts for all rounds, also where it moves on much further meanwhile.
+        let more = 1 + below(&mut rng, 100);
         let moved = |run: &evoxo_proto::v1::Run| run.tasks_done >= before + more || run.state() == RunState::Finished;
         let run = person.wait("ones", moved).await;
         tokio::time::sleep(Duration::from_millis(below(&mut rng, 20))).await;
