@@ -7,7 +7,6 @@ use evoxo_common::{
     report::{Drawn, Figure, Point, Reference, Series},
     stats::quantile,
 };
-
 use serde_json::{Value, json};
 
 use super::{

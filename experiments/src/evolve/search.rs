@@ -258,10 +258,12 @@ impl Replica {
         // Within a batch the algorithm still keeps what it kept before it.
         let before = moments.iter().any(|it| it.evaluations < self.state.evaluations).then(|| self.archive());
         self.algorithm.tell(evaluations);
-        let median = self.median(evaluations);
+        // With a window most evaluations have no row, and the median is of all that is kept.
+        let over = self.batch() == 0;
+        let median = if over || !moments.is_empty() { self.median(evaluations) } else { 0.0 };
         if noisy {
             self.finalists = best(good.iter().chain(&self.finalists), self.settings.finalists);
-            if self.algorithm.size() == 0 {
+            if over {
                 let (candidates, draws) = (self.candidates(good), self.settings.confirmations);
                 self.confirmation = Some(Confirmation::start(candidates, draws, median));
             }
@@ -271,9 +273,12 @@ impl Replica {
             // Finalists are sent as they are.
             self.shared = Shared { steps: self.confirmation.is_none().then_some(steps), ..common }.encode();
         }
-        let ends = self.batch() == 0 || self.confirmation.is_some();
-        if ends && moments.last().is_none_or(|last| last.evaluations < self.state.evaluations) {
+        if over && moments.last().is_none_or(|last| last.evaluations < self.state.evaluations) {
             moments.extend(self.moment());
+        }
+        self.rows.clear();
+        if moments.is_empty() {
+            return;
         }
         let now = self.archive();
         let row = |moment: &Moment| {
