@@ -46,7 +46,7 @@ use crate::{
     },
     meters::Meters,
     metrics, own,
-    page::{self, Hosts, Page},
+    page::{self, Away, Hosts, Page, Shown},
     peers::Peers,
     shell::{self, Handle},
     standby::Patience,
@@ -375,7 +375,7 @@ fn show(
         (Some(access), Some((own, life))) => {
             // Whoever calls it by a name of its certificate can know that it is right.
             let hosts = Hosts::of_tls(&[hosts, &access.names()].concat());
-            own.serve(Some((Page::start(core.clone(), hosts, Some((access.clone(), life))), access)))?;
+            own.serve(Shown::Page(Page::start(core.clone(), hosts, Some((access.clone(), life)))), access)?;
             Ok(None)
         }
         (Some(_), None) => Ok(None),
@@ -406,7 +406,8 @@ async fn serve(
     let (superseded, standby) = (core.superseded.clone(), core.standby.clone());
     let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
     let header = led.and_then(|led| http::HeaderValue::from_str(&led.to_string()).ok());
-    let incoming = incoming(listener, connections, access, page, meters)?;
+    let shown = page.map_or(Shown::Nothing, Shown::Page);
+    let incoming = incoming(listener, connections, access, shown, meters)?;
     server(Role::Leader(header, superseded, standby))
         .add_service(health_service)
         .add_service(workers)
@@ -419,17 +420,19 @@ async fn serve(
         .context("the gRPC server ended")
 }
 
-/// Serves the health alone, as a standby.
+/// Serves the health alone, as a standby, and to browsers why there is no page.
 async fn serve_standby(
     listener: TcpListener,
     connections: usize,
     access: Option<Access>,
     why: watch::Receiver<String>,
+    with_page: bool,
     loading: watch::Receiver<Option<turn::Loading>>,
 ) -> anyhow::Result<()> {
     let (health, health_service) = tonic_health::server::health_reporter();
     tokio::spawn(turn::tell_health(health, loading));
-    let incoming = incoming(listener, connections, access, None, Arc::new(Meters::new()))?;
+    let shown = if with_page { Shown::Away(Away::new(why.clone())) } else { Shown::Nothing };
+    let incoming = incoming(listener, connections, access, shown, Arc::new(Meters::new()))?;
     let server = server(Role::Standby(why)).add_service(health_service);
     server.serve_with_incoming(incoming).await.context("the gRPC server ended")
 }
@@ -439,14 +442,14 @@ fn incoming(
     listener: TcpListener,
     connections: usize,
     access: Option<Access>,
-    page: Option<Page>,
+    shown: Shown,
     meters: Arc<Meters>,
 ) -> anyhow::Result<ReceiverStream<std::io::Result<Connection>>> {
     if let Some(access) = access.clone() {
         tokio::spawn(access.keep_up());
     }
     let handshakes = access.map(|access| Handshakes::start(access, Access::config)).transpose()?;
-    Ok(accept(listener, connections, Peers::new(connections, handshakes.is_some()), handshakes, page, meters))
+    Ok(accept(listener, connections, Peers::new(connections, handshakes.is_some()), handshakes, shown, meters))
 }
 
 fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {

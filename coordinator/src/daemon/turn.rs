@@ -25,7 +25,8 @@ use super::{
 use crate::{
     access::Access,
     core::{StoreFault, Write},
-    metrics, page,
+    metrics,
+    page::{self, Away, Shown},
     saved::{SavedRun, seal_conviction, seal_revocation},
     shell::Handle,
     standby::Watch,
@@ -49,16 +50,18 @@ pub(super) fn wait(place: &mut Place, at_once: bool) -> anyhow::Result<Option<(S
     let (say, said) = watch::channel(begins.clone());
     let (loads, loading) = watch::channel(None);
     let (access, connections, shown) = (place.access.clone(), place.connections, place.settings.store.clone());
+    // With an access directory the page is on a port of its own.
+    let with_page = place.access.is_none() && place.settings.page_hosts.is_some();
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
     let mut page = place.page.as_ref().map(page::Endpoint::again).transpose()?;
     let mut services = Services::start(&place.listener, move |listener| async move {
         if let Some(figures) = figures.take() {
             figures.serve(None)?;
         }
-        if let Some(page) = page.take() {
-            page.serve(None)?;
+        if let (Some(page), Some(access)) = (page.take(), access.clone()) {
+            page.serve(Shown::Away(Away::new(said.clone())), access)?;
         }
-        super::serve_standby(listener, connections, access, said, loading).await
+        super::serve_standby(listener, connections, access, said, with_page, loading).await
     })?;
     let Some(mut store) = open(place, &mut services, |why| drop(say.send_replace(format!("{begins}, {why}"))))? else {
         return Ok(None);

@@ -1,5 +1,5 @@
 //! Admission of connections: a limited number at once, in total, per address and per identity, inside TLS where that is wanted. Those
-//! that speak HTTP/2 reach the services, those that speak HTTP/1.1 the page, and any other is dropped. A connection without
+//! that speak HTTP/2 reach the services, those that speak HTTP/1.1 the page or why there is none, and any other is dropped. A connection without
 //! calls for a while is closed.
 
 use std::{
@@ -28,7 +28,7 @@ use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
     access::{Access, Asker, Outcome, Written},
     meters::Meters,
-    page::Page,
+    page::Shown,
     peers::{Peer, Peers},
     places::{Notice, Owner, Place},
     trust::Holder,
@@ -79,7 +79,7 @@ pub(crate) fn accept(
     connections_max: usize,
     peers: Peers,
     handshakes: Option<Handshakes>,
-    page: Option<Page>,
+    shown: Shown,
     meters: Arc<Meters>,
 ) -> ReceiverStream<io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(64);
@@ -96,7 +96,7 @@ pub(crate) fn accept(
                         // A connection over its address's limit is dropped here.
                         let Some(place) = peers.connections().take(from.ip(), owner, None) else { continue };
                         let leave = place.notice().given();
-                        let info = (peers.clone(), handshakes.clone(), page.clone(), Arc::clone(&meters));
+                        let info = (peers.clone(), handshakes.clone(), shown.clone(), Arc::clone(&meters));
                         let admitted = admit(stream, from, number, (counted, place), info, sender.clone());
                         drop(tokio::spawn(async move {
                             tokio::select! {
@@ -121,7 +121,7 @@ async fn admit(
     from: SocketAddr,
     number: u64,
     mut counted: (OwnedSemaphorePermit, Place),
-    (peers, handshakes, page, meters): (Peers, Option<Handshakes>, Option<Page>, Arc<Meters>),
+    (peers, handshakes, shown, meters): (Peers, Option<Handshakes>, Shown, Arc<Meters>),
     sender: mpsc::Sender<io::Result<Connection>>,
 ) {
     let opened = open(stream, from.ip(), handshakes.as_ref(), PREFACE_TIMEOUT).await;
@@ -134,8 +134,14 @@ async fn admit(
     // What is spoken is looked at inside TLS.
     let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&mut stream)).await else { return };
     if spoken == Spoken::Http1 {
-        if let Some((page, visit)) = page.and_then(|page| page.visit(from.ip()).map(|visit| (page, visit))) {
-            page.serve(stream, visit, false).await;
+        match shown {
+            Shown::Nothing => {}
+            Shown::Away(away) => away.serve(stream, from.ip()).await,
+            Shown::Page(page) => {
+                if let Some(visit) = page.visit(from.ip()) {
+                    page.serve(stream, visit, false).await;
+                }
+            }
         }
     } else {
         let known = handshakes.as_ref().zip(caller.certificate()).zip(stream.authority);

@@ -1,13 +1,13 @@
 //! The page's own listener on a coordinator with an access directory: TLS with the coordinator's certificate, and nobody
 //! is asked for one, since browsers have none of the cluster.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tracing::{info, warn};
 
-use super::Page;
+use super::Shown;
 use crate::{
     access::Access,
     grpc::secure::{Caller, Handshakes, open},
@@ -15,6 +15,8 @@ use crate::{
 
 /// A connection that sends nothing is closed after this time.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most connections at once where there is no page.
+const AWAY_MAX: usize = 64;
 /// How long to wait if the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -43,28 +45,40 @@ impl Endpoint {
         self.0.try_clone().map(Self).context("cannot wait for connections")
     }
 
-    /// Serves the page until the runtime ends. A standby, which has none, closes every connection.
+    /// Serves the page, or why there is none, until the runtime ends.
     ///
     /// # Errors
     /// If the system denies it.
-    pub(crate) fn serve(self, shown: Option<(Page, Access)>) -> anyhow::Result<()> {
+    pub(crate) fn serve(self, shown: Shown, access: Access) -> anyhow::Result<()> {
         let listener = TcpListener::from_std(self.0).context("cannot wait for connections")?;
         // Apart from those of the workers: browsers take no place of theirs.
-        let shown = match shown {
-            Some((page, access)) => Some((page, Handshakes::start(access, Access::browsers)?)),
-            None => None,
-        };
-        tokio::spawn(converse(listener, shown));
+        tokio::spawn(converse(listener, shown, Handshakes::start(access, Access::browsers)?));
         Ok(())
     }
 }
 
 /// Accepts connections for ever.
-async fn converse(listener: TcpListener, shown: Option<(Page, Handshakes)>) {
+async fn converse(listener: TcpListener, shown: Shown, handshakes: Handshakes) {
+    let room = Arc::new(Semaphore::new(AWAY_MAX));
     loop {
         match listener.accept().await {
             Ok((stream, from)) => {
-                let Some((page, handshakes)) = shown.clone() else { continue };
+                let handshakes = handshakes.clone();
+                let page = match shown.clone() {
+                    Shown::Nothing => continue,
+                    Shown::Page(page) => page,
+                    Shown::Away(away) => {
+                        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
+                        tokio::spawn(async move {
+                            let opened = open(stream, from.ip(), Some(&handshakes), FIRST_TIMEOUT).await;
+                            if let Some((stream, _)) = opened {
+                                away.serve(stream, from.ip()).await;
+                            }
+                            drop(place);
+                        });
+                        continue;
+                    }
+                };
                 let Some(visit) = page.visit(from.ip()) else { continue };
                 tokio::spawn(async move {
                     let opened = tokio::select! {

@@ -5,6 +5,7 @@
 //! workers for it, a few times a second however many look. Bytes, connections and times of a stranger have limits.
 
 mod allowance;
+mod away;
 mod comparison;
 mod curves;
 mod door;
@@ -35,6 +36,7 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub(crate) use away::Away;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use guard::Hosts;
 
@@ -68,6 +70,15 @@ const BUFFER_BYTES_MAX: usize = 16 << 10;
 const HEADERS_MAX: usize = 64;
 /// The interval at which histories and reports that nobody looks at are looked for.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What browsers get on a port.
+#[derive(Clone)]
+pub(crate) enum Shown {
+    /// The connection is closed.
+    Nothing,
+    Away(Away),
+    Page(Page),
+}
 
 /// The page. Cheap to clone.
 #[derive(Clone)]

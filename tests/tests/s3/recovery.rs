@@ -1,7 +1,10 @@
 //! A bucket that misbehaves in one way for a while and recovers: work goes on soon, also with a coordinator that was killed and started
 //! again meanwhile. `TRIALS` asks for more than one trial of each.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use evoxo_tests::{
     live::{Coordinator, PATIENCE, Process, Site},
@@ -9,6 +12,10 @@ use evoxo_tests::{
     s3::{Fault, S3},
 };
 use futures_util::future::join_all;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 /// How long a bucket misbehaves, and how soon work must go on afterwards.
 const MISBEHAVES: Duration = Duration::from_secs(12);
@@ -94,6 +101,12 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
     loop {
         let told = person.get("run").await.err().map(|status| status.message().to_owned()).unwrap_or_default();
         if told.contains("this coordinator is starting") {
+            // A mix lets it lead at any time.
+            if fault != Fault::Mix {
+                let page = page(killed.address).await;
+                assert!(page.starts_with("HTTP/1.1 503 ") && page.contains("this coordinator is starting"), "{page}");
+                assert!(page.contains("\r\nrefresh: 2\r\n"), "the window asks again: {page}");
+            }
             return process;
         }
         // A mix lets some requests pass.
@@ -104,6 +117,15 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
         assert!(start.elapsed() < GOES_ON && !process.has_ended(), "{fault:?}: {told:?}: {}", process.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// What a browser gets here.
+async fn page(address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers and closes");
+    answer
 }
 
 /// The checkpoints in a bucket.
