@@ -1,6 +1,6 @@
 //! Admission of connections: a limited number at once, in total, per address and per identity, inside TLS where that is wanted. Those
-//! that speak HTTP/2 reach the services, those that speak HTTP/1.1 the page or why there is none, and any other is dropped. A connection without
-//! calls for a while is closed.
+//! that speak HTTP/2 reach the services. Those that speak HTTP/1.1 get the page, or a sentence that says why there is none. Any other is
+//! dropped. A connection without calls for a while is closed.
 
 use std::{
     io,

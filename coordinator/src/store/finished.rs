@@ -4,7 +4,7 @@
 //! A replica is stored when both objects are there. If the copy cannot be written, both are tried again. Whoever loads the run later
 //! writes again what a crash or damage has left out.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -16,9 +16,6 @@ use crate::{
     names::{FINISHED, finished_copy_name, object_named},
     saved::SavedRun,
 };
-
-/// How long a start may take to write copies for the runs of builds that wrote none.
-pub(super) const COPYING_MAX: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Writes a finished replica and its copy; `name` is that of the first, below the run.

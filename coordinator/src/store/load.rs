@@ -2,19 +2,21 @@
 
 use std::{
     collections::BTreeMap,
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use super::{
     Known, Outlook, Store, StoreError,
     answer::{self, cause},
-    finished::COPYING_MAX,
     leader::epoch_number,
 };
 use crate::{
     names::{DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, check_run_name, object_named},
     saved::{Objects, SavedRun},
 };
+
+/// How long a start may take to write copies of finished replicas for the runs of builds that wrote none.
+const COPYING_MAX: Duration = Duration::from_secs(5);
 
 /// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
 /// becomes of it. `epoch` is of builds before there was one leader for all runs.

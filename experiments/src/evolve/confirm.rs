@@ -1,11 +1,11 @@
 //! The answer of a noisy search, and its worth.
 //!
-//! If evaluations have noise in them, the best value that a search saw is mostly luck, and the candidate that had it is often not
-//! the best one. So a noisy search ends in two stages. First the *finalists* are all evaluated anew with the same fresh seeds, and
-//! the best mean is chosen: of several objectives, the first front of the means. Choosing is lucky too, so what was chosen is
-//! evaluated once more, with other fresh seeds. Only these last values are told, with an interval.
+//! If evaluations are noisy, the best value that a search saw is mostly luck, and its candidate is often not the best one. So a noisy
+//! search ends in two stages. First all *finalists* are evaluated again with the same fresh seeds, and the one with the best mean is
+//! chosen; with several objectives, the first front of the means is chosen. The best of several means is still a lucky one. So the
+//! chosen candidates are evaluated once more, with other fresh seeds. Only these last values are reported, with an interval.
 //!
-//! The seeds depend on the replica's number, and not on the arm: the replicas of a number are paired.
+//! The seeds depend on the replica's number and not on the arm, so replicas with the same number are paired.
 
 use evoxo_common::{
     math::mean,
@@ -161,7 +161,7 @@ pub(super) fn best<'a>(all: impl Iterator<Item = &'a Individual>, count: usize) 
     best
 }
 
-/// What is chosen of finalists in order of their worth: the first; of several objectives, the first front of those that fail least.
+/// The chosen ones of finalists that are sorted by worth: the first; with several objectives, the first front of those that failed least.
 fn choose(finalists: Vec<Confirmed>) -> Vec<Candidate> {
     let Some(first) = finalists.first() else { return Vec::new() };
     if first.mean.objectives.len() <= 1 {

@@ -181,9 +181,10 @@ pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
     }
     if contests.iter().any(|it| !it.paired) {
         notes.push(format!(
-        "In pairs of replicas: of all pairs of a replica of the one arm and one of the other, the share in which the first is \
-         better; equal ones count half. P: Mann and Whitney's test of what each replica came to, the best value or the \
-         hypervolume{corrected}. A replica that reaches a target is before one that does not, and sooner is before later."
+            "In pairs of replicas: of all pairs of a replica of the one arm and one of the other, the share in which the first is \
+             better; equal ones count half. P: Mann and Whitney's test of what decides between replicas: the best value, the \
+             hypervolume, the QD score or the number of cells filled{corrected}. A replica that reaches a target is before one \
+             that does not, and sooner is before later."
         ));
     }
     if contests.iter().any(|it| !it.equal_effort) {

@@ -60,13 +60,13 @@ struct Told<'a> {
 pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
     let told = |(arm, replicas): &ArmReplicas<'_>| {
         let settings = Settings::of(&config.arms[*arm].settings);
-        // What a noisy search has seen is no result before it is confirmed.
+        // A value that a noisy search saw is not a result until it is confirmed.
         let counts = |row: &&Vec<f64>| !settings.is_noisy() || row[CONFIRMED] > 0.0;
         let last = |column: usize| -> Vec<f64> {
             replicas.iter().filter_map(|it| it.history().last().filter(counts)).map(|row| row[column]).collect()
         };
         let mut json = arm_json(config, *arm, replicas);
-        // Without a single value a replica has no row that counts, and all of its evaluations have failed.
+        // If every evaluation of a replica failed, no row of it counts.
         let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
         let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
         let valueless = replicas.iter().filter(ended).filter(without).count();
@@ -113,7 +113,7 @@ pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
     let best = order(one[BEST], other[BEST]);
     let violation = order(one[VIOLATION], other[VIOLATION]);
-    // Of a noisy problem, whose values before they are confirmed are luck.
+    // A value of a noisy problem is luck until it is confirmed.
     let confirmed = (other[CONFIRMED] > 0.0).cmp(&(one[CONFIRMED] > 0.0));
     confirmed.then(greater).then(violation).then(if maximised { best.reverse() } else { best })
 }
@@ -209,14 +209,12 @@ fn pictures(config: &Config, told: &[Told<'_>]) -> (Vec<Figure>, Vec<Map>) {
 
 fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Result<Told<'a>, String> {
     let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
-    let numbers = |key: &str| -> Result<Vec<f64>, String> {
+    let numbers_in = |json: &Value, key: &str| -> Result<Vec<f64>, String> {
         let list = json[key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
         list.ok_or_else(|| lacks(key))
     };
-    let noise = |key: &str| -> Result<Vec<f64>, String> {
-        let list = json["noise"][key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
-        list.ok_or_else(|| lacks(key))
-    };
+    let numbers = |key: &str| numbers_in(json, key);
+    let noise = |key: &str| numbers_in(&json["noise"], key);
     let settings = Settings::of(&config.arms[index].settings);
     let curves = Curves::read(name, &settings, json).ok_or_else(|| lacks("curves"))?;
     let (bests, violations) = (numbers("best")?, numbers("violations")?);
