@@ -116,7 +116,10 @@ pub fn keep(result: &Value, figures: &BTreeSet<String>) -> Result<String, String
             kept.insert(curve);
         }
     }
-    Ok(text(&form(&kept, digits)))
+    // A whole result that is made of a small one may have its keys in another order. Once more, so that what is kept stays the same
+    // when it is kept again.
+    let kept = |arm: usize, curve: &str| kept.contains(&(arm, curve.to_owned()));
+    Ok(text(&small(&whole(small(result, &kept, digits))?, &kept, digits)))
 }
 
 /// The curves of a result: the place of their arm, and their name.

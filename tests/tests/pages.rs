@@ -16,7 +16,7 @@ use evoxo_common::experiment::Config;
 use evoxo_tests::{
     programs::{program, workspace},
     registry,
-    reproduction::{figures_of, figures_shown, files, keep, read, results, shown},
+    reproduction::{directories, figures_of, figures_shown, files, keep, read, results, shown},
 };
 
 const BEGIN: &str = "<!-- evoxo report ";
@@ -96,7 +96,8 @@ fn page_and_results(page: &Path) -> (String, Vec<PathBuf>) {
 fn pages_are_what_the_results_give() {
     let (mut stale, mut shown) = (Vec::new(), BTreeSet::new());
     let elsewhere = ["docs/invincible.md", "docs/screening.md"].map(|page| workspace().join(page));
-    for page in files(&workspace().join("docs/reproduction"), "md").into_iter().chain(elsewhere) {
+    let pages = directories(&workspace().join("docs/reproduction")).into_iter().flat_map(|each| files(&each, "md"));
+    for page in pages.chain(elsewhere) {
         let (right, results) = page_and_results(&page);
         shown.extend(results);
         if update(&page, &right) {
