@@ -135,3 +135,20 @@ fn committed_results_are_small() {
     let large: Vec<PathBuf> = large.collect();
     assert!(large.is_empty(), "write these with `cargo keep RUN FILE`: {large:?}");
 }
+
+/// The page of a source begins with a table of its claims and their verdicts, and has at most 2,500 words besides what commands
+/// print. Details have pages of their own.
+#[test]
+fn pages_begin_with_their_verdicts_and_are_short() {
+    let pages = files(&workspace().join("docs/reproduction"), "md");
+    let pages: Vec<PathBuf> = pages.into_iter().filter(|page| !page.ends_with("README.md")).collect();
+    assert!(pages.len() >= 5, "only {} pages", pages.len());
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("text");
+        let head = text.split("\n## ").next().unwrap_or_default();
+        assert!(head.contains("| Verdict |\n"), "{}: no verdicts before its first section", page.display());
+        let prose = text.split(FENCE).step_by(2);
+        let words: usize = prose.map(|part| part.split_whitespace().count()).sum();
+        assert!(words <= 2_500, "{}: {words} words; move details to a page of their own", page.display());
+    }
+}
