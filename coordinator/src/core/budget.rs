@@ -56,6 +56,18 @@ impl Budget {
         }
     }
 
+    /// Checks that no more is given than there is.
+    pub(super) fn check(&self) {
+        assert!(self.given <= self.total, "more memory is reserved than there is");
+        assert!(self.given_to.values().all(|own| *own <= self.own_max), "a submitter has more than its part");
+        assert_eq!(self.given, self.given_to.values().sum::<u64>(), "memory is reserved for nobody");
+    }
+
+    /// Whether exactly these bytes are reserved, by submitter.
+    pub(super) fn is_given_to(&self, submitters: &BTreeMap<&str, u64>) -> bool {
+        submitters.iter().map(|(name, bytes)| (*name, *bytes)).eq(self.given_to.iter().map(|(n, b)| (n.as_str(), *b)))
+    }
+
     /// Bytes reserved.
     pub(super) fn given(&self) -> u64 {
         self.given

@@ -103,6 +103,30 @@ impl Groups {
         workers
     }
 
+    /// Checks that these are the workers whom the groups have: each with its group, slots, whether it has capacity and an idle slot, and
+    /// its abilities.
+    pub(super) fn check<'a>(
+        &self,
+        workers: impl Iterator<Item = (SessionId, GroupId, u32, (bool, bool), &'a Abilities)>,
+    ) {
+        let mut counted = BTreeMap::<GroupId, (usize, u32)>::new();
+        for (id, number, slots, (has_capacity, is_idle), abilities) in workers {
+            let group = self.by_id.get(&number).expect("a worker's group is there");
+            assert_eq!(group.abilities, *abilities, "session {id} is in a group of other abilities");
+            assert_eq!(
+                group.with_capacity.contains(&id),
+                has_capacity,
+                "its group is wrong about room of session {id}"
+            );
+            let is_idle = has_capacity && is_idle;
+            assert_eq!(group.idle.contains(&id), is_idle, "its group is wrong about an idle slot of session {id}");
+            let count = counted.entry(number).or_default();
+            *count = (count.0 + 1, count.1 + slots);
+        }
+        let groups = self.by_id.iter().map(|(number, group)| (*number, (group.members, group.slots)));
+        assert_eq!(counted, groups.collect(), "groups have other members or slots than were counted");
+    }
+
     /// The slots of all workers of these groups.
     pub(super) fn slots(&self, of: impl Fn(&Abilities) -> bool) -> u32 {
         self.by_id.values().filter(|group| of(&group.abilities)).map(|group| group.slots).sum()

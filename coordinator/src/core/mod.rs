@@ -20,6 +20,7 @@ mod evidence;
 mod failures;
 mod groups;
 mod here;
+mod invariants;
 mod losses;
 mod owed;
 mod own;
@@ -100,6 +101,8 @@ pub struct Coordinator {
     /// The health that was last published.
     healthy: bool,
     stopping: bool,
+    /// Events since the invariants were checked last, in debug builds.
+    unchecked: usize,
 }
 
 impl Coordinator {
@@ -143,6 +146,7 @@ impl Coordinator {
             skipped: TaskId::NONE,
             healthy: true,
             stopping: false,
+            unchecked: 0,
         };
         saved.into_iter().for_each(|saved| coordinator.recover_run(saved));
         coordinator.retire();
@@ -172,6 +176,9 @@ impl Coordinator {
         self.assign();
         self.finish_stopping();
         self.publish();
+        if cfg!(debug_assertions) {
+            self.check_now_and_then();
+        }
         self.effects.take()
     }
 

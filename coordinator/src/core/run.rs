@@ -352,6 +352,36 @@ impl Run {
         record.phase = phase;
     }
 
+    /// Checks that sets and counts of replicas are those of their phases.
+    pub(super) fn check(&self) {
+        let name = &self.name;
+        let of = |belongs: &dyn Fn(&ReplicaPhase) -> bool| -> BTreeSet<ReplicaKey> {
+            self.replicas.iter().filter(|(_, record)| belongs(&record.phase)).map(|(key, _)| *key).collect()
+        };
+        assert_eq!(self.unbegun, of(&|phase| *phase == ReplicaPhase::Unbegun), "run {name}: replicas not begun");
+        assert_eq!(self.waiting, of(&|phase| *phase == ReplicaPhase::Waiting), "run {name}: replicas that wait");
+        let open = of(&|phase| matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. }));
+        assert_eq!(self.open, open, "run {name}: open replicas");
+        let partly = of(&|phase| matches!(phase, ReplicaPhase::Open { total, planned } if planned < total));
+        assert_eq!(self.partly_planned, partly, "run {name}: replicas with a piece to plan");
+        let stored = of(&|phase| matches!(phase, ReplicaPhase::Stored { .. })).len();
+        let finished = self.replicas.values().filter(|record| record.is_finished()).count();
+        assert_eq!((self.finished, self.stored), (finished, stored), "run {name}: replicas finished and stored");
+        let begun = of(&|phase| !matches!(phase, ReplicaPhase::Unbegun | ReplicaPhase::Stored { .. }));
+        let bytes = begun.iter().fold(0_u64, |sum, key| sum.saturating_add(self.prepared.replica_bytes(key.arm)));
+        assert_eq!(self.begun_bytes, bytes, "run {name}: bytes of replicas that have begun");
+        assert_eq!(
+            self.digest.is_some(),
+            stored == self.replicas.len(),
+            "run {name}: a digest before its end, or none"
+        );
+        let rests = self.open.is_empty() && !self.planning;
+        assert!(
+            matches!(self.presence, Presence::Loaded(_)) || rests,
+            "run {name}: replicas are open without a thread"
+        );
+    }
+
     /// A replica has not begun any more.
     pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
         self.ended = None;

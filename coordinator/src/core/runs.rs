@@ -131,6 +131,18 @@ impl Runs {
         &self.changed
     }
 
+    /// Checks that names and threads lead to the runs that have them.
+    pub(super) fn check(&self) {
+        assert_eq!(self.by_name.len(), self.by_id.len(), "two runs have one name, or a name has no run");
+        for (id, run) in &self.by_id {
+            assert_eq!(self.by_name.get(&run.name), Some(id), "the name {} leads to another run", run.name);
+            let threads = self.by_thread.iter().filter(|(_, other)| *other == id).map(|(thread, _)| *thread);
+            assert!(threads.eq(run.thread()), "run {} has other threads than are known", run.name);
+        }
+        let known = |ids: &BTreeSet<RunId>| ids.iter().all(|id| self.by_id.contains_key(id));
+        assert!(known(&self.moved) && known(&self.changed), "a run is to be looked at that is gone");
+    }
+
     /// This run has been published.
     pub(super) fn shown(&mut self, id: RunId) {
         self.changed.remove(&id);

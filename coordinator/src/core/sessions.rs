@@ -349,6 +349,22 @@ impl Sessions {
         self.reserved.clear();
     }
 
+    /// Checks what sessions and groups promise of each other.
+    pub(super) fn check(&self) {
+        for (id, session) in &self.by_id {
+            let remaining: usize = session.assignments.values().map(|assignment| assignment.remaining.len()).sum();
+            assert_eq!(session.tasks_assigned, remaining, "session {id} has another number of tasks than was counted");
+            let empty = session.assignments.values().any(|assignment| assignment.remaining.is_empty());
+            assert!(!empty, "session {id} has an assignment without tasks");
+        }
+        assert!(self.reserved.iter().all(|id| self.by_id.contains_key(id)), "a worker is reserved that is gone");
+        let workers = self.by_id.iter().map(|(id, session)| {
+            let state = (session.has_capacity(), session.is_idle());
+            (*id, session.group, session.slots, state, &session.abilities)
+        });
+        self.groups.check(workers);
+    }
+
     /// Whether one more worker may be admitted in this second.
     pub(super) fn admits(&mut self, per_second: u32, now: Millis) -> bool {
         if now - self.admission_start >= 1000 {

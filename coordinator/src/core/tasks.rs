@@ -465,6 +465,50 @@ impl Tasks {
         self.awaiting.get(&hash)
     }
 
+    /// All open tasks.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TaskId, &OpenTask)> {
+        self.open.iter().map(|(id, task)| (*id, task))
+    }
+
+    /// Checks what these collections promise of each other.
+    pub(super) fn check(&self) {
+        let named: usize = self.by_hash.values().map(Vec::len).sum();
+        assert_eq!(named, self.open.len(), "tasks are open that their hash does not lead to, or the reverse");
+        let (mut bytes, mut assigned) = (BTreeMap::<RunId, u64>::new(), BTreeMap::<RunId, usize>::new());
+        let mut waiting = 0;
+        for (id, task) in &self.open {
+            let hash = task.encoded.hash;
+            assert!(self.by_hash.get(&hash).is_some_and(|ids| ids.contains(id)), "its hash does not lead to {id:?}");
+            assert!(task.checking_asked <= task.checking as usize, "{id:?} has more outputs asked for than outputs");
+            *bytes.entry(task.run).or_default() += Prepared::task_bytes(task.encoded.own.len());
+            if !task.copies.is_empty() {
+                *assigned.entry(task.run).or_default() += 1;
+            }
+            if task.is_ready() {
+                let in_set =
+                    |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&task.run).is_some_and(|set| set.contains(id));
+                let found = match (&task.evidence, task.claims.is_empty()) {
+                    (Some(_), _) => self.suspects.contains(id),
+                    (None, true) => in_set(&self.ready),
+                    (None, false) => in_set(&self.claimed),
+                };
+                assert!(found, "nobody would be given {id:?}, which has no copy");
+                waiting += 1;
+            }
+        }
+        let sets = || self.ready.values().chain(self.claimed.values());
+        assert!(sets().all(|set| !set.is_empty()), "a run without waiting tasks is listed");
+        let listed = self.suspects.len() + sets().map(BTreeSet::len).sum::<usize>();
+        assert_eq!(listed, waiting, "tasks are listed as waiting that are not, or twice");
+        assert_eq!(assigned, self.assigned, "another number of tasks is assigned than was counted");
+        let counted = self.bytes.iter().filter(|(_, bytes)| **bytes > 0).map(|(run, bytes)| (*run, *bytes));
+        assert_eq!(bytes, counted.collect(), "open tasks have another number of bytes than was counted");
+        for (hash, awaiting) in &self.awaiting {
+            assert!(awaiting.copies > 0, "copies of task {} are awaited, and none is out", hash.short());
+            assert_eq!(*hash, awaiting.task.encoded.hash, "a closed task is kept under another hash");
+        }
+    }
+
     /// One awaited copy of a task will not come.
     pub(super) fn forget_copy(&mut self, hash: Digest) {
         if let Some(awaiting) = self.awaiting.get_mut(&hash) {

@@ -157,6 +157,7 @@ impl Seat {
         let Some(process) = &mut self.process else { return Vec::new() };
         // Its clock stands still while it is stopped.
         let mut effects = process.core.handle(Millis(now.0 - self.lost_ms), event);
+        process.core.check_invariants();
         effects.retain(|effect| match effect {
             Effect::Publish(view) => {
                 self.views.insert(view.run.name.clone(), view.run.clone());
