@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The paths in a file's `use` declarations, each as its parts, without tests.
-pub(crate) fn used(text: &str) -> Vec<Vec<String>> {
+pub fn used(text: &str) -> Vec<Vec<String>> {
     declared(text).into_iter().map(|(_, path)| path).collect()
 }
 
@@ -15,7 +15,7 @@ fn declared(text: &str) -> Vec<(bool, Vec<String>)> {
         let lines: Vec<&str> = declaration.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         let begins = |line: &&str| {
             let line = line.trim_start();
-            ["use ", "pub use ", "pub(crate) use ", "pub(super) use "].iter().any(|word| line.starts_with(word))
+            ["use ", "pub use ", "pub use ", "pub(super) use "].iter().any(|word| line.starts_with(word))
         };
         let Some(at) = lines.iter().position(begins) else { continue };
         // An import of a test.
@@ -123,7 +123,7 @@ impl Modules<'_> {
 }
 
 /// For each file the other files of its crate that it uses. A re-export is not a use.
-pub(crate) fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
+pub fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
     let tests = |file: &&String| file.contains("/tests/") || file.ends_with("/tests.rs") || !file.contains("/src/");
     let files: Vec<&String> = sources.keys().filter(|file| !tests(file) && !file.ends_with("/main.rs")).collect();
     let mut modules =
@@ -143,7 +143,7 @@ pub(crate) fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTre
 }
 
 /// Files that use each other, directly or through others, in groups of two or more.
-pub(crate) fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSet<String>> {
+pub fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSet<String>> {
     let reach = |from: &String| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
         while let Some(file) = next.pop() {
@@ -168,7 +168,7 @@ pub(crate) fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSe
 }
 
 /// The folder of a file; `a.rs` belongs to the folder `a/` if that exists.
-pub(crate) fn folder(file: &str, sources: &BTreeMap<String, String>) -> String {
+pub fn folder(file: &str, sources: &BTreeMap<String, String>) -> String {
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     let own = format!("{stem}/");
     match sources.keys().any(|other| other.starts_with(&own)) {

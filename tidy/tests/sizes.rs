@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, process::Command};
 
-use evoxo_tests::programs::workspace;
+use evoxo_tidy::workspace;
 
 /// The most bytes of all files below docs/.
 const DOCS_BYTES_MAX: u64 = 3_000_000;

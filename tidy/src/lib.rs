@@ -1,0 +1,66 @@
+//! What the rules about the sources read. The rules are in `tests/`.
+
+pub mod imports;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The first line of generated code.
+const GENERATED: &str = "// This file is @generated";
+
+/// The directory of the repository.
+///
+/// # Panics
+/// Never: this package lies in it.
+#[must_use]
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the workspace")
+}
+
+/// All files of the repository whose names end like this, by path from the workspace, with their text.
+///
+/// # Panics
+/// If there are none, or one cannot be read.
+#[must_use]
+pub fn files(end: &str) -> BTreeMap<String, String> {
+    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).expect("a directory that can be read") {
+            let path = entry.expect("a directory that can be read").path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let foreign = ["target", "runs", "results"].contains(&name) || (name.starts_with('.') && name != ".cargo");
+            match path.is_dir() {
+                true if !foreign => walk(&path, found),
+                true => {}
+                false => found.push(path),
+            }
+        }
+    }
+    let mut paths = Vec::new();
+    walk(workspace(), &mut paths);
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(workspace()).expect("it was found there").to_str().expect("text").to_owned();
+        name.ends_with(end).then(|| (name, fs::read_to_string(&path).expect("text")))
+    };
+    let found: BTreeMap<String, String> = paths.into_iter().filter_map(named).collect();
+    assert!(!found.is_empty(), "there are no files like {end}");
+    found
+}
+
+/// Our own sources, without generated ones.
+#[must_use]
+pub fn sources() -> BTreeMap<String, String> {
+    files(".rs").into_iter().filter(|(_, text)| !text.starts_with(GENERATED)).collect()
+}
+
+/// Fails with all findings, if there are any.
+///
+/// # Panics
+/// If there are findings.
+#[track_caller]
+pub fn assert_none(found: impl IntoIterator<Item = String>) {
+    let found: Vec<String> = found.into_iter().collect();
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
