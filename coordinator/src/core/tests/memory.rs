@@ -219,3 +219,11 @@ fn a_paused_run_makes_room_for_one_that_waits() {
     (0..2000).for_each(|_| _ = story.answer(1, honest));
     assert_eq!(story.run("a").digest, expected_digest(&config));
 }
+
+#[test]
+#[should_panic(expected = "the budget has given other bytes than the runs have")]
+fn memory_that_belongs_to_no_run_is_found() {
+    let mut story = Story::begin(Settings::default());
+    story.core.budget.take("nobody", 1).unwrap();
+    story.core.check_invariants();
+}
