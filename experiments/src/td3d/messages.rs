@@ -131,6 +131,19 @@ pub struct Learning {
     /// Against the benchmark player its afterstates learn as well.
     #[prost(bool, tag = "18")]
     pub learns_opponents_moves: bool,
+    /// With `bootstrapped_end`: the previous afterstate learns the reward nevertheless, as the final one does.
+    #[prost(bool, tag = "19")]
+    pub rewards_both: bool,
+    /// With `learns_explorations`: before a move that explored an afterstate learns the value of the best move instead.
+    #[prost(bool, tag = "20")]
+    pub learns_best: bool,
+    /// With `learns_opponents_end`: the other side's last afterstate learns the value of the finished board instead, as that
+    /// side sees it.
+    #[prost(bool, tag = "21")]
+    pub bootstraps_opponents_end: bool,
+    /// Whether the finished board, as the other side sees it, learns that side's reward.
+    #[prost(enumeration = "FinishedBoard", tag = "22")]
+    pub finished_board: i32,
 }
 /// A network, how it learns, and where its random numbers come from.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -319,6 +332,39 @@ impl Activation {
             "ACTIVATION_LOGISTIC" => Some(Self::Logistic),
             "ACTIVATION_TANH" => Some(Self::Tanh),
             "ACTIVATION_LOGISTIC_UNHALVED" => Some(Self::LogisticUnhalved),
+            _ => None,
+        }
+    }
+}
+/// When the finished board learns, as the side sees it that did not make the last move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum FinishedBoard {
+    /// Never.
+    Skip = 0,
+    /// After that side's last afterstate.
+    After = 1,
+    /// Before it.
+    Before = 2,
+}
+impl FinishedBoard {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Skip => "FINISHED_BOARD_SKIP",
+            Self::After => "FINISHED_BOARD_AFTER",
+            Self::Before => "FINISHED_BOARD_BEFORE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "FINISHED_BOARD_SKIP" => Some(Self::Skip),
+            "FINISHED_BOARD_AFTER" => Some(Self::After),
+            "FINISHED_BOARD_BEFORE" => Some(Self::Before),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ use evoxo_games::{
     board::{Geometry, Shape},
     net::{
         Activation, Architecture, First, engine,
-        learn::{Average, Learner, Learning, Opponent, Rate, Tally},
+        learn::{Average, FinishedBoard, Learner, Learning, Opponent, Rate, Tally},
     },
 };
 
@@ -214,6 +214,8 @@ pub(super) fn workload() -> Vec<LearnTask> {
         (Shape::CONNECT_FOUR, Tuples { states: 3 }, 0, tanh, false),
         (Shape::SCORE_FOUR, Lines { detectors: 4 }, 4, logistic, true),
         (Shape::SCORE_FOUR, Planes { detectors: 4, units: 13 }, 0, logistic, true),
+        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 32, Activation::LogisticUnhalved, true),
+        (Shape::SCORE_FOUR, Dense { units: 169 }, 0, logistic, true),
     ];
     let task =
         |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
@@ -227,9 +229,17 @@ pub(super) fn workload() -> Vec<LearnTask> {
                 learner_first: nearest,
                 learner_first_in_tests: nearest,
                 output_derivative: !nearest,
-                learns_explorations: !nearest,
+                learns_explorations: !nearest || index >= 10,
+                learns_best: index >= 10,
                 bootstrapped_end: nearest,
+                rewards_both: index == 10,
                 learns_opponents_end: index % 3 != 0,
+                bootstraps_opponents_end: index == 11,
+                finished_board: match index {
+                    10 => FinishedBoard::After,
+                    11 => FinishedBoard::Before,
+                    _ => FinishedBoard::Skip,
+                },
                 exact_wins: index % 3 == 1,
                 averaging_games: if index % 2 == 0 { 1000 } else { 0 },
                 explores_others: index == 2,

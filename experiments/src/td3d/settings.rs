@@ -5,13 +5,14 @@ use evoxo_games::{
     board::Shape,
     net::{
         self, Architecture, First,
-        learn::{Learning, Opponent, Rate},
+        learn::{self, Learning, Opponent, Rate},
     },
 };
 
 pub use choices::{
-    Activation, Biases, Exploring, ExploringMoves, FirstMove, Game, InitialBiases, Join, LastStep, LearnsFrom, Loser,
-    NetworkKind, OpponentsMoves, OutputDerivative, Reading, Schedule, Shared, TestFirstMove, TrainingOpponent, Wins,
+    Activation, Biases, Exploring, ExploringMoves, FinishedBoard, FirstMove, Game, InitialBiases, Join, LastStep,
+    LearnsFrom, Loser, NetworkKind, OpponentsMoves, OutputDerivative, Reading, Schedule, Shared, TestFirstMove,
+    TrainingOpponent, Wins,
 };
 
 use super::{
@@ -38,7 +39,7 @@ settings! {
         biases: Biases = choice("by-reading"),
         /// Whether the derivative of the output unit's activation is a factor of the error that is propagated back.
         output_derivative: OutputDerivative = choice("by-reading"),
-        /// Whether the afterstate before an exploring move learns from the afterstate after it.
+        /// What the afterstate before an exploring move learns from.
         exploring: Exploring = choice("by-reading"),
         /// Which side moves first against the benchmark player, in tests and in training.
         first_move: FirstMove = choice("by-reading"),
@@ -56,9 +57,11 @@ settings! {
         opponents_moves: OpponentsMoves = addition choice("skip"),
         /// How the side learns that makes the last move.
         last_step: LastStep = choice("by-reading"),
-        /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a
-        /// draw.
+        /// What the last afterstate of the side that did not make the last move learns.
         loser: Loser = choice("learn"),
+        /// Whether the finished board, as the side sees it that did not make the last move, learns that side's reward: -1,
+        /// or 0 for a draw. The paper: "if s_t is a terminal state the target output is the final reward".
+        finished_board: FinishedBoard = addition choice("skip"),
         /// The "logistic function scaled to [-1, 1]".
         activation: Activation = choice("logistic"),
         /// How moves that win at once are treated. Beyond the paper.
@@ -144,6 +147,10 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     if settings.outer_rate.to_f64() <= 0.0 {
         problems.push((Name::outer_rate, "outer_rate is 0, so nothing would be learnt: give more than 0".into()));
     }
+    if settings.loser == Loser::Bootstrapped && settings.finished_board == FinishedBoard::Skip {
+        let sentence = "loser is \"bootstrapped\", but finished boards learn nothing that it could learn: give finished_board = \"after\" or \"before\"";
+        problems.push((Name::loser, sentence.into()));
+    }
     let Settings { games, test_every: every, .. } = *settings;
     if !games.is_multiple_of(every) {
         let sentence = format!("test_every is {every}, which does not divide the {games} games of a trial");
@@ -160,26 +167,26 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
 struct Open {
     biases: bool,
     output_derivative: bool,
-    learns_explorations: bool,
+    exploring: Exploring,
     learner_first: bool,
-    bootstrapped_end: bool,
+    last_step: LastStep,
 }
 
 /// See [`Reading::Nearest`].
 const NEAREST: Open = Open {
     biases: true,
     output_derivative: false,
-    learns_explorations: false,
+    exploring: Exploring::Skip,
     learner_first: true,
-    bootstrapped_end: true,
+    last_step: LastStep::Bootstrapped,
 };
 /// See [`Reading::Literal`].
 const LITERAL: Open = Open {
     biases: false,
     output_derivative: true,
-    learns_explorations: true,
+    exploring: Exploring::Learn,
     learner_first: false,
-    bootstrapped_end: false,
+    last_step: LastStep::Direct,
 };
 
 impl Settings {
@@ -239,11 +246,19 @@ impl Settings {
                 own => own == TestFirstMove::Learner,
             },
             output_derivative: open.output_derivative,
-            learns_explorations: open.learns_explorations,
+            learns_explorations: open.exploring != Exploring::Skip,
+            learns_best: open.exploring == Exploring::Best,
             each_ply: self.learns_from == LearnsFrom::EachPly,
             learns_opponents_moves: self.opponents_moves == OpponentsMoves::Learn,
-            bootstrapped_end: open.bootstrapped_end,
-            learns_opponents_end: self.loser == Loser::Learn,
+            bootstrapped_end: open.last_step != LastStep::Direct,
+            rewards_both: open.last_step == LastStep::Both,
+            learns_opponents_end: self.loser != Loser::Skip,
+            bootstraps_opponents_end: self.loser == Loser::Bootstrapped,
+            finished_board: match self.finished_board {
+                FinishedBoard::Skip => learn::FinishedBoard::Skip,
+                FinishedBoard::After => learn::FinishedBoard::After,
+                FinishedBoard::Before => learn::FinishedBoard::Before,
+            },
             exact_wins: self.wins == Wins::Exact,
             averaging_games: self.averaging_games,
         }
@@ -260,17 +275,17 @@ impl Settings {
                 OutputDerivative::ByReading => preset.output_derivative,
                 own => own == OutputDerivative::In,
             },
-            learns_explorations: match self.exploring {
-                Exploring::ByReading => preset.learns_explorations,
-                own => own == Exploring::Learn,
+            exploring: match self.exploring {
+                Exploring::ByReading => preset.exploring,
+                own => own,
             },
             learner_first: match self.first_move {
                 FirstMove::ByReading => preset.learner_first,
                 own => own == FirstMove::Learner,
             },
-            bootstrapped_end: match self.last_step {
-                LastStep::ByReading => preset.bootstrapped_end,
-                own => own == LastStep::Bootstrapped,
+            last_step: match self.last_step {
+                LastStep::ByReading => preset.last_step,
+                own => own,
             },
         }
     }
@@ -280,6 +295,7 @@ impl Settings {
     pub fn reading_followed(&self) -> &'static str {
         let common = self.activation == Activation::Logistic
             && self.loser == Loser::Learn
+            && self.finished_board == FinishedBoard::Skip
             && self.wins == Wins::Learned
             && self.learning().learner_first_in_tests == self.open().learner_first
             && self.exploring_moves == ExploringMoves::Any

@@ -163,6 +163,11 @@ impl Engine for Counting {
         self.engine.values(legal, out);
     }
 
+    fn value(&mut self, side: Side) -> f32 {
+        self.moves += 1;
+        self.engine.value(side)
+    }
+
     fn play(&mut self, cell: u8) {
         self.engine.play(cell);
     }

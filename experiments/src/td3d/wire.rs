@@ -7,7 +7,7 @@ use evoxo_games::{
     board::Shape,
     net::{
         Activation, Architecture, First,
-        learn::{Learning, Opponent, Rate, Tally},
+        learn::{FinishedBoard, Learning, Opponent, Rate, Tally},
     },
 };
 
@@ -154,6 +154,26 @@ fn read_learning(learning: &messages::Learning) -> Result<Learning, Refusal> {
             return Err(Refusal(format!("{what} is {share}: it must be from 0 to 1")));
         }
     }
+    for (word, on, needs, other) in [
+        ("rewards_both", learning.rewards_both, "bootstrapped_end", learning.bootstrapped_end),
+        ("learns_best", learning.learns_best, "learns_explorations", learning.learns_explorations),
+        (
+            "bootstraps_opponents_end",
+            learning.bootstraps_opponents_end,
+            "learns_opponents_end",
+            learning.learns_opponents_end,
+        ),
+    ] {
+        if on && !other {
+            return Err(Refusal(format!("{word} needs {needs}")));
+        }
+    }
+    let finished_board = match messages::FinishedBoard::try_from(learning.finished_board) {
+        Ok(messages::FinishedBoard::Skip) => FinishedBoard::Skip,
+        Ok(messages::FinishedBoard::After) => FinishedBoard::After,
+        Ok(messages::FinishedBoard::Before) => FinishedBoard::Before,
+        Err(_) => return Err(Refusal(format!("{} is not a way to learn finished boards", learning.finished_board))),
+    };
     Ok(Learning {
         opponent,
         rate: Rate { start: learning.rate_start, end: learning.rate_end, games: learning.games },
@@ -165,10 +185,14 @@ fn read_learning(learning: &messages::Learning) -> Result<Learning, Refusal> {
         learner_first_in_tests: learning.learner_first_in_tests,
         output_derivative: learning.output_derivative,
         learns_explorations: learning.learns_explorations,
+        learns_best: learning.learns_best,
         each_ply: learning.each_ply,
         learns_opponents_moves: learning.learns_opponents_moves,
         bootstrapped_end: learning.bootstrapped_end,
+        rewards_both: learning.rewards_both,
         learns_opponents_end: learning.learns_opponents_end,
+        bootstraps_opponents_end: learning.bootstraps_opponents_end,
+        finished_board,
         exact_wins: learning.exact_wins,
         averaging_games: learning.averaging_games,
     })
@@ -178,6 +202,11 @@ fn write_learning(learning: &Learning) -> messages::Learning {
     let opponent = match learning.opponent {
         Opponent::Itself => messages::Opponent::Itself,
         Opponent::Benchmark => messages::Opponent::Benchmark,
+    };
+    let finished_board = match learning.finished_board {
+        FinishedBoard::Skip => messages::FinishedBoard::Skip,
+        FinishedBoard::After => messages::FinishedBoard::After,
+        FinishedBoard::Before => messages::FinishedBoard::Before,
     };
     messages::Learning {
         opponent: opponent.into(),
@@ -192,10 +221,14 @@ fn write_learning(learning: &Learning) -> messages::Learning {
         learner_first_in_tests: learning.learner_first_in_tests,
         output_derivative: learning.output_derivative,
         learns_explorations: learning.learns_explorations,
+        learns_best: learning.learns_best,
         each_ply: learning.each_ply,
         learns_opponents_moves: learning.learns_opponents_moves,
         bootstrapped_end: learning.bootstrapped_end,
+        rewards_both: learning.rewards_both,
         learns_opponents_end: learning.learns_opponents_end,
+        bootstraps_opponents_end: learning.bootstraps_opponents_end,
+        finished_board: finished_board.into(),
         exact_wins: learning.exact_wins,
         averaging_games: learning.averaging_games,
     }

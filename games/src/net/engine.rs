@@ -11,6 +11,9 @@ pub trait Engine: 'static {
     /// taken that cell, seen by that side. The numbers of other cells are undefined.
     fn values(&mut self, legal: u64, out: &mut [f32; 64]);
 
+    /// The output unit's weighted sum, before its activation, for the present board as `side` sees it.
+    fn value(&mut self, side: Side) -> f32;
+
     /// The side to move takes the cell, which is free.
     fn play(&mut self, cell: u8);
 

@@ -12,7 +12,13 @@
 //! 3. update the mover's previous afterstate: towards gamma times the value chosen in step 2, or towards the reward (with
 //!    [`Learning::each_ply`] the opponent's previous afterstate, towards the negative of that);
 //! 4. after the last move, with [`Learning::bootstrapped_end`], update the final afterstate towards the reward;
-//! 5. after the last move, with [`Learning::learns_opponents_end`], update the opponent's last afterstate towards its reward.
+//! 5. after the last move, with [`Learning::learns_opponents_end`], update the opponent's last afterstate towards its reward;
+//! 6. after the last move, with [`Learning::finished_board`], update the finished board, as that opponent sees it, towards the
+//!    same reward (before or after step 5).
+//!
+//! The states of section III are boards with the learner to move, and "if s_t is a terminal state the target output is the
+//! final reward". A terminal state is a board with a complete line or without an empty cell. The side that made the last move
+//! sees it as its final afterstate (step 4). The other side sees the same board on a turn that it no longer has (step 6).
 //!
 //! Games do not allocate.
 
@@ -64,6 +70,8 @@ pub struct Learning {
     pub output_derivative: bool,
     /// The previous afterstate also learns when the move after it explored.
     pub learns_explorations: bool,
+    /// With [`Learning::learns_explorations`]: it then learns the value of the best move instead of that of the move made.
+    pub learns_best: bool,
     /// An afterstate learns from the one after the opponent's next move (seen by the opponent, so its value is negated),
     /// instead of the one after the same side's next move. The opponent's last afterstate then learns from the last move like
     /// all others, and [`Learning::learns_opponents_end`] changes nothing.
@@ -73,8 +81,15 @@ pub struct Learning {
     /// How the side learns that makes the last move. If true, its previous afterstate learns the value of the final one, and
     /// the final one learns the reward; otherwise the previous one learns the reward, and the final one does not learn.
     pub bootstrapped_end: bool,
+    /// With [`Learning::bootstrapped_end`]: the previous afterstate learns the reward nevertheless, as the final one does.
+    pub rewards_both: bool,
     /// The last afterstate of the side that did *not* make the last move learns its reward: -1, or 0 for a draw.
     pub learns_opponents_end: bool,
+    /// With [`Learning::learns_opponents_end`]: it learns gamma times the value of the finished board instead, as its side
+    /// sees that.
+    pub bootstraps_opponents_end: bool,
+    /// Whether the finished board, as the side sees it that did *not* make the last move, learns that side's reward.
+    pub finished_board: FinishedBoard,
     /// A winning move is always chosen if there is one (the lowest cell of several), never counts as exploring, and its
     /// value is the reward, 1.
     pub exact_wins: bool,
@@ -96,13 +111,29 @@ impl Learning {
         learner_first_in_tests: false,
         output_derivative: false,
         learns_explorations: false,
+        learns_best: false,
         each_ply: false,
         learns_opponents_moves: false,
         bootstrapped_end: false,
+        rewards_both: false,
         learns_opponents_end: false,
+        bootstraps_opponents_end: false,
+        finished_board: FinishedBoard::Skip,
         exact_wins: false,
         averaging_games: 0,
     };
+}
+
+/// When the finished board learns, as the side sees it that did not make the last move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FinishedBoard {
+    /// Never.
+    #[default]
+    Skip,
+    /// After that side's last afterstate.
+    After,
+    /// Before it.
+    Before,
 }
 
 /// A learning rate that changes linearly over a trial.
@@ -248,7 +279,8 @@ impl<'a> Learner<'a> {
             let mut learn = |board, side, target| {
                 self.engine.learn(board, side, target, rate, self.learning.output_derivative);
             };
-            let bootstraps = !over || self.learning.bootstrapped_end;
+            let final_learns = over && self.learning.bootstrapped_end;
+            let bootstraps = !over || (final_learns && !self.learning.rewards_both);
             if let Some(before) = before
                 && (self.learning.learns_explorations || !choice.explored)
             {
@@ -256,21 +288,36 @@ impl<'a> Learner<'a> {
                 learn(before, from, sign * target);
             }
             if learners[side as usize] {
-                if over && bootstraps {
+                if final_learns {
                     learn(board, side, reward);
                 }
                 previous[side as usize] = Some(board);
             }
-            if over
-                && let Some(last) = previous[side.other() as usize]
-                && self.learning.learns_opponents_end
-                && !self.learning.each_ply
-            {
-                learn(last, side.other(), -reward);
-            }
             if over {
+                if let Some(last) = previous[side.other() as usize] {
+                    self.opponents_end(last, board, side.other(), -reward, rate);
+                }
                 return;
             }
+        }
+    }
+
+    /// The end of a game for a side that learns and did not make the last move: its last afterstate, the finished board, and
+    /// its reward.
+    fn opponents_end(&mut self, last: Board, finished: Board, side: Side, reward: f32, rate: f32) {
+        let Learning { finished_board, output_derivative, gamma, .. } = self.learning;
+        if finished_board == FinishedBoard::Before {
+            self.engine.learn(finished, side, reward, rate, output_derivative);
+        }
+        if self.learning.learns_opponents_end && !self.learning.each_ply {
+            let target = match self.learning.bootstraps_opponents_end {
+                true => gamma * self.activation.apply(self.engine.value(side)),
+                false => reward,
+            };
+            self.engine.learn(last, side, target, rate, output_derivative);
+        }
+        if finished_board == FinishedBoard::After {
+            self.engine.learn(finished, side, reward, rate, output_derivative);
         }
     }
 
@@ -320,13 +367,19 @@ impl<'a> Learner<'a> {
             if !valued || (explored && !self.learning.learns_explorations) {
                 return Choice { cell, value: 0.0, explored };
             }
+            if explored && self.learning.learns_best {
+                return Choice { cell, explored, ..self.best(legal) };
+            }
             legal = 1 << cell;
         }
         let best = self.best(legal);
         let others = legal & !(1 << best.cell);
         if explored && !chosen && others != 0 {
             let cell = any_of(others, rng);
-            let value = self.activation.apply(self.values[usize::from(cell) % 64]);
+            let value = match self.learning.learns_best {
+                true => best.value,
+                false => self.activation.apply(self.values[usize::from(cell) % 64]),
+            };
             return Choice { cell, value, explored };
         }
         Choice { explored, ..best }

@@ -127,6 +127,13 @@ impl<S: Simd, E: Engine> Engine for Vectorized<S, E> {
         );
     }
 
+    fn value(&mut self, side: Side) -> f32 {
+        self.simd.vectorize(
+            #[inline(always)]
+            || self.engine.value(side),
+        )
+    }
+
     fn play(&mut self, cell: u8) {
         self.simd.vectorize(
             #[inline(always)]

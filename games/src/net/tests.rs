@@ -64,6 +64,14 @@ impl Duel<'_> {
                 reference.play(cell);
             }
             boards.push(board.play(cell));
+            // Not after each move: an engine may add a stone to its sums only where a value is read.
+            if chance(rng, 1, 3) {
+                for side in Side::BOTH {
+                    let fast = engine.value(side);
+                    let expected = self.reference.as_mut().map_or(fast, |reference| reference.value(side));
+                    assert!((fast - expected).abs() <= self.bound, "{board:?}, {side:?}: {fast} but {expected}");
+                }
+            }
             for _ in 0..[0, 1, 1, 1, 2][below(rng, 5) as usize] {
                 let back = below(rng, 3).min(boards.len() as u64 - 1) as usize;
                 let (board, target) = (boards[boards.len() - 1 - back], 2.0 * unit(rng) as f32 - 1.0);

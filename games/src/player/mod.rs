@@ -5,6 +5,7 @@ pub mod benchmark;
 mod built_in;
 pub mod duel;
 pub mod find;
+pub mod mistakes;
 pub mod random;
 pub mod teacher;
 

@@ -48,7 +48,7 @@ fn invalid_tasks_are_refused_with_a_sentence() {
         bytes[8..12].copy_from_slice(&f32::NAN.to_le_bytes());
         task.weights = bytes.into();
     };
-    let changes: [&dyn Fn(&mut LearnTask); 22] = [
+    let changes: [&dyn Fn(&mut LearnTask); 26] = [
         &|task| task.trial = None,
         &|task| trial(task).network = None,
         &|task| trial(task).learning = None,
@@ -65,6 +65,12 @@ fn invalid_tasks_are_refused_with_a_sentence() {
         &|task| learning(task).games = 0,
         &|task| learning(task).epsilon = f64::NAN,
         &|task| learning(task).gamma = 1.5,
+        &|task| (learning(task).rewards_both, learning(task).bootstrapped_end) = (true, false),
+        &|task| (learning(task).learns_best, learning(task).learns_explorations) = (true, false),
+        &|task| {
+            (learning(task).bootstraps_opponents_end, learning(task).learns_opponents_end) = (true, false);
+        },
+        &|task| learning(task).finished_board = 3,
         &|task| task.weights.truncate(10),
         &nan,
         &|task| task.average = Bytes::new(),
@@ -128,7 +134,7 @@ proptest! {
     #[test]
     fn a_trial_is_read_as_it_was_written(
         width in 2..8_u8, height in 1..8_u8, gravity: bool, biases: bool, tanh: bool, benchmark: bool,
-        second in 0..65_usize, first in 0..4_usize, bits in 0..1024_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
+        second in 0..65_usize, first in 0..4_usize, bits in 0..8192_u32, finished in 0..3_usize, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
     ) {
         let bit = |index: u32| bits >> index & 1 == 1;
         let shape = Shape { width, height, depth: 1, k: 2, gravity };
@@ -153,8 +159,12 @@ proptest! {
             learns_explorations: bit(2),
             each_ply: bit(8),
             learns_opponents_moves: bit(9),
+            learns_best: bit(2) && bit(10),
             bootstrapped_end: bit(3),
+            rewards_both: bit(3) && bit(11),
             learns_opponents_end: bit(4),
+            bootstraps_opponents_end: bit(4) && bit(12),
+            finished_board: [FinishedBoard::Skip, FinishedBoard::After, FinishedBoard::Before][finished],
             exact_wins: bit(5),
             averaging_games: games / 2,
         };

@@ -40,7 +40,8 @@ choice! {
     pub enum Reading {
         /// what comes nearest to the paper's figures: yes, out, skip, learner, bootstrapped
         Nearest = "nearest",
-        /// its text, word by word: no, in, learn, alternating, direct
+        /// its Algorithm 1 step by step, without the finished boards that its section III mentions: no, in, learn,
+        /// alternating, direct
         Literal = "literal",
     }
 }
@@ -70,13 +71,15 @@ choice! {
 }
 
 choice! {
-    /// Whether the afterstate before an exploring move learns from the afterstate after it.
+    /// What the afterstate before an exploring move learns from.
     pub enum Exploring {
         /// as the setting `reading` says
         ByReading = "by-reading",
-        /// it does
+        /// the afterstate after that move
         Learn = "learn",
-        /// it does not
+        /// the afterstate after the best move, which was not made
+        Best = "best",
+        /// nothing
         Skip = "skip",
     }
 }
@@ -154,16 +157,33 @@ choice! {
         Direct = "direct",
         /// its previous afterstate learns the value of the final one, and the final one learns the reward
         Bootstrapped = "bootstrapped",
+        /// its previous afterstate and the final one both learn the reward
+        Both = "both",
     }
 }
 
 choice! {
-    /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a draw.
+    /// What the last afterstate of the side that did not make the last move learns.
     pub enum Loser {
-        /// it does, in both readings
+        /// its reward, in both readings: -1, or 0 for a draw
         Learn = "learn",
-        /// it does not
+        /// the value of the finished board, as that side sees it
+        Bootstrapped = "bootstrapped",
+        /// nothing
         Skip = "skip",
+    }
+}
+
+choice! {
+    /// Whether the finished board, as the side sees it that did not make the last move, learns that side's reward: -1, or 0
+    /// for a draw.
+    pub enum FinishedBoard {
+        /// it does not, in both readings
+        Skip = "skip",
+        /// it does, after that side's last afterstate
+        After = "after",
+        /// it does, before that side's last afterstate
+        Before = "before",
     }
 }
 

@@ -41,6 +41,12 @@ impl Engine for Recorder {
         }
     }
 
+    /// -0.5 for X and -0.25 for O: tanh gives -0.462 and -0.245.
+    fn value(&mut self, side: Side) -> f32 {
+        self.steps.push(format!("{}: asked by {}", self.board.pieces(), side.letter()));
+        if side == Side::X { -0.5 } else { -0.25 }
+    }
+
     fn play(&mut self, cell: u8) {
         self.board = self.board.play(cell);
         self.moves += &cell.to_string();
@@ -118,6 +124,74 @@ fn the_opponents_end_comes_last() {
     let learning = Learning { learns_opponents_end: true, ..BARE };
     assert_eq!(steps(learning, WON)[1..], ["4: X.O.. O 1.000 x0.5", "4: X.O.X X -1.000 x0.5"]);
     assert_eq!(steps(learning, DRAWN)[2..], ["5: XOX.. X 0.000 x0.5", "5: XOXO. O -0.000 x0.5"]);
+}
+
+/// "If s_t is a terminal state the target output is the final reward": for the side that lost, or made a draw with the other's
+/// last stone, the terminal state is the board after the other's last move.
+#[test]
+fn the_finished_board_learns_the_reward_of_the_side_that_did_not_make_the_last_move() {
+    let after = Learning { finished_board: FinishedBoard::After, ..BARE };
+    assert_eq!(steps(after, WON)[1..], ["4: X.O.. O 1.000 x0.5", "4: X.OOX X -1.000 x0.5"]);
+    assert_eq!(steps(after, DRAWN)[2..], ["5: XOX.. X 0.000 x0.5", "5: XOXOX O -0.000 x0.5"]);
+    let alone = Learning { finished_board: FinishedBoard::Before, ..BARE };
+    assert_eq!(steps(alone, WON), steps(after, WON), "the order is that of two steps");
+    let both = Learning { learns_opponents_end: true, ..after };
+    let (last, finished) = ("4: X.O.X X -1.000 x0.5", "4: X.OOX X -1.000 x0.5");
+    assert_eq!(steps(both, WON)[2..], [last, finished]);
+    assert_eq!(steps(both, DRAWN)[3..], ["5: XOXO. O -0.000 x0.5", "5: XOXOX O -0.000 x0.5"]);
+    let before = Learning { finished_board: FinishedBoard::Before, ..both };
+    assert_eq!(steps(before, WON)[2..], [finished, last]);
+    let bootstrapped = Learning { bootstrapped_end: true, ..both };
+    assert_eq!(steps(bootstrapped, WON)[2..], ["4: X.OOX O 1.000 x0.5", last, finished], "both sides' finished board");
+}
+
+#[test]
+fn the_losers_last_afterstate_can_learn_the_value_of_the_finished_board() {
+    let after = Learning {
+        learns_opponents_end: true,
+        bootstraps_opponents_end: true,
+        finished_board: FinishedBoard::After,
+        gamma: 0.5,
+        ..BARE
+    };
+    let (asked, last, finished) = ("4: asked by X", "4: X.O.X X -0.231 x0.5", "4: X.OOX X -1.000 x0.5");
+    assert_eq!(steps(after, WON)[2..], [asked, last, finished], "gamma discounts the value and not the reward");
+    let before = Learning { finished_board: FinishedBoard::Before, ..after };
+    assert_eq!(steps(before, WON)[2..], [finished, asked, last]);
+    let neither = Learning { learns_opponents_end: false, ..after };
+    assert_eq!(steps(neither, WON)[2..], [finished]);
+    assert_eq!(steps(Learning { gamma: 1.0, ..after }, DRAWN)[3..4], ["5: asked by O"]);
+}
+
+#[test]
+fn the_winners_last_two_afterstates_can_both_learn_the_reward() {
+    let learning = Learning { bootstrapped_end: true, rewards_both: true, gamma: 0.5, ..BARE };
+    let won = ["3: X.... X 0.146 x0.5", "4: X.O.. O 1.000 x0.5", "4: X.OOX O 1.000 x0.5"];
+    assert_eq!(steps(learning, WON), won, "as without a bootstrapped end, and the final one");
+    assert_eq!(steps(learning, DRAWN)[2..], ["5: XOX.. X 0.000 x0.5", "5: XOXOX X 0.000 x0.5"]);
+}
+
+/// The moves are drawn as ever, but all values are computed, and the best of them is learnt: that of the script.
+#[test]
+fn before_an_exploring_move_the_best_moves_value_can_be_learnt() {
+    for explores_others in [false, true] {
+        let made = Learning { epsilon: 1.0, bootstrapped_end: true, explores_others, ..BARE };
+        let best = Learning { learns_best: true, ..made };
+        for seed in 0..40 {
+            let (made, best) = (train(made, DRAWN, seed, 0..1), train(best, DRAWN, seed, 0..1));
+            assert_eq!(made.moves, best.moves, "the same random numbers");
+            assert_eq!(made.steps.len(), best.steps.len());
+            let targets = ["3: X.... X 0.291 x0.5", "3: .X... X 0.291 x0.5"];
+            if best.moves.starts_with("01") || best.moves.starts_with("10") {
+                let scripted = best.moves.as_bytes()[2] == b'2';
+                assert!(targets.contains(&&*best.steps[0]), "{:?}", best.steps);
+                assert_eq!(made.steps[0] == best.steps[0], scripted, "{:?}", made.steps);
+                assert_eq!(best.asked[usize::from(explores_others) * 2], 3, "all moves are valued");
+            }
+        }
+    }
+    let skips = Learning { epsilon: 1.0, learns_explorations: false, learns_best: true, ..BARE };
+    assert!(train(skips, WON, 1, 0..1).asked.is_empty(), "nothing learns from it");
 }
 
 #[test]
@@ -200,6 +274,8 @@ fn an_afterstate_can_learn_from_each_ply() {
     );
     let both = Learning { bootstrapped_end: true, gamma: 0.5, ..learning };
     assert_eq!(steps(both, WON)[2..], ["4: X.O.X X -0.190 x0.5", "4: X.OOX O 1.000 x0.5"]);
+    let finished = Learning { finished_board: FinishedBoard::After, ..both };
+    assert_eq!(steps(finished, WON)[3..], ["4: X.OOX O 1.000 x0.5", "4: X.OOX X -1.000 x0.5"]);
 }
 
 #[test]
@@ -228,6 +304,12 @@ fn against_the_benchmark_player_only_the_learner_learns() {
     assert_eq!(recorder.moves, "0132");
     assert_eq!(recorder.steps, ["3: X.... X 0.291 x0.5", "4: XO.X. X -1.000 x0.5"]);
     assert_eq!(recorder.asked.len(), 2);
+    let finished = Learning { finished_board: FinishedBoard::After, ..learning };
+    let recorder = train(finished, &[0, 9, 3], 1, 0..1);
+    assert_eq!(recorder.steps[1..], ["4: XO.X. X -1.000 x0.5", "4: XOOX. X -1.000 x0.5"], "what it lost");
+    // It wins with the middle: the benchmark player, which lost, learns nothing.
+    let won = train(Learning { exact_wins: true, ..finished }, &[2], 1, 0..1);
+    assert!(won.steps.iter().all(|step| step.ends_with(" X 1.000 x0.5")), "{:?}", won.steps);
     let sides = |learner_first| {
         let recorder = train(Learning { learner_first, ..learning }, &[0, 1, 3, 4], 1, 0..40);
         let side = |step: &String| step.as_bytes()[9];

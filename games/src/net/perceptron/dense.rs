@@ -138,6 +138,23 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
     }
 
     #[inline(always)]
+    fn value(&mut self, side: Side) -> f32 {
+        let perspective = self.perspective(side);
+        let width = self.width();
+        let sums = &self.views[perspective.view % self.views.len()][..width];
+        self.head.preactivations_all(
+            1,
+            width,
+            #[inline(always)]
+            |_, group| sums[group],
+            &mut self.preactivations,
+        );
+        let mut out = [0.0; 64];
+        outputs(&self.head, &self.preactivations, &[0], perspective.sign, &mut out);
+        out[0]
+    }
+
+    #[inline(always)]
     fn play(&mut self, cell: u8) {
         let side = self.board.to_move();
         self.board = self.board.play(cell);

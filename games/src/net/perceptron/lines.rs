@@ -432,6 +432,24 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
     }
 
     #[inline(always)]
+    fn value(&mut self, side: Side) -> f32 {
+        self.show(self.played.len());
+        let (simd, perspective) = (self.simd, self.perspective(side));
+        let above = self.views[perspective.view % V].above;
+        self.head.prepare(&above);
+        // A move that changes nothing.
+        self.scratch.preactivations[0] = self.head.preactivations(
+            &above,
+            &[],
+            #[inline(always)]
+            |_| zero(simd),
+        );
+        let mut out = [0.0; 64];
+        outputs(&self.head, &self.scratch.preactivations, &[0], perspective.sign, &mut out);
+        out[0]
+    }
+
+    #[inline(always)]
     fn play(&mut self, cell: u8) {
         let side = self.board.to_move();
         self.board = self.board.play(cell);

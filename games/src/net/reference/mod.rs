@@ -84,6 +84,10 @@ impl Engine for Plain {
         }
     }
 
+    fn value(&mut self, side: Side) -> f32 {
+        self.sum(self.board, side) as f32
+    }
+
     fn play(&mut self, cell: u8) {
         self.board = self.board.play(cell);
     }

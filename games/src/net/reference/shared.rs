@@ -45,6 +45,10 @@ impl Engine for Shared {
         self.network.values(legal, out);
     }
 
+    fn value(&mut self, side: Side) -> f32 {
+        self.network.value(side)
+    }
+
     fn play(&mut self, cell: u8) {
         self.network.play(cell);
     }

@@ -155,6 +155,10 @@ impl Engine for Tables {
         }
     }
 
+    fn value(&mut self, side: Side) -> f32 {
+        self.sum(self.board, side) as f32
+    }
+
     fn play(&mut self, cell: u8) {
         self.board = self.board.play(cell);
     }

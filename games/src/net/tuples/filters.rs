@@ -280,6 +280,18 @@ impl<S: Simd> Engine for Filters<S> {
     }
 
     #[inline(always)]
+    fn value(&mut self, side: Side) -> f32 {
+        let configurations = self.views.now(side);
+        let mut sum = self.bias;
+        for bank in &self.banks {
+            for (set, present) in self.images.present.iter().enumerate() {
+                sum += output(bank, &hidden(&self.curve, present, &self.images.sums(bank, set, configurations)));
+            }
+        }
+        sum
+    }
+
+    #[inline(always)]
     fn play(&mut self, cell: u8) {
         self.views.play(cell);
     }

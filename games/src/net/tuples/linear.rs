@@ -80,6 +80,11 @@ impl Engine for Linear {
     }
 
     #[inline(always)]
+    fn value(&mut self, side: Side) -> f32 {
+        self.sum(self.views.now(side))
+    }
+
+    #[inline(always)]
     fn play(&mut self, cell: u8) {
         self.views.play(cell);
     }

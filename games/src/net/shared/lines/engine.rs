@@ -13,6 +13,19 @@ use crate::{
     },
 };
 
+impl<S: Simd> Shared<S> {
+    /// The output unit's weighted sum without its bias, of the board that the view shows.
+    #[inline(always)]
+    fn sum(&mut self, view: usize) -> f32 {
+        let view = &self.views[view];
+        let mut parts = view.direct;
+        for upper in 0..self.head.group_count() {
+            parts += self.head.part_of(upper, sums_within_quads(&view.above[upper]));
+        }
+        parts.sum()
+    }
+}
+
 impl<S: Simd> Engine for Shared<S> {
     #[inline(always)]
     fn reset(&mut self) {
@@ -98,6 +111,13 @@ impl<S: Simd> Engine for Shared<S> {
     }
 
     #[inline(always)]
+    fn value(&mut self, side: Side) -> f32 {
+        let perspective = self.perspective(side);
+        self.bring_to(perspective.view, self.board.occupied());
+        (self.sum(perspective.view) + self.bias) * perspective.sign
+    }
+
+    #[inline(always)]
     fn play(&mut self, cell: u8) {
         self.board = self.board.play(cell);
         self.activate(cell);
@@ -112,12 +132,8 @@ impl<S: Simd> Engine for Shared<S> {
         for cell in cells(later) {
             self.set(cell, 0.0);
         }
-        let view = &self.views[perspective.view];
-        let mut parts = view.direct;
-        for upper in 0..self.head.group_count() {
-            parts += self.head.part_of(upper, sums_within_quads(&view.above[upper]));
-        }
-        let value = self.curve.apply(parts.sum() + self.bias);
+        let sum = self.sum(perspective.view) + self.bias;
+        let value = self.curve.apply(sum);
         let slope = if derivative { self.slope * (1.0 - value * value) } else { 1.0 };
         let step = -rate * ((value - perspective.sign * target) * slope);
         for upper in 0..self.head.group_count() {
