@@ -148,7 +148,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Gallery(arguments) => verb::gallery::run(&arguments, registry),
         Verb::Schema(arguments) => verb::schema::run(&arguments),
         Verb::Best(arguments) => verb::best::run(&arguments, registry),
-        Verb::Digest(arguments) => verb::digest::run(&arguments),
+        Verb::Digest(arguments) => verb::digest::run(&arguments, registry),
         Verb::Check(arguments) => verb::check::run(&arguments, registry),
         Verb::Verify(arguments) => verb::verify::run(&arguments, registry),
         Verb::Match(arguments) => verb::r#match::run(&arguments, registry),

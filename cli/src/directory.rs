@@ -250,7 +250,8 @@ fn nothing_is_computed(directory: &Path) -> bool {
     let has_none = |store: &str| {
         let runs = fs::read_dir(directory.join(store).join("runs"));
         let mut runs = runs.into_iter().flatten().flatten().map(|run| run.path());
-        runs.all(|run| ["checkpoint", "finished"].iter().all(|objects| is_empty(run.join(objects))))
+        let objects = ["checkpoint", "checkpoint-copy", "finished", "finished-copy"];
+        runs.all(|run| objects.iter().all(|objects| is_empty(run.join(objects))))
     };
     [RESULT, "history.csv"].iter().all(|name| !directory.join(name).exists())
         && has_none(STORE)

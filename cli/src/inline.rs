@@ -160,6 +160,7 @@ impl Inline {
         stop: &Stop,
         progress: &mut Progress,
     ) -> anyhow::Result<Computed> {
+        self.mend(progress)?;
         self.submit(name, config, progress)?;
         self.programs = Processes::new(Arc::clone(programs));
         let settings = worker::Settings {
@@ -204,6 +205,16 @@ impl Inline {
         let finished = matches!(run.state(), RunState::Finished | RunState::InDoubt);
         let replicas = if finished { self.fetch(name)? } else { Vec::new() };
         Ok((run, replicas))
+    }
+
+    /// Writes again what is damaged or missing in the store, from its copy, and says so. The store was read before anybody led there.
+    fn mend(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
+        // If it cannot be written now, the run says so at its first write.
+        if self.store.lead().is_ok() {
+            let (saved, _) = self.store.load()?;
+            saved.iter().flat_map(|run| &run.notices).for_each(|notice| progress.note(notice));
+        }
+        Ok(())
     }
 
     fn submit(&mut self, name: &str, config: &Config, progress: &Progress) -> anyhow::Result<()> {

@@ -45,14 +45,17 @@ impl Progress {
         }
     }
 
+    /// Says something of a run, once.
+    pub(crate) fn note(&mut self, notice: &str) {
+        if !self.notices.iter().any(|known| known == notice) {
+            self.notices.push(notice.to_owned());
+            self.say(&format!("note: {notice}"));
+        }
+    }
+
     /// Shows the present state of a run.
     pub(crate) fn show(&mut self, run: &v1::Run) {
-        for notice in &run.notices {
-            if !self.notices.contains(notice) {
-                self.notices.push(notice.clone());
-                self.say(&format!("note: {notice}"));
-            }
-        }
+        run.notices.iter().for_each(|notice| self.note(notice));
         let now = Instant::now();
         self.rate.note(now, run.rounds_done);
         let lines_due = self.bar.is_some() || now >= self.line_due;

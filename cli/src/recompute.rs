@@ -12,7 +12,10 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use bytes::Bytes;
-use evoxo_common::{experiment::Replica, task::Task};
+use evoxo_common::{
+    experiment::{Config, Link, Replica},
+    task::Task,
+};
 use evoxo_proto::v1::{self, RunState};
 use evoxo_worker::{Processes, Program};
 
@@ -137,6 +140,29 @@ fn one_replica(claims: &Claims, key: Key, programs: &mut [Processes], rounds: &A
         }
     }
     Ok(claims.check_replica(key, &replica).map_or(Ok(replica), Err))
+}
+
+/// The digests of a replica after each of these rounds, which are in order, computed from its beginning; without those after its end.
+pub(crate) fn links(config: &Config, (arm, index): Key, rounds: &[u64], threads: usize) -> anyhow::Result<Vec<Link>> {
+    let mut programs: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::default())).collect();
+    let mut replica = Replica::start(config, &config.arms[arm], index);
+    let mut links = Vec::new();
+    for round in rounds {
+        while replica.rounds() < *round && !replica.is_finished() {
+            let outputs = outputs(&replica.plan(0..replica.needed()), &mut programs).map_err(|why| {
+                anyhow!(
+                    "a task of replica {index} of arm {:?} in round {} failed: {why}",
+                    replica.arm(),
+                    replica.rounds() + 1
+                )
+            })?;
+            replica.absorb(&outputs);
+        }
+        if replica.rounds() == *round {
+            links.push(Link { round: *round, rows: replica.history().len() as u64, digest: replica.digest() });
+        }
+    }
+    Ok(links)
 }
 
 /// The outputs of a round's tasks, computed by as many threads as there are sets of programs.

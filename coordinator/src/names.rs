@@ -8,7 +8,7 @@
 //!
 //! `order-copy/BORN-NUMBER-DIGEST` is an order once more, so that no single object decides what a run is. The digest in its name
 //! also tells whether the object `order/BORN-NUMBER` is the order that was given: see [`crate::store`]. `finished-copy/` has each
-//! object of `finished/` once more, under the same name.
+//! object of `finished/` once more, under the same name, and `checkpoint-copy/` the newest one of `checkpoint/`.
 //!
 //! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see [`crate::store`].
 //!
@@ -82,6 +82,11 @@ pub(crate) const FINISHED: &str = "finished";
 /// The directory, below that of a run, of the copies of its finished replicas.
 pub(crate) const FINISHED_COPY: &str = "finished-copy";
 
+/// The directory, below that of a run, of its checkpoints.
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+/// The directory, below that of a run, of the copy of its newest checkpoint.
+pub(crate) const CHECKPOINT_COPY: &str = "checkpoint-copy";
+
 /// The directory, below that of a run, of what says that the run is deleted.
 pub(crate) const DELETED: &str = "deleted";
 /// The directory of the convictions.
@@ -106,11 +111,15 @@ pub(crate) fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
     format!("{ORDER_COPY}/{born:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
-/// The name, below `runs/RUN/`, of the copy of an object; `None` if it is not a finished replica.
+/// The name, below `runs/RUN/`, of the copy of an object; `None` if it is neither a finished replica nor a checkpoint.
 #[must_use]
-pub(crate) fn finished_copy_name(object: &str) -> Option<String> {
-    let name = object.strip_prefix(FINISHED)?.strip_prefix('/')?;
-    Some(format!("{FINISHED_COPY}/{name}"))
+pub(crate) fn copy_name(object: &str) -> Option<String> {
+    let (directory, name) = object.split_once('/')?;
+    match directory {
+        FINISHED => Some(format!("{FINISHED_COPY}/{name}")),
+        CHECKPOINT => Some(format!("{CHECKPOINT_COPY}/{name}")),
+        _ => None,
+    }
 }
 
 /// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
@@ -133,15 +142,18 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether it is the copy of an order or of a finished replica.
+    /// Whether it is the copy of an order, of a finished replica or of a checkpoint.
     pub(crate) fn is_copy(&self) -> bool {
-        self.object.starts_with(ORDER_COPY) || self.object.starts_with(FINISHED_COPY)
+        [ORDER_COPY, FINISHED_COPY, CHECKPOINT_COPY].iter().any(|directory| self.object.starts_with(directory))
     }
 
-    /// The name of the object that it is or copies, if it is a finished replica.
+    /// The name of the object that it is or copies, if it is a finished replica or a checkpoint.
     pub(crate) fn original(&self) -> String {
-        let name = self.object.strip_prefix(FINISHED_COPY);
-        name.map_or_else(|| self.object.clone(), |name| format!("{FINISHED}{name}"))
+        match self.object.split_once('/') {
+            Some((FINISHED_COPY, name)) => format!("{FINISHED}/{name}"),
+            Some((CHECKPOINT_COPY, name)) => format!("{CHECKPOINT}/{name}"),
+            _ => self.object.clone(),
+        }
     }
 
     /// Whether these bytes are those that its name was made from. Names without a digest do not tell.
@@ -150,8 +162,8 @@ impl Named {
     }
 }
 
-/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`, `finished`,
-/// `finished-copy`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
+/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`,
+/// `checkpoint-copy`, `finished`, `finished-copy`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
@@ -164,10 +176,10 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
         (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
         (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
-        ("checkpoint" | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
+        (CHECKPOINT | CHECKPOINT_COPY | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
             (number(epoch)?, number(count)?, Some(digest(hash)?))
         }
-        ("order" | FINISHED | FINISHED_COPY | "checkpoint" | "doubt", [count, hash]) => {
+        ("order" | FINISHED | FINISHED_COPY | CHECKPOINT | CHECKPOINT_COPY | "doubt", [count, hash]) => {
             (0, number(count)?, Some(digest(hash)?))
         }
         _ => return None,
@@ -209,9 +221,15 @@ mod tests {
         assert_eq!((copy.epoch, copy.number, copy.digest), (7, 2, digest));
         assert_eq!(object_named(&copy.object, ORDER), None);
         let finished = object_name(&Write::Finished { ordinal: 3, bytes: bytes.clone() }, 12).unwrap();
-        let copy = object_named(&finished_copy_name(&finished).unwrap(), FINISHED_COPY).unwrap();
-        assert_eq!((copy.epoch, copy.number, &copy.digest, copy.is_copy()), (12, 3, &copy.digest, true));
-        assert!(copy.is_of(&bytes) && !copy.is_of(&Bytes::new()) && finished_copy_name(&copy.object).is_none());
+        let checkpoint = object_name(&Write::Checkpoint { number: 3, bytes: bytes.clone() }, 12).unwrap();
+        for (object, of, directory) in [(finished, FINISHED, FINISHED_COPY), (checkpoint, CHECKPOINT, CHECKPOINT_COPY)]
+        {
+            let copy = object_named(&copy_name(&object).unwrap(), directory).unwrap();
+            assert_eq!((copy.epoch, copy.number, copy.is_copy(), copy.original()), (12, 3, true, object.clone()));
+            assert!(copy.is_of(&bytes) && !copy.is_of(&Bytes::new()) && copy_name(&copy.object).is_none());
+            assert_eq!((object_named(&object, directory), object_named(&copy.object, of)), (None, None));
+        }
+        assert_eq!(copy_name(&order.object), None);
     }
 
     #[test]

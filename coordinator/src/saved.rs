@@ -16,7 +16,7 @@ use evoxo_proto::v1;
 use prost::Message;
 
 use crate::{
-    names::{DELETED, FINISHED, FINISHED_COPY, Named, ORDER, ORDER_COPY, object_named},
+    names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, Named, ORDER, ORDER_COPY, object_named},
     prepared::Prepared,
 };
 
@@ -59,8 +59,10 @@ pub struct Origin {
 /// A checkpoint.
 #[derive(Debug)]
 pub struct SavedCheckpoint {
-    /// Its name below `runs/RUN/`.
+    /// Its name below `runs/RUN/`; not that of its copy.
     pub object: String,
+    /// The object is damaged or missing, and this was read from the copy.
+    pub from_copy: bool,
     /// What computed it.
     pub origin: Origin,
     /// Summaries of its replicas.
@@ -201,8 +203,11 @@ impl Objects<'_> {
         }
         let Some(order) = self.newest_order(&orders, &mut notices) else { return (None, notices) };
         let prepared = Prepared::read(registry, "the stored order", &order.config);
-        let checkpoints = self.since(born, self.numbered("checkpoint"), &mut notices);
-        let checkpoint = self.newest::<v1::Checkpoint>(&checkpoints, Kind::Checkpoint, &mut notices);
+        let both = [self.numbered(CHECKPOINT), self.numbered(CHECKPOINT_COPY)].concat();
+        let mut checkpoints = self.since(born, both, &mut notices);
+        // The copy of each comes after its object.
+        checkpoints.sort_by_key(|named| (Reverse((named.epoch, named.number)), named.is_copy()));
+        let checkpoint = self.first::<v1::Checkpoint>(&checkpoints, Kind::Checkpoint, &mut notices);
         let finished = self.finished(registry, prepared.as_deref().ok(), born, &mut notices);
         let numbers = self.since(born, self.numbered("doubt"), &mut notices);
         let mut doubts = Vec::new();
@@ -217,10 +222,11 @@ impl Objects<'_> {
             order,
             prepared,
             checkpoint_number: highest(&checkpoints),
-            checkpoint: checkpoint.map(|(object, checkpoint)| {
+            checkpoint: checkpoint.map(|(named, checkpoint)| {
                 let v1::Checkpoint { config_hash, signature, replicas: states } = checkpoint;
                 SavedCheckpoint {
-                    object,
+                    object: named.original(),
+                    from_copy: named.is_copy(),
                     origin: Origin { config_hash, signature },
                     replicas: states.iter().map(ReplicaSummary::of).collect(),
                     states: if with_states { states } else { Vec::new() },
@@ -344,14 +350,14 @@ impl Objects<'_> {
         found
     }
 
-    /// The last valid object of these, with its name.
-    fn newest<M: Message + Default>(
+    /// The first valid object of these, with its name.
+    fn first<M: Message + Default>(
         &mut self,
         objects: &[Named],
         kind: Kind,
         notices: &mut Vec<String>,
-    ) -> Option<(String, M)> {
-        objects.iter().rev().find_map(|named| Some((named.object.clone(), self.decode(named, kind, notices)?)))
+    ) -> Option<(Named, M)> {
+        objects.iter().find_map(|named| Some((named.clone(), self.decode(named, kind, notices)?)))
     }
 
     /// The message in an object, if it is valid. A sealed body that is another message was written by another program:

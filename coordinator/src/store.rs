@@ -13,7 +13,7 @@
 mod answer;
 mod bucket;
 mod check;
-mod finished;
+mod copies;
 mod leader;
 mod load;
 mod log;
@@ -205,7 +205,7 @@ struct Known {
     uncopied: Option<(u64, Bytes)>,
     /// Finished replicas whose last write has failed.
     unwritten: BTreeSet<String>,
-    /// Names of checkpoints by epoch and number.
+    /// Names of checkpoints and of their copies by epoch and number.
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
 
@@ -322,18 +322,9 @@ impl Store {
         match (&name, write) {
             (_, Write::Order { bytes }) => return self.give_order(run, epoch, bytes).map(Some).map(Stored::Written),
             (Some(name), Write::Finished { bytes, .. }) => self.write_finished(run, name, bytes)?,
-            (
-                Some(name),
-                Write::Checkpoint { bytes, .. } | Write::Doubt { bytes, .. } | Write::Poison { bytes, .. },
-            ) => {
-                if matches!(write, Write::Checkpoint { .. }) {
-                    self.check_finished_written(run)?;
-                }
+            (Some(name), Write::Checkpoint { bytes, .. }) => self.write_checkpoint(run, name, bytes)?,
+            (Some(name), Write::Doubt { bytes, .. } | Write::Poison { bytes, .. }) => {
                 self.create(&format!("runs/{run}/{name}"), bytes)?;
-                if let Write::Checkpoint { number, .. } = write {
-                    self.known(run).checkpoints.entry((epoch, *number)).or_default().insert(name.clone());
-                    self.prune_checkpoints(run);
-                }
             }
             (_, Write::Unfinish { object }) => self.unfinish(run, object)?,
             (_, Write::UnfinishOwn { ordinal, bytes }) => {

@@ -2,6 +2,7 @@
 
 mod one_command {
     mod beside;
+    mod damage;
     mod keeps;
     mod longer;
     mod output;

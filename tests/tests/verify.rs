@@ -205,6 +205,49 @@ fn another_sentence_is_told() {
     assert!(output.status.success() && said.contains(told), "{said}");
 }
 
+/// The digests of most rounds are not kept. They are computed when somebody asks for them, and must fit those that are kept.
+#[test]
+fn the_digest_after_any_round_is_shown() {
+    let desk = tempfile::tempdir().expect("a directory");
+    let file = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 60\ntasks = 3\n";
+    fs::write(desk.path().join("d.toml"), file).expect("a file");
+    let made = evoxo(desk.path(), &["run", "d.toml", "--workers", "0", "--out", "good"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let csv = desk.path().join("good/digests.csv");
+    let digest = |more: &[&str]| {
+        let output = evoxo(desk.path(), &[&["digest", "good", "--json"], more].concat());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let rounds = |json: Value| -> Vec<Value> {
+            let replicas = json["replicas"].as_array().expect("replicas").iter();
+            replicas.map(|replica| replica["rounds"][0].clone()).collect()
+        };
+        (serde_json::from_slice(&output.stdout).map(rounds).unwrap_or_default(), told)
+    };
+    let (kept, told) = digest(&["--round", "48"]);
+    assert!(kept.len() == 2 && kept[0] != kept[1] && told.is_empty(), "{told}");
+    // One replica has lost its digest after this round.
+    change_text(&csv, |text| {
+        text.lines().filter(|line| !line.contains(",1,48,")).map(|line| format!("{line}\n")).collect()
+    });
+    let (computed, told) = digest(&["--round", "48"]);
+    assert_eq!(computed, kept);
+    assert!(told.contains("the digest after round 48 is not kept: 1 replica is computed again"), "{told}");
+    let (other, told) = digest(&["--round", "53", "--replica", "1"]);
+    assert!(other.len() == 1 && other[0]["round"] == 53 && other[0]["digest"] != kept[1]["digest"], "{told}");
+    let (none, told) = digest(&["--round", "61"]);
+    assert!(none.is_empty() && told.contains("no replica that is shown has 61 rounds"), "{told}");
+    let (none, told) = digest(&["--round", "0"]);
+    assert!(none.is_empty() && !told.is_empty(), "{told}");
+    // Somebody has changed the digest of an earlier round.
+    change_text(&csv, |text| {
+        let line = text.lines().find(|line| line.contains(",1,40,")).expect("round 40 is kept");
+        let digest = line.rsplit(',').next().expect("five fields");
+        text.replace(digest, &format!("r1:{}", "0".repeat(64)))
+    });
+    let (none, told) = digest(&["--round", "53"]);
+    assert!(none.is_empty() && told.contains("another digest after round 40 than this build computes"), "{told}");
+}
+
 /// The state of each replica is in the store, if there is one.
 #[test]
 fn a_replica_that_the_store_lacks_is_found() {

@@ -2,14 +2,18 @@
 
 use std::{collections::BTreeMap, io::Write as _, path::PathBuf, process::ExitCode};
 
-use anyhow::bail;
-use evoxo_common::{experiment::ResultDigest, report::Table};
+use anyhow::{Context as _, anyhow, bail};
+use evoxo_common::{
+    experiment::{Config, Registry, ResultDigest},
+    report::Table,
+};
 use serde_json::{Value, json};
 
 use crate::{
     digests::{self, Line},
     json, kept,
-    say::{digest_text, stdout, usage},
+    recompute::links,
+    say::{digest_text, notice, stdout, usage, whole},
 };
 
 /// Which digests.
@@ -30,8 +34,8 @@ pub(crate) struct Arguments {
     /// Also print the digests after the first rounds, four for each doubling of the rows of the history, and the last round
     #[arg(long)]
     rounds: bool,
-    /// Only those after this round, counted from 1, if they are kept
-    #[arg(long, value_name = "N")]
+    /// Only those after this round, counted from 1; where they are not kept, the replica is computed again up to this round
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, u64::MAX >> 1))]
     round: Option<u64>,
     /// Only those of this arm
     #[arg(long, value_name = "NAME")]
@@ -52,7 +56,7 @@ struct Replica<'a> {
     finished: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let (path, result) = kept::read_result(&arguments.directory)?;
     let Some(all) = replicas(&result) else {
         bail!(
@@ -74,9 +78,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         lines = digests::read(&arguments.directory)?;
         check_ends(&all, &lines)?;
-        lines.retain(|it| is_asked(&it.arm, it.replica) && arguments.round.is_none_or(|round| it.link.round == round));
-        if let (Some(round), true) = (arguments.round, lines.is_empty()) {
-            bail!("the digest after round {round} is not kept: --rounds prints those that are");
+        lines.retain(|it| is_asked(&it.arm, it.replica));
+        if let Some(round) = arguments.round {
+            let config = || Config::of_result(registry, &result).map_err(|why| anyhow!("{}: {why}", path.display()));
+            lines = after_round(round, lines, &shown, config)?;
         }
     }
     let text = match arguments.json {
@@ -119,6 +124,66 @@ fn check_ends(replicas: &[Replica], lines: &[Line]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The digests of these replicas after a round: those that are kept, and the others computed again. What is kept of earlier rounds must
+/// come out the same.
+fn after_round(
+    round: u64,
+    kept: Vec<Line>,
+    shown: &[&Replica],
+    config: impl FnOnce() -> anyhow::Result<Config>,
+) -> anyhow::Result<Vec<Line>> {
+    let of = |it: &&&Replica| {
+        let own = kept.iter().filter(|line| line.arm == it.arm && line.replica == it.number);
+        own.map(|line| line.link).collect::<Vec<_>>()
+    };
+    let is_kept = |it: &&&Replica| of(it).iter().any(|link| link.round == round);
+    // The last round of each replica is kept.
+    let has_so_many = |it: &&&Replica| of(it).last().is_some_and(|last| last.round >= round);
+    let lacking: Vec<&&Replica> = shown.iter().filter(|it| has_so_many(it) && !is_kept(it)).collect();
+    let mut computed = Vec::new();
+    if !lacking.is_empty() {
+        let config = config()?;
+        if let Some(program) = config.programs().first() {
+            bail!(
+                "the digest after round {round} is not kept, and to compute it needs the program {}, which `digest` does not start: take \
+                 one of the rounds that --rounds prints",
+                program.name
+            );
+        }
+        let threads = std::thread::available_parallelism().context("cannot determine the cores")?.get();
+        let count = match lacking.len() {
+            1 => "1 replica is".to_owned(),
+            count => format!("{count} replicas are"),
+        };
+        notice(format_args!("the digest after round {round} is not kept: {count} computed again up to this round"));
+        for it in lacking {
+            let arm = config.arms.iter().position(|arm| arm.name == it.arm);
+            let arm = arm.with_context(|| format!("the configuration has no arm {:?}", it.arm))?;
+            let earlier = of(&it);
+            let mut rounds: Vec<u64> = earlier.iter().map(|link| link.round).filter(|of| *of < round).collect();
+            rounds.push(round);
+            let links = links(&config, (arm, it.number), &rounds, threads)?;
+            if let Some(other) = earlier.iter().find(|link| link.round < round && !links.contains(link)) {
+                bail!(
+                    "replica {} of arm {:?} has another digest after round {} than this build computes: `evoxo verify` says what differs",
+                    it.number,
+                    it.arm,
+                    other.round
+                );
+            }
+            let link = links.into_iter().find(|link| link.round == round);
+            computed.extend(link.map(|link| Line { arm: it.arm.to_owned(), replica: it.number, link }));
+        }
+    }
+    let place = |line: &Line| shown.iter().position(|it| it.arm == line.arm && it.number == line.replica);
+    let mut lines: Vec<Line> = kept.into_iter().filter(|line| line.link.round == round).chain(computed).collect();
+    lines.sort_by_key(place);
+    if lines.is_empty() {
+        bail!("no replica that is shown has {round} rounds: --rounds prints the last round of each");
+    }
+    Ok(lines)
 }
 
 fn as_json(result: &Value, shown: &[&Replica], lines: &[Line]) -> Value {

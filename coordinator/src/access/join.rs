@@ -61,7 +61,7 @@ impl Access {
         }
         let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
         let identity = Identity { id: Id::draw(), role };
-        let (issued, expires_s, granted) = self.issue(&request, &identity, now_s)?;
+        let (issued, expires_s, granted) = self.issue(&request, &identity, now_s, self.life_s(&identity))?;
         let (id, token) = (identity.id.clone(), number);
         let record = Record::Joined { id, role, name, token, key, address, expires_s, granted: Some(granted) };
         self.append(&mut journal, record, now_s)?;
@@ -103,17 +103,27 @@ impl Access {
         self.append(&mut journal, Record::Renewed { id, expires_s, key, granted: None }, expires_s)
     }
 
-    /// A new certificate for somebody who has one. Blocks.
+    /// A new certificate for somebody who has one. As long as less than half of the newest one's life is over, the new one ends when that
+    /// one does, and nothing is written: so renewing again and again fills no file. Blocks.
     ///
     /// # Errors
     /// See [`Refused`].
     pub(crate) fn renew(&self, identity: &Identity, request: &[u8]) -> Result<Issued, Refused> {
+        self.renew_at(now_s(), identity, request)
+    }
+
+    fn renew_at(&self, now_s: u64, identity: &Identity, request: &[u8]) -> Result<Issued, Refused> {
         let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
         let mut journal = lock(&self.0.journal);
         if self.is_revoked(&identity.id) {
             return Err(Refused::Token("this identity was revoked"));
         }
-        self.renewed(&mut journal, identity, &request, String::new(), now_s())
+        let life_s = self.life_s(identity);
+        let left_s = self.0.records.read().renewed_until_s(&identity.id).map(|end_s| end_s.saturating_sub(now_s));
+        if let Some(left_s) = left_s.filter(|left_s| *left_s > life_s / 2) {
+            return Ok(self.issue(&request, identity, now_s, left_s.min(life_s))?.0);
+        }
+        self.renewed(&mut journal, identity, &request, String::new(), now_s)
     }
 
     fn renewed(
@@ -124,21 +134,26 @@ impl Access {
         key: String,
         now_s: u64,
     ) -> Result<Issued, Refused> {
-        let (issued, expires_s, granted) = self.issue(request, identity, now_s)?;
+        let (issued, expires_s, granted) = self.issue(request, identity, now_s, self.life_s(identity))?;
         // For another key nobody asks twice.
         let (id, granted) = (identity.id.clone(), Some(granted).filter(|_| !key.is_empty()));
         self.append(journal, Record::Renewed { id, expires_s, key, granted }, now_s)?;
         Ok(issued)
     }
 
-    /// A certificate, when it ends, and what is kept of it.
+    /// How long a new certificate is valid, in seconds.
+    fn life_s(&self, identity: &Identity) -> u64 {
+        if identity.role.is_worker() { self.0.worker_life_s } else { PERSON_LIFE_S }
+    }
+
+    /// A certificate for this time, when it ends, and what is kept of it.
     fn issue(
         &self,
         request: &SigningRequest,
         identity: &Identity,
         now_s: u64,
+        life_s: u64,
     ) -> Result<(Issued, u64, Granted), Refused> {
-        let life_s = if identity.role.is_worker() { self.0.worker_life_s } else { PERSON_LIFE_S };
         let (authority, pin) = self.authority();
         let certificate = authority.issue(request, identity, now_s, life_s).map_err(Refused::Invalid)?;
         let granted = Granted::new(pin, &certificate);
@@ -156,7 +171,7 @@ impl Access {
 mod tests {
     use std::time::Duration;
 
-    use evoxo_access::{Newcomer, Role};
+    use evoxo_access::{Certificate, Newcomer, Role};
 
     use super::{super::init, *};
 
@@ -209,5 +224,51 @@ mod tests {
         // It renews with another key, and the first one is good for nothing.
         moved.renew(&first.0, &request("renewed")).unwrap();
         assert!(join(&moved, later + 3, &own).is_err());
+    }
+
+    /// Whoever renews all day, with a new key each time, gets certificates that are good, and three lines of the journal in one life.
+    #[test]
+    fn renewing_again_and_again_writes_next_to_nothing() {
+        const LIFE_S: u64 = 1000;
+        let site = tempfile::tempdir().unwrap();
+        let directory = site.path().join("access");
+        init(&directory, &[]).unwrap();
+        let open = || Access::open(&directory, Duration::from_secs(LIFE_S)).unwrap();
+        let access = open();
+        let token = access.create_token(Role::Worker, 3600, 1, String::new()).unwrap();
+        let request = |name: &str| {
+            let newcomer = Newcomer::new(token.clone(), site.path().join(name)).unwrap();
+            newcomer.request("lab7").unwrap().request
+        };
+        let now = now_s();
+        let (own, address) = (request("own"), "10.0.0.7".to_owned());
+        let (identity, first, _) =
+            access.join_at(now, &token.id, &token.secret, &own, "lab7".into(), address.clone()).unwrap();
+        let lines = || std::fs::read_to_string(directory.join("records.jsonl")).unwrap().lines().count();
+        let (begun, mut ends) = (lines(), Vec::new());
+        for at_s in (now..=now + LIFE_S).step_by(20) {
+            for name in ["one", "two"] {
+                let (renewed, authority) =
+                    access.renew_at(at_s, &identity, &request(&format!("{name}{at_s}"))).unwrap();
+                let facts = Certificate::read(&renewed).unwrap();
+                assert!(renewed != first.0 && authority == first.1 && facts.identity == identity);
+                assert!((at_s + LIFE_S / 2..=at_s + LIFE_S).contains(&facts.expires_s), "half of a life at least");
+                ends.push(facts.expires_s);
+            }
+        }
+        ends.dedup();
+        assert_eq!((lines() - begun, ends), (3, [0, 500, 1000].map(|second| now + second + LIFE_S).to_vec()));
+        // The key with which it joined is good for nothing since the first of them.
+        assert!(access.join_at(now, &token.id, &token.secret, &own, "lab7".into(), address).is_err());
+        // A coordinator that starts again knows as much.
+        let (access, before) = (open(), lines());
+        access.renew_at(now + LIFE_S, &identity, &request("again")).unwrap();
+        assert_eq!(lines(), before);
+        // A life that an operator has shortened holds for those who renew.
+        let short = Access::open(&directory, Duration::from_secs(10)).unwrap();
+        let (renewed, _) = short.renew_at(now + LIFE_S, &identity, &request("short")).unwrap();
+        assert_eq!(Certificate::read(&renewed).unwrap().expires_s, now + LIFE_S + 10);
+        access.revoke(&identity.id).unwrap();
+        assert!(access.renew_at(now + LIFE_S, &identity, &request("late")).is_err());
     }
 }

@@ -194,6 +194,11 @@ impl Records {
         Some((Identity { id: id.clone(), role: known.role }, known.granted.as_ref()))
     }
 
+    /// When the newest certificate of an identity ends that has renewed one, or never joined with a key that could come again.
+    pub(crate) fn renewed_until_s(&self, id: &Id) -> Option<u64> {
+        self.identities.get(id).filter(|known| known.key.is_empty()).map(|known| known.expires_s)
+    }
+
     /// The role that a token gives. The sentence is the same whatever is wrong, so that nobody learns which tokens
     /// exist; the reason in brackets is only given to who knows the secret.
     pub(crate) fn role_of(&self, id: &Id, secret: &Secret, now_s: u64) -> Result<Role, &'static str> {

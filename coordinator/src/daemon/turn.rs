@@ -38,9 +38,6 @@ use crate::{
 
 /// How long who has taken over tries to read the store.
 const LOAD_PATIENCE: Duration = Duration::from_secs(30);
-/// How often a bucket's server must refuse before this process ends. One that also does something else, such as to answer 503, is
-/// waited for.
-const REFUSALS_MIN: u32 = 3;
 /// The fewest looks after which a standby takes over.
 const MISSES_MIN: u32 = 2;
 
@@ -89,10 +86,11 @@ pub(super) fn wait(place: &mut Place, at_once: bool) -> anyhow::Result<Option<(S
 /// What clients of a coordinator are told that leads as soon as it can.
 const STARTING: &str = "this coordinator is starting";
 
-/// Opens the store, as often as it takes; `None` if the process was asked to end. What only a person can mend ends the process, unless
-/// it has led in this store before.
+/// Opens the store, as often as it takes; `None` if the process was asked to end. A bucket whose server answers is waited for, also one
+/// that refuses the key: it may be the right key, which the server does not know for a while. What only a person can mend ends the
+/// process, unless it has led in this store before.
 fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyhow::Result<Option<Store>> {
-    let (mut tries, mut waits, mut told) = (0, place.has_led, false);
+    let (mut waits, mut told) = (place.has_led, false);
     loop {
         // The receiver outlives the future below: a store that nobody takes must not be dropped within a runtime.
         let (opened, mut opening) = oneshot::channel();
@@ -120,13 +118,12 @@ fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyho
             }
             Some(Err(error)) => error,
         };
-        tries += 1;
-        waits |= error.outlook() == Outlook::Passes;
-        if !waits && (error.outlook() == Outlook::Stays || tries == REFUSALS_MIN) {
+        waits |= error.outlook() != Outlook::Stays;
+        if !waits {
             return Err(error.into());
         }
-        if waits && !std::mem::replace(&mut told, true) {
-            warn!("{error}; trying again");
+        if !std::mem::replace(&mut told, true) {
+            warn!("{error}; it is tried again until it can be used");
         }
         say(&format!("and cannot use its store yet: {error}"));
         if place.is_asked_within(LOOK_INTERVAL) {

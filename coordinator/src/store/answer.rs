@@ -75,7 +75,7 @@ pub(super) async fn remove(objects: &dyn ObjectStore, path: &Path) -> Result<()>
 pub enum Outlook {
     /// A bucket's server is overloaded or broken, cuts its answers, or does not answer.
     Passes,
-    /// It answers that it knows the bucket or the key not. A server that misbehaves may say so too.
+    /// It answers that it does not know the bucket or the key. That may be a mistake in the settings, or a server that misbehaves.
     Refused,
     /// Nobody can reach the server, or the setting is wrong.
     Stays,

@@ -11,17 +11,19 @@ use super::{
     leader::epoch_number,
 };
 use crate::{
-    names::{DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, check_run_name, object_named},
+    names::{
+        CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, check_run_name, object_named,
+    },
     saved::{Objects, SavedRun},
 };
 
-/// How long a start may take to write copies of finished replicas for the runs of builds that wrote none.
+/// How long a start may take to write copies for the runs of builds that wrote none.
 const COPYING_MAX: Duration = Duration::from_secs(5);
 
 /// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
 /// becomes of it. `epoch` is of builds before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 9] =
-    ["checkpoint", FINISHED_COPY, FINISHED, "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
+pub(super) const DIRECTORIES: [&str; 10] =
+    [CHECKPOINT_COPY, CHECKPOINT, FINISHED_COPY, FINISHED, "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
 
 /// The objects of a run, and foreign objects among them.
 #[derive(Default)]
@@ -73,7 +75,7 @@ impl Store {
             let (mut saved, refused) = self.interpret_run(&run, &found, false)?;
             if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
                 self.mend_orders(&found, saved);
-                self.mend_finished(&found, saved, copying_until);
+                self.mend_copied(&found, saved, copying_until);
             }
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
@@ -134,10 +136,7 @@ impl Store {
         };
         *self.known(run) = known;
         for name in &found.ours {
-            if let Some(named) = object_named(name, "checkpoint") {
-                let place = (named.epoch, named.number);
-                self.known(run).checkpoints.entry(place).or_default().insert(name.clone());
-            }
+            self.know_checkpoint(run, name);
         }
         Ok((saved, notices))
     }

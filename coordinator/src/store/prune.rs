@@ -4,12 +4,14 @@
 //! Any of it may come late: the coordinator is stopped after it has seen that it leads, and another one leads when it goes on. So
 //! nothing is removed that a later epoch wrote, and nothing that a later leader may want.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 
 use super::{Store, answer::cause, load::DIRECTORIES};
 use crate::{
     core::StoreFault,
-    names::{DELETED, ORDER, ORDER_COPY, deleted_name, object_named},
+    names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, ORDER, ORDER_COPY, deleted_name, object_named},
 };
 
 /// The number of newest checkpoints that stay: if the newest is damaged, an older one is used.
@@ -20,19 +22,23 @@ const DELETION: &[u8] = b"This run is deleted: who leads removes what is left of
 const KEPT_EVERY: u64 = 64;
 
 impl Store {
-    /// Removes checkpoints that are neither among the newest nor a multiple of [`KEPT_EVERY`].
+    /// Removes checkpoints that are neither among the newest nor a multiple of [`KEPT_EVERY`], and the copies of all but the newest one.
     pub(super) fn prune_checkpoints(&mut self, run: &str) {
-        let known = self.known(run);
-        let old = known.checkpoints.keys().rev().skip(NEWEST_KEPT).filter(|(_, number)| number % KEPT_EVERY != 0);
-        let old: Vec<(u64, u64)> = old.copied().collect();
-        let names = old.iter().flat_map(|place| &known.checkpoints[place]);
-        let names: Vec<String> = names.map(|name| format!("runs/{run}/{name}")).collect();
-        if names.is_empty() {
+        let is_copy = |name: &str| name.starts_with(CHECKPOINT_COPY);
+        let mut old = BTreeSet::new();
+        for (newer, ((_, number), names)) in self.known(run).checkpoints.iter().rev().enumerate().skip(1) {
+            let goes = newer >= NEWEST_KEPT && number % KEPT_EVERY != 0;
+            old.extend(names.iter().filter(|name| goes || is_copy(name)).cloned());
+        }
+        if old.is_empty() {
             return;
         }
-        // The new checkpoint is written. That old ones stay is harmless, and their removal is tried again.
-        match self.remove(names) {
-            Ok(()) => self.known(run).checkpoints.retain(|place, _| !old.contains(place)),
+        // The new checkpoint is written twice. That old ones stay is harmless, and their removal is tried again.
+        match self.remove(old.iter().map(|name| format!("runs/{run}/{name}")).collect()) {
+            Ok(()) => self.known(run).checkpoints.retain(|_, names| {
+                names.retain(|name| !old.contains(name));
+                !names.is_empty()
+            }),
             Err(error) => tracing::warn!("old checkpoints of run {run} cannot be removed: {}", cause(&error)),
         }
     }
@@ -40,12 +46,14 @@ impl Store {
     /// Removes the checkpoints of a run that is computed. A later leader may have extended it.
     pub(super) fn drop_checkpoints(&mut self, run: &str) -> Result<(), StoreFault> {
         let epoch = self.own_epoch();
-        let removed = self.list(&format!("runs/{run}/checkpoint")).and_then(|(objects, _)| {
-            let names = objects.into_iter().map(|(name, _)| format!("checkpoint/{name}"));
-            let ours = names.filter(|name| object_named(name, "checkpoint").is_some_and(|named| named.epoch <= epoch));
-            self.remove(ours.map(|name| format!("runs/{run}/{name}")).collect())
-        });
-        removed.map_err(|error| self.not_removed(run, "the checkpoints", &error))?;
+        for directory in [CHECKPOINT_COPY, CHECKPOINT] {
+            let removed = self.list(&format!("runs/{run}/{directory}")).and_then(|(objects, _)| {
+                let names = objects.into_iter().map(|(name, _)| format!("{directory}/{name}"));
+                let ours = names.filter(|name| object_named(name, directory).is_some_and(|named| named.epoch <= epoch));
+                self.remove(ours.map(|name| format!("runs/{run}/{name}")).collect())
+            });
+            removed.map_err(|error| self.not_removed(run, "the checkpoints", &error))?;
+        }
         self.known(run).checkpoints.clear();
         Ok(())
     }

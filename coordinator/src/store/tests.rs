@@ -109,7 +109,7 @@ fn what_is_written_is_loaded() {
 }
 
 #[test]
-fn a_damaged_checkpoint_is_named_and_the_one_before_it_used() {
+fn a_checkpoint_that_is_damaged_and_has_no_copy_is_named_and_the_one_before_it_used() {
     type Damage = fn(&Path, Vec<u8>);
     let truncate: Damage = |path, bytes| fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
     let empty: Damage = |path, _| fs::write(path, b"").unwrap();
@@ -132,6 +132,8 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_it_used() {
         let path = object(&directory, &checkpoint(3));
         damage(&path, fs::read(&path).unwrap());
         let mut store = open(&directory);
+        assert_eq!(rounds(&mut store), 3, "its copy is good");
+        fs::remove_dir_all(directory.path().join("runs/demo/checkpoint-copy")).unwrap();
         let run = store.load().unwrap().0.remove(0);
         assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 2);
         assert_eq!(run.checkpoint_number, 3, "its number is not used again");

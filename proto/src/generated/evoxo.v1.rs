@@ -2097,7 +2097,8 @@ pub struct Order {
     #[prost(uint32, tag = "7")]
     pub audit_millionths: u32,
 }
-/// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/EPOCH-NUMBER-DIGEST.
+/// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/EPOCH-NUMBER-DIGEST; the newest
+/// one is there once more, under the same name in checkpoint-copy/.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Checkpoint {
     /// SHA-256 of what is computed (Run.config_hash), 32 bytes.
@@ -2248,7 +2249,8 @@ pub struct Revocation {
     #[prost(string, tag = "2")]
     pub by: ::prost::alloc::string::String,
 }
-/// Some lines of the audit log. Object audit/EPOCH-NUMBER-DIGEST, written by the coordinator that led in that epoch.
+/// Some lines of the audit log, written by the coordinator that led in that epoch. Object audit-rights/EPOCH-NUMBER-DIGEST for what
+/// operators and coordinators did and what changed rights, audit/EPOCH-NUMBER-DIGEST for the rest: neither pushes out the other.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuditLog {
     /// JSON objects in the order in which they were written; each has the epoch and its number in it.
@@ -2515,7 +2517,8 @@ pub mod access_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.AccessService", "Join"));
             self.inner.unary(req, path, codec).await
         }
-        /// A new certificate with the same role and ID.
+        /// A new certificate with the same role and ID. As long as less than half of the newest certificate's life is over, the new one
+        /// ends when that one does, and the coordinator writes nothing.
         /// May: viewer, operator, worker, trusted-worker.
         pub async fn renew(
             &mut self,
@@ -2613,7 +2616,7 @@ pub mod access_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.AccessService", "Revoke"));
             self.inner.unary(req, path, codec).await
         }
-        /// The newest lines of the audit log.
+        /// The newest lines of both parts of the audit log, merged in order of time: see AuditLog in store.proto.
         /// May: operator.
         pub async fn read_log(
             &mut self,
@@ -2662,7 +2665,8 @@ pub mod access_service_server {
             &self,
             request: tonic::Request<super::JoinRequest>,
         ) -> std::result::Result<tonic::Response<super::Certificate>, tonic::Status>;
-        /// A new certificate with the same role and ID.
+        /// A new certificate with the same role and ID. As long as less than half of the newest certificate's life is over, the new one
+        /// ends when that one does, and the coordinator writes nothing.
         /// May: viewer, operator, worker, trusted-worker.
         async fn renew(
             &self,
@@ -2692,7 +2696,7 @@ pub mod access_service_server {
             &self,
             request: tonic::Request<super::RevokeRequest>,
         ) -> std::result::Result<tonic::Response<super::RevokeResponse>, tonic::Status>;
-        /// The newest lines of the audit log.
+        /// The newest lines of both parts of the audit log, merged in order of time: see AuditLog in store.proto.
         /// May: operator.
         async fn read_log(
             &self,

@@ -25,7 +25,9 @@ pub(super) fn names(objects: &Arc<Objects>) -> Vec<String> {
 /// Damages a checkpoint or a finished replica: flips a bit of it or cuts it short. False if there is none.
 pub(super) fn damage(objects: &Arc<Objects>, rng: &mut Generator) -> bool {
     let mut names = names(objects);
-    names.retain(|name| ["/checkpoint/", "/finished/", "/finished-copy/"].iter().any(|part| name.contains(part)));
+    names.retain(|name| {
+        ["/checkpoint/", "/checkpoint-copy/", "/finished/", "/finished-copy/"].iter().any(|part| name.contains(part))
+    });
     if names.is_empty() {
         return false;
     }

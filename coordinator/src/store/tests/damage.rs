@@ -1,5 +1,7 @@
-//! Every object of a small store, damaged in every way: the run goes on and ends with the digest of one thread, and what somebody
-//! ordered last stays in force. A checkpoint costs the rounds since the one before; anything else costs nothing.
+//! Every object of a small store, damaged in every way: the run goes on from where it was and ends with the digest of one thread, and
+//! what somebody ordered last stays in force.
+
+use object_store::{ObjectStore, ObjectStoreExt as _, memory::InMemory};
 
 use evoxo_common::{
     experiment::{Replica, ResultDigest},
@@ -86,9 +88,8 @@ fn go_on(store: &mut Store, run: &str, rounds: [u64; 2]) {
     }
 }
 
-/// Rounds of each replica of `demo` in the sample, and of those the ones since the checkpoint before.
+/// Rounds of each replica of `demo` in the sample. The newest checkpoint alone has the last one of the second.
 const ROUNDS: [u64; 2] = [6, 5];
-const LAST_ROUNDS: [u64; 2] = [0, 1];
 
 /// A store of two epochs: of `demo` one replica is finished, and the newest order pauses it; `done` is finished.
 fn sample(directory: &Path) {
@@ -170,15 +171,71 @@ fn damage(path: &Path, how: &str) -> bool {
     true
 }
 
+/// A store that somebody takes over, again and again.
+enum Place {
+    Directory(TempDir),
+    Bucket(Arc<dyn ObjectStore>),
+}
+
+impl Place {
+    fn lead(&self) -> Store {
+        match self {
+            Self::Directory(directory) => leading(directory.path()),
+            Self::Bucket(objects) => {
+                let mut store = Store::over(Arc::clone(objects), "a bucket", registry().clone());
+                store.lead().unwrap();
+                store
+            }
+        }
+    }
+
+    /// The same objects in a bucket. Where the directory has a directory, the bucket has an object below the name.
+    fn bucket(directory: &Path) -> Self {
+        fn add(root: &Path, below: &Path, objects: &InMemory) {
+            for path in names(below).into_iter().map(|name| below.join(name)) {
+                if path.is_dir() {
+                    let is_object = |name: &std::ffi::OsStr| name.to_string_lossy().contains(char::is_numeric);
+                    if path.file_name().is_some_and(is_object) {
+                        fs::write(path.join("foreign"), b"x").unwrap();
+                    }
+                    add(root, &path, objects);
+                    continue;
+                }
+                let name = object_store::path::Path::from(path.strip_prefix(root).unwrap().to_str().unwrap());
+                let put = objects.put(&name, fs::read(&path).unwrap().into());
+                tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(put).unwrap();
+            }
+        }
+        let objects = InMemory::new();
+        add(directory, directory, &objects);
+        Self::Bucket(Arc::new(objects))
+    }
+}
+
+/// The names directly in a directory of a run.
+fn names_in(store: &Store, run: &str, directory: &str) -> Vec<String> {
+    let (objects, inner) = store.list(&format!("runs/{run}/{directory}")).unwrap();
+    objects.into_iter().map(|(name, _)| name).chain(inner).collect()
+}
+
 #[test]
 fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
+    every_object_in_every_way(Place::Directory);
+}
+
+#[test]
+fn no_damaged_object_of_a_bucket_does_either() {
+    every_object_in_every_way(|directory| Place::bucket(directory.path()));
+}
+
+fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
     let whole = tempfile::tempdir().unwrap();
     sample(whole.path());
     let right = ResultDigest::of_run(local::run(&prepared(1).config).unwrap().iter().map(Replica::digest));
     let mut objects = Vec::new();
     files(whole.path(), &mut objects);
     objects.retain(|path| !path.ends_with("record") && !path.starts_with(whole.path().join("runs/other")));
-    assert!(objects.len() > 12, "{objects:?}");
+    assert!(objects.len() > 15, "{objects:?}");
     let ways = ["deleted", "emptied", "halved", "flipped", "directory", "of another run", "of another epoch"];
     for (object, how) in objects.iter().flat_map(|object| ways.map(|how| (object, how))) {
         let directory = tempfile::tempdir().unwrap();
@@ -188,7 +245,8 @@ fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
             continue;
         }
         let case = format!("{} {how}", name.display());
-        let mut store = leading(directory.path());
+        let place = place(directory);
+        let mut store = place.lead();
         assert!(store.epoch().unwrap().number > 2, "{case}: its objects would be taken for those of an earlier run");
         let (refused, _) = store.load_refused().unwrap();
         let count = refused.convicted.len() + refused.revoked.len();
@@ -197,8 +255,7 @@ fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
             2 - usize::from(how == "deleted" && !name.starts_with("runs") && !name.starts_with("leader")),
             "{case}"
         );
-        let may_lose = if name.starts_with("runs/demo/checkpoint") { LAST_ROUNDS } else { [0, 0] };
-        for (run, before, may_lose) in [("demo", ROUNDS, may_lose), ("done", [6, 6], [0, 0])] {
+        for (run, before) in [("demo", ROUNDS), ("done", [6, 6])] {
             let saved = loaded(&mut store, run);
             assert_eq!(
                 (saved.order.wanted(), saved.order_number),
@@ -206,21 +263,25 @@ fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
                 "{case}: {:?}",
                 saved.notices
             );
-            let now = rounds_of(&saved);
-            let keeps = (0..2).all(|replica| now[replica] + may_lose[replica] >= before[replica]);
-            assert!(keeps, "{case}: {now:?} of {before:?} rounds of {run} are left");
+            assert_eq!(rounds_of(&saved), before, "{case}: rounds of {run} that are left");
+            if let Some(checkpoint) = saved.checkpoint.filter(|_| how != "directory") {
+                let copies = names_in(&store, run, "checkpoint-copy");
+                assert_eq!(copies, [checkpoint.object.split_once('/').unwrap().1], "{case}: of the newest only");
+                let mended = saved.notices.iter().any(|notice| notice.contains("is written again from"));
+                assert!(mended || !checkpoint.from_copy, "{case}: {:?}", saved.notices);
+            }
             // Whoever comes next finds nothing to mend, and all that was computed since.
             go_on(&mut store, run, [6, 6]);
-            let saved = loaded(&mut leading(directory.path()), run);
+            let saved = loaded(&mut place.lead(), run);
             let told = |notice: &String| notice.contains("order") || notice.contains("finished");
             assert!(how == "directory" || !saved.notices.iter().any(told), "{case}: {:?}", saved.notices);
-            let count = |of: &&str| names(&directory.path().join("runs").join(run).join(of)).len();
+            let count = |of: &&str| names_in(&store, run, of).len();
             let counts: Vec<usize> = ["order", "order-copy", "finished", "finished-copy"].iter().map(count).collect();
             assert_eq!(counts, [2; 4], "{case}: {run}");
             let mut ends: Vec<_> = saved.finished.iter().map(|it| (it.replica.index, it.replica.digest)).collect();
             ends.sort_unstable_by_key(|(index, _)| *index);
             assert_eq!(ResultDigest::of_run(ends.into_iter().map(|(_, digest)| digest)), right, "{case}: {run}");
-            store = leading(directory.path());
+            store = place.lead();
         }
     }
 }

@@ -1,0 +1,171 @@
+//! Objects that are in the store twice: finished replicas and the newest checkpoint. So no damaged or missing object makes a run
+//! compute anything again. The two objects have the same bytes, and the digest of these bytes in their names, so each of them
+//! shows by itself whether it is good.
+//!
+//! A replica or a checkpoint is stored when both objects are there. If one of them cannot be written, both are tried again. Whoever
+//! loads the run later writes again what a crash or damage has left out.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use object_store::path::Path;
+
+use super::{Reader, Store, answer, load::Found};
+use crate::{
+    core::StoreFault,
+    names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, object_named},
+    saved::SavedRun,
+};
+
+impl Store {
+    /// Writes an object and its copy; `name` is that of the first, below the run. Returns the names of those that are written, below
+    /// the run, and the first failure.
+    fn write_twice(&self, run: &str, name: &str, bytes: &Bytes) -> (Vec<String>, Result<(), StoreFault>) {
+        let both: Vec<String> = [Some(name.to_owned()), copy_name(name)].into_iter().flatten().collect();
+        // At the same time, so that the copy costs a disk or a bucket hardly any time.
+        let paths: Vec<Path> = both.iter().map(|name| Path::from(format!("runs/{run}/{name}"))).collect();
+        let created = self.wait(join_all(paths.iter().map(|path| answer::create(&*self.objects, path, bytes))));
+        let (mut written, mut outcome) = (Vec::new(), Ok(()));
+        for (name, created) in both.into_iter().zip(created) {
+            let object = format!("runs/{run}/{name}");
+            let created = match created {
+                Ok(true) => Ok(()),
+                // It is damaged.
+                Ok(false) => self.create(&object, bytes),
+                Err(error) => Err(self.not_written(&object, &error)),
+            };
+            match created {
+                Ok(()) => written.push(name),
+                Err(fault) => outcome = outcome.and(Err(fault)),
+            }
+        }
+        (written, outcome)
+    }
+
+    /// Writes a finished replica and its copy; `name` is that of the first, below the run.
+    pub(super) fn write_finished(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
+        let (_, outcome) = self.write_twice(run, name, bytes);
+        match &outcome {
+            Ok(()) => drop(self.known(run).unwritten.remove(name)),
+            Err(_) => drop(self.known(run).unwritten.insert(name.to_owned())),
+        }
+        outcome
+    }
+
+    /// Writes a checkpoint and its copy, and removes those that it replaces; `name` is that of the first, below the run.
+    pub(super) fn write_checkpoint(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
+        self.check_finished_written(run)?;
+        let (written, outcome) = self.write_twice(run, name, bytes);
+        // One of the two is as good a checkpoint as any, and is removed in its turn.
+        written.iter().for_each(|name| self.know_checkpoint(run, name));
+        outcome?;
+        self.prune_checkpoints(run);
+        Ok(())
+    }
+
+    /// Remembers a checkpoint or its copy.
+    pub(super) fn know_checkpoint(&mut self, run: &str, name: &str) {
+        let named = [CHECKPOINT, CHECKPOINT_COPY].iter().find_map(|directory| object_named(name, directory));
+        let Some(named) = named else { return };
+        self.known(run).checkpoints.entry((named.epoch, named.number)).or_default().insert(name.to_owned());
+    }
+
+    /// Refuses a checkpoint that was sealed after a replica had finished and could not be written: its state is in neither, and after a
+    /// crash the replica would be computed from its beginning. The core writes the replica first, and then another checkpoint.
+    fn check_finished_written(&mut self, run: &str) -> Result<(), StoreFault> {
+        let unwritten = std::mem::take(&mut self.known(run).unwritten);
+        let Some(name) = unwritten.first() else { return Ok(()) };
+        Err(StoreFault::Failed(format!(
+            "a checkpoint of run {run} waits for {name}, which cannot be written in the store {}",
+            self.shown
+        )))
+    }
+
+    /// Removes a finished replica. The copy goes first: what is left after a crash is removed by whoever leads next.
+    pub(super) fn unfinish(&self, run: &str, object: &str) -> Result<(), StoreFault> {
+        let both = [copy_name(object), Some(object.to_owned())];
+        let removed = self.remove(both.into_iter().flatten().map(|name| format!("runs/{run}/{name}")).collect());
+        removed.map_err(|error| self.not_removed(run, "a void replica", &error))
+    }
+
+    /// Writes again what is damaged or missing of the finished replicas of a run and of its newest checkpoint. The objects have been read;
+    /// of their copies it is enough that they are there and have as many bytes. The first one that cannot be written ends it until the
+    /// next start, and so does this time for copies that were never written.
+    pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun, until: Instant) {
+        let SavedRun { name: run, finished, checkpoint, notices, .. } = saved;
+        let checkpoint = checkpoint.iter().map(|it| (&it.object, it.from_copy));
+        let (mut copied, mut left) = (0, 0);
+        for (object, from_copy) in checkpoint.chain(finished.iter().map(|it| (&it.object, it.from_copy))) {
+            let Some(copy) = copy_name(object) else { continue };
+            let size = |name: &str| found.sizes.get(name);
+            let (object, good) = match from_copy {
+                true => (object, &copy),
+                false if size(&copy) != size(object) => (&copy, object),
+                false => continue,
+            };
+            let was_there = size(object).is_some();
+            if !from_copy && !was_there && Instant::now() > until {
+                left += 1;
+                continue;
+            }
+            let (object, other) = (format!("runs/{run}/{object}"), format!("runs/{run}/{good}"));
+            if found.foreign.contains(&object) {
+                notices.push(format!(
+                    "{object} is not an object, so {other} is in the store once only: remove {object}, and the next start writes it there"
+                ));
+                continue;
+            }
+            // What cannot be read now is not damaged.
+            let Ok(bytes) = self.get(&other) else { continue };
+            if !object_named(good, good.split('/').next().unwrap_or_default()).is_some_and(|good| good.is_of(&bytes)) {
+                continue;
+            }
+            let state = if was_there { "damaged" } else { "missing" };
+            match self.write_second(&object, &bytes) {
+                // Builds before copies wrote none, and a coordinator may have been killed before it wrote one.
+                Ok(()) if !from_copy && !was_there => copied += 1,
+                Ok(()) => notices.push(format!("the object {object} was {state} and is written again from {other}")),
+                Err(why) => {
+                    notices.push(format!("the object {object} is {state} and cannot be written again: {why}"));
+                    break;
+                }
+            }
+        }
+        if copied + left > 0 {
+            tracing::info!(
+                "run {run}: {copied} checkpoints and finished replicas had no copy in the store {}, and have one now; {left} more get \
+                 one at the next start",
+                self.shown
+            );
+        }
+    }
+}
+
+impl Reader {
+    /// The bytes of an object of a run, by its name below `runs/RUN/`; of a finished replica or a checkpoint that is damaged since it was
+    /// written, those of its copy.
+    ///
+    /// # Errors
+    /// A sentence that names the object.
+    pub async fn get(&self, run: &str, object: &str) -> Result<Bytes, String> {
+        Ok(self.get_up_to(run, object, u64::MAX).await?.unwrap_or_default())
+    }
+
+    /// The same, if the object has at most `bytes_max` bytes; otherwise nothing is read.
+    ///
+    /// # Errors
+    /// A sentence that names the object.
+    pub async fn get_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
+        let found = self.read_up_to(run, object, bytes_max).await;
+        let named = [FINISHED, CHECKPOINT].iter().find_map(|directory| object_named(object, directory));
+        let (Some(named), Some(copy)) = (named, copy_name(object)) else { return found };
+        if !found.as_ref().is_ok_and(|bytes| bytes.as_ref().is_none_or(|bytes| named.is_of(bytes)))
+            && let Ok(Some(bytes)) = self.read_up_to(run, &copy, bytes_max).await
+            && named.is_of(&bytes)
+        {
+            return Ok(Some(bytes));
+        }
+        found
+    }
+}
