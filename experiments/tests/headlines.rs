@@ -100,7 +100,7 @@ fn headlines_say_what_tables_say() {
 fn the_best_replica_has_the_greatest_figure() {
     let files = [
         "experiment = \"td3d\"\nreplicas = 3\n[settings]\nnetwork = \"small-structured\"\ngames = 50\ntest_every = 5\ntest_games = 20\n",
-        "experiment = \"rules\"\nreplicas = 3\n[settings]\nagents = 8\nrules = 10\ncycles = 30\n",
+        "experiment = \"rules\"\nreplicas = 3\n[settings]\nagents = 12\nrules = 30\ncycles = 200\n",
         "experiment = \"invincible\"\nreplicas = 2\n[settings]\npopulation = 20\ngames = 20\nfathers = 4\ngenerations = 3\n",
     ];
     for text in files {
