@@ -1,4 +1,10 @@
 //! The headline of each kind: which arms it compares, by what figure, and what it says their replicas share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a test that reads the committed results, and prints their headlines when asked to"
+)]
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
