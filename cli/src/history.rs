@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use evoxo_common::{
     digest::Digest,
     experiment::{Config, champion_stem},
+    math::order,
 };
 use serde_json::Value;
 
@@ -20,8 +21,16 @@ const FILE_BYTES_MAX: usize = 1 << 28;
 /// The key of `result.json` with the SHA-256 of the history, which is in a file of its own.
 pub(crate) const HISTORY_SHA256: &str = "history_sha256";
 
-/// The last row of each replica that has one, for each arm.
-pub(crate) struct LastRows(Vec<Vec<(u32, Vec<f64>)>>);
+/// The last row of each replica that has one, for each arm, with what says how good the replica is.
+pub(crate) struct LastRows(Vec<Vec<Last>>);
+
+/// The end of a replica.
+struct Last {
+    replica: u32,
+    row: Vec<f64>,
+    /// Of all its rows, the values in the column that decides.
+    values: Vec<f64>,
+}
 
 /// The best replica of an arm.
 pub(crate) struct Best {
@@ -91,29 +100,28 @@ impl History {
 impl LastRows {
     /// Those of a history.
     pub(crate) fn of(history: &History, config: &Config) -> anyhow::Result<Self> {
-        let mut last: Vec<Vec<(u32, Vec<f64>)>> = vec![Vec::new(); config.arms.len()];
-        history.each_row(config, |arm, replica, row| match last[arm].last_mut() {
-            Some((of, there)) if *of == replica => *there = row,
-            _ => last[arm].push((replica, row)),
+        let mut last: Vec<Vec<Last>> = config.arms.iter().map(|_| Vec::new()).collect();
+        history.each_row(config, |arm, replica, row| {
+            let value = row[config.kind.deciding_column(&config.arms[arm].settings)];
+            match last[arm].last_mut() {
+                Some(there) if there.replica == replica => {
+                    there.row = row;
+                    there.values.push(value);
+                }
+                _ => last[arm].push(Last { replica, row, values: vec![value] }),
+            }
         })?;
         Ok(Self(last))
-    }
-
-    /// What says how good each arm's replicas are, of those that have a solution: see [`evoxo_common::conclusion::last_values`].
-    pub(crate) fn values(&self, config: &Config) -> Vec<Vec<f64>> {
-        let column = config.deciding_column();
-        let of_arm =
-            |arm: &Vec<(u32, Vec<f64>)>| arm.iter().filter_map(|(_, row)| config.kind.value(row, column)).collect();
-        self.0.iter().map(of_arm).collect()
     }
 
     /// The best replica of each arm that has a solution; of equals the first.
     pub(crate) fn best<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = Best> + 'a {
         self.0.iter().enumerate().filter_map(move |(arm, replicas)| {
-            let better = |one: &(u32, Vec<f64>), other: &(u32, Vec<f64>)| compare(config, arm, &one.1, &other.1);
-            let (replica, row) = replicas.iter().rev().min_by(|one, other| better(one, other))?;
+            let better = |one: &&Last, other: &&Last| compare(config, arm, one, other);
+            let best = replicas.iter().rev().min_by(better)?;
             let column = config.kind.deciding_column(&config.arms[arm].settings);
-            Some(Best { arm, replica: *replica, of: replicas.len(), column, value: config.kind.value(row, column)? })
+            let value = best.figure(config, column)?;
+            Some(Best { arm, replica: best.replica, of: replicas.len(), column, value })
         })
     }
 }
@@ -125,10 +133,17 @@ impl Best {
     }
 }
 
+impl Last {
+    fn figure(&self, config: &Config, column: usize) -> Option<f64> {
+        config.kind.figure_of(column, &self.row, &self.values)
+    }
+}
+
 /// Less is better.
-fn compare(config: &Config, arm: usize, one: &[f64], other: &[f64]) -> Ordering {
+fn compare(config: &Config, arm: usize, one: &Last, other: &Last) -> Ordering {
+    let figure = |last: &Last| last.figure(config, config.kind.primary_metric).unwrap_or(f64::NEG_INFINITY);
     match config.kind.ranking {
-        Some(ranking) => (ranking.compare)(&config.arms[arm].settings, one, other),
-        None => other[config.kind.primary_metric].total_cmp(&one[config.kind.primary_metric]),
+        Some(ranking) => (ranking.compare)(&config.arms[arm].settings, &one.row, &other.row),
+        None => order(figure(other), figure(one)),
     }
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use evoxo_common::{
     card::Card,
-    conclusion,
     experiment::{Config, Registry, small::whole},
     report::Report,
 };
@@ -16,8 +15,8 @@ use crate::{
     champion, directory, file,
     history::{Best, History, LastRows},
     html::{self, Told, champions},
-    results::{Provenance, Results},
-    say::{notice, usage},
+    results::{Provenance, Results, concluded},
+    say::usage,
     stored,
 };
 
@@ -151,12 +150,7 @@ impl Kept {
 
     /// What came of it, in a sentence.
     pub(crate) fn conclusion(&self) -> String {
-        let rows = self.rows().unwrap_or_else(|why| {
-            notice(format_args!("{why:#}; until then the first sentence is the one that was written down"));
-            None
-        });
-        let values = rows.map(|rows| rows.values(&self.config));
-        conclusion::of_result(&self.config, &self.result, values.as_deref())
+        concluded(&self.config, &self.result, &self.report)
     }
 
     /// The report as one HTML file.
@@ -169,7 +163,7 @@ impl Kept {
             config: &self.config,
             result: &self.result,
             report: &self.report,
-            rows: rows.as_ref(),
+            conclusion: self.conclusion(),
             champions,
             more_champions,
         }))

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use evoxo_common::{
     card::Card,
-    conclusion::{last_values, sentence},
+    conclusion::{of_result, sentence},
     digest::Digest,
     envelope::{Kind, open},
     experiment::{Config, Replica, ResultDigest, champion_stem, file_name},
@@ -121,7 +121,7 @@ impl Results {
             HISTORY_SHA256: self.history().map(|csv| Digest::of(&csv).to_string()).ok(),
         });
         add_report(&mut result, &self.report);
-        result["conclusion"] = sentence(&self.config, &result, &last_values(&self.config, &self.replicas)).into();
+        result["conclusion"] = sentence(&self.config, &result).into();
         result["provenance"] = match provenance {
             Provenance::Known(known) => known,
             Provenance::Fetched => json!({"signature": self.signature(), "fetched_with": build()}),
@@ -139,6 +139,13 @@ impl Results {
 
     fn signature(&self) -> Option<String> {
         self.signature.map(|signature| signature.to_string())
+    }
+
+    /// Whether all replicas are finished and none has what was sought: a solution that satisfies all constraints.
+    fn is_without_solution(&self) -> bool {
+        let kind = self.config.kind;
+        let metric = |replica: &Replica| replica.history().last().and_then(|row| kind.metric(row));
+        kind.is_solution.is_some() && self.digest.is_some() && self.replicas.iter().all(|it| metric(it).is_none())
     }
 
     fn rounds(&self) -> u64 {
@@ -265,7 +272,8 @@ impl Results {
         let rows = LastRows::of(&History::of(self.history()?), &self.config)?;
         let (champions, more_champions) = champions(&rows, &self.config, |best| Ok(self.card(best)))?;
         let (config, report) = (&self.config, &self.report);
-        Ok(html::document(&Told { name, config, result, report, rows: Some(&rows), champions, more_champions }))
+        let conclusion = concluded(config, result, report);
+        Ok(html::document(&Told { name, config, result, report, conclusion, champions, more_champions }))
     }
 
     /// The champion of a replica.
@@ -289,7 +297,14 @@ impl Results {
         };
         printed(stdout().write_all(text.as_bytes()))?;
         if self.doubts.is_empty() {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(if self.is_without_solution() {
+                tell(format_args!(
+                    "error: no replica found a candidate that satisfies all constraints: give more evaluations, or loosen the constraints"
+                ));
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            });
         }
         tell(format_args!(
             "error: these results are in doubt: {} tasks were computed twice with different outputs, and one worker of each pair \
@@ -347,6 +362,14 @@ pub(crate) fn add_report(result: &mut Value, report: &Report) {
         result.extend(told.as_object().cloned().unwrap_or_default());
         result.insert("notes".into(), report.notes.clone().into());
     }
+}
+
+/// The conclusion of a run with this `result.json`, to which its report belongs.
+pub(crate) fn concluded(config: &Config, result: &Value, report: &Report) -> String {
+    // A small result lacks what the report makes anew.
+    let mut result = result.clone();
+    add_report(&mut result, report);
+    of_result(config, &result)
 }
 
 /// What is printed at the end, what came of it first if that is known: as wide as the terminal, or as it is if it goes elsewhere.

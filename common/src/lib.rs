@@ -10,6 +10,7 @@ pub mod digest;
 pub mod envelope;
 pub mod evolve;
 pub mod experiment;
+pub mod headline;
 pub mod local;
 pub mod math;
 pub mod play;

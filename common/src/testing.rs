@@ -8,7 +8,8 @@ use bytes::Bytes;
 use crate::{
     card::Card,
     experiment::{
-        Column, Config, Demand, Experiment, Identity, Kind, Registry, standard_report, standard_report_of_result,
+        Column, Config, Demand, Experiment, Identity, Kind, Registry, standard_headline, standard_report,
+        standard_report_of_result,
     },
     settings,
     settings::{FromValue, Value},
@@ -137,6 +138,7 @@ pub(crate) const SUMS: Kind = Kind {
     schema: &SCHEMA,
     columns: &[Column { name: "sum", doc: "the sum so far" }],
     primary_metric: 0,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| Settings::of(settings).rounds,
@@ -161,6 +163,7 @@ pub(crate) const SUMS: Kind = Kind {
     plays: &[],
     report: standard_report,
     report_of_result: standard_report_of_result,
+    headline: standard_headline,
     kernels: &[],
 };
 

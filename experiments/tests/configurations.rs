@@ -39,6 +39,63 @@ fathers = 6
     insta::assert_snapshot!(problems(text, &[]));
 }
 
+/// TOML's own spellings of numbers are numbers.
+#[test]
+fn numbers_are_read_however_toml_spells_them() {
+    let text = "experiment = \"invincible\"\nseed = 0x10\nreplicas = 0b11\n[settings]\npopulation = 1_0\nfathers = 0o7\npenalty = 65e-1\n";
+    let plain = "experiment = \"invincible\"\nseed = 16\nreplicas = 3\n[settings]\npopulation = 10\nfathers = 7\npenalty = 6.5\n";
+    assert_eq!(parse(text, &[]).unwrap(), parse(plain, &[]).unwrap());
+}
+
+/// A setting that is given where it does nothing is allowed, and a note says so: once for all arms that it is given to.
+#[test]
+fn settings_without_effect_are_noted() {
+    let idle = |text: &str, overrides: &[(&str, &str)]| {
+        let overrides: Vec<_> = overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Config::idle(&registry(), &format!("experiment = {text}"), &overrides, &[])
+    };
+    let sweeps = "\"nndtf\"\n[settings]\nsweeps = 10\n[arms.a]\n";
+    assert_eq!(
+        idle(sweeps, &[]),
+        ["arm \"a\": `sweeps` has no effect with coupling = \"static\""],
+        "at its default too"
+    );
+    let mixed = format!("{sweeps}[arms.b]\ncoupling = \"final\"\n");
+    assert_eq!(idle(&mixed, &[]), [""; 0], "one of the arms needs it");
+    let rival = "\"nndtf\"\n[settings]\ncrossover = 0.5\n[arms.a]\nnetwork = \"traditional\"\ncoupling = \"final\"\nsweeps = 3\n[arms.b]\n";
+    assert_eq!(
+        idle(rival, &[]),
+        [
+            "in all arms: `crossover` has no effect with algorithm = \"improved\"",
+            "arm \"a\": `coupling` has no effect with network = \"traditional\"",
+            "arm \"a\": `sweeps` has no effect with network = \"traditional\"",
+        ]
+    );
+    for (text, says) in [
+        ("\"td3d\"\n[settings]\nalpha_end = 0.1", "`alpha_end` has no effect with schedule = \"constant\""),
+        ("\"rules\"\n[settings]\ncluster = 0.1", "`cluster` has no effect with mutations = \"independent\""),
+        ("\"rules\"\n[settings]\nrigged_share = 0.1", "`rigged_share` has no effect with generator = \"random\""),
+        ("\"evolve\"\n[settings]\ncovariance = \"full\"", "`covariance` has no effect with algorithm = \"ga\""),
+        ("\"league\"\n[settings]\npairs = 3", "`pairs` has no effect with game = \"tic-tac-toe\""),
+        (
+            "\"ternary\"\n[settings]\ncrossover = \"none\"\ncrossover_rate = 1",
+            "`crossover_rate` has no effect with crossover = \"none\"",
+        ),
+    ] {
+        assert_eq!(idle(text, &[]), [format!("arm \"main\": {says}")]);
+    }
+    assert_eq!(idle("\"invincible\"", &[("fitness", "exact"), ("games", "9")]).len(), 1, "also what was typed");
+    // A configuration as it is stored gives every setting, and was noted when it was written.
+    for kind in registry().kinds() {
+        let schema = kind.schema;
+        for (field, condition) in schema.fields.iter().flat_map(|it| it.applies.iter().map(move |of| (it, of))) {
+            let other = schema.fields.iter().find(|other| other.name == condition.setting).expect("a setting");
+            let good = condition.values.iter().all(|value| other.read(value).is_ok());
+            assert!(good && other.name != field.name, "{} {}", kind.name, field.name);
+        }
+    }
+}
+
 #[test]
 fn each_mistake_has_its_sentence() {
     let cases: &[(&str, &[(&str, &str)])] = &[
@@ -52,7 +109,7 @@ fn each_mistake_has_its_sentence() {
         ("experiment = \"invincible\"", &[("penalti", "1"), ("seed", "x"), ("arms.main.side", "X")]),
         ("experiment = \"invincible\"", &[("penalty", "6.5000001")]),
         ("experiment = \"invincible\"\n[arms.O]\nside = \"O\"", &[("arms.O.side", "Q"), ("arms.0.side", "X")]),
-        ("experiment = \"invincible\"\n[settings]\npopulation = 0x10", &[]),
+        ("experiment = \"invincible\"\n[settings]\npopulation = 0x1", &[]),
         ("{\"experiment\": \"invincible\"}", &[]),
         ("experiment = \"rules\"\n[settings]\nweak = true\nweak_weight = 0.5", &[]),
         ("experiment = \"rules\"\n[arms.a]\n[arms.b]\n[arms.c]\nagents = 4", &[("agents", "41")]),

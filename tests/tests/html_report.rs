@@ -161,7 +161,7 @@ fn a_run_with_names_that_mean_harm() {
     check("harm", &html);
     assert!(html.contains("&lt;/script&gt;&lt;script&gt;alert(1)") && !html.contains("<script>alert"));
     assert!(html.contains("\\u003c/script>"), "in data too");
-    assert!(html.contains("Of two arms, ") && html.contains("Welch's test"), "no conclusion");
+    assert!(html.contains("Is the best agent stronger") && html.contains("Welch's test"), "no conclusion");
     assert_eq!(html.matches("<article").count(), 2, "a champion of each arm");
     assert!(html.contains("class=\"board\""), "champions are drawn as boards");
     // What is told is the same as with the run's directory read again.

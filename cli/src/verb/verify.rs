@@ -31,7 +31,8 @@ use crate::{
 #[command(
     after_help = "Replicas are computed from their beginning, on this machine, and compared with everything that is claimed of them: each row \
 of history.csv, the digests, the champion, the state in store/. Then the tables and figures in result.json are \
-made again and compared. With --share less is known: a wrong replica is found with that chance.
+made again and compared. With --share less is known: a wrong replica is found with that chance, and curves and figures of replicas
+in result.json are believed.
 
 Sentences, state, doubts and provenance in result.json, config.toml, plots/, other tables and populations/ are not looked at: they \
 follow from the rest, or say how the run went.
@@ -162,6 +163,10 @@ fn draw(all: &[Key], millionths: u32, seed: u64) -> Vec<Key> {
     drawn
 }
 
+/// What `result.json` is believed about without all replicas.
+const BELIEVED: &str = "curves and figures of replicas in result.json were not computed again, only tables made from them: without \
+    --share they are";
+
 /// What was found.
 struct Found<'a> {
     claims: &'a Claims,
@@ -190,6 +195,7 @@ impl Found<'_> {
                 "rounds": self.rounds,
                 "of_rounds": self.claims.result["rounds"],
                 "seed": (!all).then_some(self.seed),
+                "not_compared": (!all).then_some(BELIEVED),
                 "other_build": self.other_build,
                 "differences": self.differences.iter().map(Difference::to_json).collect::<Value>(),
             });
@@ -217,6 +223,9 @@ impl Found<'_> {
                 if let Some(more @ 1..) = self.differences.len().checked_sub(SHOWN_MAX) {
                     writeln!(out, "  and {more} more (--json has all)")?;
                 }
+            }
+            if !all {
+                writeln!(out, "{BELIEVED}")?;
             }
             if !self.claims.has_history() {
                 let why = match self.claims.is_alone() {

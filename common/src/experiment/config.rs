@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use super::{Kind, Screen};
 use crate::{
     digest::Digest,
-    settings::{Field, Scope, Shape, Value, Values, toml_text},
+    settings::{Condition, Field, Scope, Shape, Value, Values, toml_text},
     task::ProgramId,
     text::quoted,
 };
@@ -308,6 +308,14 @@ fn explained(field: &Field) -> String {
         }
         Shape::List { .. } => format!("[{}]", field.default),
     };
+    if !field.applies.is_empty() {
+        let of = |condition: &Condition| {
+            let word = if condition.is { "is" } else { "is not" };
+            format!("{} {word} {}", condition.setting, condition.values.join(" or "))
+        };
+        let all: Vec<String> = field.applies.iter().map(of).collect();
+        text += &comment(&format!("It has an effect only where {}.", all.join(", and ")));
+    }
     if field.scope == Scope::Execution {
         text += &comment("The results of an arm do not depend on it.");
     }

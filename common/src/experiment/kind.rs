@@ -9,6 +9,8 @@ use super::{Arm, Config, Experiment, Replica};
 use crate::{
     card::CardKind,
     digest::Digest,
+    headline::Headline,
+    math::mean,
     report::Report,
     settings::{Schema, Values},
     task::{Encoded, ProgramId, Programs, Refusal, Task, TaskKind},
@@ -157,6 +159,9 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// The index, in `columns`, of the primary metric, which is shown while a run is computed.
     pub primary_metric: usize,
+    /// Of this many rows of a replica, over how many last ones the primary metric is averaged to say how good the replica is: as in
+    /// the kind's tables. 1 where a row has no noise of its own.
+    pub tail: fn(usize) -> usize,
     /// Whether a last row is that of a solution, one that satisfies all constraints: the primary metric of another one says nothing.
     /// None: each row is.
     pub is_solution: Option<fn(&[f64]) -> bool>,
@@ -184,6 +189,8 @@ pub struct Kind {
     pub plays: &'static [&'static Kind],
     /// The final report of replicas in order of arm, then number; some may be unfinished.
     pub report: fn(&Config, &[ArmReplicas<'_>]) -> Report,
+    /// The questions of a run and the figures that answer them, from the arms of a `result.json`.
+    pub headline: fn(&Config, &[Value]) -> Headline,
     /// The same report from the arms of a `result.json`, or a sentence if something is missing in them.
     pub report_of_result: fn(&Config, &[Value]) -> Result<Report, String>,
     /// Its kernels.
@@ -221,6 +228,22 @@ impl Kind {
     #[must_use]
     pub fn metric(&self, row: &[f64]) -> Option<f64> {
         self.value(row, self.primary_metric)
+    }
+
+    /// How good a replica is by its rows so far: the value of this column in its last row, or its mean over the last ones
+    /// ([`Self::tail`]). `None` without a row or a solution.
+    #[must_use]
+    pub fn figure(&self, column: usize, history: &[Vec<f64>]) -> Option<f64> {
+        let values: Vec<f64> = history.iter().filter_map(|row| row.get(column).copied()).collect();
+        self.figure_of(column, history.last()?, &values)
+    }
+
+    /// The same from the last row and all values of the column.
+    #[must_use]
+    pub fn figure_of(&self, column: usize, last: &[f64], values: &[f64]) -> Option<f64> {
+        let solved = self.value(last, column)?;
+        let rows = (self.tail)(values.len()).clamp(1, values.len().max(1));
+        if rows == 1 { Some(solved) } else { mean(&values[values.len() - rows..]) }
     }
 
     /// The value of a column in a last row, if it is that of a solution.

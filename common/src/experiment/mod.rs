@@ -5,6 +5,7 @@
 //! them all on one thread, and a cluster is only a faster way to do the same.
 
 mod chain;
+mod compared;
 mod config;
 mod file_names;
 mod kind;
@@ -18,6 +19,7 @@ mod screen_file;
 mod screen_levels;
 mod screen_report;
 mod screen_responses;
+mod screen_sentences;
 pub mod small;
 mod standard;
 mod written;
@@ -27,6 +29,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 pub use chain::{Link, ResultDigest};
+pub use compared::{distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use file_names::{champion_stem, file_name};
 pub use kind::{
@@ -39,7 +42,8 @@ pub use replica::Replica;
 pub use result::{arm_json, curve, point, replica_json, settings_json};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
 pub use screen_report::{ScreenFiles, screen_files};
-pub use standard::{standard_report, standard_report_of_result};
+pub(crate) use screen_sentences::screen_sentences;
+pub use standard::{standard_headline, standard_report, standard_report_of_result};
 
 use crate::{card::Card, report::Sheet, task::Task};
 

@@ -15,6 +15,8 @@ use crate::{
     text::{hint, quoted},
 };
 
+mod given;
+
 /// The most problems that are looked for: after these the rest of the file is not read.
 const FOUND_MAX: usize = 1000;
 /// The most keys of a file besides the settings of its arms: more than any experiment needs.
@@ -90,11 +92,18 @@ impl Config {
         parse(registry, file, text, overrides, arms)
     }
 
+    /// For the same text, overrides and arms, which can be parsed: which settings are given where they have no effect, one sentence
+    /// for each.
+    #[must_use]
+    pub fn idle(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
+        given::idle(registry, text, overrides, arms)
+    }
+
     /// For the same text and overrides: which overrides for all arms change these arms' own settings (of all arms if
     /// none is named), one sentence for each.
     #[must_use]
     pub fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
-        overruled(registry, text, overrides, arms)
+        given::overruled(registry, text, overrides, arms)
     }
 }
 
@@ -133,11 +142,7 @@ fn parse(
         };
         return Err(fail(errors.iter().take(FOUND_MAX).map(problem).collect()));
     }
-    found.read(table.get_ref());
-    found.select(only);
-    // An override of one arm replaces one of all arms, in whatever order they were given.
-    let (special, general): (Vec<_>, Vec<_>) = overrides.iter().partition(|(key, _)| key.starts_with("arms."));
-    general.into_iter().chain(special).for_each(|(key, value)| found.override_with(key, value));
+    found.read_all(table.get_ref(), overrides, only);
     let config = found.resolve();
     match config {
         Some(config) if found.problems.is_empty() => Ok(config),
@@ -160,29 +165,6 @@ fn goal(kind: &Kind, settings: Option<&Values>, column: usize) -> Goal {
 fn of_arm(key: &str) -> Option<(&str, &str)> {
     let (arm, setting) = key.strip_prefix("arms.")?.rsplit_once('.')?;
     Some((arm.trim_matches('"'), setting))
-}
-
-/// A sentence for each override for all arms that changes one of these arms' own settings.
-fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
-    let mut found = File::new(registry, text);
-    if let Ok(table) = DeTable::parse(text) {
-        found.read(table.get_ref());
-    }
-    let differs = |table: &Table, key: &str, value: &str| {
-        table.get(key).is_some_and(|own| own.text.as_deref() != Ok(value.trim_matches('"')))
-    };
-    let of = |(key, value): &(String, String)| {
-        let meant = found.arms.iter().filter(|(name, ..)| arms.is_empty() || arms.contains(name));
-        let differing = meant.filter(|(.., table)| differs(table, key, value));
-        let arms: Vec<String> = differing.map(|(name, ..)| format!("{name:?}")).collect();
-        let what = match arms.as_slice() {
-            [] => return None,
-            [arm] => format!("arm {arm} says"),
-            _ => format!("arms {} say", arms.join(", ")),
-        };
-        Some(format!("--set {key} overrides what {what}: their names may no longer fit"))
-    };
-    overrides.iter().filter_map(of).collect()
 }
 
 impl<'a> File<'a> {
@@ -210,6 +192,15 @@ impl<'a> File<'a> {
                 (name, value) => drop(self.top.insert(name.into(), raw(value, line))),
             }
         }
+    }
+
+    /// Reads everything, of these arms only, with the overrides.
+    fn read_all(&mut self, table: &DeTable<'_>, overrides: &[(String, String)], only: &[String]) {
+        self.read(table);
+        self.select(only);
+        // An override of one arm replaces one of all arms, in whatever order they were given.
+        let (special, general): (Vec<_>, Vec<_>) = overrides.iter().partition(|(key, _)| key.starts_with("arms."));
+        general.into_iter().chain(special).for_each(|(key, value)| self.override_with(key, value));
     }
 
     fn read_arms(&mut self, arms: &DeTable<'_>) {

@@ -73,7 +73,7 @@ fn is_shown(effect: &Effect) -> bool {
 }
 
 /// The effect's first alias; a main effect with its settings.
-fn effect_name(screen: &Screen, word: Word) -> String {
+pub(super) fn effect_name(screen: &Screen, word: Word) -> String {
     match screen.factors.iter().find(|factor| factor.letter == word) {
         Some(factor) => format!("{word} {}", factor.name()),
         None => word.to_string(),
@@ -100,7 +100,7 @@ fn digits(effects: &mut dyn Iterator<Item = &Effect>) -> Option<usize> {
     is_plain(greatest).then(|| digits.unwrap_or_else(of_greatest))
 }
 
-fn estimate(effect: &Effect) -> Estimate {
+pub(super) fn estimate(effect: &Effect) -> Estimate {
     Estimate { mean: effect.estimate, half_width: effect.half_width }
 }
 

@@ -5,7 +5,7 @@
 //! are those of the whole result, and the curves of the figures that somebody wants to show. [`whole`] gives the usual form
 //! again, for everything that reads results.
 //!
-//! What is lost: what a report makes anew (`summary`, `notes` and the like), points of curves beyond [`POINTS_MAX`], digits
+//! What is lost: what a report makes anew (`conclusion`, `summary`, `notes` and the like), points of curves beyond [`POINTS_MAX`], digits
 //! after the first few, and of each replica's digest all but the beginning. The digest of the run stays whole.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub const POINTS_MAX: usize = 32;
 /// The significant digits of a curve's values: a figure shows no more.
 const CURVE_DIGITS: usize = 4;
 /// The keys of a result that a report makes anew, or that speak of files which a small result does not have beside it.
-const MADE_ANEW: [&str; 6] = ["summary", "claims", "contests", "notes", "not_hashed", "history_sha256"];
+const MADE_ANEW: [&str; 7] = ["conclusion", "summary", "claims", "contests", "notes", "not_hashed", "history_sha256"];
 /// What a screen is made of; the rest of it follows.
 const OF_SCREEN: [&str; 6] = ["factors", "generators", "response", "at", "goal", "arms"];
 /// The hexadecimal digits that are kept of a replica's digest.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ArmReplicas, Config, arm_json, curve};
 use crate::{
+    headline::{Answer, Entry, Headline, Question},
     report::{Drawn, Figure, Report, Series, Table},
     stats::estimate,
 };
@@ -25,7 +26,7 @@ struct Told<'a> {
 pub fn standard_report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
     let column = config.kind.primary_metric;
     let told = |(arm, replicas): &ArmReplicas<'_>| {
-        let ends = replicas.iter().filter_map(|replica| replica.history().last()).map(|row| row[column]);
+        let ends = replicas.iter().filter_map(|replica| config.kind.figure(column, replica.history()));
         let mut json = arm_json(config, *arm, replicas);
         json["ends"] = ends.collect();
         json["curve"] = curve("", replicas, column).rounded().to_json();
@@ -87,6 +88,27 @@ fn read<'a>(name: &'a str, json: &Value) -> Result<Told<'a>, String> {
     let ends = ends.ok_or_else(|| lacks("ends of its replicas"))?;
     let curve = Series::of_json(name, &json["curve"]).ok_or_else(|| lacks("curve"))?;
     Ok(Told { name, ends, curve })
+}
+
+/// The headline of kinds whose arms share nothing and can all be compared by the primary metric of a
+/// [`standard_report`]: the order of the arms.
+#[must_use]
+pub fn standard_headline(config: &Config, arms: &[Value]) -> Headline {
+    let column = &config.kind.columns[config.kind.primary_metric];
+    let entry = |(arm, json): (usize, &Value)| {
+        let ends = json["ends"].as_array().into_iter().flatten();
+        let values = (0..).zip(ends).filter_map(|(number, end)| Some((number, end.as_f64()?))).collect();
+        Entry { arm: config.arms[arm].name.clone(), values }
+    };
+    let arms: Vec<Entry> = arms.iter().enumerate().map(entry).collect();
+    let question = Question {
+        asks: format!("Which arm ends with the most {}?", column.name),
+        figure: format!("{} ({})", column.name, column.doc),
+        by: Answer::Order,
+        shared: None,
+        arms,
+    };
+    Headline { sentences: Vec::new(), questions: vec![question] }
 }
 
 #[cfg(test)]

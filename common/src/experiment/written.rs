@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 use crate::{
-    settings::{Field, Shape, Value, plain},
+    settings::{Field, Shape, Value, integer_text, plain},
     text::hint,
 };
 
@@ -55,7 +55,7 @@ impl Lines {
 pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
     let text = match value {
         DeValue::String(text) => Ok(text.to_string()),
-        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str().into()),
+        DeValue::Integer(integer) => integer_text(integer),
         DeValue::Float(float) => Ok(float.as_str().into()),
         DeValue::Array(list) if list.iter().any(|entry| entry.get_ref().is_table()) => plain(value),
         DeValue::Array(list) => {
@@ -67,10 +67,10 @@ pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
 }
 
 /// A number of a list, as it is written.
-fn number<'a>(value: &'a DeValue<'_>) -> Result<&'a str, &'static str> {
+fn number(value: &DeValue<'_>) -> Result<String, &'static str> {
     match value {
-        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str()),
-        DeValue::Float(float) => Ok(float.as_str()),
+        DeValue::Integer(integer) => integer_text(integer),
+        DeValue::Float(float) => Ok(float.as_str().into()),
         _ => Err("array"),
     }
 }

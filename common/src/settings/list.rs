@@ -1,6 +1,6 @@
 //! Settings that are lists of tables: `[[genome]]` in a file, `[{ name = "x" }]` in one line.
 
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::{Schema, Value, Values, toml_text};
 use crate::text::{hint, quoted};
@@ -57,11 +57,19 @@ fn read_entry(schema: &'static Schema, table: &DeTable<'_>) -> Result<Values, St
     }
 }
 
+/// A whole number with decimal digits, however TOML spells it: 0x10 is 16.
+pub(crate) fn integer_text(integer: &DeInteger<'_>) -> Result<String, &'static str> {
+    match integer.radix() {
+        10 => Ok(integer.as_str().into()),
+        radix => i128::from_str_radix(integer.as_str(), radix).map(|it| it.to_string()).map_err(|_| "integer"),
+    }
+}
+
 /// A value in one line as TOML, or the name of its type if no setting has values of that type.
 pub(crate) fn plain(value: &DeValue<'_>) -> Result<String, &'static str> {
     match value {
         DeValue::String(text) => Ok(toml_text(text)),
-        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str().into()),
+        DeValue::Integer(integer) => integer_text(integer),
         DeValue::Float(float) => Ok(float.as_str().into()),
         DeValue::Array(list) => {
             let list: Vec<String> = list.iter().map(|value| plain(value.get_ref())).collect::<Result<_, _>>()?;

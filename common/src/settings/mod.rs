@@ -8,7 +8,7 @@ mod list;
 mod schema;
 mod typed;
 
-pub(crate) use list::plain;
+pub(crate) use list::{integer_text, plain};
 pub(crate) use schema::toml_text;
-pub use schema::{Field, Schema, Scope, Shape, Value, Values};
+pub use schema::{Condition, Field, Schema, Scope, Shape, Value, Values};
 pub use typed::{Choice, FromValue, field_name};

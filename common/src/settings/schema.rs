@@ -29,6 +29,19 @@ pub struct Field {
     pub default: &'static str,
     /// Whether results depend on it.
     pub scope: Scope,
+    /// Where it has an effect at all: beside other settings with these values. Empty: everywhere.
+    pub applies: &'static [Condition],
+}
+
+/// What another setting must be for a setting to have an effect.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// The other setting.
+    pub setting: &'static str,
+    /// Whether it must have one of the values, or none of them.
+    pub is: bool,
+    /// The values as in a file, without quotes.
+    pub values: &'static [&'static str],
 }
 
 /// The values that a setting may have.
@@ -230,6 +243,25 @@ impl Values {
         self.schema.fields.iter().zip(&self.values)
     }
 
+    /// Why the setting of this name has no effect beside the others: the one that decides that, as in a file. `None` if it has an
+    /// effect.
+    ///
+    /// # Panics
+    /// If a condition names a setting that does not exist.
+    #[must_use]
+    pub fn idle(&self, name: &str) -> Option<String> {
+        let of = |name: &str| self.iter().find(|(field, _)| field.name == name);
+        let (field, _) = of(name)?;
+        field.applies.iter().find_map(|condition| {
+            // A setting that has no effect itself decides nothing.
+            self.idle(condition.setting).or_else(|| {
+                let (_, value) = of(condition.setting).unwrap_or_else(|| panic!("no setting {}", condition.setting));
+                let there = condition.values.contains(&value.to_string().trim_matches('"'));
+                (there != condition.is).then(|| format!("{} = {value}", condition.setting))
+            })
+        })
+    }
+
     /// The settings that results depend on, one per line, for tasks. [`Schema::read`] is the inverse.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -334,18 +366,38 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Reads "-6.5" exactly; no exponents.
+/// Reads "-6.5" or "-65e-1" exactly.
 fn read_decimal(text: &str) -> Option<Ratio> {
     if let Some(positive) = text.strip_prefix('-') {
-        return read_decimal(positive).filter(|_| !positive.starts_with('-')).map(|value| Ratio::ZERO - value);
+        return read_decimal(positive).filter(|_| !positive.starts_with(['-', '+'])).map(|value| Ratio::ZERO - value);
     }
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let plain = match text.split_once(['e', 'E']) {
+        Some((digits, exponent)) => shifted(digits, exponent.parse().ok()?)?,
+        None => text.to_owned(),
+    };
+    let (whole, decimals) = plain.split_once('.').unwrap_or((&plain, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(decimals) || whole.len() > DIGITS_MAX || decimals.len() > DECIMALS_MAX {
         return None;
     }
     let numerator = format!("{whole}{decimals}").parse().ok().filter(|it| *it <= i128::from(i64::MAX))?;
     Some(Ratio::new(numerator, 10_i128.pow(decimals.len() as u32)))
+}
+
+/// A number without exponent, times ten to this power.
+fn shifted(digits: &str, power: i32) -> Option<String> {
+    if power.unsigned_abs() as usize > DIGITS_MAX + DECIMALS_MAX || digits.len() > DIGITS_MAX + DECIMALS_MAX + 1 {
+        return None;
+    }
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let zeros = "0".repeat(DIGITS_MAX + DECIMALS_MAX);
+    let all = format!("{zeros}{whole}{decimals}{zeros}");
+    let point = (zeros.len() + whole.len()).checked_add_signed(power as isize)?;
+    let (before, behind) = all.split_at_checked(point)?;
+    let (before, behind) = (before.trim_start_matches('0'), behind.trim_end_matches('0'));
+    let digit = |text: &str| if text.is_empty() { "0".to_owned() } else { text.to_owned() };
+    (!whole.is_empty()).then(|| format!("{}.{}", digit(before), digit(behind)))
 }
 
 fn in_range(value: Ratio, min: i64, max: i64) -> bool {

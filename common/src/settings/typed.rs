@@ -113,7 +113,7 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 ///         /// Games of a player.
 ///         games: u32 = whole(1, 1_000, "20"),
 ///         /// What a loss costs.
-///         penalty: Ratio = decimal(0, 100, "6.5"),
+///         penalty: Ratio = decimal(0, 100, "6.5") when side is ["O"],
 ///         /// The side that evolves.
 ///         side: Side = choice("O"),
 ///         /// Players of a task: results do not depend on it.
@@ -133,7 +133,9 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes; and `list(SCHEMA, COUNT_MAX,
 /// DEFAULT)`, a list of tables. `execution` in front says
 /// that results do not depend on the setting, `addition` that it came later and changes nothing at its default, `length` that
-/// more of it only makes a run longer (see [`Scope`](crate::settings::Scope)).
+/// more of it only makes a run longer (see [`Scope`](crate::settings::Scope)). `when OTHER is ["WORD"]` behind says that the
+/// setting has an effect only where another one has one of these values, `when OTHER not ["0"]` only where it has another one;
+/// several conditions are joined by `and`. A file that gives the setting elsewhere gets a note.
 ///
 /// [`Schema::check`]: crate::settings::Schema::check
 #[macro_export]
@@ -141,7 +143,8 @@ macro_rules! settings {
     (
         $(#[doc = $summary:literal])+
         $vis:vis struct $settings:ident, names $name:ident, schema $schema:ident {
-            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $($shape:ident)+ ( $($argument:expr),* ) ),+ $(,)?
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $($shape:ident)+ ( $($argument:expr),* )
+                $( when $( $other:ident $is:ident [ $($word:literal),+ ] ) and + )? ),+ $(,)?
         }
         check($check:expr)
         $(notes($notes:expr))?
@@ -160,7 +163,14 @@ macro_rules! settings {
         /// The settings as data.
         $vis static $schema: $crate::settings::Schema = $crate::settings::Schema {
             summary: concat!($($summary),+),
-            fields: &[ $( $crate::settings!(@field $type, $crate::settings::field_name(stringify!($field)), concat!($($doc),+), $($shape)+ ($($argument),*)), )+ ],
+            fields: &[ $( $crate::settings::Field {
+                applies: &[ $( $( $crate::settings::Condition {
+                    setting: $name::$other.text(),
+                    is: $crate::settings!(@is $is),
+                    values: &[ $($word),+ ],
+                } ),+ )? ],
+                ..$crate::settings!(@field $type, $crate::settings::field_name(stringify!($field)), concat!($($doc),+), $($shape)+ ($($argument),*))
+            }, )+ ],
             check: |values| {
                 let check: fn(&$settings) -> Vec<($name, String)> = $check;
                 let problems = check(&$settings::of(values));
@@ -229,8 +239,11 @@ macro_rules! settings {
             shape: $crate::settings!(@shape $type, $shape $arguments),
             default: $crate::settings!(@default $shape $arguments),
             scope: $crate::settings::Scope::Semantic,
+            applies: &[],
         }
     };
+    (@is is) => { true };
+    (@is not) => { false };
     (@shape $type:ty, whole($min:expr, $max:expr, $default:expr)) => {
         $crate::settings::Shape::Integer { min: $min, max: $max }
     };
@@ -306,6 +319,32 @@ mod tests {
     }
 
     settings! {
+        /// A tree.
+        struct Tree, names Branch, schema TREE {
+            /// Colour.
+            colour: Colour = choice("blue"),
+            /// Leaves, if green.
+            leaves: u32 = whole(0, 9, "0") when colour is ["green"],
+            /// Worms in leaves.
+            worms: u32 = whole(0, 9, "0") when leaves not ["0"] and size is ["1", "2"],
+            /// Size.
+            size: u32 = execution whole(1, 9, "1"),
+        }
+        check(|_| Vec::new())
+    }
+
+    #[test]
+    fn settings_say_where_they_have_an_effect() {
+        let idle = |text: &str, name: &str| TREE.read(text).unwrap().idle(name);
+        assert_eq!(idle("leaves = 3", "leaves").as_deref(), Some("colour = \"blue\""));
+        assert_eq!(idle("leaves = 3", "worms").as_deref(), Some("colour = \"blue\""), "nor what hangs on it");
+        assert_eq!(idle("colour = \"green\"", "worms").as_deref(), Some("leaves = 0"));
+        assert_eq!(idle("colour = \"green\"\nleaves = 1\nsize = 3", "worms").as_deref(), Some("size = 3"));
+        assert_eq!(idle("colour = \"green\"\nleaves = 1\nsize = 2", "worms"), None);
+        assert_eq!((idle("", "size"), Branch::named("x")), (None, None));
+    }
+
+    settings! {
         /// Every shape
         /// there is.
         struct Settings, names Name, schema SCHEMA {
@@ -368,6 +407,15 @@ mod tests {
         let shape = crate::settings::Shape::Decimal { min: -1_000_000_000_000, max: 1_000_000_000_000 };
         for good in ["1000000000000", "-1000000000000", "1000000000000.000000", "999999999999.999999"] {
             assert!(shape.read(good).is_ok(), "{good}");
+        }
+        // As TOML and other programs write them.
+        for (same, plain) in
+            [("1e3", "1000"), ("-6.5e-1", "-0.65"), ("+1.25E+02", "125"), ("5.e0", "5"), ("1e-6", "0.000001")]
+        {
+            assert_eq!(shape.read(same), shape.read(plain), "{same}");
+        }
+        for wrong in ["1e-7", "1e13", "1e99999999999", "e3", ".5e1", "1e", "--1", "-+1", "1e2.5"] {
+            assert!(shape.read(wrong).is_err(), "{wrong}");
         }
         for wrong in ["1000000000000.000001", "9999999999999.999999", "-9999999999999", "10000000000000"] {
             assert!(shape.read(wrong).is_err(), "{wrong}");

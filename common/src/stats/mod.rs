@@ -8,7 +8,8 @@ pub mod sequential;
 mod student;
 
 pub use compare::{
-    Difference, RankTest, Sample, holm, rank_test, rank_test_least, signed_rank_least, signed_rank_test, t_test,
+    Difference, RankTest, Sample, holm, paired_t_test, rank_test, rank_test_least, signed_rank_least, signed_rank_test,
+    t_test,
 };
 pub use equivalence::{equivalence_test, rank_equivalence_test, rank_test_values};
 pub use student::{fisher_tail, student_bound, student_quantile, student_tails};

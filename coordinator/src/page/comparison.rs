@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use evoxo_common::{
-    conclusion::{own_words, state},
+    conclusion::state,
     experiment::{Config, Kind, Replica},
+    headline::{Entry, Question},
     stats::{Estimate, Sample, estimate, holm, t_test},
 };
 use serde_json::{Value, json};
@@ -38,10 +39,10 @@ impl Measured {
     /// Of these replicas, whose `result.json` says this.
     pub(super) fn of(config: &Config, result: &Value, replicas: &[Replica]) -> Self {
         let said = |arm: &str, key: &str| result["summary"][arm]["compared"][key].as_str();
-        let columns: Option<BTreeSet<usize>> = if config.kind.ranking.is_none() {
-            // As for a report's conclusion: elsewhere the metric is not what counts.
-            own_words(config, result).is_none().then(|| BTreeSet::from([config.kind.primary_metric]))
-        } else {
+        if config.kind.ranking.is_none() {
+            return Self::of_headline(config, result);
+        }
+        let columns: Option<BTreeSet<usize>> = {
             // The metric may mean something else in each arm: the kind says by what it can be compared, and with what.
             let column = |name: &str| config.kind.columns.iter().position(|column| column.name == name);
             config.arms.iter().map(|arm| column(said(&arm.name, "by")?)).collect()
@@ -63,6 +64,31 @@ impl Measured {
     }
 }
 
+impl Measured {
+    /// The figures that the kind's headline is made of: only arms with the same figure are compared.
+    fn of_headline(config: &Config, result: &Value) -> Self {
+        let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
+        let questions = match arms.len() == config.arms.len() {
+            true => (config.kind.headline)(config, arms).questions,
+            false => Vec::new(),
+        };
+        let arm = |question: &Question, entry: &Entry| Arm {
+            name: entry.arm.clone(),
+            of: question.figure.clone(),
+            values: entry.figures(),
+        };
+        let measured = questions.iter().flat_map(|question| question.arms.iter().map(move |it| arm(question, it)));
+        let arms: Vec<Arm> = measured.collect();
+        Self {
+            kind: config.kind,
+            seed: config.seed,
+            state: state(result).to_owned(),
+            column: (!arms.is_empty()).then_some(config.kind.primary_metric),
+            arms,
+        }
+    }
+}
+
 /// The tests of arms that both runs have, by name; or of the only arms of both. `why` says why there is none.
 pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
     let unfinished = [one, two].iter().any(|run| run.state == "unfinished");
@@ -71,7 +97,9 @@ pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
         let mut alike = pairs(one, two).map(|(first, second)| first.of == second.of).peekable();
         if alike.peek().is_none() {
             "the runs have no arm of the same name"
-        } else if !alike.any(|same| same) {
+        } else if !alike.any(|same| same) && one.kind.ranking.is_none() {
+            "no arm of both runs is measured by the same figure in each"
+        } else if !pairs(one, two).any(|(first, second)| first.of == second.of) {
             "no arm of both runs searches the same problem in each"
         } else {
             "no arm of both runs has two replicas in each, and one replica says nothing about chance"

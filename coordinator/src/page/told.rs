@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use evoxo_common::{
-    conclusion::{last_values, sentence, state},
+    conclusion::{sentence, state},
     envelope,
     experiment::{Config, Replica, ResultDigest, screen_files},
     plot,
@@ -88,7 +88,7 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
         "digest": result["digest"],
         "finished": finished,
         "replicas": all,
-        "conclusion": sentence(config, &result, &last_values(config, &replicas)),
+        "conclusion": sentence(config, &result),
     });
     let with = |mut about: Value, more: [(&str, Value); 2]| {
         more.into_iter().for_each(|(name, value)| about[name] = value);

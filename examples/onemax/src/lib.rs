@@ -6,7 +6,9 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind, Champion, Entries, FileBeside, Found, Load, Showing},
     evolve::{cross, mutate, select},
-    experiment::{Column, Demand, Experiment, Identity, Kind, standard_report, standard_report_of_result},
+    experiment::{
+        Column, Demand, Experiment, Identity, Kind, standard_headline, standard_report, standard_report_of_result,
+    },
     rng::{Stream, chance},
     settings,
     task::{Compute, Refusal, Task, TaskKind, checked},
@@ -20,6 +22,7 @@ pub const KIND: Kind = Kind {
     schema: &SCHEMA,
     columns: &[Column { name: "generation", doc: "from 1" }, Column { name: "ones", doc: "of the best string" }],
     primary_metric: 1,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| Settings::of(settings).generations.into(),
@@ -34,6 +37,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: standard_report,
     report_of_result: standard_report_of_result,
+    headline: standard_headline,
     kernels: &[],
 };
 

@@ -10,6 +10,7 @@ use evoxo_common::{
     card::Card,
     digest::Digest,
     experiment::{ArmReplicas, Column, Config, Demand, Experiment, Identity, Kind, arm_json},
+    headline::Headline,
     report::{Report, Table},
     rng::Stream,
     settings,
@@ -35,6 +36,7 @@ pub const KIND: Kind = Kind {
     schema: &SCHEMA,
     columns: &[Column { name: "round", doc: "rounds completed" }],
     primary_metric: 0,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| Settings::of(settings).rounds,
@@ -51,6 +53,7 @@ pub const KIND: Kind = Kind {
     report_of_result: |_, _| {
         Err("a run of \"dispatch\" only measures a cluster: no report can be made from its result".into())
     },
+    headline: |_, _| Headline::default(),
     kernels: &[],
 };
 

@@ -15,6 +15,7 @@ mod contests;
 mod curves;
 pub mod evaluation;
 pub mod genome;
+mod headline;
 mod optimism;
 pub mod pareto;
 mod pictures;
@@ -56,6 +57,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: &COLUMNS,
     primary_metric: 1,
+    tail: |_| 1,
     is_solution: Some(|row| row.get(rows::VIOLATION) == Some(&0.0)),
     ranking: Some(Ranking { compare: report::compare, column: report::deciding_column }),
     rounds: |settings| choose::rounds_most(&Settings::of(settings)),
@@ -92,6 +94,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: report::report,
     report_of_result: report::report_of_result,
+    headline: headline::headline,
     kernels: &[],
 };
 

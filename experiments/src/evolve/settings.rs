@@ -73,10 +73,10 @@ settings! {
         noise: NoiseName = addition choice("declared"),
         /// Of a noisy problem with one objective: as many of the best candidates of the whole search and as many of the end of the
         /// search, with the mean of cma-es or openai-es, are evaluated anew at the end; of several objectives the first front is.
-        finalists: usize = addition whole(1, 100, "4"),
+        finalists: usize = addition whole(1, 100, "4") when noise not ["no"],
         /// Of a noisy problem: evaluations with fresh seeds of each finalist, to choose the answer, and as many of the answer, to
         /// say what it is worth. They come on top of `evaluations`: 300 with the defaults, at most.
-        confirmations: usize = addition whole(2, 10_000, "30"),
+        confirmations: usize = addition whole(2, 10_000, "30") when noise not ["no"],
         /// What searches.
         algorithm: AlgorithmName = choice("ga"),
         /// Whether `evoxo run` and `evoxo submit` add random search, with these settings, to the arms of a file that has none for
@@ -92,62 +92,62 @@ settings! {
         /// ga, nsga2, map-elites and random: candidates that are evaluated at the same time, without generations: candidate k
         /// is made from the results of candidates 0 to k - window, so a slow evaluation delays only what needs it. Take
         /// several times the slots of all workers. 0: whole generations.
-        window: usize = addition whole(0, 1_000, "0"),
+        window: usize = addition whole(0, 1_000, "0") when algorithm not ["cma-es", "openai-es"],
         /// ga: the best of a generation that stay. With a window each child replaces the worst.
-        elite: usize = whole(0, 99_999, "1"),
+        elite: usize = whole(0, 99_999, "1") when algorithm is ["ga"],
         /// ga: populations beside each other, each with its share of population and evaluations. 1: one.
-        islands: usize = addition whole(1, 1_000, "1"),
+        islands: usize = addition whole(1, 1_000, "1") when algorithm is ["ga"],
         /// ga with islands: generations between two migrations.
-        migration: usize = addition whole(1, 1_000_000, "10"),
+        migration: usize = addition whole(1, 1_000_000, "10") when islands not ["1"],
         /// ga with islands: the best that migrate from each island to the next, in place of the worst there.
-        migrants: usize = addition whole(1, 1_000, "1"),
+        migrants: usize = addition whole(1, 1_000, "1") when islands not ["1"],
         /// ga: candidates of a tournament; the best becomes a parent.
-        tournament: usize = whole(1, 1_000, "3"),
+        tournament: usize = whole(1, 1_000, "3") when algorithm is ["ga"],
         /// ga and nsga2: the probability that a child has two parents.
-        crossover: Ratio = decimal(0, 1, "0.9"),
+        crossover: Ratio = decimal(0, 1, "0.9") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga and nsga2: genes of a child that are mutated, on average.
-        mutations: Ratio = decimal(0, 100_000, "1"),
+        mutations: Ratio = decimal(0, 100_000, "1") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga and nsga2: of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
-        crossover_eta: Ratio = decimal(0, 1_000, "15"),
+        crossover_eta: Ratio = decimal(0, 1_000, "15") when algorithm is ["ga", "nsga2"],
         /// ga and nsga2: mutation of real genes.
-        real_mutation: RealMutationName = choice("polynomial"),
+        real_mutation: RealMutationName = choice("polynomial") when algorithm is ["ga", "nsga2"],
         /// ga and nsga2: of polynomial mutation: greater for shorter steps.
-        mutation_eta: Ratio = decimal(0, 1_000, "20"),
+        mutation_eta: Ratio = decimal(0, 1_000, "20") when real_mutation is ["polynomial"],
         /// ga and nsga2: of gaussian mutation and of steps of whole numbers: their size as a share of the range.
-        deviation: Ratio = decimal(0, 1, "0.1"),
+        deviation: Ratio = decimal(0, 1, "0.1") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: mutation of whole numbers.
-        integer_mutation: IntegerMutationName = choice("step"),
+        integer_mutation: IntegerMutationName = choice("step") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: crossover of bits and symbols.
-        string_crossover: StringCrossoverName = choice("uniform"),
+        string_crossover: StringCrossoverName = choice("uniform") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: crossover of permutations.
-        order_crossover: OrderCrossoverName = choice("edge"),
+        order_crossover: OrderCrossoverName = choice("edge") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: mutation of permutations.
-        order_mutation: OrderMutationName = choice("inversion"),
+        order_mutation: OrderMutationName = choice("inversion") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: the probability that a permutation is mutated.
-        order_rate: Ratio = decimal(0, 1, "0.2"),
+        order_rate: Ratio = decimal(0, 1, "0.2") when algorithm is ["ga", "nsga2", "map-elites"],
         /// cma-es: the first step as a share of the range; openai-es: the deviation of all steps. 0: 0.2 and 0.02.
-        sigma: Ratio = decimal(0, 10, "0"),
+        sigma: Ratio = decimal(0, 10, "0") when algorithm is ["cma-es", "openai-es"],
         /// cma-es and openai-es: what the bounds of the genes are for. The other algorithms keep them.
-        bounds: BoundsName = addition choice("kept"),
+        bounds: BoundsName = addition choice("kept") when algorithm is ["cma-es", "openai-es"],
         /// cma-es: the covariance matrix.
-        covariance: CovarianceName = choice("full"),
+        covariance: CovarianceName = choice("full") when algorithm is ["cma-es"],
         /// cma-es: what follows when a search has converged.
-        restarts: RestartsName = choice("bipop"),
+        restarts: RestartsName = choice("bipop") when algorithm is ["cma-es"],
         /// openai-es: how far the mean moves in a gene at most, about, as a share of the range.
-        rate: Ratio = decimal(0, 1, "0.01"),
+        rate: Ratio = decimal(0, 1, "0.01") when algorithm is ["openai-es"],
         /// map-elites: random candidates at the beginning.
-        initial: usize = whole(1, 1_000_000, "100"),
+        initial: usize = whole(1, 1_000_000, "100") when algorithm is ["map-elites"],
         /// map-elites: regions around as many centroids, spread evenly over the bounds of the grid (CVT-MAP-Elites), for
         /// three measures and more. 0: the cells of the grid.
-        centroids: usize = addition whole(0, 4096, "0"),
+        centroids: usize = addition whole(0, 4096, "0") when algorithm is ["map-elites"],
         /// map-elites: the deviation of independent steps, as a share of the range.
-        iso: Ratio = decimal(0, 1, "0.01"),
+        iso: Ratio = decimal(0, 1, "0.01") when algorithm is ["map-elites"],
         /// map-elites: the deviation of the step along the line between two elites, as a share of their distance.
-        line: Ratio = decimal(0, 10, "0.2"),
+        line: Ratio = decimal(0, 10, "0.2") when algorithm is ["map-elites"],
         /// nsga2: the reference point of the hypervolume, one number for each objective. map-elites: the value of the objective that
         /// is worth nothing; the QD score is the sum over all elites of how much better they are. Empty: that of a built-in
         /// problem, or no hypervolume and no QD score.
-        reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, ""),
+        reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, "") when algorithm is ["nsga2", "map-elites"],
         /// Candidates of a task, as many as fit in 4 MiB at most; 0: 100 of a built-in problem, 10 of a module, 1 of a program.
         /// With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
@@ -156,7 +156,7 @@ settings! {
         /// The genome: one table for each part. A built-in problem has its own.
         genome: Parts = list(PART, 64, ""),
         /// map-elites: the grid, one table for each measure. A built-in problem has its own.
-        grid: Grid = list(GRID, 10, ""),
+        grid: Grid = list(GRID, 10, "") when algorithm is ["map-elites"],
     }
     check(|settings| settings.problems())
 }

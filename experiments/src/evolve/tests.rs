@@ -17,7 +17,7 @@ use super::{
     card::{CARD, Found},
     messages::{EvaluateTask, Evaluation, PopulationState, SearchState},
     report::report_of_result,
-    rows::VIOLATION,
+    rows::{HYPERVOLUME, VIOLATION},
     settings::{AlgorithmName, BoundsName, Settings},
 };
 use crate::{
@@ -237,11 +237,7 @@ fn arms_are_tested_against_each_other() {
     assert_eq!((&again.tables, &again.json["contests"]), (&report.tables, &report.json["contests"]));
     let mut result = report.json.clone();
     result["digest"] = "of a finished run".into();
-    let sentence = evoxo_common::conclusion::sentence(
-        &config,
-        &result,
-        &evoxo_common::conclusion::last_values(&config, &replicas),
-    );
+    let sentence = evoxo_common::conclusion::sentence(&config, &result);
     assert!(sentence.contains("\"ga\" is better than \"random search\""), "{sentence}");
     assert!(sentence.contains(" In \"infeasible\": 1 of 6 replicas found no feasible candidate."), "{sentence}");
     // A replica that is on its way says nothing yet.
@@ -258,11 +254,13 @@ fn a_conclusion_about_several_objectives_is_about_their_hypervolume() {
     let replicas = run(&config);
     let mut result = config.report(&replicas).json;
     result["digest"] = "of a finished run".into();
-    let values = evoxo_common::conclusion::last_values(&config, &replicas);
-    let sentence = evoxo_common::conclusion::sentence(&config, &result, &values);
+    let sentence = evoxo_common::conclusion::sentence(&config, &result);
+    let values = (KIND.headline)(&config, result["arms"].as_array().unwrap()).questions[0].arms[1].figures();
     let volumes = result["arms"][1]["hypervolume"].as_array().unwrap();
-    assert_eq!(values[1], volumes.iter().filter_map(serde_json::Value::as_f64).collect::<Vec<_>>());
-    assert!(sentence.starts_with("At the end hypervolume ("), "{sentence}");
+    assert_eq!(values, volumes.iter().filter_map(serde_json::Value::as_f64).collect::<Vec<_>>());
+    let ends: Vec<f64> = replicas[6..].iter().filter_map(|it| KIND.figure(HYPERVOLUME, it.history())).collect();
+    assert_eq!(values, ends);
+    assert!(sentence.starts_with("Which arm searches better? At the end hypervolume ("), "{sentence}");
     assert!(sentence.contains("test of the hypervolume") && sentence.contains("\"long\" is better"), "{sentence}");
 }
 

@@ -7,6 +7,7 @@
 //! survive.
 
 pub mod facts;
+mod headline;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -42,6 +43,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: column::WORTH,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| Settings::of(settings).generations.into(),
@@ -56,6 +58,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: report::report,
     report_of_result: report::of_result,
+    headline: headline::headline,
     kernels: speed::KERNELS,
 };
 

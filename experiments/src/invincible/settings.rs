@@ -57,7 +57,7 @@ settings! {
         /// How a player's fitness is computed.
         fitness: Fitness = choice("sampled"),
         /// Games of each player per generation; only for sampled fitness. The source: 1000.
-        games: u32 = whole(1, 1_000_000, "1000"),
+        games: u32 = whole(1, 1_000_000, "1000") when fitness is ["sampled"],
         /// Players per generation. The source: 1000.
         population: usize = whole(2, 65_536, "1000"),
         /// Number of fittest players that are kept and become the parents of the others. The source: 10.
@@ -67,7 +67,7 @@ settings! {
         /// The share of children with more than one gene changed. The source says a small number; the value is ours.
         more_mutations: Ratio = decimal(0, 1, "0.1"),
         /// The most genes changed in one of those children; each number from 2 up is equally likely. Our choice.
-        mutations_max: u64 = whole(2, 16, "4"),
+        mutations_max: u64 = whole(2, 16, "4") when more_mutations not ["0"],
         /// Players per task; 0 chooses tasks of about 10 ms.
         slice: usize = execution whole(0, 65_536, "0"),
     }

@@ -4,6 +4,7 @@
 //! In tic-tac-toe nothing is sampled: the odds of any two players are computed over all games from all openings. In other games
 //! each two play from the same random openings, with sides exchanged. Ratings are those of [`evoxo_common::stats::rating`].
 
+mod headline;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -41,6 +42,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: &COLUMNS,
     primary_metric: 4,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| Settings::of(settings).rounds().into(),
@@ -68,6 +70,7 @@ pub const KIND: Kind = Kind {
     plays: &roster::KINDS,
     report: report::report,
     report_of_result: report::of_result,
+    headline: headline::headline,
     kernels: &[],
 };
 

@@ -153,9 +153,9 @@ settings! {
         /// each is drawn at random.
         openings: u32 = whole(0, PLIES_MAX as u64, "2"),
         /// In other games than tic-tac-toe: openings. From each, any two players play two games, with sides exchanged.
-        pairs: u32 = length whole(1, 100_000, "100"),
+        pairs: u32 = length whole(1, 100_000, "100") when game not ["tic-tac-toe"],
         /// In other games than tic-tac-toe: openings of a round; each two players' games from them are one task.
-        pairs_a_round: u32 = whole(1, OPENINGS_A_ROUND_MAX as u64, "4"),
+        pairs_a_round: u32 = whole(1, OPENINGS_A_ROUND_MAX as u64, "4") when game not ["tic-tac-toe"],
         /// The player whose rating is 0: its name. Empty: the first.
         anchor: String = text(40, ""),
         /// The players, one table for each.

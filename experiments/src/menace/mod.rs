@@ -7,6 +7,7 @@
 
 pub mod boxes;
 mod card;
+mod headline;
 pub mod learn;
 pub mod machine;
 #[allow(missing_docs)]
@@ -44,6 +45,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: column::PERFECT_DRAW,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| {
@@ -61,6 +63,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: report::report,
     report_of_result: report::of_result,
+    headline: headline::headline,
     kernels: speed::KERNELS,
 };
 

@@ -12,6 +12,7 @@ pub mod boards;
 mod card;
 mod curves;
 pub mod duel;
+mod headline;
 pub mod judge;
 pub mod measure;
 #[allow(missing_docs)]
@@ -56,6 +57,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: 2,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| rounds(&Settings::of(settings)),
@@ -70,6 +72,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: report::report,
     report_of_result: report::of_result,
+    headline: headline::headline,
     kernels: speed::KERNELS,
 };
 

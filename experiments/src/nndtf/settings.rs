@@ -144,32 +144,32 @@ settings! {
         /// The search algorithm for the genes.
         algorithm: Algorithm = choice("improved"),
         /// Iterations of a genetic algorithm. The paper: 50000.
-        iterations: u64 = whole(1, ITERATIONS_MAX, "50000"),
+        iterations: u64 = whole(1, ITERATIONS_MAX, "50000") when algorithm is ["improved", "traditional"],
         /// Chromosomes that cma-es may evaluate; it stops before a generation that would exceed this. The default is
         /// the number that the improved algorithm evaluates in the paper's 50000 iterations.
-        evaluations: u64 = whole(4, ITERATIONS_MAX, "350000"),
+        evaluations: u64 = whole(4, ITERATIONS_MAX, "350000") when algorithm is ["cma-es"],
         /// Chromosomes of a genetic algorithm; even for the traditional one. The paper: 10.
-        population: u32 = whole(2, CHROMOSOMES_MAX as u64, "10"),
+        population: u32 = whole(2, CHROMOSOMES_MAX as u64, "10") when algorithm is ["improved", "traditional"],
         /// Chromosomes per generation of cma-es. Our choice.
-        offspring: u32 = whole(4, CHROMOSOMES_MAX as u64, "100"),
+        offspring: u32 = whole(4, CHROMOSOMES_MAX as u64, "100") when algorithm is ["cma-es"],
         /// The initial step size of cma-es, in half ranges of a gene. Our choice.
-        sigma: Ratio = decimal(0, 10, "0.5"),
+        sigma: Ratio = decimal(0, 10, "0.5") when algorithm is ["cma-es"],
         /// The improved algorithm's w: the parents' share of a candidate; the rest comes from the bounds of the genes.
         /// The paper: 0.1.
-        weight: Ratio = decimal(0, 1, "0.1"),
+        weight: Ratio = decimal(0, 1, "0.1") when algorithm is ["improved"],
         /// The improved algorithm's pa: the probability that the best mutant replaces the worst chromosome even if it
         /// is less fit. The paper: 0.5.
-        acceptance: Ratio = decimal(0, 1, "0.5"),
+        acceptance: Ratio = decimal(0, 1, "0.5") when algorithm is ["improved"],
         /// The traditional algorithm's probability that a pair of parents is crossed. The paper: 0.8.
-        crossover: Ratio = decimal(0, 1, "0.8"),
+        crossover: Ratio = decimal(0, 1, "0.8") when algorithm is ["traditional"],
         /// The traditional algorithm's probability that a gene is mutated. The paper: 0.1.
-        mutation: Ratio = decimal(0, 1, "0.1"),
+        mutation: Ratio = decimal(0, 1, "0.1") when algorithm is ["traditional"],
         /// How fast the traditional algorithm's mutations shrink: the exponent of the share of iterations left. The
         /// paper: 5.
-        shape: Ratio = decimal(0, 1000, "5"),
+        shape: Ratio = decimal(0, 1000, "5") when algorithm is ["traditional"],
         /// A reading of the traditional algorithm: when the best of the previous generation replaces the worst child.
         /// The paper does not say.
-        elite: Elite = choice("unless-equalled"),
+        elite: Elite = choice("unless-equalled") when algorithm is ["traditional"],
         /// Training boards, all different, of the 2423 reachable boards with X to move. The paper: 100.
         boards: usize = whole(1, BOARDS as u64, "100"),
         /// A reading: how training boards come. The paper does not say.
@@ -183,31 +183,31 @@ settings! {
         occupied: Occupied = addition choice("nearest"),
         /// A reading of the improved algorithm: whose share in the two candidates near the bounds of the genes w is.
         /// The equations and the text behind them say opposite things.
-        weighs: Weighs = addition choice("parents"),
+        weighs: Weighs = addition choice("parents") when algorithm is ["improved"],
         /// A reading of both genetic algorithms: whether the two parents may be the same chromosome.
-        parents: Parents = addition choice("any"),
+        parents: Parents = addition choice("any") when algorithm is ["improved", "traditional"],
         /// A reading of the improved algorithm: what may join the population.
-        joins: Joins = addition choice("mutants"),
+        joins: Joins = addition choice("mutants") when algorithm is ["improved"],
         /// A reading of the improved algorithm: how many genes are "some", which the second mutant redraws.
-        some: SomeGenes = addition choice("half"),
+        some: SomeGenes = addition choice("half") when algorithm is ["improved"] and mutants is ["one-some-all"],
         /// The improved algorithm's three mutants. The paper says that one mutated gene may be enough once fitness is high.
-        mutants: Mutants = addition choice("one-some-all"),
+        mutants: Mutants = addition choice("one-some-all") when algorithm is ["improved"],
         /// A reading of the traditional algorithm: what an iteration renews.
-        births: Births = addition choice("all"),
+        births: Births = addition choice("all") when algorithm is ["traditional"],
         /// A reading of the traditional algorithm: what is mutated with the probability of mutation.
-        mutates: Mutates = addition choice("genes"),
+        mutates: Mutates = addition choice("genes") when algorithm is ["traditional"],
         /// A reading: what a hidden node of the double network reads from its neighbours. The formula has the final
         /// outputs on both sides and the paper does not say how to solve it; for many networks there is no solution.
-        coupling: Coupling = choice("static"),
+        coupling: Coupling = choice("static") when network is ["double"],
         /// Sweeps of the final coupling; one sweep is the same as static coupling. Our choice.
-        sweeps: u32 = whole(1, SWEEPS_MAX as u64, "10"),
+        sweeps: u32 = whole(1, SWEEPS_MAX as u64, "10") when coupling is ["final"],
         /// A reading: how the cells are numbered 1 to 9, row by row from the top. The two numberings mirror every board
         /// and differ only in their random numbers.
         numbering: Numbering = choice("left-to-right"),
         /// What one task computes.
         farming: Farming = execution choice("segments"),
         /// Iterations per segment; 0 chooses segments of about 50 ms.
-        segment: u64 = execution whole(0, SEGMENT_MAX, "0"),
+        segment: u64 = execution whole(0, SEGMENT_MAX, "0") when farming is ["segments"],
     }
     check(check)
 }

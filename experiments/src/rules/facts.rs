@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     agent::Agent,
     column::{ALIVE, DRAWS, FOUND, GOOD, RULE_SHARE, STRENGTH},
+    headline::tail,
     strength::{Odds, odds},
 };
 use evoxo_common::{
@@ -72,7 +73,7 @@ pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> V
     let champion = replica.champion();
     let agent = champion.as_ref().and_then(|card| card.champion_as::<Agent>());
     let (Some(last), Some(agent)) = (history.last(), agent) else { return json };
-    let tenth = history.len().div_ceil(10);
+    let tenth = tail(history.len());
     let ends = [&history[..tenth], &history[history.len() - tenth..]];
     for (name, column) in LEARNING {
         let [first, last] = ends.map(|rows| rounded(mean(rows, column)));

@@ -11,6 +11,7 @@ pub mod agent;
 mod card;
 pub mod couple;
 mod facts;
+mod headline;
 pub mod index;
 #[allow(missing_docs)]
 #[rustfmt::skip]
@@ -51,6 +52,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: column::STRENGTH,
+    tail: headline::tail,
     is_solution: None,
     ranking: None,
     rounds: |settings| rounds(&Settings::of(settings)),
@@ -65,6 +67,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: report::report,
     report_of_result: report::of_result,
+    headline: headline::headline,
     kernels: speed::KERNELS,
 };
 

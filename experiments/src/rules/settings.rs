@@ -179,7 +179,7 @@ settings! {
         /// How mutations are distributed over a child's rules.
         mutations: Mutations = choice("independent"),
         /// The probability that the rule after a mutation is mutated too, if clustered. Our choice.
-        cluster: Ratio = decimal(0, 1, "0.5"),
+        cluster: Ratio = decimal(0, 1, "0.5") when mutations is ["clustered"],
         /// Which agents survive and become parents (an even number of agents: rounded down, at least two).
         selection: Selection = choice("half"),
         /// How parents are paired.
@@ -193,15 +193,15 @@ settings! {
         /// What happens to an agent if a very similar one ranks higher.
         similar: Similar = choice("ignore"),
         /// Agents are very similar if they have the same rules at this share of places or more. Our choice.
-        similar_share: Ratio = decimal(0, 1, "0.9"),
+        similar_share: Ratio = decimal(0, 1, "0.9") when similar not ["ignore"],
         /// By how much the weight is reduced. Our choice.
-        similar_penalty: i32 = whole(0, 1_000_000, "5"),
+        similar_penalty: i32 = whole(0, 1_000_000, "5") when similar not ["ignore"],
         /// Which rules learn from a game.
         knowledge: Knowledge = choice("own"),
         /// How new rules are drawn.
         generator: NewRules = choice("random"),
         /// The share of such rules, if rigged. Our choice.
-        rigged_share: Ratio = decimal(0, 1, "0.5"),
+        rigged_share: Ratio = decimal(0, 1, "0.5") when generator is ["rigged"],
         /// How random rules are drawn. A reading: the page says only that they are always legal.
         random_rules: RandomRules = choice("letters-first"),
         /// What happens to rules that an agent has twice, before a cycle's games. Random rules are hardly ever the
@@ -210,13 +210,13 @@ settings! {
         /// What happens to rules of low weight, before every cycle but the first.
         weak: Fate = choice("keep"),
         /// Rules of low weight have this weight or less. Our choice.
-        weak_weight: i32 = signed(-1_000_000, 1_000_000, "0"),
+        weak_weight: i32 = signed(-1_000_000, 1_000_000, "0") when weak is ["replace"],
         /// What happens to rules of low weight once every weak_cycles cycles.
         weak_at_times: Fate = choice("keep"),
         /// The number of cycles between such replacements. Our choice.
-        weak_cycles: u32 = whole(1, CYCLES_MAX, "10"),
+        weak_cycles: u32 = whole(1, CYCLES_MAX, "10") when weak_at_times is ["replace"],
         /// The weight at or below which they are replaced then. Our choice.
-        weak_at_times_weight: i32 = signed(-1_000_000, 1_000_000, "0"),
+        weak_at_times_weight: i32 = signed(-1_000_000, 1_000_000, "0") when weak_at_times is ["replace"],
         /// An agent's weight. A reading: the page does not say.
         agent_weights: AgentWeights = choice("accumulate"),
         /// The weight of a new agent. A reading: the page does not say.
@@ -226,9 +226,9 @@ settings! {
         /// What one task computes.
         farming: Farming = execution choice("cycles"),
         /// Cycles per task, if farming is by cycles.
-        cycles_per_task: u32 = execution whole(1, CYCLES_PER_TASK_MAX, "100"),
+        cycles_per_task: u32 = execution whole(1, CYCLES_PER_TASK_MAX, "100") when farming is ["cycles"],
         /// Couples per task, if farming is by couples.
-        couples_per_task: usize = execution whole(1, AGENTS_MAX / 2, "10"),
+        couples_per_task: usize = execution whole(1, AGENTS_MAX / 2, "10") when farming is ["couples"],
     }
     check(check)
     notes(notes)

@@ -8,6 +8,7 @@
 mod arm;
 mod claims;
 pub mod facts;
+mod headline;
 pub mod join;
 pub mod joint;
 #[allow(missing_docs)]
@@ -50,6 +51,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: 1,
+    tail: headline::tail,
     is_solution: None,
     ranking: None,
     rounds: |settings| rounds(&Settings::of(settings)),
@@ -64,6 +66,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: report::report,
     report_of_result: report::of_result,
+    headline: headline::headline,
     kernels: speed::KERNELS,
 };
 

@@ -48,13 +48,13 @@ settings! {
         /// Which moves are made to explore.
         exploring_moves: ExploringMoves = addition choice("any"),
         /// The initial biases.
-        initial_biases: InitialBiases = addition choice("uniform"),
+        initial_biases: InitialBiases = addition choice("uniform") when biases not ["no"],
         /// Initial weights are uniform between minus this and this; those of tables are in proportion. The paper: 0.5.
         initial_weights: Ratio = addition decimal(0, 100, "0.5"),
         /// The afterstate that an afterstate learns from. The paper: own-move.
         learns_from: LearnsFrom = addition choice("own-move"),
         /// Whose afterstates learn against the benchmark player. The paper: skip.
-        opponents_moves: OpponentsMoves = addition choice("skip"),
+        opponents_moves: OpponentsMoves = addition choice("skip") when opponent is ["benchmark"],
         /// How the side learns that makes the last move.
         last_step: LastStep = choice("by-reading"),
         /// What the last afterstate of the side that did not make the last move learns.
@@ -87,7 +87,7 @@ settings! {
         /// How the learning rate changes over a trial.
         schedule: Schedule = choice("constant"),
         /// The learning rate at the end of a linear schedule. Our choice.
-        alpha_end: Ratio = decimal(0, 999_999_999_999, "0.001"),
+        alpha_end: Ratio = decimal(0, 999_999_999_999, "0.001") when schedule is ["linear"],
         /// The share of moves that explore. The paper: 0.1.
         epsilon: Ratio = decimal(0, 1, "0.1"),
         /// The share of moves in tests that explore. The paper: none.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::facts::Measure;
+use super::{facts::Measure, headline::tail};
 use evoxo_common::stats::median_interval;
 
 /// The result of a test against the benchmark player.
@@ -52,7 +52,7 @@ pub(super) struct Reached {
 impl Reached {
     /// `None` without tests.
     fn of(tests: &[Test]) -> Option<Self> {
-        let last = (2 * tests.len()).div_ceil(5);
+        let last = tail(tests.len());
         let sum = tests[tests.len() - last..].iter().map(Test::percent).sum::<f64>();
         let games_to = |level: u32| tests.iter().find(|test| test.percent() >= f64::from(level)).map(|test| test.games);
         (!tests.is_empty()).then(|| Self {

@@ -8,6 +8,7 @@
 
 mod card;
 pub mod game;
+mod headline;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -47,6 +48,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: 5,
+    tail: |_| 1,
     is_solution: None,
     ranking: None,
     rounds: |settings| Settings::of(settings).generations.into(),
@@ -61,6 +63,7 @@ pub const KIND: Kind = Kind {
     plays: &[],
     report: report::report,
     report_of_result: report::of_result,
+    headline: headline::headline,
     kernels: speed::KERNELS,
 };
 

@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::headline::ARGUMENTS;
 use super::odds::{WINS_AT_RANDOM, WINS_MOST};
 use super::told::{Arm, Champion, Course};
 use evoxo_common::{
@@ -135,9 +136,7 @@ const DIFFERENCES: [&str; 3] = ["win", "loss", "win_over_time"];
 
 fn contests<'a>(arms: &[Arm<'a>]) -> Vec<Contest<'a>> {
     let mut all = Vec::new();
-    for (key, favoured, other) in
-        [("strings", "short", "long"), ("alphabet", "3", "9"), ("classes", "symmetries", "rotations")]
-    {
+    for (key, favoured, other, _) in ARGUMENTS {
         for better in arms.iter().filter(|arm| arm.settings[key] == favoured) {
             let mut settings = better.settings.clone();
             settings[key] = other.into();

@@ -81,7 +81,7 @@ settings! {
         random_games: u32 = whole(0, 1_000_000, "50"),
         /// The rules of the random mover. If several cells complete a line, or block one, it takes the lowest. The
         /// exact odds with the rules are against a mover that takes any of them, each equally likely.
-        random_mover: RandomMover = choice("plain"),
+        random_mover: RandomMover = choice("plain") when random_games not ["0"],
         /// Fitness is wins minus this times losses.
         penalty: Ratio = decimal(0, 1_000_000, "1"),
         /// Number of fittest strings of a side that are kept unchanged. The others are children of parents chosen by
@@ -90,7 +90,7 @@ settings! {
         /// How two parents make two children.
         crossover: Crossover = choice("two-point"),
         /// The share of pairs that cross; the others are copied.
-        crossover_rate: Ratio = decimal(0, 1, "0.9"),
+        crossover_rate: Ratio = decimal(0, 1, "0.9") when crossover not ["none"],
         /// The mean number of letters of a child that are redrawn; each letter is equally likely.
         mutations: Ratio = decimal(0, 68, "1"),
         /// Players per task; 0 sends a side's whole population as one task.

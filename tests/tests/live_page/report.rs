@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use evoxo_common::{
-    conclusion::{last_values, sentence},
+    conclusion::sentence,
     experiment::{Config, Replica},
     local,
     report::Report,
@@ -79,7 +79,7 @@ async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
     assert_eq!((&shown["finished"], &shown["digest"]), (&json!(6), &json!(digest_of_one_thread(RUN))));
     let mut result = report.json.clone();
     result["digest"] = shown["digest"].clone();
-    assert_eq!(shown["conclusion"], json!(sentence(&config, &result, &last_values(&config, &replicas))));
+    assert_eq!(shown["conclusion"], json!(sentence(&config, &result)));
     let plots = get(coordinator.address, "/api/runs/run/plots").await.json();
     let names: Vec<&Value> = plots["plots"].as_array().into_iter().flatten().map(|plot| &plot["name"]).collect();
     let right: Vec<Value> = report.figures.iter().map(|figure| json!(figure.name)).collect();
@@ -186,7 +186,12 @@ async fn two_runs_are_compared_at_their_ends() {
     let told = asked(to, path, |found| found["state"] == "finished").await.json();
     let [one, two] = [RUN, &other].map(|text| {
         let (config, replicas, _) = right(text);
-        last_values(&config, &replicas)
+        let column = config.kind.primary_metric;
+        let ends = |arm: &str| {
+            let own = replicas.iter().filter(|replica| replica.arm() == arm);
+            own.filter_map(|replica| config.kind.figure(column, replica.history())).collect::<Vec<f64>>()
+        };
+        config.arms.iter().map(|arm| ends(&arm.name)).collect::<Vec<Vec<f64>>>()
     });
     let sample = |values: &[f64]| Sample::of(values).expect("values");
     let tests: Vec<_> = one.iter().zip(&two).filter_map(|(one, two)| t_test(sample(two), sample(one))).collect();

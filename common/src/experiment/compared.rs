@@ -1,0 +1,47 @@
+//! Which arms of a run can be compared, and in what they differ: for the headlines of kinds.
+
+use super::Config;
+use crate::settings::Values;
+
+/// The arms of a run by a key of their settings: arms with the same key together, in the order of the file.
+#[must_use]
+pub fn groups<K: PartialEq>(config: &Config, key: impl Fn(&Values) -> K) -> Vec<(K, Vec<usize>)> {
+    let mut groups: Vec<(K, Vec<usize>)> = Vec::new();
+    for (index, arm) in config.arms.iter().enumerate() {
+        let key = key(&arm.settings);
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, arms)) => arms.push(index),
+            None => groups.push((key, vec![index])),
+        }
+    }
+    groups
+}
+
+/// The settings that results depend on, but for these.
+#[must_use]
+pub fn settings_but(settings: &Values, but: &[&str]) -> Vec<String> {
+    let counting = settings.iter().filter(|(field, value)| field.counts(value) && !but.contains(&field.name));
+    counting.map(|(field, value)| format!("{} = {value}", field.name)).collect()
+}
+
+/// In which settings an arm differs from the other arms and from the defaults, but for these settings.
+#[must_use]
+pub fn distinguishing(config: &Config, arm: usize, but: &[&str]) -> Vec<String> {
+    let everywhere = |line: &String| config.arms.iter().all(|arm| settings_but(&arm.settings, but).contains(line));
+    let is_default = |line: &String| {
+        let defaults = config.kind.schema.defaults();
+        defaults.iter().any(|(field, value)| *line == format!("{} = {value}", field.name))
+    };
+    let own = settings_but(&config.arms[arm].settings, but);
+    own.into_iter().filter(|line| !everywhere(line) && !is_default(line)).collect()
+}
+
+/// "0, 7 and 20".
+#[must_use]
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

@@ -1,0 +1,36 @@
+//! The question of `evolve`: which arm finds better candidates? It is answered by the tests of arms that search the same problem, which
+//! say by themselves what they compare: replicas of noisy problems in pairs, because these have the same fresh seeds.
+
+use evoxo_common::{
+    experiment::Config,
+    headline::{Answer, Entry, Headline, Question},
+};
+use serde_json::Value;
+
+use super::rows::{HYPERVOLUME, KEPT, QUALITY};
+
+pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+    let decides = config.deciding_column();
+    let key = match decides {
+        HYPERVOLUME => "hypervolume",
+        KEPT => "kept",
+        QUALITY => "qd_score",
+        _ => "best",
+    };
+    let entry = |(arm, json): (usize, &Value)| {
+        let list = |key: &str| json[key].as_array().into_iter().flatten().map(Value::as_f64).collect::<Vec<_>>();
+        let values = list(key).into_iter().zip(list("violations"));
+        // The value of a candidate that breaks a constraint says nothing.
+        let solutions = values.filter(|(_, violation)| *violation == Some(0.0)).filter_map(|(value, _)| value);
+        Entry { arm: config.arms[arm].name.clone(), values: (0..).zip(solutions).collect() }
+    };
+    let column = &config.kind.columns[decides];
+    let question = Question {
+        asks: "Which arm searches better?".into(),
+        figure: format!("{} ({})", column.name, column.doc),
+        by: Answer::Contests,
+        shared: None,
+        arms: arms.iter().enumerate().map(entry).collect(),
+    };
+    Headline { sentences: Vec::new(), questions: vec![question] }
+}

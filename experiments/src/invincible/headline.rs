@@ -1,0 +1,72 @@
+//! The questions of `invincible`: how a loss must be priced so that players never lose; and where a win, a draw and a loss are
+//! worth the same, which arm's champions are worth more. What is worth most at one price says nothing about another price.
+//!
+//! All random streams have the arm's name in theirs, so arms share nothing.
+
+use evoxo_common::{
+    experiment::{Config, distinguishing, groups, listed, settings_but},
+    headline::{Answer, Entry, Headline, Question},
+    settings::Choice as _,
+};
+use serde_json::Value;
+
+use super::settings::Settings;
+
+pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+    Headline { sentences: sentences(config, arms), questions: questions(config, arms) }
+}
+
+/// How many champions never lose, by what a loss costs.
+fn sentences(config: &Config, arms: &[Value]) -> Vec<String> {
+    let never_lose = |arm: usize| {
+        let entry = Entry::of(&config.arms[arm].name, &arms[arm], |json| json["unbeatable"].as_bool().map(f64::from));
+        (entry.figures().iter().sum::<f64>() as usize, entry.values.len())
+    };
+    let of_group = |arms: &[usize]| {
+        let counts: Vec<(usize, usize)> = arms.iter().map(|arm| never_lose(*arm)).collect();
+        let settings = |arm: usize| Settings::of(&config.arms[arm].settings);
+        let prices: Vec<String> = arms.iter().map(|arm| settings(*arm).penalty.to_f64().to_string()).collect();
+        let total = counts.first().map_or(0, |(_, total)| *total);
+        if counts.iter().any(|(_, other)| *other == 0) {
+            return None;
+        }
+        let words = match counts.iter().all(|(_, other)| *other == total) {
+            true => format!(
+                "{} of {total}",
+                listed(&counts.iter().map(|(count, _)| count.to_string()).collect::<Vec<String>>())
+            ),
+            false => {
+                listed(&counts.iter().map(|(count, total)| format!("{count} of {total}")).collect::<Vec<String>>())
+            }
+        };
+        let own = distinguishing(config, arms[0], &["side", "penalty"]);
+        let own = if own.is_empty() { String::new() } else { format!(", with {}", own.join(" and ")) };
+        let (side, prices) = (settings(arms[0]).side.word(), listed(&prices));
+        Some(match arms.len() {
+            1 => format!("{side} never loses in {words} replicas where a loss costs {prices}{own}."),
+            _ => format!("{side} never loses in {words} replicas as a loss costs {prices}{own}."),
+        })
+    };
+    let groups = groups(config, |settings| settings_but(settings, &["penalty"]));
+    groups.iter().filter_map(|(_, arms)| of_group(arms)).collect()
+}
+
+/// The worth of champions, which can be compared where an outcome is worth the same.
+fn questions(config: &Config, arms: &[Value]) -> Vec<Question> {
+    let groups = groups(config, |settings| {
+        let settings = Settings::of(settings);
+        (settings.side, settings.points())
+    });
+    let question = |((side, points), places): &((super::settings::Side, _), Vec<usize>)| {
+        let (side, first) = (side.word(), &config.arms[places[0]].name);
+        let entry = |arm: &usize| Entry::of(&config.arms[*arm].name, &arms[*arm], |json| json["worth"].as_f64());
+        Question {
+            asks: format!("Are champions that play {side} at {points} worth more than those of {first:?}?"),
+            figure: format!("worth of the champion as {side}, exactly, in points a game at {points}"),
+            by: if places.len() > 1 { Question::from_the_first(places.len()) } else { Answer::Sentences },
+            shared: None,
+            arms: places.iter().map(entry).collect(),
+        }
+    };
+    groups.iter().map(question).collect()
+}

@@ -1,0 +1,20 @@
+//! What came of a league, in its own words: who has the highest rating. Resamples of the openings say how sure that is, in the table.
+
+use evoxo_common::{experiment::Config, headline::Headline};
+use serde_json::Value;
+
+use super::report::of_result;
+
+pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+    let Ok(report) = of_result(config, arms) else { return Headline::default() };
+    let said = |name: &str| {
+        let sentence = report.json["summary"][name]["sentence"].as_str()?;
+        Some(if config.arms.len() == 1 { format!("{sentence}.") } else { format!("In {name:?}: {sentence}.") })
+    };
+    let all: Vec<String> = config.arms.iter().filter_map(|arm| said(&arm.name)).collect();
+    let more = if all.len() > ARMS_MAX { Some("And so on.".to_owned()) } else { None };
+    Headline { sentences: all.into_iter().take(ARMS_MAX).chain(more).collect(), questions: Vec::new() }
+}
+
+/// Arms that are told in words.
+const ARMS_MAX: usize = 4;

@@ -1,0 +1,63 @@
+//! The question of `nndtf`: is another contestant fitter than the first one? Replicas of the same number have the same training boards
+//! in all arms that draw as many of them in the same way, so these arms are compared replica by replica. Boards matter much: some sets
+//! are easier to learn than others.
+//!
+//! Arms with another measure of fitness, or other boards, cannot be compared.
+
+use evoxo_common::{
+    experiment::{Config, groups},
+    headline::{Answer, Entry, Headline, Question},
+    settings::{Choice as _, Values},
+};
+use serde_json::Value;
+
+use super::{
+    boards::Source,
+    measure::{Formula, Measure, Occupied},
+    settings::Settings,
+};
+
+pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+    let groups = groups(config, figure);
+    let question = |(figure, places): &(String, Vec<usize>)| {
+        let first = &config.arms[places[0]].name;
+        let alone = places.len() == 1;
+        Question {
+            asks: format!("Is another contestant fitter than {first:?}?"),
+            figure: figure.clone(),
+            by: if alone { Answer::Sentences } else { Question::from_the_first(places.len()) },
+            shared: (!alone).then_some("training boards"),
+            arms: places
+                .iter()
+                .map(|arm| Entry::of(&config.arms[*arm].name, &arms[*arm], |it| it["fitness"].as_f64()))
+                .collect(),
+        }
+    };
+    let sentences =
+        groups.iter().filter(|(_, places)| groups.len() > 1 && places.len() == 1).filter_map(|(figure, places)| {
+            let entry = Entry::of(&config.arms[places[0]].name, &arms[places[0]], |it| it["fitness"].as_f64());
+            let estimate = entry.estimate()?.short();
+            Some(format!("No other arm can be compared with {:?}: its {figure} is {estimate}.", entry.arm))
+        });
+    Headline { sentences: sentences.collect(), questions: groups.iter().map(question).collect() }
+}
+
+/// What is measured of arms with these settings.
+fn figure(settings: &Values) -> String {
+    let settings = Settings::of(settings);
+    let Source { training, stones } = settings.source();
+    let Measure { formula, occupied } = settings.measure();
+    let mut readings: Vec<&str> = Vec::new();
+    if settings.source() != Source::USUAL {
+        readings.extend([training.word(), stones.word()]);
+    }
+    if formula != Formula::MeanOfRatios {
+        readings.push(formula.word());
+    }
+    if occupied != Occupied::Nearest {
+        readings.push(occupied.word());
+    }
+    let readings = if readings.is_empty() { String::new() } else { format!(" ({})", readings.join(", ")) };
+    let s = if settings.boards == 1 { "" } else { "s" };
+    format!("fitness on {} training board{s}{readings}", settings.boards)
+}

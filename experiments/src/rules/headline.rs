@@ -1,0 +1,30 @@
+//! The question of `rules`: with each change, and without it, how strong is the best agent? The figure is the mean of the last tenth
+//! of the cycles, as in the tables.
+//!
+//! All random streams have the arm's name in theirs, so arms share nothing. Strength is exact, against the same random mover, so all
+//! arms can be compared.
+
+use evoxo_common::{
+    experiment::Config,
+    headline::{Entry, Headline, Question},
+};
+use serde_json::Value;
+
+/// Over how many of the last of this many cycles strength is averaged.
+pub(super) fn tail(cycles: usize) -> usize {
+    cycles.div_ceil(10)
+}
+
+pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+    let strength = |json: &Value| json["strength"]["last"].as_f64();
+    let entry = |(arm, json): (usize, &Value)| Entry::of(&config.arms[arm].name, json, strength);
+    let first = &config.arms[0].name;
+    let question = Question {
+        asks: format!("Is the best agent stronger with what an arm changes than without it, in {first:?}?"),
+        figure: "% of the points against a random mover, mean of the last tenth of the cycles".into(),
+        by: Question::from_the_first(arms.len()),
+        shared: None,
+        arms: arms.iter().enumerate().map(entry).collect(),
+    };
+    Headline { sentences: Vec::new(), questions: vec![question] }
+}

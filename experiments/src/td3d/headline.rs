@@ -1,0 +1,72 @@
+//! The questions of `td3d`: the order of networks that learn alike, as in the paper's tables; else whether other arms get
+//! stronger than the first one. The figure is the mean of the last two fifths of the tests, as in the tables.
+//!
+//! All random streams have the arm's name in theirs, so arms share nothing. Arms can be compared if they play the same game and are
+//! tested alike.
+
+use evoxo_common::{
+    experiment::{Config, distinguishing, groups, settings_but},
+    headline::{Answer, Entry, Headline, Question},
+    settings::{Choice as _, Values},
+};
+use serde_json::Value;
+
+use super::settings::{Game, Settings, TrainingOpponent};
+
+/// Settings that make the network.
+const NETWORK: [&str; 5] = ["network", "units", "detectors", "states", "second"];
+
+/// How many of the last tests of this many say how strong a trial is.
+pub(super) fn tail(tests: usize) -> usize {
+    (2 * tests).div_ceil(5)
+}
+
+pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+    let entry = |arm: &usize| {
+        Entry::of(&config.arms[*arm].name, &arms[*arm], |json| {
+            json["end"].as_f64().filter(|_| json["failure"].is_null())
+        })
+    };
+    let networks = groups(config, |settings| (figure(settings), settings_but(settings, &NETWORK)));
+    let question = |(figure, places): (&String, &Vec<usize>), asks: String, by: Answer| Question {
+        asks,
+        figure: figure.clone(),
+        by,
+        shared: None,
+        arms: places.iter().map(entry).collect(),
+    };
+    let questions = match networks.iter().all(|(_, arms)| arms.len() > 1) {
+        true => {
+            let of = |((figure, _), places): &((String, Vec<String>), Vec<usize>)| {
+                let by = Settings::of(&config.arms[places[0]].settings).opponent;
+                let by = if by == TrainingOpponent::Itself { "in self-play" } else { "from the benchmark player" };
+                let but: Vec<&str> = NETWORK.into_iter().chain(["opponent"]).collect();
+                let own = distinguishing(config, places[0], &but);
+                let own = if own.is_empty() { String::new() } else { format!(" with {}", own.join(" and ")) };
+                question((figure, places), format!("Which network gets strongest, learning {by}{own}?"), Answer::Order)
+            };
+            networks.iter().map(of).collect()
+        }
+        false => {
+            let of = |(figure, places): &(String, Vec<usize>)| {
+                let first = &config.arms[places[0]].name;
+                let by = Question::from_the_first(places.len());
+                question((figure, places), format!("Does another arm get stronger than {first:?}?"), by)
+            };
+            groups(config, figure).iter().map(of).collect()
+        }
+    };
+    Headline { sentences: Vec::new(), questions }
+}
+
+/// What is measured of arms with these settings.
+fn figure(settings: &Values) -> String {
+    let settings = Settings::of(settings);
+    let game = if settings.game == Game::ScoreFour { String::new() } else { format!(" in {}", settings.game.word()) };
+    let first = if settings.learning().learner_first_in_tests { ", moving first" } else { "" };
+    let explores = match settings.test_epsilon.to_f64() {
+        0.0 => String::new(),
+        share => format!(", with {share} of the moves at random"),
+    };
+    format!("% won against the benchmark player{game}{first}{explores}, mean of the last two fifths of the tests")
+}
