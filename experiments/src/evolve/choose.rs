@@ -41,6 +41,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), Wrong> {
     }
     match settings.algorithm {
         AlgorithmName::Random => random(settings).check(),
+        AlgorithmName::Ga if settings.elite >= Ratio::ONE && settings.elite.denominator() != 1 => {
+            let sentence =
+                format!("elite is {}, but it must be a whole number, or a share below 1", settings.elite.to_f64());
+            Err(Wrong::new("elite", sentence))
+        }
         AlgorithmName::Ga if settings.islands > 1 => islands(settings).check(),
         AlgorithmName::Ga => ga(settings).check(),
         AlgorithmName::Cma => cma(settings).check(&settings.genome()),
@@ -253,9 +258,12 @@ fn islands(settings: &Settings) -> IslandsSettings {
 
 /// The genetic algorithm, or that of each island.
 fn ga(settings: &Settings) -> GaSettings {
+    let population = population(settings, GaSettings::default().population) / settings.islands;
+    let (most, least) = (settings.elite.numerator().unsigned_abs(), settings.elite.denominator().unsigned_abs());
     GaSettings {
-        population: population(settings, GaSettings::default().population) / settings.islands,
-        elite: settings.elite,
+        population,
+        // Below 1 it is a share.
+        elite: (if most < least { population as u64 * most / least } else { most / least }) as usize,
         reevaluate: settings.is_noisy(),
         tournament: settings.tournament,
         variation: variation(settings),
@@ -281,6 +289,7 @@ fn variation(settings: &Settings) -> Variation {
             _ if !has_integers => usual.integer_mutation,
             IntegerMutationName::Step => IntegerMutation::Step { mean: share(settings.deviation) },
             IntegerMutationName::Redraw => IntegerMutation::Redraw,
+            IntegerMutationName::Harmonic => IntegerMutation::Harmonic,
         },
         string_crossover: match settings.string_crossover {
             StringCrossoverName::Uniform => StringCrossover::Uniform,
@@ -290,11 +299,13 @@ fn variation(settings: &Settings) -> Variation {
         order_crossover: match settings.order_crossover {
             OrderCrossoverName::Order => OrderCrossover::Order,
             OrderCrossoverName::Edge => OrderCrossover::Edge,
+            OrderCrossoverName::Mixed => OrderCrossover::Mixed,
         },
         order_mutation: match settings.order_mutation {
             OrderMutationName::Swap => OrderMutation::Swap,
             OrderMutationName::Inversion => OrderMutation::Inversion,
             OrderMutationName::Insertion => OrderMutation::Insertion,
+            OrderMutationName::Mixed => OrderMutation::Mixed,
         },
         order_rate: share(settings.order_rate),
     }

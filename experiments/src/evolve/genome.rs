@@ -290,6 +290,27 @@ impl Genome {
 }
 
 impl Candidate {
+    /// A number that candidates with equal genes share, and hardly any others: FNV-1a over words, with a last mix so that each bit
+    /// counts (G. Fowler, L. C. Noll, K.-P. Vo and D. Eastlake, draft-eastlake-fnv).
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let add = |mark: u64, word: u64| {
+            let mixed = (mark ^ word).wrapping_mul(PRIME);
+            mixed ^ mixed >> 29
+        };
+        let of = |mark: u64, genes: &Genes| match genes {
+            // 0.0 is added because the two zeros are equal, and their bits are not.
+            Genes::Real(genes) => genes.iter().fold(mark, |mark, gene| add(mark, (gene + 0.0).to_bits())),
+            Genes::Integer(genes) => genes.iter().fold(mark, |mark, gene| add(mark, gene.cast_unsigned())),
+            Genes::Bits(genes) => genes.iter().fold(mark, |mark, gene| add(mark, u64::from(*gene))),
+            Genes::Permutation(genes) | Genes::Symbols(genes) => {
+                genes.iter().fold(mark, |mark, gene| add(mark, u64::from(*gene)))
+            }
+        };
+        self.parts.iter().fold(0xcbf2_9ce4_8422_2325, of)
+    }
+
     /// The message; [`Genome::candidate`] is the inverse.
     #[must_use]
     pub fn message(&self) -> messages::Candidate {
@@ -345,6 +366,9 @@ mod tests {
             prop_assert_eq!(genome.check(&candidate), Ok(()));
             let message = candidate.message();
             prop_assert!(message.encoded_len() as u64 <= genome.bytes_max());
+            prop_assert_eq!(genome.candidate(&message).map(|again| again.mark()), Ok(candidate.mark()));
+            let other = genome.random(&mut Stream::root(seed).word(1).rng());
+            prop_assert_eq!(other.mark() == candidate.mark(), other == candidate);
             prop_assert_eq!(genome.candidate(&message), Ok(candidate));
             prop_assert_eq!(genome.genes(), 5 * length);
         }

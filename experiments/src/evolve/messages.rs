@@ -192,8 +192,8 @@ pub struct WindowState {
     #[prost(message, repeated, tag = "3")]
     pub pending: ::prost::alloc::vec::Vec<Candidate>,
 }
-/// The state of CMA-ES between two generations. Coordinates are those of the box of the bounds, 0 to 1, before they are
-/// folded into it.
+/// The state of CMA-ES between two generations. Coordinates are genes divided by the distance of their bounds, before they
+/// are folded into the box.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CmaState {
     /// Candidates evaluated.
@@ -238,6 +238,13 @@ pub struct CmaState {
     /// The median objective of each.
     #[prost(double, repeated, tag = "14")]
     pub median: ::prost::alloc::vec::Vec<f64>,
+    /// From 100 coordinates on: the last step of the mean without the step size, the direction of the next generation's first two
+    /// candidates. None before the first generation of a run.
+    #[prost(double, repeated, tag = "15")]
+    pub shift: ::prost::alloc::vec::Vec<f64>,
+    /// From 100 coordinates on: whether longer steps have been better of late, -1 to 1.
+    #[prost(double, tag = "16")]
+    pub trend: f64,
 }
 /// A run of CMA-ES.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]

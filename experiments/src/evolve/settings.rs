@@ -93,8 +93,9 @@ settings! {
         /// is made from the results of candidates 0 to k - window, so a slow evaluation delays only what needs it. Take
         /// several times the slots of all workers. 0: whole generations.
         window: usize = addition whole(0, 1_000, "0") when algorithm not ["cma-es", "openai-es"],
-        /// ga: the best of a generation that stay. With a window each child replaces the worst.
-        elite: usize = whole(0, 99_999, "1") when algorithm is ["ga"],
+        /// ga: the best of a generation that stay: a whole number, or below 1 a share of the population. With a window each child
+        /// replaces the worst.
+        elite: Ratio = decimal(0, 99_999, "0.5") when algorithm is ["ga"],
         /// ga: populations beside each other, each with its share of population and evaluations. 1: one.
         islands: usize = addition whole(1, 1_000, "1") when algorithm is ["ga"],
         /// ga with islands: generations between two migrations.
@@ -102,7 +103,7 @@ settings! {
         /// ga with islands: the best that migrate from each island to the next, in place of the worst there.
         migrants: usize = addition whole(1, 1_000, "1") when islands not ["1"],
         /// ga: candidates of a tournament; the best becomes a parent.
-        tournament: usize = whole(1, 1_000, "3") when algorithm is ["ga"],
+        tournament: usize = whole(1, 1_000, "2") when algorithm is ["ga"],
         /// ga and nsga2: the probability that a child has two parents.
         crossover: Ratio = decimal(0, 1, "0.9") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga and nsga2: genes of a child that are mutated, on average.
@@ -116,15 +117,15 @@ settings! {
         /// ga and nsga2: of gaussian mutation and of steps of whole numbers: their size as a share of the range.
         deviation: Ratio = decimal(0, 1, "0.1") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: mutation of whole numbers.
-        integer_mutation: IntegerMutationName = choice("step") when algorithm is ["ga", "nsga2", "map-elites"],
+        integer_mutation: IntegerMutationName = choice("harmonic") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: crossover of bits and symbols.
-        string_crossover: StringCrossoverName = choice("uniform") when algorithm is ["ga", "nsga2", "map-elites"],
+        string_crossover: StringCrossoverName = choice("two-point") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: crossover of permutations.
-        order_crossover: OrderCrossoverName = choice("edge") when algorithm is ["ga", "nsga2", "map-elites"],
+        order_crossover: OrderCrossoverName = choice("mixed") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: mutation of permutations.
-        order_mutation: OrderMutationName = choice("inversion") when algorithm is ["ga", "nsga2", "map-elites"],
+        order_mutation: OrderMutationName = choice("mixed") when algorithm is ["ga", "nsga2", "map-elites"],
         /// ga, nsga2 and map-elites: the probability that a permutation is mutated.
-        order_rate: Ratio = decimal(0, 1, "0.2") when algorithm is ["ga", "nsga2", "map-elites"],
+        order_rate: Ratio = decimal(0, 1, "0.5") when algorithm is ["ga", "nsga2", "map-elites"],
         /// cma-es: the first step as a share of the range; openai-es: the deviation of all steps. 0: 0.2 and 0.02.
         sigma: Ratio = decimal(0, 10, "0") when algorithm is ["cma-es", "openai-es"],
         /// cma-es and openai-es: what the bounds of the genes are for. The other algorithms keep them.

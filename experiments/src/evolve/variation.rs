@@ -2,7 +2,7 @@
 
 use evoxo_common::{
     evolve::{cross, integer, order, real},
-    rng::{Generator, below, unit},
+    rng::{Generator, below, chance, unit},
 };
 
 use super::{
@@ -30,11 +30,13 @@ pub enum RealMutation {
 pub enum IntegerMutation {
     /// A step up or down, see [`integer::step`].
     Step {
-        /// The mean length as a share of the bounds' distance, above 0; a step is 1 at least.
+        /// The mean of what a step is longer than 1, as a share of the bounds' distance, above 0.
         mean: f64,
     },
     /// A new number, each other one equally likely.
     Redraw,
+    /// A step up or down of any length, see [`integer::harmonic`].
+    Harmonic,
 }
 
 /// Crossover of bits and symbols.
@@ -55,6 +57,8 @@ pub enum OrderCrossover {
     Order,
     /// See [`order::edge_recombination`].
     Edge,
+    /// One of both for each child, with equal chances.
+    Mixed,
 }
 
 /// Mutation of permutations: one such move.
@@ -66,6 +70,8 @@ pub enum OrderMutation {
     Inversion,
     /// See [`order::insert`].
     Insertion,
+    /// One of the three for each child, with equal chances.
+    Mixed,
 }
 
 /// The operators. Each part is crossed and mutated by those of its type.
@@ -93,22 +99,22 @@ pub struct Variation {
 }
 
 impl Default for Variation {
-    /// Crossover 0.9, one gene mutated, SBX with eta 15 and polynomial mutation with eta 20 (Deb et al. 2002, section
-    /// V, has 20 for both; 15 and 20 are those of Deb's later papers and of pymoo); steps of a tenth of the range;
-    /// uniform crossover; edge recombination, and an inversion of one child in five. In a round trip through 50 cities
-    /// on a circle 20,000 evaluations come within 4 % of the best with these; with order crossover and an inversion of
-    /// every child they stay at four times it.
+    /// Crossover 0.9, one gene mutated, SBX with eta 15 and polynomial mutation with eta 20 (Deb et al. 2002, section V, has 20 for
+    /// both; 15 and 20 are those of Deb's later papers and of pymoo); harmonic steps of whole numbers; two-point crossover; both
+    /// crossovers and all three mutations of permutations, and a mutation of every other child. Those of whole numbers, bits,
+    /// symbols and permutations are the best of `docs/benchmarks/suite.md`: round trips need edge recombination and inversions,
+    /// schedules order crossover and insertions, and nothing says which a permutation is.
     fn default() -> Self {
         Self {
             crossover: 0.9,
             mutations: 1.0,
             crossover_eta: 15.0,
             real_mutation: RealMutation::Polynomial { eta: 20.0 },
-            integer_mutation: IntegerMutation::Step { mean: 0.1 },
-            string_crossover: StringCrossover::Uniform,
-            order_crossover: OrderCrossover::Edge,
-            order_mutation: OrderMutation::Inversion,
-            order_rate: 0.2,
+            integer_mutation: IntegerMutation::Harmonic,
+            string_crossover: StringCrossover::TwoPoint,
+            order_crossover: OrderCrossover::Mixed,
+            order_mutation: OrderMutation::Mixed,
+            order_rate: 0.5,
         }
     }
 }
@@ -144,7 +150,7 @@ impl Variation {
         }
         match self.integer_mutation {
             IntegerMutation::Step { mean } => share("the mean step of whole numbers", mean),
-            IntegerMutation::Redraw => Ok(()),
+            IntegerMutation::Redraw | IntegerMutation::Harmonic => Ok(()),
         }
     }
 
@@ -188,6 +194,8 @@ impl Variation {
                 Genes::Permutation(match self.order_crossover {
                     OrderCrossover::Order => order::order_crossover(rng, mother, father),
                     OrderCrossover::Edge => order::edge_recombination(rng, mother, father),
+                    OrderCrossover::Mixed if chance(rng, 1, 2) => order::order_crossover(rng, mother, father),
+                    OrderCrossover::Mixed => order::edge_recombination(rng, mother, father),
                 })
             }
             // A permutation of one.
@@ -214,7 +222,7 @@ impl Variation {
             }
             (Type::Integer { low, high }, Genes::Integer(genes)) => match self.integer_mutation {
                 IntegerMutation::Step { mean } => {
-                    let mean = (mean * high.abs_diff(low) as f64).max(1.0);
+                    let mean = 1.0 + mean * high.abs_diff(low) as f64;
                     integer::step(rng, genes, (low, high), mean, rate);
                 }
                 IntegerMutation::Redraw if low < high => {
@@ -227,6 +235,9 @@ impl Variation {
                     }
                 }
                 IntegerMutation::Redraw => {}
+                IntegerMutation::Harmonic => {
+                    integer::harmonic(rng, genes, (low, high), rate);
+                }
             },
             (Type::Bits, Genes::Bits(genes)) => {
                 genes.iter_mut().filter(|_| unit(rng) < rate).for_each(|bit| *bit = !*bit);
@@ -241,10 +252,15 @@ impl Variation {
                 }
             }
             (Type::Permutation, Genes::Permutation(order)) if order.len() > 1 && unit(rng) < self.order_rate => {
-                match self.order_mutation {
+                let kinds = [OrderMutation::Swap, OrderMutation::Inversion, OrderMutation::Insertion];
+                let kind = match self.order_mutation {
+                    OrderMutation::Mixed => kinds[below(rng, 3) as usize],
+                    kind => kind,
+                };
+                match kind {
                     OrderMutation::Swap => order::swap(rng, order),
                     OrderMutation::Inversion => order::invert(rng, order),
-                    OrderMutation::Insertion => order::insert(rng, order),
+                    OrderMutation::Insertion | OrderMutation::Mixed => order::insert(rng, order),
                 }
             }
             // A permutation that is not mutated; an alphabet of one symbol, or a permutation of one: there is nothing

@@ -1,4 +1,5 @@
-//! The coordinates in which evolution strategies search: the box of the genome's bounds, scaled to 0 to 1. If the bounds are
+//! The coordinates in which evolution strategies search: genes divided by the distance of their bounds. So the box of the bounds
+//! has width 1 in each coordinate, and a coordinate is as precise as its gene: 0 is 0, however wide the box. If the bounds are
 //! kept, coordinates beyond them are folded into the box.
 
 use super::Wrong;
@@ -42,12 +43,40 @@ impl Coordinates {
         self.parts.iter().map(|(length, _, _)| length).sum()
     }
 
+    /// The point at these shares of the box, one for each coordinate: 0 for the lower bound, 1 for the upper one.
+    pub(super) fn point(&self, shares: impl IntoIterator<Item = f64>) -> Vec<f64> {
+        let starts = self.parts.iter().flat_map(|(length, low, high)| std::iter::repeat_n(low / (high - low), *length));
+        starts.zip(shares).map(|(start, share)| start + share).collect()
+    }
+
+    /// The coordinates of a point that are mirror images of others in the box, and those others: nearer to 0, so with more digits.
+    pub(super) fn outside(&self, point: &[f64]) -> Vec<(usize, f64)> {
+        let starts = self.parts.iter().flat_map(|(length, low, high)| std::iter::repeat_n(low / (high - low), *length));
+        let image = |(index, (place, start)): (usize, (&f64, f64))| {
+            let share = place - start;
+            let inside = if share > 1.0 + MARGIN { 2.0 * (1.0 + MARGIN) - share } else { -2.0 * MARGIN - share };
+            let box_and_margin = -MARGIN..=1.0 + MARGIN;
+            let is_image = !box_and_margin.contains(&share) && box_and_margin.contains(&inside);
+            is_image.then_some((index, start + inside))
+        };
+        point.iter().zip(starts).enumerate().filter_map(image).collect()
+    }
+
+    /// The distance of the bounds that lie furthest from each other.
+    pub(super) fn widest(&self) -> f64 {
+        self.parts.iter().fold(0.0, |widest, (_, low, high)| (high - low).max(widest))
+    }
+
     /// The candidate at a point. Where a coordinate is not finite, its gene is in the middle.
     pub(super) fn candidate(&self, point: &[f64]) -> Candidate {
         let mut rest = point;
         let gene = |place: f64, low: f64, high: f64| match self.bounded {
-            true => (low + fold(place) * (high - low)).clamp(low, high),
-            false if place.is_finite() => (low + place * (high - low)).clamp(f64::MIN, f64::MAX),
+            true => match place - low / (high - low) {
+                share if (MARGIN..=1.0 - MARGIN).contains(&share) => place * (high - low),
+                share => low + fold(share) * (high - low),
+            }
+            .clamp(low, high),
+            false if place.is_finite() => (place * (high - low)).clamp(f64::MIN, f64::MAX),
             false => low + 0.5 * (high - low),
         };
         let mut part = |(length, low, high): &(usize, f64, f64)| {
@@ -59,7 +88,7 @@ impl Coordinates {
     }
 }
 
-/// A coordinate folded into 0 to 1, as pycma's `BoxConstraintsLinQuadTransformation` does: what lies well inside stays
+/// A share of the box folded into 0 to 1, as pycma's `BoxConstraintsLinQuadTransformation` does: what lies well inside stays
 /// what it is; near a bound the map is a parabola whose end is the bound itself; beyond the margin coordinates are
 /// mirrored. So the map is smooth, and a least value on the bound is one of a point inside.
 fn fold(place: f64) -> f64 {
@@ -97,13 +126,50 @@ mod tests {
         assert!((fold(1.0 + MARGIN) - 1.0).abs() < 1e-15);
     }
 
+    /// Coordinates are as precise as genes: however wide the box, a gene near 0 has all its digits, and one near a bound those that
+    /// the bound leaves.
+    #[test]
+    fn the_box_does_not_limit_precision() {
+        for (low, high) in [(-1e12, 1e12), (-1e300, 1.0), (-3.0, 1e9)] {
+            let part = Part { name: "x".into(), length: 1, of: Type::Real { low, high } };
+            let coordinates = Coordinates::of(&Genome { parts: vec![part], bounded: true }).unwrap();
+            for gene in [1.0 / 3.0, -1e-9, 0.0] {
+                let share = gene / (high - low) - low / (high - low);
+                let Genes::Real(genes) = &coordinates.candidate(&[gene / (high - low)]).parts[0] else {
+                    unreachable!()
+                };
+                let near = if (MARGIN..1.0 - MARGIN).contains(&share) { gene * 4e-16 } else { (high - low) * 0.01 };
+                assert!((genes[0] - gene).abs() <= near.abs(), "{gene} in {low} to {high}: {}", genes[0]);
+                assert!((low..=high).contains(&genes[0]));
+            }
+        }
+    }
+
+    /// A coordinate beyond a bound stands for the same gene as its mirror image in the box.
+    #[test]
+    fn mirror_images_are_the_same_genes() {
+        let part = Part { name: "x".into(), length: 1, of: Type::Real { low: -2.0, high: 6.0 } };
+        let coordinates = Coordinates::of(&Genome { parts: vec![part], bounded: true }).unwrap();
+        let gene = |place: f64| coordinates.candidate(&[place]).parts[0].clone();
+        for share in [-1.0, -0.3, -0.02, 0.0, 0.4, 1.0, 1.005, 1.3, 2.0] {
+            let place = coordinates.point([share])[0];
+            let found = coordinates.outside(&[place]);
+            assert_eq!(found.is_empty(), (-MARGIN..=1.0 + MARGIN).contains(&(place + 0.25)), "{share}");
+            for (_, inside) in found {
+                let (Genes::Real(one), Genes::Real(two)) = (gene(place), gene(inside)) else { unreachable!() };
+                assert!((one[0] - two[0]).abs() < 1e-12 && coordinates.outside(&[inside]).is_empty(), "{share}");
+            }
+        }
+    }
+
     /// Where nothing is folded, coordinates become genes along a line, and every gene is finite.
     #[test]
     fn genes_may_leave_bounds_that_are_not_kept() {
         let part = Part { name: "x".into(), length: 6, of: Type::Real { low: -1.0, high: 3.0 } };
         let genome = Genome { parts: vec![part], bounded: false };
-        let candidate =
-            Coordinates::of(&genome).unwrap().candidate(&[0.25, -2.0, 1.5, f64::NAN, f64::MAX, f64::NEG_INFINITY]);
+        let coordinates = Coordinates::of(&genome).unwrap();
+        let shares = [0.25, -2.0, 1.5, f64::NAN, f64::MAX, f64::NEG_INFINITY];
+        let candidate = coordinates.candidate(&coordinates.point(shares));
         assert_eq!(candidate.parts, [Genes::Real(vec![0.0, -9.0, 5.0, 1.0, f64::MAX, 1.0])]);
         assert_eq!(genome.check(&candidate), Ok(()));
         assert_eq!(genome.candidate(&candidate.message()), Ok(candidate.clone()));

@@ -3,7 +3,7 @@
 //! D. E. Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989; A. E. Eiben and J. E.
 //! Smith, *Introduction to Evolutionary Computing*, 2nd ed. 2015, chapters 3 to 5.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use evoxo_common::rng::{Generator, below};
 
@@ -18,13 +18,16 @@ use crate::evolve::{
     variation::Variation,
 };
 
+/// How often a child is drawn that is in the population already.
+const TRIES: usize = 10;
+
 /// The settings of the genetic algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Individuals, 2 to 100,000.
     pub population: usize,
-    /// The number of the best that stay, while the others are replaced by children: 0 to `population` - 1. With 0 or few the
-    /// algorithm is generational. With `population` - 1 the worst is replaced by one child: the steady-state algorithm
+    /// The number of the best that stay, while children come in place of the others: 0 to `population` - 1. A child with the genes
+    /// of another individual leaves its place to the next best. With 0 or few the algorithm is generational. With `population` - 1 the worst is replaced by one child: the steady-state algorithm
     /// GENITOR (D. Whitley, ICGA 1989); but then candidates are evaluated one by one.
     pub elite: usize,
     /// Whether the best that stay are evaluated anew in each generation, as children of themselves: under noise a lucky value would
@@ -37,9 +40,9 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 100 individuals, one of them elite, tournaments of three (as in the tutorials of DEAP; Fortin et al. 2012).
+    /// 100 individuals, half of them elite, tournaments of two: the best of those that `docs/benchmarks/suite.md` compares.
     fn default() -> Self {
-        Self { population: 100, elite: 1, reevaluate: false, tournament: 3, variation: Variation::default() }
+        Self { population: 100, elite: 50, reevaluate: false, tournament: 2, variation: Variation::default() }
     }
 }
 
@@ -75,8 +78,7 @@ pub struct Ga {
     settings: Settings,
     search: Search,
     births: u64,
-    /// The children of the last batch, then those that stayed, best first. Of equals the lower place counts as better,
-    /// so the younger ones stay.
+    /// The children of the last batch, then those that stayed, best first. Of equals the younger ones stay.
     population: Vec<Individual>,
 }
 
@@ -115,22 +117,40 @@ impl Ga {
         }
     }
 
-    /// A child of two parents, or at the beginning a random candidate.
-    fn birth(&self, number: u64) -> Candidate {
+    /// A child of two parents that is not `known` yet, unless chance makes none in [`TRIES`]; at the beginning a random candidate.
+    fn birth(&self, number: u64, known: &dyn Fn(&Candidate) -> bool) -> Candidate {
         let mut rng = self.search.birth(number);
         if self.population.is_empty() {
             return self.search.genome.random(&mut rng);
         }
-        let (mother, father) = (self.parent(&mut rng), self.parent(&mut rng));
-        self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
+        let mut draw = || {
+            let (mother, father) = (self.parent(&mut rng), self.parent(&mut rng));
+            self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
+        };
+        let mut child = draw();
+        for _ in 1..TRIES {
+            if !known(&child) {
+                break;
+            }
+            child = draw();
+        }
+        child
+    }
+
+    /// The [marks](Candidate::mark) of the population, in order.
+    fn marks(&self) -> Vec<u64> {
+        let mut marks: Vec<u64> = self.population.iter().map(|individual| individual.candidate.mark()).collect();
+        marks.sort_unstable();
+        marks
     }
 
     fn parent(&self, rng: &mut Generator) -> &Candidate {
         let mut draw = || below(rng, self.population.len() as u64) as usize;
         let first = draw();
+        // Of equals the one that was drawn first wins: each of them as often.
         let better = |best: usize, other: usize| {
             let order = self.population[other].evaluation.compare(&self.population[best].evaluation);
-            if order.then(other.cmp(&best)).is_lt() { other } else { best }
+            if order.is_lt() { other } else { best }
         };
         &self.population[(1..self.settings.tournament).fold(first, |best, _| better(best, draw()))].candidate
     }
@@ -145,9 +165,11 @@ impl Algorithm for Ga {
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
         let again = if self.settings.reevaluate { self.best(self.settings.elite) } else { Vec::new() };
+        let marks = self.marks();
+        let known = |child: &Candidate| marks.binary_search(&child.mark()).is_ok();
         let candidate = |index: usize| match again.get(index) {
             Some(elite) => elite.candidate.clone(),
-            None => self.birth(self.births + index as u64),
+            None => self.birth(self.births + index as u64, &known),
         };
         range.map(candidate).collect()
     }
@@ -159,11 +181,17 @@ impl Algorithm for Ga {
             candidate,
             evaluation: evaluation.clone(),
         };
-        let mut next: Vec<Individual> = children.into_iter().zip(evaluations).map(individual).collect();
+        let next: Vec<Individual> = children.into_iter().zip(evaluations).map(individual).collect();
         let mut before = std::mem::take(&mut self.population);
         before.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
-        before.truncate(self.settings.population - next.len());
-        next.append(&mut before);
+        // What has the genes of another one is kept only where nothing else is left: a population of copies finds nothing.
+        let mut seen = BTreeSet::new();
+        let mut is_new = |individual: &Individual| seen.insert(individual.candidate.mark());
+        let (mut next, copies): (Vec<Individual>, Vec<Individual>) = next.into_iter().partition(&mut is_new);
+        let (stay, old): (Vec<Individual>, Vec<Individual>) = before.into_iter().partition(&mut is_new);
+        let missing =
+            self.settings.population.min((self.births as usize).saturating_add(evaluations.len())) - next.len();
+        next.extend(stay.into_iter().chain(copies).chain(old).take(missing));
         self.population = next;
         self.births += evaluations.len() as u64;
     }
@@ -187,7 +215,8 @@ impl Steady for Ga {
         if number < self.settings.population as u64 {
             return self.search.genome.random(&mut self.search.birth(number));
         }
-        self.birth(number)
+        let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
+        self.birth(number, &known)
     }
 
     fn take(&mut self, individual: Individual) {
@@ -232,6 +261,39 @@ mod tests {
         // Of random trips through 30 cities on a circle the mean length is 38; the best is 6.27.
         let limits = [1e-3, 2.0, 7.5, -6500.0, -0.7];
         assert!(got.iter().zip(&limits).all(|(got, limit)| got < limit), "{got:?}");
+    }
+
+    /// With a flat fitness each parent is as likely as any other.
+    #[test]
+    fn equals_win_as_often() {
+        let problem = problem::find("sphere").unwrap();
+        let mut ga = Ga::start(&Settings::default(), search(problem, 3, 2000)).unwrap();
+        ga.tell(&vec![Evaluation { objectives: vec![0.0], ..Evaluation::default() }; 100]);
+        let mut counts = [0_i32; 100];
+        for number in 0..20_000 {
+            let parent = ga.parent(&mut ga.search.birth(number));
+            counts[ga.population.iter().position(|one| one.candidate == *parent).unwrap()] += 1;
+        }
+        assert!(counts.iter().all(|count| (count - 200).abs() < 75), "{counts:?}");
+    }
+
+    /// Of five bits there are 32 candidates: a population of 20 has no copies, one of 40 has each candidate, and then copies.
+    #[test]
+    fn copies_are_kept_only_where_nothing_else_is_left() {
+        let problem = problem::find("onemax").unwrap();
+        for population in [20, 40] {
+            let settings = Settings { population, elite: population / 2, ..Settings::default() };
+            let mut ga = Ga::start(&settings, search(problem, 5, 2000)).unwrap();
+            minimise(&mut ga, problem);
+            let mut marks = ga.marks();
+            assert_eq!(marks.len(), population);
+            marks.dedup();
+            assert!(
+                if population == 20 { marks.len() == 20 } else { (20..=32).contains(&marks.len()) },
+                "{}",
+                marks.len()
+            );
+        }
     }
 
     #[test]

@@ -173,7 +173,7 @@ mod tests {
     };
 
     fn settings(islands: usize, interval: usize) -> Settings {
-        let ga = GaSettings { population: 20, ..GaSettings::default() };
+        let ga = GaSettings { population: 20, elite: 1, ..GaSettings::default() };
         Settings { ga, islands, interval, migrants: 2 }
     }
 

@@ -84,9 +84,11 @@ impl OpenAiEs {
     /// A sentence, if a setting makes no sense or a part of the genome is not real.
     pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check(&search.genome)?;
-        let n = Coordinates::of(&search.genome)?.count();
+        let coordinates = Coordinates::of(&search.genome)?;
+        let n = coordinates.count();
         let mut rng = search.stream.text("mean").rng();
-        let mean = (0..n).map(|_| if settings.random { unit(&mut rng) } else { 0.5 }).collect();
+        let share = || if settings.random { unit(&mut rng) } else { 0.5 };
+        let mean = coordinates.point(std::iter::repeat_with(share));
         let state = OpenAiEsState { births: 0, steps: 0, mean, first: vec![0.0; n], second: vec![0.0; n] };
         Ok(Self { settings: settings.clone(), search, state })
     }
@@ -241,7 +243,7 @@ mod tests {
         let evaluations = crate::evolve::algorithm::tests::evaluate(&strategy, problem);
         strategy.tell(&evaluations);
         for (before, after) in before.iter().zip(&strategy.state.mean) {
-            assert!(((after - before).abs() - 0.01).abs() < 1e-6 && (after - before) * (0.5 - before) > 0.0);
+            assert!(((after - before).abs() - 0.01).abs() < 1e-6 && (after - before) * (0.0 - before) > 0.0);
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 9] = [
+const ALL: [(&str, &str, usize, Make); 10] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30 };
         Ok(match state {
@@ -69,6 +69,13 @@ const ALL: [(&str, &str, usize, Make); 9] = [
             Some(state) => Box::new(Cma::restore(&settings, search, state)?),
         })
     }),
+    ("two-point-cma", "sphere", 100, |search, state| {
+        let settings = CmaSettings { separable: true, population: Some(12), ..CmaSettings::default() };
+        Ok(match state {
+            None => Box::new(Cma::start(&settings, search)?),
+            Some(state) => Box::new(Cma::restore(&settings, search, state)?),
+        })
+    }),
     ("nsga2", "zdt1", 4, |search, state| {
         let settings = Nsga2Settings { population: 20, ..Nsga2Settings::default() };
         Ok(match state {
@@ -84,7 +91,7 @@ const ALL: [(&str, &str, usize, Make); 9] = [
         })
     }),
     ("islands", "onemax", 16, |search, state| {
-        let ga = GaSettings { population: 10, ..GaSettings::default() };
+        let ga = GaSettings { population: 10, elite: 5, ..GaSettings::default() };
         let settings = IslandsSettings { ga, islands: 3, interval: 2, migrants: 2 };
         Ok(match state {
             None => Box::new(Islands::start(&settings, &search)?),
@@ -92,7 +99,7 @@ const ALL: [(&str, &str, usize, Make); 9] = [
         })
     }),
     ("windowed", "sphere", 3, |search, state| {
-        let settings = GaSettings { population: 20, ..GaSettings::default() };
+        let settings = GaSettings { population: 20, elite: 10, ..GaSettings::default() };
         let own = search.clone();
         Ok(Box::new(match state {
             None => Windowed::start(Box::new(Ga::start(&settings, own)?), search, 7)?,

@@ -57,6 +57,8 @@ choice! {
     pub enum IntegerMutationName {
         /// a step up or down, geometrically distributed, with deviation as its mean
         Step = "step",
+        /// a step up or down of any length, each order of size equally likely (Doerr, Doerr and Kötzing 2018)
+        Harmonic = "harmonic",
         /// any other number, each equally likely
         Redraw = "redraw",
     }
@@ -81,6 +83,8 @@ choice! {
         Order = "order",
         /// edge recombination (Whitley, Starkweather and Fuquay 1989)
         Edge = "edge",
+        /// one of both for each child, by chance
+        Mixed = "mixed",
     }
 }
 
@@ -93,6 +97,8 @@ choice! {
         Inversion = "inversion",
         /// one place moves
         Insertion = "insertion",
+        /// one of the three for each child, by chance
+        Mixed = "mixed",
     }
 }
 

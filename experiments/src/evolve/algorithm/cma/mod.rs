@@ -1,7 +1,7 @@
 //! CMA-ES: an evolution strategy that learns the covariance matrix of its steps, for genomes of real numbers.
 //!
 //! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP
-//! and BIPOP. It searches in the box of the bounds, scaled to 0 to 1 in each coordinate, and folds what lies outside if the
+//! and BIPOP. It searches in the box of the bounds, scaled to width 1 in each coordinate, and folds what lies outside if the
 //! bounds are kept.
 
 mod eigen;
@@ -32,6 +32,9 @@ pub use restart::Restarts;
 const DEVIATION_MAX: f64 = 1.0 / 3.0;
 /// The middle part of the box in which runs begin, as a share of its width: those of pycma on BBOB begin there.
 const BEGIN: f64 = 0.8;
+
+/// The deviation of a gene that is small in any box: 1e-12 of the first step in a box from -5 to 5, as usual.
+const STEP_LEAST: f64 = 2e-12;
 
 /// The most genes of which the full matrix is learnt: it has the square of their number, and its eigenvectors take time in
 /// proportion to the third power.
@@ -122,7 +125,7 @@ impl Settings {
         let (n, lambda) = (genome.genes() as u64, self.lambda(genome) as u64);
         let matrices = if self.separable { n } else { 2 * n * n };
         let doublings = if self.restarts == Restarts::None { 0 } else { DOUBLINGS_MAX };
-        let numbers = matrices + 5 * n + 2 * HISTORY_MAX as u64;
+        let numbers = matrices + 6 * n + 2 * HISTORY_MAX as u64;
         Most { candidates: (lambda << doublings).min(evaluations), state_bytes: 512 + 8 * numbers }
     }
 }
@@ -184,18 +187,21 @@ impl Cma {
         let strategy = self.strategy(&schedule);
         let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
         let middle = schedule.run == 0 && self.settings.mean == Mean::Middle;
-        let mean = (0..self.coordinates.count())
-            .map(|_| if middle { 0.5 } else { 0.5 + BEGIN * (unit(&mut rng) - 0.5) })
-            .collect();
-        let distribution = strategy.start(mean, schedule.sigma);
+        let share = || if middle { 0.5 } else { 0.5 + BEGIN * (unit(&mut rng) - 0.5) };
+        let distribution = strategy.start(self.coordinates.point(std::iter::repeat_with(share)), schedule.sigma);
         Run { schedule, strategy, distribution, history: History::default() }
     }
 
-    /// These candidates, as they were drawn.
+    /// These candidates, as they were drawn. If there is a pair, it comes first.
     fn samples(&self, run: &Run, range: Range<usize>) -> Vec<Sample> {
-        range
-            .map(|index| run.strategy.sample(&run.distribution, &mut self.search.birth(self.births + index as u64)))
-            .collect()
+        let Run { strategy, distribution, .. } = run;
+        let birth = |index: usize| self.search.birth(self.births + index as u64);
+        let pair = if range.start < 2 { strategy.pair(distribution, &mut birth(0)) } else { None };
+        let sample = |index: usize| match &pair {
+            Some(pair) if index < 2 => pair[index].clone(),
+            _ => strategy.sample(distribution, &mut birth(index)),
+        };
+        range.map(sample).collect()
     }
 
     /// Whether a run is over, by its distribution or because it has used what it may.
@@ -206,10 +212,21 @@ impl Cma {
         let long = 100.0 + (150.0 * (n + 3.0) * (n + 3.0) / lambda.sqrt()).floor();
         let restarts = self.settings.restarts != Restarts::None;
         let used = restarts && distribution.generation as f64 >= long;
-        let begun = stop::Run { sigma: schedule.sigma, tolerance: self.settings.tolerance };
+        let begun = stop::Run {
+            sigma: schedule.sigma,
+            tolerance: self.settings.tolerance,
+            least: STEP_LEAST / self.coordinates.widest(),
+        };
         used || self.births - schedule.began >= schedule.limit
             || stop::stop(strategy, distribution, history, objectives, &begun).is_some()
     }
+}
+
+/// How far the first candidate of a generation is ahead of the second: the share of the others that are better than the second
+/// and not than the first, or its negative.
+fn ahead(evaluations: &[Evaluation]) -> f64 {
+    let better = |than: &Evaluation| evaluations.iter().filter(|one| one.compare(than).is_lt()).count() as f64;
+    (better(&evaluations[1]) - better(&evaluations[0])) / (evaluations.len() - 1) as f64
 }
 
 impl Algorithm for Cma {
@@ -243,7 +260,8 @@ impl Algorithm for Cma {
         let mut order: Vec<usize> = (0..size).collect();
         order.sort_by(|one, two| evaluations[*one].compare(&evaluations[*two]));
         let ranked: Vec<&Sample> = order.iter().map(|index| &samples[*index]).collect();
-        run.strategy.update(&mut run.distribution, &ranked);
+        let ahead = if run.distribution.shift.is_empty() { 0.0 } else { ahead(evaluations) };
+        run.strategy.update(&mut run.distribution, &ranked, ahead);
         let objective = |index: &usize| match evaluations[*index].feasible() {
             true => evaluations[*index].objective(0),
             false => f64::INFINITY,
@@ -252,6 +270,9 @@ impl Algorithm for Cma {
         run.history.push(&objectives);
         if self.coordinates.bounded {
             run.strategy.limit(&mut run.distribution, DEVIATION_MAX.max(run.schedule.sigma));
+            for (index, place) in self.coordinates.outside(&run.distribution.mean) {
+                run.strategy.mirror(&mut run.distribution, index, place);
+            }
         }
         let sound = run.strategy.decompose(&mut run.distribution);
         if sound && !self.over(&run, &objectives) {

@@ -40,6 +40,8 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
         decomposed: distribution.decomposed,
         best: history.best.clone(),
         median: history.median.clone(),
+        shift: distribution.shift.clone(),
+        trend: distribution.trend,
     }
     .encode_to_vec()
 }
@@ -63,16 +65,21 @@ pub(super) fn read(
     let strategy = strategy(&schedule);
     let (n, separable) = (strategy.n, strategy.separable);
     let triangle = if separable { n } else { n * (n + 1) / 2 };
-    let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, .. } = state;
+    let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, shift, trend, .. } = state;
     let lengths = [mean.len(), path_sigma.len(), path.len(), covariance.len(), axes.len(), scales.len()];
     if lengths != [n, n, n, triangle, strategy.axes(), n] {
         return Err(format!("the state is not one of {n} coordinates"));
+    }
+    let two_points = strategy.two_points && state.generation > 0;
+    if shift.len() != if two_points { n } else { 0 } || !(-1.0..=1.0).contains(&trend) || (!two_points && trend != 0.0)
+    {
+        return Err("the state's two points make no sense".into());
     }
     if best.len() != median.len() || best.len() > HISTORY_MAX || best.iter().chain(&median).any(|value| value.is_nan())
     {
         return Err("the state's history makes no sense".into());
     }
-    let numbers = [&mean, &path_sigma, &path, &covariance, &axes, &scales];
+    let numbers = [&mean, &path_sigma, &path, &covariance, &axes, &scales, &shift];
     let finite = numbers.into_iter().flatten().all(|number| number.is_finite());
     let positive = state.sigma > 0.0 && state.sigma.is_finite() && scales.iter().all(|scale| *scale > 0.0);
     if !finite || !positive || state.decomposed > state.generation || state.generation > births {
@@ -80,7 +87,8 @@ pub(super) fn read(
     }
     let (generation, sigma, decomposed) = (state.generation, state.sigma, state.decomposed);
     let covariance = if separable { covariance } else { unpacked(&covariance, n) };
-    let distribution = Distribution { generation, sigma, mean, path_sigma, path, covariance, axes, scales, decomposed };
+    let distribution =
+        Distribution { generation, sigma, mean, path_sigma, path, covariance, axes, scales, decomposed, shift, trend };
     Ok((births, Some((schedule, distribution, History { best, median }))))
 }
 

@@ -1,7 +1,7 @@
 //! When a run of CMA-ES has converged, or gets no further.
 //!
 //! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, section B.3; where pycma 4.5 has
-//! another figure, it is said. Coordinates are those of the box, 0 to 1.
+//! another figure, it is said. The box is 1 wide in each coordinate.
 
 use super::strategy::{Distribution, Strategy};
 
@@ -59,6 +59,9 @@ pub(super) struct Run {
     pub(super) sigma: f64,
     /// The difference of objectives that does not matter: 1e-11 in pycma, 1e-12 in the tutorial.
     pub(super) tolerance: f64,
+    /// The deviation, as a share of the box's width, above which no coordinate has converged, whatever the first step size: a wide
+    /// box does not make results less precise.
+    pub(super) least: f64,
 }
 
 /// Whether the run is over after this generation, whose objectives are given best first.
@@ -81,7 +84,7 @@ pub(super) fn stop(
     if sigma * most > GROWTH_MAX * run.sigma {
         return Some(Stop::Growth);
     }
-    let limit = STEP_SHARE * run.sigma;
+    let limit = (STEP_SHARE * run.sigma).min(run.least);
     if (0..n).all(|index| deviation(index) < limit && sigma * path[index].abs() < limit) {
         return Some(Stop::SmallSteps);
     }
@@ -142,7 +145,7 @@ fn median(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    const RUN: Run = Run { sigma: 0.3, tolerance: 1e-11 };
+    const RUN: Run = Run { sigma: 0.3, tolerance: 1e-11, least: 1.0 };
 
     type Change = fn(&mut Distribution);
 
