@@ -148,7 +148,7 @@ impl Kept {
         }
     }
 
-    /// What came of it, in a sentence.
+    /// The verdict, in a sentence.
     pub(crate) fn conclusion(&self) -> String {
         concluded(&self.config, &self.result, &self.report)
     }

@@ -308,7 +308,7 @@ impl Results {
         }
         tell(format_args!(
             "error: these results are in doubt: {} tasks were computed twice with different outputs, and one worker of each pair \
-             computes wrongly; \"doubts\" in result.json names them: find the host that errs, and compute the run anew without it",
+             computes wrongly; \"doubts\" in result.json names them: find the host that errs, and compute the run again without it",
             self.doubts.len()
         ));
         Ok(ExitCode::FAILURE)
@@ -372,7 +372,7 @@ pub(crate) fn concluded(config: &Config, result: &Value, report: &Report) -> Str
     of_result(config, &result)
 }
 
-/// What is printed at the end, what came of it first if that is known: as wide as the terminal, or as it is if it goes elsewhere.
+/// What is printed at the end, its verdict first if that is known: as wide as the terminal, or as it is if it goes elsewhere.
 pub(crate) fn report_text(conclusion: Option<&str>, report: &Report) -> String {
     let columns = std::io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
     let width = columns.map_or(usize::MAX, |(columns, _)| usize::from(columns).max(COLUMNS_MIN));

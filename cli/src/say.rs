@@ -32,7 +32,7 @@ pub(crate) fn tell(line: impl fmt::Display) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// What came of writing to standard output. That its reader has left changes no verdict.
+/// The result of writing to standard output. It is no failure if the reader has left.
 pub(crate) fn printed(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if Unwritten::is_left(&error) => Ok(()),

@@ -22,7 +22,7 @@ pub(crate) enum Sight {
     LostAt(Instant),
 }
 
-/// What came of a conversation, or why the coordinator was lost in the middle.
+/// The result of a conversation, or why the coordinator was lost in the middle.
 pub(crate) type OrLost<T> = Result<T, anyhow::Error>;
 
 /// Tells a lost coordinator from a request that it refused, which is the error.

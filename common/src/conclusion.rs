@@ -64,7 +64,7 @@ fn framed(config: &Config, result: &Value, said: &str) -> String {
     format!("{}{said}{}{}", caution(config, result), without_solution(config, result), ended_early(result))
 }
 
-/// The sentence if nothing is known of what came of the run.
+/// The sentence if nothing is known of the results of the run.
 #[must_use]
 pub fn extent_alone(config: &Config, result: &Value) -> String {
     format!("{}, {}.", extent(config), state(result))

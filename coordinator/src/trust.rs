@@ -42,8 +42,8 @@ impl std::fmt::Debug for AuditKey {
 }
 
 impl AuditKey {
-    /// Whether this output is computed again. The draw hangs on the output, so it cannot be known before that is sent; and on
-    /// the secret, so it cannot be known at all.
+    /// Whether this output is computed again. The draw depends on the output, so nobody knows it before the output is sent;
+    /// and on the secret, so no worker can compute it.
     #[must_use]
     pub fn draws(&self, millionths: u32, task: Digest, identity: &str, output: Digest) -> bool {
         let draw = Digest::of_pieces([&self.0[..], b"audit", &task.0, identity.as_bytes(), &output.0]);

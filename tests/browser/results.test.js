@@ -1,4 +1,4 @@
-// What came of a run, on the page: conclusion, tables and plots of its report while it goes on and at its end, their
+// The results of a run on the page: conclusion, tables and plots of its report while it goes on and at its end, their
 // files, keyboard, axe.
 
 import assert from "node:assert/strict";

@@ -295,7 +295,7 @@ fn a_repaired_run_is_as_computed() {
     damage(&desk.path().join("good/store/runs/table/finished-copy").join(name));
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(text.starts_with("not as computed") && status == Some(1), "{text}");
-    // The status does not hang on whether somebody reads what is said: `evoxo verify good | head -0`.
+    // The status does not depend on whether somebody reads what is said: `evoxo verify good | head -0`.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let unread =

@@ -1,4 +1,4 @@
-//! How large a checkout is. What programs make is small, or is not committed: docs/decisions/0074-small-results.md.
+//! How large a checkout is. What programs make is small, or is not committed: docs/decisions/small-results.md.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -30,10 +30,13 @@ fn a_checkout_is_small() {
     let docs = || sizes.iter().filter(|(name, _)| name.starts_with("docs/"));
     let others = sizes.iter().filter(|(name, _)| !name.ends_with(".rs"));
     let (others, in_docs): (u64, u64) = (others.map(|(_, size)| size).sum(), docs().map(|(_, size)| size).sum());
-    assert!(in_docs <= DOCS_BYTES_MAX, "docs/ has {in_docs} bytes, more than {DOCS_BYTES_MAX}: see decision 0074");
+    assert!(
+        in_docs <= DOCS_BYTES_MAX,
+        "docs/ has {in_docs} bytes, more than {DOCS_BYTES_MAX}: see docs/decisions/small-results.md"
+    );
     assert!(
         others <= OTHERS_BYTES_MAX,
-        "what is not Rust has {others} bytes, more than {OTHERS_BYTES_MAX}: see decision 0074"
+        "what is not Rust has {others} bytes, more than {OTHERS_BYTES_MAX}: see docs/decisions/small-results.md"
     );
     let generated = docs().filter(|(name, _)| GENERATED.iter().any(|end| name.ends_with(end)));
     let large: Vec<_> = generated.filter(|(_, size)| **size > GENERATED_BYTES_MAX).collect();

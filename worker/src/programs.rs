@@ -119,7 +119,7 @@ impl Processes {
         Self { commands, running: BTreeMap::new(), questions: 0, disowned: false }
     }
 
-    /// What came of a task that could ask these programs.
+    /// The outcome of a task that could ask these programs.
     pub(crate) fn outcome(&mut self, computed: Result<Bytes, Refusal>) -> Outcome {
         let disowned = std::mem::take(&mut self.disowned);
         match computed {
@@ -150,7 +150,7 @@ impl Programs for Processes {
         self.questions += 1;
         let number = self.questions;
         let mut answer = self.running(name)?.ask(&question(number), within_ms);
-        // Somebody may have killed it, or it has run out of memory: it gets a second chance, with nothing else on its mind.
+        // Somebody may have killed it, or it has run out of memory: it is retried once, alone.
         if let Err(Trouble::Ended(why)) = &answer {
             warn!("the program {name} {why}; it is started again");
             self.stop(name);

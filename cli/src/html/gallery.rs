@@ -1,4 +1,4 @@
-//! The front of a directory of reports: for each a picture, what came of it, and its digest.
+//! The front of a directory of reports: for each a picture, its verdict, and its digest.
 
 use evoxo_common::{
     experiment::{Config, Kind},

@@ -16,7 +16,7 @@ use crate::{
 #[derive(clap::Args)]
 #[command(
     after_help = "The best is that of the replica whose last row in history.csv is best: by the metric that the \
-table names, the hypervolume where there are several objectives. Where that is measured with chance in it, the best of several overstates itself: compare arms with \
+table names, the hypervolume where there are several objectives. If the measurement is noisy, the best of several looks better than it is: compare arms with \
 `report`, whose means have intervals.
 
 Examples:

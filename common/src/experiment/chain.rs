@@ -3,7 +3,7 @@
 //!
 //! Rows form a chain: each link is the hash of the link before it and of the next row. The digest after a round is the hash
 //! of the link of its last row, the state and the failure. The chain has a link for each row and not for each round,
-//! because how work is divided into rounds is no part of a result (docs/decisions/0067).
+//! because how work is divided into rounds is no part of a result (docs/decisions/a-digest-covers-the-history.md).
 
 use evoxo_proto::v1::{Chain, ReplicaState};
 

@@ -113,7 +113,7 @@ pub struct Asks {
     /// Asks the program of an arm for the settings that follow from it, the signature first of all: the name and the text of
     /// each that the file leaves empty; or a sentence, if what the file says is not so.
     pub settings: fn(&Values, &mut dyn Programs) -> Result<Vec<Said>, Refusal>,
-    /// The settings of an arm that asks the program of this name, before what follows from it.
+    /// The settings of an arm that asks the program of this name, before those that the program supplies are filled in.
     pub arm: fn(&str) -> Values,
     /// Asks the program of an arm some of the fixed candidates of a check, each by its number from 0, together and in this order.
     /// A program that is what it should be always gives the same answers.

@@ -229,7 +229,7 @@ pub(super) fn solve(mut a: Vec<f64>, mut b: Vec<f64>) -> Vec<f64> {
     b
 }
 
-/// What came of one game, as a byte of [`Blocks`].
+/// The result of one game, as a byte of [`Blocks`].
 pub mod outcome {
     /// The game was not played.
     pub const NONE: u8 = 0;

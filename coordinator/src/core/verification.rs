@@ -2,8 +2,8 @@
 //!
 //! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out for good, as
 //! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void, and at a quorum what was
-//! absorbed on the word of two who are convicted: those replicas begin anew. A quorum that a trusted worker contradicts lied, both of
-//! them. Where only equals contradict each other, nobody knows who is wrong: the one against two must wait, and is
+//! absorbed on the word of two who are convicted: those replicas begin anew. If a trusted worker contradicts a quorum, both workers of the
+//! quorum are convicted. Where only equals contradict each other, nobody knows who is wrong: the one against two must wait, and is
 //! not convicted.
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -68,7 +68,7 @@ impl Run {
     pub(super) fn note_failure(&mut self, worker: &Identity, what: &str, why: &str) {
         if self.failing.len() < FAILING_MAX && self.failing.insert((worker.clone(), what.to_owned())) {
             let why = shortened(why);
-            self.notice(format!("{what}: {why}; what else happens there is not told here"));
+            self.notice(format!("{what}: {why}; other events there are not listed"));
         }
     }
 

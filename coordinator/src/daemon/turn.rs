@@ -281,7 +281,7 @@ fn share(store: &mut Store, own: &Refused) {
     for write in convicted.chain(revoked) {
         let Err(fault) = store.write("", &write) else { continue };
         let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;
-        return warn!("who is refused here is not known to a standby yet: {why}");
+        return warn!("a standby does not know yet which workers are refused here: {why}");
     }
 }
 
@@ -377,8 +377,9 @@ pub(super) struct Loading {
     fails: bool,
 }
 
-/// Keeps the health service of a standby up to date: it serves nobody, but leads once it loads. Not so while the store has not answered
-/// or has failed for long: another standby must have its turn, and who waits here cannot even be interrupted.
+/// Keeps the health service of a standby up to date: it serves nobody, but says that it leads once it loads.
+/// It does not say so while the store is slow to answer or has failed for long: another standby must have its turn, and a caller that is
+/// blocked here cannot be interrupted.
 pub(super) async fn tell_health(health: HealthReporter, mut loading: watch::Receiver<Option<Loading>>) {
     health.set_service_status("", ServingStatus::NotServing).await;
     let (mut before, mut waits) = (None, false);

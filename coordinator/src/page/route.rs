@@ -147,7 +147,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
         },
         ["api", "play", what] => {
             let Some(asked) = asked(what, &query) else {
-                return failure(StatusCode::BAD_REQUEST, "the question is none, or has a number that is none");
+                return failure(StatusCode::BAD_REQUEST, "the request has no query, or a value that is not a number");
             };
             match page.players.ask(asked).await {
                 Ok(bytes) => whole(StatusCode::OK, JSON, full(bytes)),
@@ -181,7 +181,10 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
         }
         ["api", "runs", name, what @ ("curves" | "replicas" | "history")] => {
             let Some(question) = question(what, &query) else {
-                return failure(StatusCode::BAD_REQUEST, "the question is incomplete, or has a number that is none");
+                return failure(
+                    StatusCode::BAD_REQUEST,
+                    "the request lacks a part of its query, or has a value that is not a number",
+                );
             };
             match page.history.ask(name, question).await {
                 Ok((tag, bytes)) => tagged(&format!("\"{tag}\""), JSON, bytes, known),

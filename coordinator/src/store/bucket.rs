@@ -65,7 +65,7 @@ impl Settings {
             // A value from a file ends with a line break.
             let value = value.trim();
             if value.chars().any(|letter| !(' '..='~').contains(&letter)) {
-                return Err(format!("{name} has something else than printable letters of ASCII: set it anew"));
+                return Err(format!("{name} has something else than printable letters of ASCII: set it again"));
             }
             if !value.is_empty() {
                 pairs.push((key, value.to_owned()));

@@ -98,7 +98,7 @@ impl Checker<'_> {
         let kept = kept.map_err(|error| self.unusable(&name, &error))?;
         match winners.as_slice() {
             [one] if kept == bytes_of(*one) => {}
-            // The winner got no answer, and could not read what came of it.
+            // The winner got no answer, and could not read the outcome.
             [] if !unclear.is_empty() => {}
             [] => return Err(self.broken(&format!("nobody could create {name}, although it was new"))),
             [_] => return Err(self.broken(&format!("{name} has other bytes than its only creator wrote"))),

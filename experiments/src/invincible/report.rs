@@ -156,7 +156,7 @@ impl<'a> Arm<'a> {
     fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
         let Config { seed, arms, .. } = config;
         let (name, settings) = (&arms[index].name, &arms[index].settings);
-        let lacks = |what: &str| format!("the arm {name:?} of the result has not {what}");
+        let lacks = |what: &str| format!("the arm {name:?} of the result lacks {what}");
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
         let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
         let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;

@@ -97,7 +97,7 @@ fn of_arms(arms: Vec<Told<'_>>) -> Report {
     Report { tables, notes, json: json!({"arms": json, "summary": summary}), figures: Vec::new(), maps: Vec::new() }
 }
 
-/// What came of it.
+/// The verdict.
 fn sentence(arm: &Told<'_>) -> String {
     let Told { results, standing, .. } = arm;
     let games: f64 = results.meetings.iter().map(|meeting| meeting.games()).sum();
@@ -269,7 +269,7 @@ fn common_notes() -> Vec<String> {
         format!(
             "Intervals and the shares of \"stronger\" are from {RESAMPLES} resamples of the openings, each with all games from it. Tied \
              for first is whom the strongest exceeds in less than {:.1} % of them, where the rest is shared by all other players. \
-             Exact odds have no intervals, nor has who scored nothing or everything: the virtual game alone makes that rating. From fewer than \
+             Exact odds have no intervals, and neither has a player that won or lost every game: only the virtual game makes its rating finite. From fewer than \
              {OPENINGS_MIN} openings there are none either, and nobody is told apart: all share the first place.",
             100.0 * (1.0 - DOUBT)
         ),

@@ -34,8 +34,8 @@ pub(super) struct Standing {
     pub ratings: Ratings,
     /// The players, the strongest first.
     pub order: Vec<usize>,
-    /// The 95 % interval of each player's points above the anchor; none where nothing was sampled, or too little, or where one of the
-    /// two has no point or all of them: then resamples have too, and the virtual game alone makes its rating.
+    /// The 95 % interval of each player's points above the anchor. `None` if there are too few samples, or if one of the two won or lost every
+    /// point: then every resample does too, and only the virtual game makes the rating finite.
     pub intervals: Option<Vec<Option<(f64, f64)>>>,
     /// For each player and each other, how often the first is the stronger one of the two in resamples of the openings.
     pub stronger: Option<Vec<Vec<f64>>>,

@@ -72,7 +72,7 @@ pub struct Row {
     #[prost(double, repeated, tag = "3")]
     pub perfect: ::prost::alloc::vec::Vec<f64>,
 }
-/// Games, by what came of them for the side that learns.
+/// Games, by their result for the side that learns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Tally {
     #[prost(uint32, tag = "1")]

@@ -152,7 +152,7 @@ impl<'a> Arm<'a> {
     /// # Errors
     /// A sentence if something is missing.
     pub(super) fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
-        let lacks = |what: &str| format!("the arm {:?} of the result has not {what}", config.arms[index].name);
+        let lacks = |what: &str| format!("the arm {:?} of the result lacks {what}", config.arms[index].name);
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
         let results =
             |replica: &Value| ReplicaResult::read(replica).ok_or_else(|| lacks("all results of its replicas"));

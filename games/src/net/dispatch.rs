@@ -1,5 +1,5 @@
 //! Compiles the explicitly vectorised networks for each instruction set of [`fearless_simd`]. They are vectorised explicitly
-//! because the compiler does not find enough parallelism in them by itself (docs/decisions/0009).
+//! because the compiler does not find enough parallelism in them by itself (docs/decisions/one-source-for-all-instruction-sets.md).
 
 /// Runs `$body` with the best instruction set that is allowed; `$simd` is its token. All functions that it calls, directly or
 /// not, should be `#[inline(always)]`: others are compiled for the baseline, where each vector operation is a function call.

@@ -220,7 +220,7 @@ async fn a_program_that_answers_nonsense_ends_its_run() {
     assert!(message.contains("gave a wrong answer: its \"batch\" is 77"), "{message}");
 }
 
-/// What programs do instead of answering, and a part of the sentence that comes of it.
+/// What programs do instead of answering, and a part of the sentence that follows.
 const HOSTILE: [(&str, &str, &str); 13] = [
     ("rubbish", "echo 'oh dear'; continue", "it is not JSON (expected value at line 1 column 1); it wrote \"oh dear\""),
     ("half", "printf '{\"batch\":'; exit 0", "ended (exit status: 0) before it could answer"),

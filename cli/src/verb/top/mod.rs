@@ -116,7 +116,7 @@ async fn answered<T>(answer: impl Future<Output = anyhow::Result<T>>) -> anyhow:
     timeout(ANSWER_TIMEOUT, answer).await.map_err(late)?
 }
 
-/// Does what was asked for; returns what came of it.
+/// Does what was asked for; returns the outcome.
 async fn carry_out(client: Option<Client>, arguments: &Arguments, order: Order) -> anyhow::Result<String> {
     let mut client = connected(client, arguments).await?;
     match order {

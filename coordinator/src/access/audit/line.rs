@@ -1,4 +1,4 @@
-//! A line of the audit log: who asked for what, and what became of it.
+//! A line of the audit log: who asked for what, and the outcome.
 
 use std::{
     collections::BTreeSet,

@@ -30,7 +30,7 @@ fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
     story.answer(2, panicking);
     while story.answer(1, honest) + story.answer(2, honest) > 0 {}
     assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND), "the third time is good");
-    let why = "it panicked; what else happens there is not told here";
+    let why = "it panicked; other events there are not listed";
     assert_eq!(story.run("r").notices, [1, 2].map(|worker| format!("a task failed on worker w{worker}: {why}")));
 }
 

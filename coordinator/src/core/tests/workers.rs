@@ -180,7 +180,7 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     let said: Vec<&str> =
         story.log.iter().map(|(_, line)| line.as_str()).filter(|line| line.contains("another")).collect();
     assert_eq!(said, ["worker w1 gets no tasks of run r: it is another one"]);
-    let notice = "worker w1 gets no tasks: it is another one; what else happens there is not told here";
+    let notice = "worker w1 gets no tasks: it is another one; other events there are not listed";
     assert_eq!(run.notices, [notice]);
     greet(&mut story, 2);
     assert!(!story.tasks_of(2).is_empty() && story.tasks_of(1).is_empty());

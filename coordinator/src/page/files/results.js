@@ -1,4 +1,4 @@
-// What came of a run so far, as its report tells it: the conclusion, the tables, the plots.
+// The results of a run so far, as in its report: the conclusion, the tables, the plots.
 
 import { h, keyed, show, text } from "./dom.js";
 import { counted } from "./format.js";
@@ -116,7 +116,7 @@ function plotsOf(name) {
   return { node, update };
 }
 
-/** The section with what came of a run. Of two runs beside one another, each has a letter. */
+/** The section with the results of a run. When two runs are compared, each has a letter. */
 export function resultsOf(name, letter = "") {
   const id = `results${letter}`;
   const called = (words) => (letter ? `${letter} ${name}: ${words.toLowerCase()}` : words);

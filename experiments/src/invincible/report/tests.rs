@@ -77,7 +77,7 @@ fn a_result_is_enough() {
             let mut result = result.clone();
             change(&mut result["arms"][1]);
             let sentence = registry().report_of_result(&result).unwrap_err();
-            assert_eq!(sentence, format!("the arm \"O, 6.5\" of the result has not {says}"));
+            assert_eq!(sentence, format!("the arm \"O, 6.5\" of the result lacks {says}"));
         };
         lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
         lacks(&|arm| arm["curves"]["mean"]["low"] = json!([0.5]), "its curves");

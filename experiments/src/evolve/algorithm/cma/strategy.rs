@@ -17,7 +17,7 @@ use super::eigen;
 
 /// From this many coordinates on the step size follows two points instead of the length of a path. A path remembers about as
 /// many generations as there are coordinates for each parent, and what it says is that much out of date. Measured with 20 to 300
-/// coordinates: docs/decisions/0078-steps-of-two-points.md.
+/// coordinates: docs/decisions/steps-of-two-points.md.
 const TWO_POINTS_FROM: usize = 100;
 /// How much of the two points' trend is of the last generation: c of Hansen, Atamna and Auger 2014, and of pycma 4.5.
 const TREND: f64 = 0.3;
