@@ -31,8 +31,8 @@ use crate::{
 #[command(
     after_help = "Replicas are computed from their beginning, on this machine, and compared with everything that is claimed of them: each row \
 of history.csv, the digests, the champion, the state in store/. Then the tables and figures in result.json are \
-made again and compared. With --share less is known: a wrong replica is found with that chance, and curves and figures of replicas
-in result.json are believed.
+made again and compared. With --share less is known: a wrong replica is found with that chance, and curves and figures of \
+replicas in result.json are believed.
 
 Sentences, state, doubts and provenance in result.json, config.toml, plots/, other tables and populations/ are not looked at: they \
 follow from the rest, or say how the run went.
