@@ -66,7 +66,7 @@ async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
     assert_eq!(get(coordinator.address, "/api/runs/run/plots").await.json()["plots"], json!([]));
     let worker = site.worker(coordinator.address, &[]);
     person.finished("run").await;
-    let (config, replicas, report) = right(RUN);
+    let (config, _, report) = right(RUN);
     let whole = |found: &Value| found["state"] == "finished";
     assert_same(&asked(coordinator.address, "/api/runs/run/report", whole).await.json(), &report);
     // A coordinator that has computed nothing of it makes the same of what is stored; there is no checkpoint any more.

@@ -208,7 +208,7 @@ fn a_notice_of_a_failure_has_the_beginning_and_the_end() {
     let notices = story.run("r").notices;
     let [notice] = &notices[..] else { panic!("{notices:?}") };
     assert!(notice.contains(": the program ended and") && notice.contains(" ... "), "{notice}");
-    assert!(notice.contains("the licence has expired; what else") && notice.len() < 600, "{notice}");
+    assert!(notice.contains("the licence has expired; other events") && notice.len() < 600, "{notice}");
 }
 
 /// Whoever starts workers by what is open must see tasks that failed and tasks that were lost.
