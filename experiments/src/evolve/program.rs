@@ -148,7 +148,7 @@ impl Asked<'_> {
     fn genome(&mut self, declared: &[Map<String, Value>]) -> Result<(Parts, String), Refusal> {
         match genome_text(declared).and_then(|text| Ok((read_genome(&text)?, text))) {
             Ok(genome) => Ok(genome),
-            Err(why) => self.refuse(&format!("the declared genome is not valid: {why}")),
+            Err(why) => self.refuse(&format!("declares a genome that is not valid: {why}")),
         }
     }
 

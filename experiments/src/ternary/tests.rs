@@ -42,7 +42,7 @@ fn a_report_can_be_made_from_a_result() {
         let mut result = result.clone();
         change(&mut result["arms"][0]);
         let sentence = registry().report_of_result(&result).unwrap_err();
-        assert!(sentence.contains("the arm \"long\" of the result has not") && sentence.contains(says), "{sentence}");
+        assert!(sentence.contains("the arm \"long\" of the result lacks") && sentence.contains(says), "{sentence}");
     };
     lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
     lacks(&|arm| arm["replicas"][1]["course"]["broken"] = json!([1, 2]), "results of its replicas");
