@@ -51,7 +51,7 @@ async function fresh(options) {
   tab.on("pageerror", (error) => complaints.push(error.message));
   tab.on("console", (said) => {
     // That the coordinator is gone, or refuses something, is said by the page itself.
-    if (said.type() === "error" && !/ERR_|status of (400|401|403|429)/.test(said.text())) {
+    if (said.type() === "error" && !/ERR_|status of (400|401|403|429|503)/.test(said.text())) {
       complaints.push(`${said.text()}: ${said.location().url}`);
     }
   });
