@@ -74,7 +74,10 @@ async fn all_workers_but_one_are_killed_at_once() {
     crowd.iter_mut().for_each(|worker| worker.kill());
     let run = person.finished("run").await;
     assert_eq!(run.digest, digest_of_one_thread(&config));
-    assert!(run.doubts.is_empty() && !coordinator.process.log().contains("computes it itself"), "{run:?}");
+    assert!(run.doubts.is_empty(), "{run:?}");
+    // Hundreds are killed one after the other, so a suspect may be lost ten times meanwhile. Then the coordinator computes it.
+    let itself = coordinator.process.log().contains("computes it itself");
+    assert!(!itself || count > 12, "a dozen losses convict no task: {run:?}");
     assert!(coordinator.process.log().contains("is lost with "), "the run was over before");
 }
 
