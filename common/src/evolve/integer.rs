@@ -28,21 +28,11 @@ pub fn draw(rng: &mut Generator, (low, high): (i64, i64)) -> i64 {
 /// If `mean` is less than 1.
 pub fn step(rng: &mut Generator, genome: &mut [i64], (low, high): (i64, i64), mean: f64, rate: f64) -> usize {
     assert!(mean >= 1.0, "steps of length {mean}");
-    let mut count = 0;
-    for gene in genome.iter_mut().filter(|_| low < high) {
-        if unit(rng) >= rate {
-            continue;
-        }
-        let before = *gene;
-        while *gene == before {
-            // The number of failures before a success of probability 1 / mean has the mean `mean - 1`.
-            let failures = if mean > 1.0 { (ln(1.0 - unit(rng)) / ln(1.0 - 1.0 / mean)).floor() } else { 0.0 };
-            let length = (failures as u64).saturating_add(1);
-            *gene = mirrored(before, length, chance(rng, 1, 2), (low, high));
-        }
-        count += 1;
-    }
-    count
+    move_each(rng, genome, (low, high), rate, |rng| {
+        // The number of failures before a success of probability 1 / mean has the mean `mean - 1`.
+        let failures = if mean > 1.0 { (ln(1.0 - unit(rng)) / ln(1.0 - 1.0 / mean)).floor() } else { 0.0 };
+        (failures as u64).saturating_add(1)
+    })
 }
 
 /// Moves each gene with probability `rate`, up or down with equal chances, by 1 or more up to the whole range: the length is as
@@ -52,6 +42,18 @@ pub fn step(rng: &mut Generator, genome: &mut [i64], (low, high): (i64, i64), me
 /// of the range, half a number beyond the bound, and drawn again if that is where the gene is. Without selection each number is
 /// so about as frequent as any other. Returns how many genes were changed.
 pub fn harmonic(rng: &mut Generator, genome: &mut [i64], (low, high): (i64, i64), rate: f64) -> usize {
+    move_each(rng, genome, (low, high), rate, |rng| log_uniform(rng, high.abs_diff(low)))
+}
+
+/// Moves each gene with probability `rate`, up or down with equal chances, by a length that is drawn again until the gene is another
+/// number. Returns how many genes were changed.
+fn move_each(
+    rng: &mut Generator,
+    genome: &mut [i64],
+    (low, high): (i64, i64),
+    rate: f64,
+    length: impl Fn(&mut Generator) -> u64,
+) -> usize {
     let mut count = 0;
     for gene in genome.iter_mut().filter(|_| low < high) {
         if unit(rng) >= rate {
@@ -59,7 +61,7 @@ pub fn harmonic(rng: &mut Generator, genome: &mut [i64], (low, high): (i64, i64)
         }
         let before = *gene;
         while *gene == before {
-            *gene = mirrored(before, log_uniform(rng, high.abs_diff(low)), chance(rng, 1, 2), (low, high));
+            *gene = mirrored(before, length(rng), chance(rng, 1, 2), (low, high));
         }
         count += 1;
     }

@@ -119,8 +119,20 @@ impl Default for Variation {
     }
 }
 
-/// How often a child that equals its first parent is mutated again.
+/// How often a child is mutated again that equals its first parent, and how often one is drawn that is known already.
 const TRIES: usize = 10;
+
+/// A child that is not `known` yet, unless chance makes none in [`TRIES`] draws.
+pub(super) fn new_child(known: &dyn Fn(&Candidate) -> bool, mut draw: impl FnMut() -> Candidate) -> Candidate {
+    let mut child = draw();
+    for _ in 1..TRIES {
+        if !known(&child) {
+            break;
+        }
+        child = draw();
+    }
+    child
+}
 
 impl Variation {
     /// Checks that the figures make sense.

@@ -15,11 +15,8 @@ use super::{
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
-    variation::Variation,
+    variation::{Variation, new_child},
 };
-
-/// How often a child is drawn that is in the population already.
-const TRIES: usize = 10;
 
 /// The settings of the genetic algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,24 +114,16 @@ impl Ga {
         }
     }
 
-    /// A child of two parents that is not `known` yet, unless chance makes none in [`TRIES`]; at the beginning a random candidate.
+    /// A child of two parents that is not `known` yet, see [`new_child`]; at the beginning a random candidate.
     fn birth(&self, number: u64, known: &dyn Fn(&Candidate) -> bool) -> Candidate {
         let mut rng = self.search.birth(number);
         if self.population.is_empty() {
             return self.search.genome.random(&mut rng);
         }
-        let mut draw = || {
+        new_child(known, || {
             let (mother, father) = (self.parent(&mut rng), self.parent(&mut rng));
             self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
-        };
-        let mut child = draw();
-        for _ in 1..TRIES {
-            if !known(&child) {
-                break;
-            }
-            child = draw();
-        }
-        child
+        })
     }
 
     /// The [marks](Candidate::mark) of the population, in order.

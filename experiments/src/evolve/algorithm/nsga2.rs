@@ -16,7 +16,7 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     pareto::{crowding, fronts},
-    variation::Variation,
+    variation::{Variation, new_child},
 };
 
 /// The settings of NSGA-II.
@@ -63,9 +63,6 @@ pub struct Nsga2 {
     /// The front and the crowding distance of each.
     standing: Vec<Standing>,
 }
-
-/// How often a child is drawn that is in the population already.
-const TRIES: usize = 10;
 
 /// An individual's place: the less, the better.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,18 +140,10 @@ impl Nsga2 {
         self.standing = standing(&self.population);
     }
 
-    /// A child that is not in the population yet, unless chance makes none in [`TRIES`].
+    /// A child that is not in the population yet, see [`new_child`].
     fn child(&self, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
-        let mut draw = || self.settings.variation.child(&self.search.genome, rng, mother, father);
         let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
-        let mut child = draw();
-        for _ in 1..TRIES {
-            if !known(&child) {
-                break;
-            }
-            child = draw();
-        }
-        child
+        new_child(&known, || self.settings.variation.child(&self.search.genome, rng, mother, father))
     }
 
     /// The better one of two individuals; of equals the first.
