@@ -17,8 +17,10 @@ use evoxo_common::text::quoted;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+mod foresight;
 mod showing;
 
+pub use foresight::{Foresight, Turns};
 pub use showing::{audit_json, audit_text, proof_text, sides_showing};
 
 /// The most losing lines that an audit keeps; it counts all.

@@ -130,6 +130,11 @@ impl Champion for Agent {
     }
 
     fn capability(&self, _: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
+        if let Some(rule) = self.rules.iter().find(|rule| !rule.is_valid()) {
+            return Err(format!(
+                "its rule {rule} moves to a stone, which loses a game at once: an agent with such a rule plays no others"
+            ));
+        }
         let play = Box::new(self.clone());
         Ok(Some(Box::new(Player { name: "rules".into(), geometry: tic_tac_toe(), side: None, play })))
     }
@@ -258,10 +263,6 @@ mod tests {
             (r#"{"kind": "rules", "rules": [7]}"#, "number 1 of the card's rules: 7 is not a text"),
             (r#"{"kind": "rules", "rules": [""]}"#, "\"\" is not a rule"),
             (
-                r#"{"kind": "rules", "rules": ["V********1", "C********1"]}"#,
-                "number 2 of the card's rules: the rule C********1 moves to a cell that it wants to be taken",
-            ),
-            (
                 r#"{"kind": "rules", "rules": ["V********1 priority 4"]}"#,
                 "the priority of \"V********1\" is 4, but must be 0 to 3",
             ),
@@ -287,6 +288,15 @@ mod tests {
             let sentence = read_card(&format!("{{\"kind\": \"rules\", \"rules\": [{list}]}}")).unwrap_err();
             assert_eq!(sentence, format!("the card has {count} rules: give 1 to 1024"));
         }
+    }
+
+    #[test]
+    fn an_agent_that_loses_at_once_plays_no_games() {
+        let card = read_card(r#"{"kind": "rules", "rules": ["V********1", "C********1"]}"#).unwrap();
+        assert_eq!(
+            card.capability::<Player>().map(drop).unwrap_err(),
+            "its rule C********1 moves to a stone, which loses a game at once: an agent with such a rule plays no others"
+        );
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub fn play<const BLOCKS: usize>(agents: &mut [IndexedAgent<BLOCKS>; 2], games: 
     tally
 }
 
-/// Plays one game and records the rules that each agent used. Returns the winner.
+/// Plays one game and records the rules that each agent used. Returns the winner: of a game in which a rule moves to a stone, the
+/// other one.
 #[inline(always)]
 fn game<const BLOCKS: usize>(
     agents: &[IndexedAgent<BLOCKS>; 2],
@@ -68,6 +69,11 @@ fn game<const BLOCKS: usize>(
             used[mover][place / BLOCK % BLOCKS] |= 1 << (place % BLOCK);
             agent.cell(place)
         };
+        if (own | other) >> cell & 1 == 1 {
+            // A rule that is not valid: it moves to a stone, and the game is lost.
+            tally.moves += stones + 1;
+            return Some(1 - mover);
+        }
         own |= 1 << cell;
         if wins(own) {
             tally.moves += stones + 1;
@@ -129,16 +135,16 @@ mod tests {
         agent::{Agent, RULES_MAX},
         index::with_blocks,
         reference,
-        rule::{Rule, read},
+        rule::{RandomRules, Rule, Source, read},
     };
     use super::*;
     use evoxo_common::{ratio::Ratio, rng::Stream};
     use evoxo_games::board::tic_tac_toe;
     use proptest::prelude::*;
 
-    fn random(seed: u64, count: usize, rigged: Ratio) -> Agent {
-        let rng = &mut Stream::root(seed).text("agent").rng();
-        Agent::newborn((0..count).map(|_| Rule::born(rng, rigged)).collect())
+    fn random(seed: u64, count: usize, source: impl Into<Source>) -> Agent {
+        let (rng, source) = (&mut Stream::root(seed).text("agent").rng(), source.into());
+        Agent::newborn((0..count).map(|_| Rule::born(rng, source)).collect())
     }
 
     /// The weights of an agent's rules after its games.
@@ -148,8 +154,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn games_are_those_of_the_reference(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128, games in 0..40_u32) {
-            let mut agents = [0, 1].map(|one| random(seed ^ one, count, Ratio::new(rigged, 10)));
+        fn games_are_those_of_the_reference(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128, games in 0..40_u32, any: bool) {
+            let kind = if any { RandomRules::Any } else { RandomRules::LettersFirst };
+            let source = Source { rigged: Ratio::new(rigged, 10), random: kind };
+            let mut agents = [0, 1].map(|one| random(seed ^ one, count, source));
             let stream = Stream::root(seed).text("games");
             let (fast, found) = with_blocks!(count, BLOCKS => {
                 let mut ready = [0, 1].map(|one| IndexedAgent::<BLOCKS>::new(&agents[one]));

@@ -60,6 +60,9 @@ fn game(
             }
         };
         tally.moves += 1;
+        if tic_tac_toe().legal(board) >> cell & 1 == 0 {
+            return (Outcome::Win(board.to_move().other()), used);
+        }
         board = board.play(cell);
     }
 }
@@ -75,13 +78,14 @@ fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
     first.into_iter().filter(|rule| Some(agent.weights[*rule]) == heaviest).collect()
 }
 
-/// Letter by letter. The cell to move to must be empty whatever its letter.
+/// Letter by letter. With `*` on the cell that it moves to, that cell must be empty.
 fn matches(rule: Rule, board: Board) -> bool {
     let (own, other) = (board.stones(board.to_move()), board.stones(board.to_move().other()));
     (0..CELLS as u8).all(|cell| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
         (0, 0, need) => matches!(need, Need::Empty | Need::Any),
-        (1, _, need) => matches!(need, Need::Own | Need::Any) && rule.to() != cell,
-        (_, _, need) => matches!(need, Need::Other | Need::Any) && rule.to() != cell,
+        (_, _, Need::Any) => rule.to() != cell,
+        (1, _, need) => need == Need::Own,
+        (_, _, need) => need == Need::Other,
     })
 }
 
@@ -99,7 +103,11 @@ pub fn odds(agent: &Agent, side: Side, board: Board) -> Odds {
         [] => cells(tic_tac_toe().legal(board)).collect(),
         rules => rules.iter().map(|rule| agent.rules[*rule].to()).collect(),
     };
-    let parts: Vec<Odds> = moves.iter().map(|cell| odds(agent, side, board.play(*cell))).collect();
+    let after = |cell: &u8| match tic_tac_toe().legal(board) >> cell & 1 {
+        0 => Odds { win: 0.0, draw: 0.0, loss: 1.0 },
+        _ => odds(agent, side, board.play(*cell)),
+    };
+    let parts: Vec<Odds> = moves.iter().map(after).collect();
     let mean = |part: fn(&Odds) -> f64| parts.iter().map(part).sum::<f64>() / parts.len() as f64;
     Odds { win: mean(|odds| odds.win), draw: mean(|odds| odds.draw), loss: mean(|odds| odds.loss) }
 }

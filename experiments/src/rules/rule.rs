@@ -1,9 +1,11 @@
 //! A rule: a condition for each of the nine cells, the cell it then moves to, and its priority.
 //!
-//! A rule is **legal** if it can never move to a taken cell: the cell it moves to must be V (empty) or `*` (anything),
-//! and the rule matches only boards on which that cell is empty. [`Source`] says how random rules are drawn.
+//! A rule is **valid** if it can never move to a taken cell: the cell it moves to must be V (empty) or `*` (anything), and with
+//! `*` the rule matches only boards on which that cell is empty. Whoever uses a rule that is not valid loses the game at once.
+//! [`Source`] says how random rules are drawn.
 
 use evoxo_common::{
+    choice,
     ratio::Ratio,
     rng::{Generator, below, chance},
     text::quoted,
@@ -41,7 +43,7 @@ impl Need {
     }
 }
 
-/// A legal rule without its weight; two rules are equal if all of this is.
+/// A rule without its weight; two rules are equal if all of this is.
 ///
 /// One word: two planes of nine bits (own in the first, other in the second, empty in both), the cell to move to in four
 /// bits, the priority in two.
@@ -53,14 +55,14 @@ pub struct Rule(u32);
 pub struct Source {
     /// The probability of a rule that the page presumes useful.
     pub rigged: Ratio,
-    /// Whether all legal rules are equally likely among the others. If not, letters are drawn first, then a legal move.
-    pub alike: bool,
+    /// How the others are drawn.
+    pub random: RandomRules,
 }
 
 impl From<Ratio> for Source {
     /// This share of rigged rules; the others are drawn letters first.
     fn from(rigged: Ratio) -> Self {
-        Self { rigged, alike: false }
+        Self { rigged, random: RandomRules::LettersFirst }
     }
 }
 
@@ -83,15 +85,27 @@ pub struct Needs {
     pub own: u32,
     /// The opponent's.
     pub other: u32,
-    /// Empty cells; the cell to move to is among them, also if the rule has `*` there.
+    /// Empty cells; the cell to move to is among them also if the rule has `*` there.
     pub empty: u32,
+}
+
+choice! {
+    /// How random rules are drawn.
+    pub enum RandomRules {
+        /// nine letters, each equally likely, then a move to any cell that is V or *
+        LettersFirst = "letters-first",
+        /// all valid rules are equally likely: twice as many match the empty board
+        Alike = "alike",
+        /// any nine letters and any move: half of these rules move to a stone, and whoever uses one loses at once
+        Any = "any",
+    }
 }
 
 impl Rule {
     /// The rule with this pattern that moves to cell `to`, 0 to 8.
     ///
     /// # Errors
-    /// A sentence if it is not legal, or a number is out of range.
+    /// A sentence if a number is out of range.
     pub fn new(pattern: [Need; CELLS], to: u8, priority: u32) -> Result<Self, String> {
         let mut code = u32::from(to) << MOVE_SHIFT | priority << PRIORITY_SHIFT;
         for (cell, need) in pattern.into_iter().enumerate() {
@@ -114,19 +128,19 @@ impl Rule {
     /// The rule of a code as [`Rule::code`] gives it.
     ///
     /// # Errors
-    /// A sentence if there is no such rule, or it is not legal.
+    /// A sentence if there is no such rule.
     pub fn of_code(code: u32) -> Result<Self, String> {
         let rule = Self(code);
         if code >> (PRIORITY_SHIFT + 2) != 0 || usize::from(rule.to()) >= CELLS {
             return Err(format!("{code:#x} is not the code of a rule"));
         }
-        match rule.need(rule.to()) {
-            Need::Any | Need::Empty => Ok(rule),
-            need => Err(format!(
-                "the rule {rule} moves to a cell that it wants to be taken ({}): such a rule is not legal",
-                need.letter()
-            )),
-        }
+        Ok(rule)
+    }
+
+    /// Whether it can never move to a taken cell.
+    #[must_use]
+    pub const fn is_valid(self) -> bool {
+        matches!(self.need(self.to()), Need::Any | Need::Empty)
     }
 
     /// The rule as a number, for sending and sorting.
@@ -158,12 +172,13 @@ impl Rule {
         }
     }
 
-    /// All conditions, including the empty cell to move to.
+    /// All conditions, including the empty cell that a valid rule moves to.
     #[must_use]
     #[inline(always)]
     pub const fn needs(self) -> Needs {
         let (first, second) = (self.0 & BOARD, self.0 >> CELLS & BOARD);
-        Needs { own: first & !second, other: second & !first, empty: first & second | 1 << self.to() }
+        let taken = first ^ second;
+        Needs { own: first & !second, other: second & !first, empty: first & second | (1 << self.to()) & !taken }
     }
 
     /// Whether the side with these stones may use it.
@@ -173,15 +188,21 @@ impl Rule {
         needs.own & !own == 0 && needs.other & !other == 0 && needs.empty & (own | other) == 0
     }
 
-    /// Any legal rule, all equally likely.
+    /// Any valid rule, all equally likely.
     #[must_use]
     pub fn random(rng: &mut Generator) -> Self {
         let (bits, to) = (rng.next_u64() as u32, below(rng, CELLS as u64) as u32);
         let priority = bits >> 30;
-        // A rule is legal if the cell to move to has neither or both bits.
+        // A rule is valid if the cell to move to has neither or both bits.
         let (first, second) = (bits & BOARD, bits >> CELLS & BOARD);
         let second = second & !(1 << to) | first & 1 << to;
         Self(first | second << CELLS | to << MOVE_SHIFT | priority << PRIORITY_SHIFT)
+    }
+
+    /// Any nine letters and any move, all equally likely.
+    fn any(rng: &mut Generator) -> Self {
+        let (bits, to) = (rng.next_u64() as u32, below(rng, CELLS as u64) as u32);
+        Self(bits & ((1 << MOVE_SHIFT) - 1) | to << MOVE_SHIFT | (bits >> 30) << PRIORITY_SHIFT)
     }
 
     /// Nine letters, each equally likely, and a move to any of the cells that are V or `*`; if there is none, the
@@ -216,11 +237,14 @@ impl Rule {
     /// A new rule.
     #[must_use]
     pub fn born(rng: &mut Generator, source: impl Into<Source>) -> Self {
-        let Source { rigged, alike } = source.into();
-        match rigged != Ratio::ZERO && chance(rng, rigged.numerator() as u64, rigged.denominator() as u64) {
-            true => Self::presumed_useful(rng),
-            false if alike => Self::random(rng),
-            false => Self::letters_first(rng),
+        let Source { rigged, random } = source.into();
+        if rigged != Ratio::ZERO && chance(rng, rigged.numerator() as u64, rigged.denominator() as u64) {
+            return Self::presumed_useful(rng);
+        }
+        match random {
+            RandomRules::LettersFirst => Self::letters_first(rng),
+            RandomRules::Alike => Self::random(rng),
+            RandomRules::Any => Self::any(rng),
         }
     }
 
@@ -240,7 +264,8 @@ impl Rule {
     #[must_use]
     pub fn is_good(self) -> bool {
         let Needs { own, other, .. } = self.needs();
-        GOALS[usize::from(self.to())].iter().any(|goal| goal.rest & !own == 0 || goal.rest & !other == 0)
+        let helps = |goal: &Goal| goal.rest & !own == 0 || goal.rest & !other == 0;
+        self.is_valid() && GOALS[usize::from(self.to())].iter().any(helps)
     }
 }
 
@@ -286,7 +311,7 @@ impl std::fmt::Display for Rule {
 /// Reads a rule as [`Rule`] is displayed, with this priority.
 ///
 /// # Errors
-/// A sentence if it is not one, or not legal.
+/// A sentence if it is not one.
 pub fn read(text: &str, priority: u32) -> Result<Rule, String> {
     let wrong = || format!("{} is not a rule: give nine of P, C, V and *, then 1 to 9 for the move", quoted(text));
     let letters: Vec<char> = text.chars().collect();
@@ -309,8 +334,8 @@ mod tests {
         let fits = |cell: u8| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
             (0, 0, Need::Empty) => true,
             (0, 0, Need::Any) => true,
-            (1, 0, Need::Own | Need::Any) => rule.to() != cell,
-            (0, 1, Need::Other | Need::Any) => rule.to() != cell,
+            (1, 0, Need::Own) | (0, 1, Need::Other) => true,
+            (1, 0, Need::Any) | (0, 1, Need::Any) => rule.to() != cell,
             _ => false,
         };
         (0..9).all(fits)
@@ -328,7 +353,8 @@ mod tests {
 
         #[test]
         fn it_matches_as_its_letters_say(seed: u64, own in 0..512_u32, other in 0..512_u32) {
-            let rule = Rule::random(&mut Stream::root(seed).rng());
+            let source = Source { rigged: Ratio::ZERO, random: RandomRules::Any };
+            let rule = Rule::born(&mut Stream::root(seed).rng(), source);
             let other = other & !own;
             prop_assert_eq!(rule.matches(own, other), matches_by_definition(rule, own, other));
             // Few random boards match: take one that does, with the rest filled at will.
@@ -340,19 +366,17 @@ mod tests {
         #[test]
         fn any_code_is_a_rule_or_refused(code: u32) {
             if let Ok(rule) = Rule::of_code(code) {
-                prop_assert!(rule.to() < 9 && rule.priority() <= 3 && rule.needs().empty >> rule.to() & 1 == 1);
+                prop_assert!(rule.to() < 9 && rule.priority() <= 3);
+                prop_assert_eq!(rule.needs().empty >> rule.to() & 1 == 1, rule.is_valid());
             }
         }
     }
 
     #[test]
-    fn illegal_rules_are_refused() {
-        // The page's own example.
-        assert!(
-            read("C********1", 0).unwrap_err().contains("C********1 moves to a cell that it wants to be taken (C)")
-        );
-        assert!(read("P********1", 0).unwrap_err().contains("(P)"));
-        assert!(read("V********1", 3).is_ok() && read("*********9", 3).is_ok());
+    fn what_is_no_rule_is_refused() {
+        // The page's own example of a rule that is not valid.
+        assert!(!read("C********1", 0).unwrap().is_valid() && !read("P********1", 0).unwrap().is_valid());
+        assert!(read("V********1", 3).unwrap().is_valid() && read("*********9", 3).unwrap().is_valid());
         for text in ["", "V********", "V********0", "V*******1", "v********1", "V*********1", "V********10", "ÄÄ"] {
             assert!(read(text, 0).unwrap_err().contains("is not a rule"), "{text}");
         }
@@ -372,7 +396,7 @@ mod tests {
         let mut good = 0;
         for code in 0..4_usize.pow(9) {
             let pattern = std::array::from_fn(|cell| letters[code >> (2 * cell) & 3]);
-            for rule in (0..9).filter_map(|to| Rule::new(pattern, to, 2).ok()) {
+            for rule in (0..9).map(|to| Rule::new(pattern, to, 2).unwrap()) {
                 good += usize::from(rule.is_good());
                 if let Some(number) = rule.sought() {
                     assert!(rule.is_good(), "{rule}");
@@ -394,12 +418,12 @@ mod tests {
     }
 
     #[test]
-    fn random_rules_are_legal_and_evenly_spread() {
+    fn random_rules_are_valid_and_evenly_spread() {
         let mut rng = Stream::root(1).rng();
         let (mut letters, mut moves, mut priorities) = ([0_i32; 4], [0_i32; 9], [0_i32; 4]);
         for _ in 0..36_000 {
             let rule = Rule::random(&mut rng);
-            assert_eq!(Rule::of_code(rule.code()), Ok(rule));
+            assert!(Rule::of_code(rule.code()) == Ok(rule) && rule.is_valid());
             moves[usize::from(rule.to())] += 1;
             priorities[rule.priority() as usize] += 1;
             letters[rule.need((rule.to() + 1) % 9) as usize] += 1;
@@ -416,20 +440,24 @@ mod tests {
     /// 2^9 patterns of taken and open cells are equally likely, one has only open cells, and one has none and is drawn
     /// again. Otherwise they are one in 2^8.
     #[test]
-    fn letters_first_or_all_alike() {
+    fn letters_first_or_all_alike_or_any() {
+        use RandomRules::{Alike, Any, LettersFirst};
         let mut rng = Stream::root(3).rng();
-        for (alike, share) in [(false, 511.0), (true, 256.0)] {
-            let (count, mut open, mut moves) = (200_000, 0.0, [0_i32; 9]);
+        for (random, share) in [(LettersFirst, 511.0), (Alike, 256.0), (Any, 512.0)] {
+            let (count, mut open, mut moves, mut valid) = (200_000, 0.0, [0_i32; 9], 0_i32);
             for _ in 0..count {
-                let rule = Rule::born(&mut rng, Source { rigged: Ratio::ZERO, alike });
+                let rule = Rule::born(&mut rng, Source { rigged: Ratio::ZERO, random });
                 assert_eq!(Rule::of_code(rule.code()), Ok(rule));
+                valid += i32::from(rule.is_valid());
                 open += f64::from(u8::from(rule.matches(0, 0)));
                 moves[usize::from(rule.to())] += 1;
             }
             let expected = f64::from(count) / share;
             // Six standard deviations.
-            assert!((open - expected).abs() < 6.0 * expected.sqrt(), "{alike} {open}");
-            assert!(moves.iter().all(|moves| (moves - count / 9).abs() < 850), "{alike} {moves:?}");
+            assert!((open - expected).abs() < 6.0 * expected.sqrt(), "{random:?} {open}");
+            assert!(moves.iter().all(|moves| (moves - count / 9).abs() < 850), "{random:?} {moves:?}");
+            let half = random == Any;
+            assert!((valid - if half { count / 2 } else { count }).abs() < if half { 1350 } else { 1 }, "{valid}");
         }
     }
 

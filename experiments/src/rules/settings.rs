@@ -2,7 +2,10 @@
 
 use evoxo_common::{choice, evolve::mutate::is_chain, ratio::Ratio, settings};
 
-use super::{agent::RULES_MAX, rule::Source};
+use super::{
+    agent::RULES_MAX,
+    rule::{RandomRules, Source},
+};
 
 /// The most agents of a population.
 pub const AGENTS_MAX: u64 = 1000;
@@ -95,20 +98,10 @@ choice! {
 choice! {
     /// How new rules are drawn.
     pub enum NewRules {
-        /// any legal rule, drawn as random_rules says
+        /// any rule, drawn as random_rules says
         Random = "random",
         /// some rules have two P or two C, and a V to move to, anywhere, with * elsewhere
         Rigged = "rigged",
-    }
-}
-
-choice! {
-    /// How random rules are drawn.
-    pub enum RandomRules {
-        /// nine letters, each equally likely, then a move to any cell that is V or *
-        LettersFirst = "letters-first",
-        /// all legal rules are equally likely: twice as many match the empty board
-        Alike = "alike",
     }
 }
 
@@ -202,7 +195,7 @@ settings! {
         generator: NewRules = choice("random"),
         /// The share of such rules, if rigged. Our choice.
         rigged_share: Ratio = decimal(0, 1, "0.5") when generator is ["rigged"],
-        /// How random rules are drawn. A reading: the page says only that they are always legal.
+        /// How random rules are drawn. The first two are readings: the page says only that rules are always valid.
         random_rules: RandomRules = choice("letters-first"),
         /// What happens to rules that an agent has twice, before a cycle's games. Random rules are hardly ever the
         /// same, so this matters only with generator = "rigged".
@@ -271,7 +264,7 @@ impl Settings {
     #[must_use]
     pub fn source(&self) -> Source {
         let rigged = if self.generator == NewRules::Rigged { self.rigged_share } else { Ratio::ZERO };
-        Source { rigged, alike: self.random_rules == RandomRules::Alike }
+        Source { rigged, random: self.random_rules }
     }
 
     /// The weight at or below which rules are replaced before this cycle (counted from 0), if any are.

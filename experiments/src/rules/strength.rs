@@ -34,10 +34,11 @@ struct Position {
 }
 
 impl Position {
-    /// The index of the position after an empty cell is taken.
-    fn after(&self, cell: u8) -> usize {
+    /// The index of the position after an empty cell is taken; `None` if there is a stone.
+    fn after(&self, cell: u8) -> Option<usize> {
         let empty = !(self.own | self.other) & 0x1ff;
-        usize::from(self.next[(empty & ((1 << cell) - 1)).count_ones() as usize])
+        let next = self.next[(empty & ((1 << cell) - 1)).count_ones() as usize];
+        (empty >> cell & 1 == 1).then_some(usize::from(next))
     }
 
     /// The cells among which the filter chooses: those that complete a line, else those that block one; 0 if there are
@@ -122,7 +123,8 @@ fn walk<const FILTERED: bool, const BLOCKS: usize>(
         let chosen = match count(&candidates) {
             0 => mean(&waiting),
             rules => {
-                let values = places(&candidates).map(|place| waiting[position.after(agent.cell(place))]);
+                let values = places(&candidates)
+                    .map(|place| position.after(agent.cell(place)).map_or(loss, |next| waiting[next]));
                 values.fold(0.0, |sum, value| sum + value) / f64::from(rules)
             }
         };
@@ -130,7 +132,8 @@ fn walk<const FILTERED: bool, const BLOCKS: usize>(
             0 => mean(&moving),
             forced => {
                 let cells = (0..CELLS as u8).filter(|cell| forced >> cell & 1 == 1);
-                cells.map(|cell| moving[position.after(cell)]).sum::<f64>() / f64::from(forced.count_ones())
+                let values = cells.filter_map(|cell| position.after(cell)).map(|next| moving[next]);
+                values.sum::<f64>() / f64::from(forced.count_ones())
             }
         };
         (moving[number], waiting[number]) = (chosen, random);
@@ -166,7 +169,7 @@ fn both(expectations: impl Fn([f64; 3]) -> [f64; 2]) -> [Odds; 2] {
 mod tests {
     use super::super::{
         reference,
-        rule::{Rule, read},
+        rule::{RandomRules, Rule, Source, read},
     };
     use super::*;
     use evoxo_common::{
@@ -210,9 +213,15 @@ mod tests {
 
     #[test]
     fn odds_are_those_of_the_reference() {
-        for (seed, count) in [(0, 100), (1, 100), (1, 300)] {
-            let rng = &mut Stream::root(seed).rng();
-            let rules: Vec<Rule> = (0..count).map(|_| Rule::born(rng, Ratio::new(seed.into(), 1))).collect();
+        for (rigged, count, random) in [
+            (0, 100, RandomRules::LettersFirst),
+            (1, 100, RandomRules::LettersFirst),
+            (1, 300, RandomRules::LettersFirst),
+            (0, 300, RandomRules::Any),
+        ] {
+            let rng = &mut Stream::root(rigged).rng();
+            let source = Source { rigged: Ratio::new(rigged.into(), 1), random };
+            let rules: Vec<Rule> = (0..count).map(|_| Rule::born(rng, source)).collect();
             let weights = rules.iter().map(|_| below(rng, 3) as i32).collect();
             let agent = Agent { weights, ..Agent::newborn(rules) };
             let fast = odds(&agent);

@@ -73,12 +73,12 @@ fn invalid_tasks_are_refused_with_a_sentence() {
         let sentence = run_cycles(&task).unwrap_err().0;
         assert!(sentence.contains(part), "{sentence}");
     }
-    // A move to a cell that the rule wants to be its own.
+    // A move to a cell that is not there.
     let mut task = cycles_task();
     let mut bytes = agents(&mut task).rules.to_vec();
-    bytes[..4].copy_from_slice(&1_u32.to_le_bytes());
+    bytes[..4].copy_from_slice(&(9_u32 << 18).to_le_bytes());
     agents(&mut task).rules = bytes.into();
-    assert!(run_cycles(&task).unwrap_err().0.contains("such a rule is not legal"));
+    assert!(run_cycles(&task).unwrap_err().0.contains("0x240000 is not the code of a rule"));
     for players in [None, Some(Agents::default())] {
         assert!(run_couples(&CouplesTask { players, ..couples_workload() }).unwrap_err().0.contains("0 players"));
     }
