@@ -1,5 +1,7 @@
 //! Several objectives: domination, fronts, crowding, hypervolume.
 
+use evoxo_common::rng::{Stream, unit};
+
 use super::evaluation::Evaluation;
 
 /// Whether the first dominates the second: no objective is greater, and one is less. With constraints (K. Deb, A.
@@ -90,18 +92,96 @@ pub fn crowding(front: &[&Evaluation]) -> Vec<f64> {
     distance
 }
 
+/// The most points whose hypervolume is computed exactly, with more objectives than three.
+const EXACT_POINTS: usize = 256;
+/// The most objectives with which a hypervolume is computed exactly.
+const EXACT_OBJECTIVES: usize = 5;
+/// Points at which an estimate looks: this many, or fewer if there are many candidates, but not fewer than the second.
+const SAMPLES: [usize; 2] = [1 << 16, 1 << 12];
+
+/// Whether the hypervolume of this many points is computed exactly: else it is estimated.
+#[must_use]
+pub const fn is_exact(points: usize, objectives: usize) -> bool {
+    objectives <= 3 || objectives <= EXACT_OBJECTIVES && points <= EXACT_POINTS
+}
+
 /// The hypervolume that points dominate up to a reference point, all objectives minimised (E. Zitzler and L. Thiele,
 /// "Multiobjective Optimization Using Evolutionary Algorithms", PPSN V, 1998); points that do not dominate the
-/// reference point add nothing. By slices along the last objective (L. While et al. 2006): with two objectives n log n
-/// steps, with three about n^2 log n. A point with fewer numbers than the reference point adds nothing. A volume beyond all
-/// numbers is the greatest number.
+/// reference point add nothing, nor does one with fewer numbers than it. A volume beyond all numbers is the greatest number.
+///
+/// Exact with two objectives (n log n steps) and three (by slices, about n^2 log n); with four and five, of up to 256 points, by the
+/// algorithm of L. While, L. Bradstreet and L. Barone, "A Fast Way of Calculating Exact Hypervolumes", IEEE Transactions on
+/// Evolutionary Computation 16(1), 2012. Else estimated: the share of 65,536 random points (4,096 if there are as many candidates, or
+/// more) that a candidate dominates, in the box from the least of each objective to the reference point. Its standard error is at most
+/// 0.2 % (0.8 %) of that box. The random points are always the same ones.
 #[must_use]
 pub fn hypervolume(points: &[&[f64]], reference: &[f64]) -> f64 {
     let inside = |point: &&&[f64]| {
         point.len() >= reference.len() && point.iter().zip(reference).all(|(value, limit)| value < limit)
     };
     let mut inside: Vec<&[f64]> = points.iter().filter(inside).map(|point| &point[..reference.len()]).collect();
-    volume(&mut inside, reference).min(f64::MAX)
+    let volume = match is_exact(inside.len(), reference.len()) {
+        true if reference.len() > 3 => exclusive(&inside, reference),
+        true => volume(&mut inside, reference),
+        false => estimate(&inside, reference),
+    };
+    volume.min(f64::MAX)
+}
+
+/// The volume between a point and the reference point.
+fn inclusive(point: &[f64], reference: &[f64]) -> f64 {
+    point.iter().zip(reference).map(|(value, limit)| limit - value).product()
+}
+
+/// The hypervolume of points that all dominate the reference point, which has more than three numbers: the sum of what each adds to
+/// those that are better in the last objective. These, as far as they lie behind the point, share its last number, so what they take away
+/// from it is a hypervolume with an objective less.
+fn exclusive(points: &[&[f64]], reference: &[f64]) -> f64 {
+    let Some((limit, rest)) = reference.split_last().filter(|_| reference.len() > 3) else {
+        return volume(&mut points.to_vec(), reference);
+    };
+    let depth = rest.len();
+    let mut points = points.to_vec();
+    points.sort_by(|one, two| two[depth].total_cmp(&one[depth]));
+    let added = |(place, point): (usize, &&[f64])| {
+        let point = *point;
+        let behind = |other: &&[f64]| point.iter().zip(&other[..depth]).map(|(one, two)| one.max(*two)).collect();
+        let mut limits: Vec<Vec<f64>> = points[place + 1..].iter().map(behind).collect();
+        keep_front(&mut limits);
+        let limits: Vec<&[f64]> = limits.iter().map(Vec::as_slice).collect();
+        (limit - point[depth]) * (inclusive(&point[..depth], rest) - exclusive(&limits, rest))
+    };
+    points.iter().enumerate().map(added).sum()
+}
+
+/// Takes away every point that another one is at least as good as in each number; of equal ones the first stays.
+fn keep_front(points: &mut Vec<Vec<f64>>) {
+    let covers = |one: &[f64], two: &[f64]| one.iter().zip(two).all(|(one, two)| one <= two);
+    let mut kept: Vec<Vec<f64>> = Vec::new();
+    for point in points.drain(..) {
+        if !kept.iter().any(|other| covers(other, &point)) {
+            kept.retain(|other| !covers(&point, other));
+            kept.push(point);
+        }
+    }
+    *points = kept;
+}
+
+/// The hypervolume of points that all dominate the reference point, about.
+fn estimate(points: &[&[f64]], reference: &[f64]) -> f64 {
+    let least = |objective: usize| points.iter().map(|point| point[objective]).fold(reference[objective], f64::min);
+    let least: Vec<f64> = (0..reference.len()).map(least).collect();
+    let samples = ((SAMPLES[0] * EXACT_POINTS) / points.len().max(1)).clamp(SAMPLES[1], SAMPLES[0]);
+    let mut rng = Stream::root(0).text("hypervolume").rng();
+    let mut place = vec![0.0; reference.len()];
+    let mut dominated = 0_usize;
+    for _ in 0..samples {
+        for (place, (least, limit)) in place.iter_mut().zip(least.iter().zip(reference)) {
+            *place = least + unit(&mut rng) * (limit - least);
+        }
+        dominated += usize::from(points.iter().any(|point| point.iter().zip(&place).all(|(value, at)| value <= at)));
+    }
+    inclusive(&least, reference) * dominated as f64 / samples as f64
 }
 
 /// The same for points that all dominate the reference point.
@@ -190,6 +270,58 @@ mod tests {
             let expected = cells(1).filter(|cell| covered(&cell[..1])).count();
             prop_assert_eq!(hypervolume(&points, &[5.0]), expected as f64);
         }
+    }
+
+    fn cloud(seed: u64, count: usize, objectives: usize) -> Vec<Vec<f64>> {
+        let mut rng = Stream::root(seed).rng();
+        (0..count).map(|_| (0..objectives).map(|_| unit(&mut rng)).collect()).collect()
+    }
+
+    fn of_cloud(points: &[Vec<f64>], how: fn(&[&[f64]], &[f64]) -> f64) -> f64 {
+        let points: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+        how(&points, &vec![1.0; points[0].len()])
+    }
+
+    proptest! {
+        /// By inclusion and exclusion: the union of boxes is the sum over all sets of points, with signs, of what they share.
+        #[test]
+        fn many_objectives_by_inclusion_and_exclusion(seed: u64, count in 1..9_usize, objectives in 2..6_usize) {
+            let points = cloud(seed, count, objectives);
+            let shared = |set: usize| {
+                let members = || (0..count).filter(|index| set >> index & 1 == 1);
+                let side = |objective| members().map(|index| 1.0 - points[index][objective]).fold(1.0, f64::min);
+                let sign = if members().count() % 2 == 1 { 1.0 } else { -1.0 };
+                sign * (0..objectives).map(side).product::<f64>()
+            };
+            let expected: f64 = (1..1 << count).map(shared).sum();
+            let found = of_cloud(&points, hypervolume);
+            prop_assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+
+        /// The same points on a grid, cut and repeated: both exact ways agree where both can be used.
+        #[test]
+        fn ties_do_not_matter(seed: u64, count in 1..40_usize) {
+            let all = random(seed, count);
+            let points: Vec<Vec<f64>> = all.iter().map(|it| [it.objectives.as_slice(), &[0.0]].concat()).collect();
+            let four: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+            let three: Vec<&[f64]> = all.iter().map(|it| it.objectives.as_slice()).collect();
+            // The fourth number is the same for all, so the volume is that of the other three.
+            prop_assert_eq!(hypervolume(&four, &[5.0, 5.0, 5.0, 1.0]), hypervolume(&three, &[5.0, 5.0, 5.0]));
+        }
+    }
+
+    #[test]
+    fn an_estimate_is_near() {
+        for (objectives, count) in [(4, 40), (5, 200), (3, 10_000)] {
+            let points = cloud(7, count, objectives);
+            let (exact, near) = (of_cloud(&points, exclusive), of_cloud(&points, estimate));
+            // Four times the standard error that the estimate promises.
+            assert!((exact - near).abs() < if count > 4096 { 0.032 } else { 0.008 }, "{objectives}: {exact} {near}");
+        }
+        // 300 points are too many for five objectives to be exact, and seven objectives always are.
+        assert!(is_exact(100, 5) && !is_exact(300, 5) && is_exact(10_000, 3) && !is_exact(1, 7));
+        let corner = vec![vec![0.5; 7]];
+        assert_eq!(of_cloud(&corner, hypervolume), 1.0 / 128.0, "a single point fills its box");
     }
 
     #[test]

@@ -29,8 +29,6 @@ const TASK_CANDIDATES_BYTES: u64 = 4 << 20;
 pub(super) const NAMES_MAX: usize = 400;
 /// The most bytes of the sentence that says why a candidate has no value.
 pub(super) const FAILURE_BYTES_MAX: usize = 120;
-/// The most objectives with which the hypervolume is computed: its cost grows with a power of their number.
-pub(super) const HYPERVOLUME_OBJECTIVES_MAX: usize = 3;
 /// The greatest number of a reference point, and its negative the least.
 const REFERENCE_MAX: i64 = 1_000_000_000_000;
 
@@ -269,8 +267,7 @@ impl Settings {
         own.or_else(|| nth(&self.measure_names, index)).map_or_else(|| format!("measure {}", index + 1), str::to_owned)
     }
 
-    /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none, or more than
-    /// three objectives.
+    /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none, or only one objective.
     #[must_use]
     pub fn reference_point(&self) -> Option<Vec<f64>> {
         let objectives = self.objectives();
@@ -280,7 +277,7 @@ impl Settings {
         };
         let turned =
             given.iter().zip(&objectives).map(|(number, (maximised, _))| if *maximised { -number } else { *number });
-        let fits = (2..=HYPERVOLUME_OBJECTIVES_MAX).contains(&objectives.len()) && given.len() == objectives.len();
+        let fits = objectives.len() > 1 && given.len() == objectives.len();
         fits.then(|| turned.collect())
     }
 

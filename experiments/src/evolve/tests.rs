@@ -363,12 +363,16 @@ fn names_are_given_once() {
 }
 
 #[test]
-fn what_the_hypervolume_is_not_computed_for_is_told() {
-    let four = "min a, min b, min c, min d";
-    let config = parse(&of_program(four, 1, "algorithm = \"nsga2\"\nreference = [1, 1, 1, 1]"));
-    let report = config.report(&[Replica::start(&config, &config.arms[0], 0)]);
-    assert!(report.tables[0].title.starts_with("The least a of"), "{:?}", report.tables[0]);
-    assert!(report.notes[0].contains("the reference point is not used"), "{:?}", report.notes);
+fn a_hypervolume_that_is_estimated_is_told() {
+    let notes = |objectives: &str, reference: &str| {
+        let config = parse(&of_program(objectives, 1, &format!("algorithm = \"nsga2\"\nreference = {reference}")));
+        let report = config.report(&[Replica::start(&config, &config.arms[0], 0)]);
+        report.notes.join("\n")
+    };
+    let four = notes("min a, min b, min c, min d", "[1, 1, 1, 1]");
+    assert!(!four.contains("estimated"), "{four}");
+    let six = notes("min a, min b, min c, min d, min e, max f", "[1, 1, 1, 1, 1, -1]");
+    assert!(six.contains("with 6 objectives and up to 0 candidates, hypervolumes are estimated"), "{six}");
 }
 
 /// Arms of different problems have neither a direction nor a name in common.
