@@ -6,8 +6,9 @@ use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, arm_json, file_name},
     math::order,
     report::{Figure, Map, Report, Table},
+    rng::Stream,
     settings::Values,
-    stats::estimate,
+    stats::{estimate, odds_interval, quantile},
 };
 use serde_json::{Value, json};
 
@@ -130,8 +131,8 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     let mut tables: Vec<Table> = archives_table(&told).into_iter().collect();
     if !several {
         tables.push(Table {
-            title: format!("The {direction} {name} of a replica: mean ± 95 % interval, and range"),
-            header: ["arm", "replicas", "mean", "range", "evaluations", "target reached", "ERT"]
+            title: format!("The {direction} {name} of a replica: mean ± 95 % interval, median and quartiles, range"),
+            header: ["arm", "replicas", "mean", "median (quartiles)", "range", "evaluations", "target reached", "ERT"]
                 .map(String::from)
                 .to_vec(),
             rows: told.iter().map(Told::row).collect(),
@@ -363,23 +364,35 @@ impl Told<'_> {
                 false => format!("{} to {}", short(low), short(high)),
             },
         );
+        let quartile = |p: f64| short(quantile(&self.bests, p));
+        let median = match self.bests.is_empty() {
+            true => "-".into(),
+            false => format!("{} ({} to {})", quartile(0.5), quartile(0.25), quartile(0.75)),
+        };
         let evaluations =
             estimate(&self.evaluations).map_or_else(|| "-".into(), |estimate| format!("{:.0}", estimate.mean));
         let reached = self.reached().map_or_else(|| "-".into(), |reached| format!("{reached} of {}", self.replicas));
-        // The expected runtime (Hansen et al. 2022): what it takes to reach the target once, failures included.
-        let runtime = match self.reached() {
-            Some(reached @ 1..) => {
-                let spent = |(all, first): (&f64, &f64)| if *first > 0.0 { *first } else { *all };
-                let sum: f64 = self.evaluations.iter().zip(&self.reached).map(spent).sum();
-                format!("{:.1}", sum / reached as f64)
-            }
-            _ => "-".into(),
-        };
         let replicas = match self.bests.len() {
             feasible if self.infeasible > 0 => format!("{feasible} of {}", self.replicas),
             _ => self.replicas.to_string(),
         };
-        vec![self.name.to_owned(), replicas, mean, range, evaluations, reached, runtime]
+        vec![
+            self.name.to_owned(),
+            replicas,
+            mean,
+            median,
+            range,
+            evaluations,
+            reached,
+            self.runtime().unwrap_or_else(|| "-".into()),
+        ]
+    }
+
+    /// How often each replica reached the target, 1 or 0, and the evaluations until then, or all.
+    fn runtime(&self) -> Option<String> {
+        let ends = self.evaluations.iter().zip(&self.reached);
+        let pair = |(all, first): (&f64, &f64)| if *first > 0.0 { (1.0, *first) } else { (0.0, *all) };
+        expected_runtime(&ends.map(pair).collect::<Vec<(f64, f64)>>()).filter(|_| self.reached() > Some(0))
     }
 
     fn summary(&self) -> Value {
@@ -441,6 +454,19 @@ impl Told<'_> {
     }
 }
 
+/// The expected runtime (Hansen et al. 2022): what it takes to reach the target once, failures included. With its 95 % interval by the
+/// bootstrap over replicas. That is of the rate at which the target is reached, which is 0 if no replica of a resample reaches it: then
+/// the other end is "never". `ends` are the times that a replica reached it, 1 or 0, and the evaluations that it took for that.
+fn expected_runtime(ends: &[(f64, f64)]) -> Option<String> {
+    let (reached, spent) = ends.iter().fold((0.0, 0.0), |sum, end| (sum.0 + end.0, sum.1 + end.1));
+    let expected = (reached > 0.0).then_some(spent / reached)?;
+    let decimals = usize::from(expected < 1000.0);
+    let evaluations = |rate: f64| if rate > 0.0 { format!("{:.decimals$}", 1.0 / rate) } else { "never".into() };
+    let interval = odds_interval(ends, Stream::root(0).text("expected runtime"));
+    let interval = interval.map(|(slow, fast)| format!(" ({} to {})", evaluations(fast), evaluations(slow)));
+    Some(format!("{expected:.decimals$}{}", interval.unwrap_or_default()))
+}
+
 /// How to measure and test arms with several objectives.
 fn missing_reference() -> String {
     "Without a reference point there is no hypervolume, and arms are not tested: set `reference` to a number for each objective, in the \
@@ -448,8 +474,54 @@ fn missing_reference() -> String {
         .into()
 }
 
-/// A number in few digits: as it is, or with an exponent.
+/// A number in few digits: five significant ones at least, none after the point of a whole number, or with an exponent.
 fn short(number: f64) -> String {
     let size = number.abs();
-    if size == 0.0 || (1e-3..1e6).contains(&size) { format!("{number:.4}") } else { format!("{number:.2e}") }
+    match size {
+        _ if size < 1e6 && size.fract() == 0.0 => format!("{number:.0}"),
+        1e3..1e6 => format!("{number:.1}"),
+        1e1..1e3 => format!("{number:.3}"),
+        1e-3..1e1 => format!("{number:.4}"),
+        _ => format!("{number:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expected_runtime;
+    use evoxo_common::rng::{Stream, unit};
+
+    #[test]
+    fn an_expected_runtime_has_its_interval() {
+        let text = |ends: &[(f64, f64)]| expected_runtime(ends).unwrap_or_default();
+        assert_eq!(text(&[(1.0, 78.0); 12]), "78.0 (78.0 to 78.0)");
+        assert_eq!(text(&[(1.0, 2500.0); 3]), "2500", "too few replicas for an interval");
+        assert_eq!(text(&[(0.0, 500.0); 12]), "");
+        // One of twelve: a third of all resamples have none.
+        let seldom: Vec<(f64, f64)> = (0..12).map(|it| if it == 0 { (1.0, 100.0) } else { (0.0, 500.0) }).collect();
+        assert!(text(&seldom).starts_with("5600 (") && text(&seldom).ends_with(" to never)"), "{}", text(&seldom));
+    }
+
+    /// Of searches that find the target with the same chance in each evaluation, the interval holds the true runtime about as often as
+    /// it says.
+    #[test]
+    fn the_interval_covers() {
+        let (truth, most) = (200.0, 400.0);
+        let held = |run: u64| {
+            let mut rng = Stream::root(run).rng();
+            let mut replica = || {
+                let first = 1 + (1..400).take_while(|_| unit(&mut rng) > 1.0 / truth).count();
+                if (first as f64) < most { (1.0, first as f64) } else { (0.0, most) }
+            };
+            let ends: Vec<(f64, f64)> = (0..20).map(|_| replica()).collect();
+            let text = expected_runtime(&ends).unwrap_or_default();
+            let ends = text.split_once(" (").map(|(_, ends)| ends.trim_end_matches(')')).unwrap_or_default();
+            let (low, high) = ends.split_once(" to ").expect("twenty replicas have an interval");
+            let number = |text: &str| text.parse().unwrap_or(f64::INFINITY);
+            number(low) <= truth && truth <= number(high)
+        };
+        let count = (0..200).filter(|run| held(*run)).count();
+        // A bootstrap of twenty holds a little less often than 95 %.
+        assert!((176..=200).contains(&count), "{count} of 200");
+    }
 }

@@ -302,7 +302,7 @@ fn a_replica_without_a_value_counts() {
     }
     let report = report_of_result(&config, &arms).unwrap();
     let row = &report.tables[0].rows[0];
-    assert!(row[1] == "1 of 2" && row[5] == "1 of 2", "{row:?}");
+    assert!(row[1] == "1 of 2" && row[6] == "1 of 2", "{row:?}");
     let mut last = [60.0, 7.0, 7.0, 0.0, 0.0, 0.0, 10.0];
     assert_eq!((KIND.metric(&[]), KIND.metric(&last)), (None, Some(7.0)));
     last[VIOLATION] = 0.5;

@@ -364,7 +364,7 @@ fn the_greatest_numbers_are_reported() {
     let config = signed(PROGRAM, &mut programs);
     let report = config.report(&finished(&config, &mut programs));
     assert_eq!(report.json["summary"]["main"]["best"]["mean"].as_f64(), Some(1.7e308));
-    assert_eq!(report.tables[0].rows[0][2], "1.70e308 ± 0.0000");
+    assert_eq!(report.tables[0].rows[0][2], "1.70e308 ± 0");
     programs.answer = |_| json!({"f": [1.0], "g": [1.7e308, 1.7e308]});
     let config = signed(PROGRAM, &mut programs);
     let replicas = finished(&config, &mut programs);
