@@ -56,7 +56,7 @@ pub(super) const GROWING_NOISE: Problem = Problem {
 
 pub(super) const ELLIPSOID: Problem = Problem {
     name: "ellipsoid",
-    doc: "squares with weights from 1 to 1,000,000, from -5 to 5 (Hansen et al. 2009, BBOB f2, not shifted)",
+    doc: "squares with weights from 1 to 1,000,000, from -5 to 5 (the ellipsoid of Hansen et al. 2009, BBOB f2, without its shift and oscillation)",
     evaluate: |candidate| {
         let x = reals(candidate);
         let last = (x.len() - 1) as f64;
