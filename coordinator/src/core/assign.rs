@@ -71,7 +71,7 @@ impl Coordinator {
     /// Whether there may be something to compute for workers with these abilities, if they are idle or not.
     fn has_work_for(&self, abilities: &Abilities, idle: bool) -> bool {
         let open = |tasks: &BTreeMap<RunId, BTreeSet<TaskId>>, claimed: bool| {
-            let first = |(id, tasks): (&RunId, &BTreeSet<TaskId>)| Some((self.runs.get(*id)?, *tasks.first()?));
+            let first = |(id, tasks): (&RunId, &BTreeSet<TaskId>)| Some((&self.runs[*id], *tasks.first()?));
             tasks.iter().filter_map(first).any(|(run, first)| {
                 let closed = claimed && run.level.needs_trusted() && !abilities.trusted;
                 let now = idle || self.may_be_queued(run, first);
@@ -83,18 +83,18 @@ impl Coordinator {
 
     /// Whether a task of this run may wait behind another one.
     fn may_be_queued(&self, run: &Run, task: TaskId) -> bool {
-        let expected = self.tasks.get(task).and_then(|task| run.expected_us(task.replica.arm, task.work));
+        let task = &self.tasks[task];
+        let expected = run.expected_us(task.replica.arm, task.work);
         expected.is_some_and(|each_us| each_us <= QUEUED_US_MAX)
     }
 
     /// Whether a worker can take an assignment.
     fn takes_more(&self, id: SessionId, idle_only: bool) -> bool {
-        self.sessions.get(id).is_some_and(|session| {
-            (!idle_only || session.is_idle())
-                && session.has_capacity()
-                && !self.sessions.is_reserved(id)
-                && !session.is_alone_with_suspect()
-        })
+        let session = &self.sessions[id];
+        (!idle_only || session.is_idle())
+            && session.has_capacity()
+            && !self.sessions.is_reserved(id)
+            && !session.is_alone_with_suspect()
     }
 
     /// Sends suspects to workers that have nothing else. It also reserves busy workers for them, at most as many as there are
@@ -127,7 +127,7 @@ impl Coordinator {
                 continue;
             };
             free.retain(|other| *other != id);
-            match self.sessions.get(id).is_some_and(|session| session.assignments.is_empty()) {
+            match self.sessions[id].assignments.is_empty() {
                 true => self.send_assignment(id, &[task], true),
                 false => {
                     self.sessions.reserve(id);
@@ -140,14 +140,14 @@ impl Coordinator {
     /// The worker for a suspect: of those that have proved themselves an idle one, or the one connected for longest; if
     /// there are none, after a while any.
     fn worker_for_suspect(&self, task: TaskId, free: &[SessionId]) -> Option<SessionId> {
-        let open = self.tasks.get(task)?;
-        let run = self.runs.get(open.run).filter(|run| run.hands_out())?;
-        let evidence = open.evidence.as_ref()?;
+        let open = &self.tasks[task];
+        let run = Some(&self.runs[open.run]).filter(|run| run.hands_out())?;
+        let evidence = open.evidence.as_ref().expect("there is evidence against every suspect");
         let each_us = run.expected_us(open.replica.arm, open.work);
         // If enough speaks against it, but not all that is needed, only those can decide who have not been heard.
         let all = self.each_failure_counts(open);
         let accused = evidence.accusation(all).is_some();
-        let jury = self.jury(open.run);
+        let jury = Jury::of(run.level);
         let decides = |session: &Session| match jury {
             Jury::Trusted => session.is_trusted(),
             Jury::Different => !evidence.has_heard(&session.identity, all),
@@ -157,10 +157,10 @@ impl Coordinator {
         let best = self.best_rank(open, evidence, run, &could);
         let may = |session: &Session| could(session) && Some(self.rank(open, evidence, run, session)) == best;
         let fits = |id: &SessionId| {
-            let session = self.sessions.get(*id)?;
+            let session = &self.sessions[*id];
             may(session).then_some((!session.assignments.is_empty(), session.connected, *id))
         };
-        let is_proven = |id: SessionId| self.sessions.get(id).is_some_and(|session| session.is_proven(each_us));
+        let is_proven = |id: SessionId| self.sessions[id].is_proven(each_us);
         let fitting: Vec<_> = free.iter().filter_map(fits).collect();
         let proven = fitting.iter().filter(|(_, _, id)| is_proven(*id)).min();
         if let Some((_, _, id)) = proven {
@@ -225,18 +225,18 @@ impl Coordinator {
 
     /// Open tasks for this worker, of the run that is served next.
     fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
-        let Some(session) = self.sessions.get(id) else { return Vec::new() };
+        let session = &self.sessions[id];
         let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
         let served = ready.keys().chain(claimed.keys()).filter_map(|run_id| {
             let may = |run: &&Run| {
                 run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, *run_id)
             };
-            let run = self.runs.get(*run_id).filter(may)?;
+            let run = Some(&self.runs[*run_id]).filter(may)?;
             let first = self.open_for(session, *run_id, run).next()?;
             Some((run.assigned_us, run.last_served, *run_id, first))
         });
         let Some((_, _, id, first)) = served.min() else { return Vec::new() };
-        let Some(run) = self.runs.get(id) else { return Vec::new() };
+        let run = &self.runs[id];
         // If it may not be queued, neither is what another run has: then the slot would never be idle for this one.
         if !session.is_idle() && !self.may_be_queued(run, first) {
             return Vec::new();
@@ -256,12 +256,12 @@ impl Coordinator {
         share: usize,
         session: &Session,
     ) -> Vec<TaskId> {
-        let Some(run) = self.runs.get(run) else { return Vec::new() };
+        let run = &self.runs[run];
         let mut batch = Vec::new();
         let mut brought = BTreeSet::new();
         let (mut bytes, mut expected_us, mut first) = (0, 0, None);
         for id in tasks {
-            let Some(task) = self.tasks.get(id) else { continue };
+            let task = &self.tasks[id];
             let of = (task.replica.arm, task.work);
             // The tasks of an assignment have the same expected duration.
             if *first.get_or_insert(of) != of {
@@ -319,7 +319,7 @@ impl Coordinator {
     /// Tasks that other workers have had for long, taken from the end of one of these assignments, where they would be
     /// computed last. A third copy needs a longer wait than a second one, and so on.
     fn further_copies(&self, id: SessionId, slow: &[(SessionId, u64)]) -> Vec<TaskId> {
-        let Some(session) = self.sessions.get(id) else { return Vec::new() };
+        let session = &self.sessions[id];
         let slow = slow.iter().filter(|(other, _)| *other != id).find_map(|(other, number)| {
             let assignment = self.sessions.get(*other)?.assignments.get(number)?;
             let tasks = self.copied_next(assignment, id, session);
@@ -352,19 +352,18 @@ impl Coordinator {
     }
 
     fn send_assignment(&mut self, id: SessionId, tasks: &[TaskId], alone: bool) {
-        let Some(first) = tasks.first().and_then(|task| self.tasks.get(*task)) else { return };
+        let first = &self.tasks[tasks[0]];
         let (run, arm, work) = (first.run, first.replica.arm, first.work);
         let mut remaining = BTreeMap::new();
         let mut encoded = Vec::with_capacity(tasks.len());
         for task in tasks {
-            if let Some(open) = self.tasks.get(*task) {
-                // Open tasks with the same bytes are computed once.
-                if remaining.insert(open.encoded.hash, *task).is_none() {
-                    encoded.push(&open.encoded);
-                }
+            let open = &self.tasks[*task];
+            // Open tasks with the same bytes are computed once.
+            if remaining.insert(open.encoded.hash, *task).is_none() {
+                encoded.push(&open.encoded);
             }
         }
-        let each_us = self.runs.get(run).and_then(|run| run.expected_us(arm, work));
+        let each_us = self.runs[run].expected_us(arm, work);
         let now = self.now;
         let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone };
         let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
@@ -373,12 +372,11 @@ impl Coordinator {
             let number = session.give(assignment);
             (number, session.cache.pack(number, encoded))
         });
-        let Some((number, message)) = sent else { return };
+        let (number, message) = sent.expect("the worker was chosen among those that are connected");
         self.tally.assignments += 1;
-        if let Some(run) = self.runs.adjust(run) {
-            run.assigned_us += expected_us;
-            run.last_served = self.tally.assignments;
-        }
+        let run = self.runs.adjust(run);
+        run.assigned_us += expected_us;
+        run.last_served = self.tally.assignments;
         self.tally.copies += given.len() as u64;
         given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
         self.effects.send(id, to_worker::Message::Assignment(message));

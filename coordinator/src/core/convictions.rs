@@ -9,6 +9,10 @@ use std::{
 use evoxo_common::time::Millis;
 
 use super::runs::RunId;
+use crate::{
+    saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, beginning},
+    trust::{Level, void_since},
+};
 
 /// Somebody who is convicted as soon as the store has it.
 pub(super) struct Accused {
@@ -72,9 +76,48 @@ impl Convictions {
     }
 
     /// The store has it.
-    pub(super) fn convict(&mut self, identity: &Arc<str>) -> Option<Accused> {
+    pub(super) fn convict(&mut self, identity: &Arc<str>) -> Accused {
         self.convicted.insert(Arc::clone(identity));
-        self.accused.remove(identity)
+        self.accused.remove(identity).expect("the store wrote a conviction of somebody who is accused")
+    }
+
+    /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted, or of two who were.
+    /// Returns the rounds absorbed before the first of them.
+    pub(super) fn void_since(&self, level: Level, exposed: &Exposed) -> Option<u64> {
+        let exposed = exposed.iter().map(|(identity, since)| (&**identity, *since));
+        void_since(exposed, level.vouchers(), |identity| self.contains(identity))
+    }
+
+    /// Sets void replicas of a run, as the store has it, to their beginning; returns what they were, and the objects to remove.
+    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
+        let level = Level::of_order(&saved.order);
+        let since = |replica: &ReplicaSummary| self.void_since(level, &replica.exposed);
+        let mut left_out = Vec::new();
+        let mut keep = |replica: &ReplicaSummary| {
+            let since = since(replica);
+            left_out.extend(since.map(|since| (replica.clone(), since)));
+            since.is_none()
+        };
+        if let Some(checkpoint) = &mut saved.checkpoint {
+            for state in &mut checkpoint.states {
+                // What others sent is looked at all the same.
+                state.audits.retain(|audit| !self.contains(&audit.identity));
+                if since(&ReplicaSummary::of(state)).is_some() {
+                    *state = beginning(&state.arm, state.replica, std::mem::take(&mut state.audits));
+                }
+            }
+            for replica in &mut checkpoint.replicas {
+                replica.audited.retain(|identity| !self.contains(identity));
+                if !keep(replica) {
+                    let begun = ReplicaSummary::of(&beginning(&replica.arm, replica.index, Vec::new()));
+                    *replica = ReplicaSummary { audited: std::mem::take(&mut replica.audited), ..begun };
+                }
+            }
+        }
+        let (kept, void): (Vec<SavedFinished>, _) =
+            std::mem::take(&mut saved.finished).into_iter().partition(|it| keep(&it.replica));
+        saved.finished = kept;
+        (left_out, void.into_iter().map(|finished| finished.object).collect())
     }
 
     /// Whether the store has all of them.

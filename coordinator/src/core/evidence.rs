@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use evoxo_common::time::Millis;
 
 use super::standing::Identity;
+use crate::trust::Level;
 
 /// A task is convicted by this number of losses of workers that had proved themselves and had no other task.
 const PROVEN_LOSSES_MAX: usize = 3;
@@ -37,6 +38,17 @@ pub(super) enum Jury {
     Different,
     /// A trusted worker's among them.
     Trusted,
+}
+
+impl Jury {
+    /// Of the tasks of a run whose outputs are verified like this.
+    pub(super) fn of(level: Level) -> Self {
+        match level {
+            Level::Plain => Self::Anybody,
+            Level::Quorum => Self::Different,
+            Level::Verified | Level::Audited { .. } => Self::Trusted,
+        }
+    }
 }
 
 /// A worker that was lost while it had the task.

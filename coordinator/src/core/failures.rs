@@ -15,26 +15,22 @@ use super::{
     Coordinator, SessionId, Topic,
     about::About,
     evidence::Failure,
-    losses::Cause,
+    facts::Fact,
+    cause::Cause,
     record::Word,
     run::Run,
     runs::RunId,
     sessions::{Session, printable},
-    tasks::OpenTask,
 };
-
-/// The different tasks that may fail in one session.
-const FAILED_TASKS_MAX: usize = 3;
 
 impl Coordinator {
     pub(super) fn take_failure(&mut self, id: SessionId, hash: Digest, why: &str) {
         let why = printable(why, FAILURE_BYTES_MAX);
         let open = self.tasks.with_hash(hash);
-        let first = open.first().and_then(|task| self.tasks.get(*task));
-        let (Some(first), Some(session)) = (first, self.sessions.get(id)) else {
+        let Some(first) = open.first().map(|task| &self.tasks[*task]) else {
             return self.tasks.forget_copy(hash);
         };
-        let Some(run) = self.runs.get(first.run) else { return };
+        let (session, run) = (&self.sessions[id], &self.runs[first.run]);
         let failure = Failure {
             worker: session.identity.clone(),
             at: self.now,
@@ -51,18 +47,17 @@ impl Coordinator {
         self.tally.failures += 1;
         let sentence = format!("task {} failed on worker {worker}: {why}", hash.short());
         self.effects.log_about(Topic::Trouble, about, sentence);
-        if let Some(run) = self.runs.change(run_id) {
-            run.note_failure(&failure.worker, &format!("a task failed on worker {worker}"), &why);
-        }
+        let run = self.runs.change(run_id);
+        run.note_failure(&failure.worker, &format!("a task failed on worker {worker}"), &why);
         for task in open {
             self.tasks.accuse(task, self.now, |evidence| evidence.add_failure(failure.clone()));
-            self.judge(task, &format!(", last on worker {worker}: {why}"));
+            self.facts.note(Fact::Accused { task, last: format!(", last on worker {worker}: {why}") });
         }
     }
 
     /// A worker has computed a task that it was given.
     pub(super) fn note_computed(&mut self, id: SessionId, run: RunId) {
-        let Some(prepared) = self.runs.get(run).map(|run| run.prepared.clone()) else { return };
+        let prepared = self.runs[run].prepared.clone();
         let now = self.now;
         let on_trial = self.sessions.change(id, |session| {
             session.records.note_computed(&prepared, now);
@@ -74,34 +69,6 @@ impl Coordinator {
             let sentence = format!("worker {name} computes again, and gets as much as others (session {id})");
             self.effects.log_about(Topic::Progress, about, sentence);
         }
-    }
-
-    /// What a failure of this task on this worker says.
-    pub(super) fn word_of(&self, session: &Session, run: &Run, task: &OpenTask) -> Word {
-        if session.on_trial {
-            return Word::Failing;
-        }
-        let each_us = run.expected_us(task.replica.arm, task.work);
-        session.records.word(&run.prepared, task.encoded.hash, each_us, self.now)
-    }
-
-    /// Whether every failure of a task counts: three are there, and none of the workers that could compute it computes tasks of its
-    /// kind, or was there at the third failure and has failed nothing yet. Such a worker is waited for as for any task.
-    pub(super) fn each_failure_counts(&self, task: &OpenTask) -> bool {
-        let Some(evidence) = &task.evidence else { return false };
-        let (Some(third), Some(run)) = (evidence.third_failure(), self.runs.get(task.run)) else { return false };
-        let waited = self.now - third >= self.settings.deadline_ms_unknown;
-        let better = |session: &Session| match self.word_of(session, run, task) {
-            Word::Reliable => true,
-            Word::Unknown => !waited && session.connected <= third && !evidence.names(&session.identity),
-            Word::Failing => false,
-        };
-        !self.sessions.iter().any(|(_, session)| self.could_compute(session, run, task) && better(session))
-    }
-
-    /// Whether a worker could be given this task now or later.
-    pub(super) fn could_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
-        session.computes(&run.prepared) && !session.draining && self.may_compute(session, run, task)
     }
 
     /// A worker has computed a task that had failed: that counts against the others on which it did. What fails everywhere counts
@@ -120,12 +87,12 @@ impl Coordinator {
     /// Ends a session on which too many different tasks failed that others have computed, the last of them `by`, if there is another
     /// worker for them, or the coordinator itself has computed it. One is too many for a worker that was set aside before.
     fn set_aside_if_failing(&mut self, id: SessionId, by: SessionId) {
-        let fails = |session: &Session| {
-            let most = if session.on_trial { 1 } else { FAILED_TASKS_MAX };
-            session.failed_here_alone.len() >= most
-        };
-        let Some(session) = self.sessions.get(id).filter(|session| fails(session)) else { return };
-        let runs: Vec<&Run> = session.failed_here_alone.values().filter_map(|run| self.runs.get(*run)).collect();
+        let fails = |session: &Session| session.failed_here_alone.len() >= session.failed_tasks_max();
+        let session = &self.sessions[id];
+        if !fails(session) {
+            return;
+        }
+        let runs: Vec<&Run> = session.failed_here_alone.values().map(|run| &self.runs[*run]).collect();
         let could =
             |other: &Session| !other.draining && !fails(other) && runs.iter().any(|run| other.computes(&run.prepared));
         let could_another = || self.sessions.iter().any(|(other_id, other)| other_id != id && could(other));
@@ -139,14 +106,6 @@ impl Coordinator {
         };
         let vouched = self.sessions.iter().any(computes);
         let pause_ms = self.standings.set_aside(&identity, self.now, vouched);
-        self.lose(id, Cause::FailsTasks { again, pause_ms });
-    }
-
-    /// Whether so many tasks of a run have failed on a worker, of which nobody knows yet whether others can compute them, that it
-    /// gets none but suspects: else it would make suspects of all.
-    pub(super) fn has_enough_of(&self, session: &Session, run: RunId) -> bool {
-        let open = |(task, of): &(&Digest, &RunId)| **of == run && self.tasks.is_open(**task);
-        let most = if session.on_trial { 1 } else { FAILED_TASKS_MAX };
-        session.failed.len() >= most && session.failed.iter().filter(open).count() >= most
+        self.facts.note_lost(id, Cause::FailsTasks { again, pause_ms });
     }
 }

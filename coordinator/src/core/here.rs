@@ -26,10 +26,20 @@ const NAME: &str = "the coordinator itself";
 const NOTICE: &str = "tasks of it failed on workers, or workers were lost with them, and the coordinator has computed these tasks itself";
 
 impl Coordinator {
-    /// Enough speaks against a task for its run to fail. First the coordinator computes it itself, if it may and has not tried.
-    pub(super) fn try_here(&mut self, task: TaskId, verdict: &str) {
+    /// Fails a task's run if the evidence convicts the task, and the coordinator cannot compute it either.
+    pub(super) fn judge(&mut self, task: TaskId, last: &str) {
         let Some(open) = self.tasks.get(task) else { return };
-        let Some(run) = self.runs.get(open.run) else { return };
+        // What it waits for may be another worker now.
+        self.runs.change(open.run);
+        if let Some(verdict) = self.verdict(open) {
+            self.try_here(task, &format!("{verdict}{last}"));
+        }
+    }
+
+    /// Enough speaks against a task for its run to fail. First the coordinator computes it itself, if it may and has not tried.
+    fn try_here(&mut self, task: TaskId, verdict: &str) {
+        let open = &self.tasks[task];
+        let run = &self.runs[open.run];
         match &open.own {
             Own::Asked(_) => {}
             Own::Failed(why) => {
@@ -62,8 +72,10 @@ impl Coordinator {
         }
         while let Some(hash) = self.own.waiting.pop_front() {
             let asked = self.asked_here(hash);
-            let Some(open) = asked.first().and_then(|task| self.tasks.get(*task)) else { continue };
-            let Some(run) = self.runs.get(open.run) else { continue };
+            // Its run may have ended, or somebody else may have computed it.
+            let Some(task) = asked.first() else { continue };
+            let open = &self.tasks[*task];
+            let run = &self.runs[open.run];
             let (arm, work) = (open.replica.arm, open.work);
             let each_us = run.expected_us(arm, work).filter(|_| run.has_computed(arm, work));
             let limit_ms = self.settings.deadline_ms(each_us);
@@ -76,14 +88,14 @@ impl Coordinator {
 
     /// The open tasks with these bytes that the coordinator should compute.
     fn asked_here(&self, hash: Digest) -> Vec<TaskId> {
-        let asked = |task: &TaskId| self.tasks.get(*task).is_some_and(|open| open.own.is_asked());
+        let asked = |task: &TaskId| self.tasks[*task].own.is_asked();
         self.tasks.with_hash(hash).into_iter().filter(asked).collect()
     }
 
     /// What a run waits for, if the coordinator computes a task of it, or will.
     pub(super) fn waits_for_here(&self, id: RunId) -> Option<String> {
         let hashes = self.own.computing.iter().chain(&self.own.waiting);
-        let mut tasks = hashes.flat_map(|hash| self.asked_here(*hash)).filter_map(|task| self.tasks.get(task));
+        let mut tasks = hashes.flat_map(|hash| self.asked_here(*hash)).map(|task| &self.tasks[task]);
         let open = tasks.find(|open| open.run == id)?;
         let Own::Asked(verdict) = &open.own else { return None };
         Some(format!(
@@ -109,9 +121,9 @@ impl Coordinator {
         let from = Sender { session: SessionId::OWN, worker: NAME.into(), asked: false, holder };
         let mut outputs = Outputs::new();
         for task in self.tasks.with_hash(hash) {
-            let Some(open) = self.tasks.get(task) else { continue };
-            let Some(run) = self.runs.change(open.run) else { continue };
-            let Some(thread) = run.thread() else { continue };
+            let open = &self.tasks[task];
+            let run = self.runs.change(open.run);
+            let thread = run.thread_of_tasks();
             let line = format!("run {}: the coordinator has computed task {} itself", run.name, hash.short());
             self.effects.log_about(Topic::Progress, about(run, open), line);
             if !run.notices.iter().any(|notice| notice == NOTICE) {
@@ -130,7 +142,7 @@ impl Coordinator {
     pub(super) fn fail_here(&mut self, task: TaskId, why: &str) {
         let Some(Own::Asked(verdict)) = self.tasks.get(task).map(|open| open.own.clone()) else { return };
         self.tasks.set_own(task, Own::Failed(why.to_owned()));
-        if self.verdict(task).is_some() {
+        if self.verdict(&self.tasks[task]).is_some() {
             self.try_here(task, &verdict);
         }
     }

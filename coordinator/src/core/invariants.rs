@@ -34,6 +34,7 @@ impl Coordinator {
     /// # Panics
     /// With a sentence, if one of them is violated.
     pub fn check_invariants(&self) {
+        assert!(self.facts.is_empty(), "nobody has acted on a fact");
         self.tasks.check();
         self.sessions.check();
         self.runs.check();
@@ -84,7 +85,7 @@ impl Coordinator {
     fn check_open_tasks(&self) {
         let mut audits = BTreeMap::<RunId, usize>::new();
         for (_, task) in self.tasks.iter() {
-            let run = self.runs.get(task.run).expect("an open task is of a run that is there");
+            let run = &self.runs[task.run];
             assert!(matches!(run.presence, Presence::Loaded(_)), "run {} has open tasks, and no thread", run.name);
             let phase = &run.replicas[&task.replica].phase;
             match (task.audit, phase) {

@@ -5,18 +5,26 @@
 //! lost worker has one path (`losses`), whatever the cause. There is no queue of leases: a task without a copy is open
 //! and will be assigned again.
 //!
-//! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
-//! workers), `owed` (by workers that are away), `evidence` (against tasks), `own` (tasks that the coordinator computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
-//! happens between them is in: `rounds` (replicas advance), `assign` (tasks to workers), `results`, `verification` (of
-//! outputs), `losses`, `here` (tasks that are computed by the coordinator), `storage`, `requests` (people), `workers` (people look at workers, and ask them to leave), `ticks`
-//! (time).
+//! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of workers), `owed`
+//! (by workers that are away), `absent` (workers that are not there), `evidence` (against tasks), `own` (tasks that the coordinator
+//! computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted).
+//!
+//! What happens between them is in layers, each of which calls only lower ones: `arrivals` (of workers), `rounds` (replicas advance),
+//! `stored` (the store reports), `ticks` (time); `results`, `requests` (of people); `losses` (of workers), `here` (tasks are judged, and
+//! computed by the coordinator), `verification` (of outputs), `failures` (of tasks), `workers` (as people see them), `assign` (tasks to
+//! workers), `recovery` (of runs); `rest` (runs stop); `storage` (what is written), `policy` (questions). What a handler finds out
+//! and another acts on is a fact (`facts`).
 
 mod about;
+mod absent;
+mod arrivals;
 mod assign;
 mod budget;
+mod cause;
 mod convictions;
 mod events;
 mod evidence;
+mod facts;
 mod failures;
 mod groups;
 mod here;
@@ -24,9 +32,12 @@ mod invariants;
 mod losses;
 mod owed;
 mod own;
+mod policy;
 mod recent;
 mod record;
+mod recovery;
 mod requests;
+mod rest;
 mod results;
 mod rounds;
 mod run;
@@ -35,6 +46,7 @@ mod sessions;
 mod settings;
 mod standing;
 mod storage;
+mod stored;
 mod tally;
 mod tasks;
 #[cfg(test)]
@@ -60,16 +72,17 @@ pub use crate::{
     id::{RequestId, SessionId, TaskId, ThreadId, WriteId},
     write::{StoreFault, Write},
 };
+use absent::{Leaving, Lost, RefusalLines};
 use budget::Budget;
+use cause::Cause;
 use convictions::Convictions;
-use losses::{Cause, RefusalLines};
+use facts::{Fact, Facts};
 use owed::Owed;
 use own::OwnProcess;
 use runs::Runs;
 use sessions::Sessions;
 use standing::Standings;
 use tasks::Tasks;
-use workers::{Leaving, Lost};
 use writes::Writes;
 
 /// The state of the coordinator.
@@ -78,6 +91,7 @@ pub struct Coordinator {
     registry: Registry,
     now: Millis,
     effects: Effects,
+    facts: Facts,
     runs: Runs,
     tasks: Tasks,
     sessions: Sessions,
@@ -129,6 +143,7 @@ impl Coordinator {
             registry,
             now: Millis::default(),
             effects: Effects::default(),
+            facts: Facts::default(),
             runs: Runs::default(),
             tasks: Tasks::default(),
             sessions: Sessions::default(),
@@ -164,13 +179,20 @@ impl Coordinator {
             Event::Revoked { session } => self.lose(session, Cause::Revoked),
             Event::Left { session } => self.lose(session, Cause::ConnectionEnded),
             Event::Request { id, request } => self.on_request(id, request),
-            Event::Done { thread, reports } => self.on_reports(thread, reports),
+            Event::Done { thread, reports } => {
+                for report in reports {
+                    self.on_report(thread, report);
+                    self.act_on_facts();
+                }
+            }
             Event::Stored { write, outcome } => self.on_stored(write, outcome),
             Event::ComputedHere(outcome) => self.on_computed_here(outcome),
             Event::Stop => self.stop(),
             Event::Wake => {}
         }
+        self.act_on_facts();
         self.tick();
+        self.act_on_facts();
         self.advance_runs();
         self.compute_here();
         self.assign();
@@ -180,6 +202,18 @@ impl Coordinator {
             self.check_now_and_then();
         }
         self.effects.take()
+    }
+
+    /// Hands each fact to the handler that acts on it, in the order in which they were found out, until none is left.
+    fn act_on_facts(&mut self) {
+        while let Some(fact) = self.facts.next() {
+            match fact {
+                Fact::WorkerLost { session, cause } => self.lose(session, cause),
+                Fact::Accused { task, last } => self.judge(task, &last),
+                Fact::Convicted(identity) => self.apply_conviction(&identity),
+                Fact::Settled(run) => self.end_if_complete(run),
+            }
+        }
     }
 
     /// When [`Event::Wake`] is due, if there is no other event before.

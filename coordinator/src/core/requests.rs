@@ -67,15 +67,15 @@ impl Coordinator {
     /// The run of this name, if an order of it is being written.
     fn ordering(&mut self, name: &str) -> Option<&mut Run> {
         let id = self.runs.find(name)?;
-        self.runs.adjust(id).filter(|run| run.ordering)
+        Some(self.runs.adjust(id)).filter(|run| run.ordering)
     }
 
     fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
         if let Some(why) = self.runs.unreadable.get(name) {
             return Err(Rejection::Conflict(why.clone()));
         }
-        let found = self.runs.find(name).and_then(|id| Some((id, self.runs.get(id)?)));
-        found.ok_or_else(|| Rejection::no_run(name))
+        let id = self.runs.find(name).ok_or_else(|| Rejection::no_run(name))?;
+        Ok((id, &self.runs[id]))
     }
 
     fn submit(
@@ -129,7 +129,7 @@ impl Coordinator {
 
     /// A repeated submission changes nothing; more replicas extend the run; a cancelled run continues.
     fn submit_again(&mut self, request: RequestId, id: RunId, prepared: Arc<Prepared>, level: Level) -> Reply {
-        let Some(run) = self.runs.get(id) else { return Ok(None) };
+        let run = &self.runs[id];
         let name = &run.name;
         if run.prepared.hash != prepared.hash {
             let change = prepared.config.change_from(&run.prepared.config);
@@ -153,8 +153,7 @@ impl Coordinator {
         }
         let more = prepared.config.replicas > run.prepared.config.replicas;
         if !more && run.wanted != Wanted::Cancelled {
-            let run = self.view(id).map(Box::new);
-            return Ok(run.map(|run| Response::Submitted { run, created: false }));
+            return Ok(Some(Response::Submitted { run: Box::new(self.view(id)), created: false }));
         }
         if more {
             self.remembers(prepared.replicas() - run.prepared.replicas(), &run.submitter)?;
@@ -194,9 +193,7 @@ impl Coordinator {
         }
         match (&run.blocked, &wanted) {
             (Some(Blocked::Fenced(_)), Wanted::Running) if run.presence == Presence::Resting => {
-                if let Some(run) = self.runs.change(id) {
-                    run.presence = Presence::Loading;
-                }
+                self.runs.change(id).presence = Presence::Loading;
                 self.write(id, Write::Load, Pending::Load(Some(request)));
                 return Ok(None);
             }
@@ -213,7 +210,7 @@ impl Coordinator {
                 return Err(Rejection::Conflict(format!("run {name:?} has failed: {why}")));
             }
             (now, wanted) if now == wanted && !delete => {
-                return Ok(self.view(id).map(|run| Response::Run(Box::new(run))));
+                return Ok(Some(Response::Run(Box::new(self.view(id)))));
             }
             _ => {}
         }
@@ -258,7 +255,7 @@ impl Coordinator {
 
     /// Responds with the run as it is now. If it had failed before, the message says why.
     pub(super) fn respond_run(&mut self, id: RunId, request: RequestId, submitted: bool, failed: Option<String>) {
-        let Some(mut run) = self.view(id).map(Box::new) else { return };
+        let mut run = Box::new(self.view(id));
         if let Some(why) = failed {
             run.message = format!("it had failed, and is tried again: {why}");
         }
@@ -267,8 +264,8 @@ impl Coordinator {
     }
 
     /// A run as people see it, without its configuration.
-    pub(super) fn view(&self, id: RunId) -> Option<v1::Run> {
-        let run = self.runs.get(id)?;
+    pub(super) fn view(&self, id: RunId) -> v1::Run {
+        let run = &self.runs[id];
         let (workers, slots) = self.sessions.computing(&run.prepared);
         let tasks_assigned = self.tasks.assigned(id) as u32;
         let tasks_waiting = self.tasks.waiting(id, run.level == Level::Quorum) as u32;
@@ -283,7 +280,7 @@ impl Coordinator {
         if workers > 0 && view.message.is_empty() && run.hands_out() {
             view.message = self.missing_trust(id, run).unwrap_or_default();
         }
-        Some(view)
+        view
     }
 
     /// Publishes changed runs: at once if the state has changed, otherwise at most every 200 ms.
@@ -292,11 +289,11 @@ impl Coordinator {
         let due =
             |run: &Run| run.published.is_none_or(|(state, at)| state != run.state() || self.now - at >= INTERVAL_MS);
         let changed = self.runs.changed().iter().copied();
-        let due: Vec<RunId> = changed.filter(|id| self.runs.get(*id).is_none_or(due)).collect();
+        let due: Vec<RunId> = changed.filter(|id| due(&self.runs[*id])).collect();
         for id in due {
             self.runs.shown(id);
             let (now, view) = (self.now, self.view(id));
-            let (Some(run), Some(view)) = (self.runs.adjust(id), view) else { continue };
+            let run = self.runs.adjust(id);
             // What is not in the store yet is not shown to anyone.
             let failure_waits = run.failure_unsaved && run.ordering;
             if run.creating || failure_waits || self.writes.has_unconfirmed(id) {

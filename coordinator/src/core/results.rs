@@ -12,7 +12,7 @@ use evoxo_proto::{
 
 use super::{
     Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write,
-    losses::Cause,
+    cause::Cause,
     run::DOUBTS_MAX,
     runs::RunId,
     sessions::{Credit, printable},
@@ -32,7 +32,7 @@ impl Coordinator {
     pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
         if results.len() > RESULTS_MAX {
             let why = format!("it sent {} results in a message, and {RESULTS_MAX} are the most", results.len());
-            return self.lose(id, Cause::InvalidMessage(why));
+            return self.facts.note_lost(id, Cause::InvalidMessage(why));
         }
         let mut accepted = Vec::with_capacity(results.len());
         let mut outputs = Outputs::new();
@@ -78,14 +78,15 @@ impl Coordinator {
             self.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
         }
         if let Some(why) = invalid {
-            return self.lose(id, Cause::InvalidMessage(why));
+            return self.facts.note_lost(id, Cause::InvalidMessage(why));
         }
         self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
     }
 
     /// A worker's program is another one than that of the run: others compute its tasks.
     fn take_other_program(&mut self, id: SessionId, run: RunId, why: &str) -> Result<(), String> {
-        let (Some(session), Some(run)) = (self.sessions.get(id), self.runs.change(run)) else { return Ok(()) };
+        let Some(run) = self.runs.change_if_there(run) else { return Ok(()) };
+        let session = &self.sessions[id];
         if run.prepared.programs.is_empty() {
             return Err("it says that its program is another one, and the run asks none".into());
         }
@@ -102,7 +103,7 @@ impl Coordinator {
     /// Counts a result that was asked for. If the task was tried, `took` says how long that took and whether it was computed. The
     /// worker's clock is trusted only up to the time that passed here.
     fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
-        if let Some(run) = self.runs.adjust(credit.run) {
+        if let Some(run) = self.runs.adjust_if_there(credit.run) {
             run.assigned_us -= credit.counted_us;
             if let Some((elapsed_us, computed)) = took {
                 let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
@@ -127,29 +128,25 @@ impl Coordinator {
         outputs: &mut Outputs,
     ) -> Result<(), String> {
         let asked = asked_now || owed;
-        let Some(session) = self.sessions.get(id) else { return Ok(()) };
+        let session = &self.sessions[id];
         let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
         // An audit is for who is trusted alone.
         let trusted = asked && session.is_trusted();
-        let may = |task: &TaskId| trusted || self.tasks.get(*task).is_some_and(|found| found.audit.is_none());
+        let may = |task: &TaskId| trusted || self.tasks[*task].audit.is_none();
         let open: Vec<TaskId> = self.tasks.with_hash(hash).into_iter().filter(may).collect();
         if open.is_empty() {
             // Another copy of a closed task: it shows whether the first output was correct. That of a session that is over is awaited
             // no more.
             let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked_now) else { return Ok(()) };
-            match self.runs.get(awaiting.task.run).and_then(|run| run.thread()) {
-                Some(thread) => {
-                    // No open task has this id.
-                    let received = awaiting.task.received(TaskId::NONE, from, bytes.clone(), Worth::Compared);
-                    outputs.entry(thread).or_default().push(received);
-                }
-                None => self.tasks.forget_copy(hash),
-            }
+            let thread = self.runs[awaiting.task.run].thread_of_tasks();
+            // No open task has this id.
+            let received = awaiting.task.received(TaskId::NONE, from, bytes.clone(), Worth::Compared);
+            outputs.entry(thread).or_default().push(received);
             return Ok(());
         }
         for task in open {
-            let Some(found) = self.tasks.get(task) else { continue };
-            let Some(run) = self.runs.get(found.run) else { continue };
+            let found = &self.tasks[task];
+            let run = &self.runs[found.run];
             let most = run.prepared.output_bytes_max(found.replica.arm);
             if bytes.len() as u64 > most {
                 let (hash, length) = (hash.short(), bytes.len());
@@ -165,7 +162,7 @@ impl Coordinator {
                 run.level.worth(from.holder.as_ref(), asked)
             };
             let Some(worth) = worth else { continue };
-            let Some(thread) = run.thread() else { continue };
+            let thread = run.thread_of_tasks();
             outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone(), worth));
             self.tasks.begin_check(task, asked);
         }
@@ -201,9 +198,7 @@ impl Coordinator {
                     self.begin_audit(audit);
                 }
                 self.tally.tasks_done += 1;
-                if let Some(run) = self.runs.change(place.run) {
-                    run.tasks_done += 1;
-                }
+                self.runs.change(place.run).tasks_done += 1;
                 self.settle(&place, output, from, claims);
                 if asked {
                     self.note_computed(from.session, place.run);
@@ -241,7 +236,7 @@ impl Coordinator {
                 let why = format!("its output of task {} is invalid: {}", hash.short(), why.0);
                 match from.session {
                     SessionId::OWN => self.fail_here(task, &why),
-                    session => self.lose(session, Cause::InvalidMessage(why)),
+                    session => self.facts.note_lost(session, Cause::InvalidMessage(why)),
                 }
             }
         }
@@ -253,7 +248,7 @@ impl Coordinator {
         let vouchers = first.vouchers.clone();
         let right = &vouchers[0];
         let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
-        let level = self.runs.get(first.task.run).map_or(Level::Plain, |run| run.level);
+        let level = self.runs[first.task.run].level;
         let (place, taken) = (Place::of(&first.task), first.output);
         let verified = level != Level::Plain;
         if verified && !trusted(from) && (trusted(right) || level == Level::Quorum) {
@@ -285,7 +280,7 @@ impl Coordinator {
             output: first.1.to_string(),
             other_output: other.1.to_string(),
         };
-        let Some(run) = self.runs.change(id) else { return };
+        let run = self.runs.change(id);
         doubt.arm.clone_from(&run.prepared.config.arms[replica.arm as usize].name);
         let sentence = format!(
             "not deterministic: task {}, workers {} and {} had different outputs",

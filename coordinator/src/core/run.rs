@@ -34,6 +34,18 @@ pub(super) enum Wanted {
     Failed(String),
 }
 
+impl Wanted {
+    /// As it is stored.
+    pub(super) fn of_order(order: &v1::Order) -> Self {
+        match order.wanted() {
+            RunState::Paused => Self::Paused,
+            RunState::Cancelled => Self::Cancelled,
+            RunState::Failed => Self::Failed(order.failure.clone()),
+            _ => Self::Running,
+        }
+    }
+}
+
 /// Why this coordinator may not advance a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Blocked {
@@ -137,6 +149,8 @@ pub(super) struct Checkpoints {
     pub(super) begun: Millis,
 }
 
+/// The most notices of a run.
+const NOTICES_MAX: usize = 32;
 /// The most doubts of a run.
 pub(super) const DOUBTS_MAX: usize = 64;
 /// The longest expected duration of a task, in microseconds: a day.
@@ -303,10 +317,9 @@ impl Run {
                 continue;
             };
             self.set_phase(key, phase);
-            if let Some(record) = self.replicas.get_mut(&key) {
-                (record.rounds, record.metric) = (replica.rounds, kind.metric(&replica.last_row));
-                record.exposed.clone_from(&replica.exposed);
-            }
+            let record = self.record(key);
+            (record.rounds, record.metric) = (replica.rounds, kind.metric(&replica.last_row));
+            record.exposed.clone_from(&replica.exposed);
         }
         let audited = begun().filter(|it| !it.audited.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
         self.audits_asked = audited.filter(|key| self.replicas[key].is_finished()).collect();
@@ -326,8 +339,9 @@ impl Run {
 
     /// Moves a replica to another phase, and updates the counts.
     pub(super) fn set_phase(&mut self, key: ReplicaKey, phase: ReplicaPhase) {
-        let Some(record) = self.replicas.get_mut(&key) else { return };
         let bytes = self.prepared.replica_bytes(key.arm);
+        let record =
+            self.replicas.get_mut(&key).unwrap_or_else(|| panic!("{key:?} is no replica of run {}", self.name));
         let count = |phase: &ReplicaPhase| match phase {
             ReplicaPhase::Unbegun => (0, 0, 0),
             ReplicaPhase::Finished { .. } => (1, 0, bytes),
@@ -350,6 +364,51 @@ impl Run {
             };
         }
         record.phase = phase;
+    }
+
+    /// A replica has finished and is being written: the attempt, and its bytes.
+    pub(super) fn begin_writing(&mut self, key: ReplicaKey) -> (u32, Bytes) {
+        let record = self.record(key);
+        let ReplicaPhase::Finished { sealed, writing, .. } = &mut record.phase else {
+            panic!("replica {} is to be written, and has not finished: {:?}", key.index, record.phase);
+        };
+        *writing = true;
+        (record.attempt, sealed.clone())
+    }
+
+    /// The store has written this attempt of a replica, or not.
+    pub(super) fn end_writing(&mut self, key: ReplicaKey, attempt: u32) {
+        if let Some(record) = self.replicas.get_mut(&key).filter(|record| record.attempt == attempt)
+            && let ReplicaPhase::Finished { writing, .. } = &mut record.phase
+        {
+            *writing = false;
+        }
+    }
+
+    /// This attempt of a replica is stored in this object; whether that is still so.
+    pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, object: String) -> bool {
+        let record = self.replicas.get(&key).filter(|record| record.attempt == attempt);
+        let Some(ReplicaPhase::Finished { digest, .. }) = record.map(|record| &record.phase) else { return false };
+        let digest = *digest;
+        self.set_phase(key, ReplicaPhase::Stored { digest, object });
+        self.update_digest();
+        true
+    }
+
+    /// The finished replicas that are not stored, and are not being written.
+    pub(super) fn unwritten(&self) -> Vec<ReplicaKey> {
+        // Almost always there is none, and there may be many replicas.
+        if self.finished == self.stored {
+            return Vec::new();
+        }
+        let waits = |record: &ReplicaRecord| matches!(record.phase, ReplicaPhase::Finished { writing: false, .. });
+        self.replicas.iter().filter(|(_, record)| waits(record)).map(|(key, _)| *key).collect()
+    }
+
+    /// The record of a replica that the run has.
+    pub(super) fn record(&mut self, key: ReplicaKey) -> &mut ReplicaRecord {
+        let name = &self.name;
+        self.replicas.get_mut(&key).unwrap_or_else(|| panic!("run {name} has no replica like {key:?}"))
     }
 
     /// Checks that sets and counts of replicas are those of their phases.
@@ -386,9 +445,8 @@ impl Run {
     pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
         self.ended = None;
         self.set_phase(key, ReplicaPhase::Unbegun);
-        if let Some(record) = self.replicas.get_mut(&key) {
-            *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };
-        }
+        let record = self.record(key);
+        *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };
         self.update_digest();
     }
 
@@ -415,9 +473,7 @@ impl Run {
 
     /// Whether something is to be written that the store refused.
     pub(super) fn has_unwritten(&self) -> bool {
-        let waits = |record: &ReplicaRecord| matches!(record.phase, ReplicaPhase::Finished { writing: false, .. });
-        let replicas = self.finished > self.stored && self.replicas.values().any(waits);
-        replicas || self.failure_unsaved || !self.to_write_again.is_empty()
+        !self.unwritten().is_empty() || self.failure_unsaved || !self.to_write_again.is_empty()
     }
 
     /// Whether everything is computed and stored, and nothing is being audited.
@@ -458,6 +514,11 @@ impl Run {
             Presence::Loaded(thread) | Presence::Leaving(thread) => Some(thread),
             Presence::Resting | Presence::Loading => None,
         }
+    }
+
+    /// The thread of a run that has open tasks.
+    pub(super) fn thread_of_tasks(&self) -> ThreadId {
+        self.thread().unwrap_or_else(|| panic!("run {} has open tasks, and no thread", self.name))
     }
 
     /// Whether time alone changes nothing of it.
@@ -512,6 +573,16 @@ impl Run {
         let elapsed_us = elapsed_us.clamp(1, DURATION_US_MAX);
         let mean = self.durations_us.entry((arm, work)).or_insert(elapsed_us);
         *mean = ((*mean * 7 + elapsed_us) / 8).max(1);
+    }
+
+    /// Tells people something about the run.
+    pub(super) fn notice(&mut self, sentence: String) {
+        if self.notices.last() != Some(&sentence) {
+            self.notices.push(sentence);
+        }
+        if self.notices.len() > NOTICES_MAX {
+            self.notices.remove(0);
+        }
     }
 
     pub(super) fn rounds_done(&self) -> u64 {

@@ -1,6 +1,9 @@
 //! All runs, by number, name and thread.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Index,
+};
 
 use super::run::Run;
 use crate::id::ThreadId;
@@ -8,6 +11,19 @@ use crate::id::ThreadId;
 /// Numbers runs in the order in which this process got them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunId(pub(super) u64);
+
+/// Whatever names a run ends with it, or says `if_there`.
+fn gone(id: RunId) -> ! {
+    panic!("run number {} is not there any more, and something still names it", id.0)
+}
+
+impl Index<RunId> for Runs {
+    type Output = Run;
+
+    fn index(&self, id: RunId) -> &Run {
+        self.get(id).unwrap_or_else(|| gone(id))
+    }
+}
 
 /// All runs.
 #[derive(Default)]
@@ -31,15 +47,25 @@ impl Runs {
     }
 
     /// A run that is about to be changed; it will be advanced and published.
-    pub(super) fn change(&mut self, id: RunId) -> Option<&mut Run> {
+    pub(super) fn change(&mut self, id: RunId) -> &mut Run {
+        self.change_if_there(id).unwrap_or_else(|| gone(id))
+    }
+
+    /// The same for changes that are not visible to people.
+    pub(super) fn adjust(&mut self, id: RunId) -> &mut Run {
+        self.adjust_if_there(id).unwrap_or_else(|| gone(id))
+    }
+
+    /// See [`Self::change`], for what outlives its run: assignments, accusations and writes.
+    pub(super) fn change_if_there(&mut self, id: RunId) -> Option<&mut Run> {
         let run = self.by_id.get_mut(&id)?;
         self.moved.insert(id);
         self.changed.insert(id);
         Some(run)
     }
 
-    /// The same for changes that are not visible to people.
-    pub(super) fn adjust(&mut self, id: RunId) -> Option<&mut Run> {
+    /// See [`Self::adjust`], for the same.
+    pub(super) fn adjust_if_there(&mut self, id: RunId) -> Option<&mut Run> {
         self.by_id.get_mut(&id)
     }
 
@@ -69,13 +95,13 @@ impl Runs {
         id
     }
 
-    pub(super) fn remove(&mut self, id: RunId) -> Option<Run> {
-        let run = self.by_id.remove(&id)?;
+    pub(super) fn remove(&mut self, id: RunId) -> Run {
+        let run = self.by_id.remove(&id).unwrap_or_else(|| gone(id));
         self.by_name.remove(&run.name);
         self.by_thread.retain(|_, other| *other != id);
         self.moved.remove(&id);
         self.changed.remove(&id);
-        Some(run)
+        run
     }
 
     /// The id of a new thread for a run's replicas.

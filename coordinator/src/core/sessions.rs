@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Index,
     sync::Arc,
 };
 
@@ -217,6 +218,14 @@ pub(super) struct Sessions {
     /// Workers admitted since `admission_start`.
     admitted: u32,
     admission_start: Millis,
+}
+
+impl Index<SessionId> for Sessions {
+    type Output = Session;
+
+    fn index(&self, id: SessionId) -> &Session {
+        self.get(id).unwrap_or_else(|| panic!("session {id} is over, and something of this event still names it"))
+    }
 }
 
 impl Sessions {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Index,
     sync::Arc,
 };
 
@@ -174,6 +175,14 @@ pub(super) struct Tasks {
     assigned: BTreeMap<RunId, usize>,
     /// Bytes of open tasks, by run.
     bytes: BTreeMap<RunId, u64>,
+}
+
+impl Index<TaskId> for Tasks {
+    type Output = OpenTask;
+
+    fn index(&self, id: TaskId) -> &OpenTask {
+        self.get(id).unwrap_or_else(|| panic!("{id:?} is closed, and still listed as open"))
+    }
 }
 
 impl Tasks {

@@ -4,7 +4,7 @@ use evoxo_proto::v1::CloseKind;
 
 use super::{
     Coordinator, Effect, SessionId,
-    losses::Cause,
+    cause::Cause,
     run::Presence,
     runs::RunId,
     sessions::{Assignment, Session},
@@ -26,17 +26,15 @@ impl Coordinator {
         let limit_ms = self.settings.silence_ms_max;
         let silent = |session: &Session| self.now - session.heard > limit_ms;
         for id in self.sessions_where(silent) {
-            self.lose(id, Cause::Silent(limit_ms));
+            self.facts.note_lost(id, Cause::Silent(limit_ms));
         }
         for id in self.sessions_where(|session| self.is_overdue(session)) {
-            self.lose(id, Cause::Overdue);
+            self.facts.note_lost(id, Cause::Overdue);
         }
         self.write_convictions();
         let load = |(id, run): (RunId, &super::run::Run)| run.load_due.is_some_and(|due| due <= self.now).then_some(id);
         for id in self.runs.iter().filter_map(load).collect::<Vec<_>>() {
-            if let Some(run) = self.runs.change(id) {
-                run.load_due = None;
-            }
+            self.runs.change(id).load_due = None;
         }
         let due =
             |(id, run): (RunId, &super::run::Run)| (run.checkpoints.due <= self.now && !run.is_quiet()).then_some(id);

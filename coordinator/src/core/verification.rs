@@ -1,4 +1,4 @@
-//! Runs that do not trust every worker: who may compute which task, who is convicted, and of what.
+//! Runs that do not trust every worker: what follows when outputs of a task differ, or are audited; who is convicted, and of what.
 //!
 //! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out for good, as
 //! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void, and at a quorum what was
@@ -6,35 +6,30 @@
 //! quorum are convicted. Where only equals contradict each other, nobody knows who is wrong: the one against two must wait, and is
 //! not convicted.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use evoxo_common::digest::Digest;
-use evoxo_proto::v1::CloseKind;
 
 use super::{
-    Coordinator, Effect, Rejection, Response, SessionId, StoreFault, Stored, TaskId, Topic,
+    Coordinator, Effect, TaskId, Topic,
     about::About,
     convictions::Accused,
-    evidence::Jury,
-    losses::Cause,
-    run::{ReplicaPhase, ReplicaRecord, Run},
+    facts::Fact,
+    cause::Cause,
+    run::{ReplicaPhase, ReplicaRecord},
     runs::RunId,
     sessions::Session,
-    storage::{STORE_RETRY_MS, ordinal},
+    storage::ordinal,
     tasks::{Claim, OpenTask, Why},
     writes::Refusal,
 };
 use crate::{
     audits::Audit,
     replicas::{Job, ReplicaKey, Sender},
-    saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, beginning, seal_conviction},
-    trust::{Level, void_since},
+    saved::seal_conviction,
+    trust::Level,
     write::Write,
 };
-
-/// Tasks that are looked at for a worker among those that others have computed: there may be thousands that it has computed
-/// itself.
-const LOOKED_AT_MAX: usize = 1024;
 
 /// Where a task belongs to.
 pub(super) struct Place {
@@ -52,95 +47,6 @@ impl Place {
 }
 
 impl Coordinator {
-    /// Whether a worker's output of this task could count, or be compared.
-    pub(super) fn may_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
-        if run.level == Level::Plain {
-            return true;
-        }
-        let Some(holder) = &session.holder else { return false };
-        if holder.trusted {
-            return true;
-        }
-        let heard = task.claims.iter().any(|claim| claim.identity() == Some(&holder.id));
-        match run.level {
-            Level::Plain => true,
-            Level::Verified | Level::Audited { .. } => task.claims.is_empty(),
-            // Who is trusted settles a dispute, if there is anybody.
-            Level::Quorum if task.is_disputed() && self.has_trusted(run) => false,
-            Level::Quorum => {
-                let same = |other: &SessionId| self.sessions.get(*other).and_then(Session::identity_number);
-                !heard && task.copies.iter().all(|(other, _)| same(other) != Some(&holder.id))
-            }
-        }
-    }
-
-    /// Tasks of a run that this worker may compute and nobody does, those first that wait for another output.
-    pub(super) fn open_for<'a>(
-        &'a self,
-        session: &'a Session,
-        id: RunId,
-        run: &'a Run,
-    ) -> impl Iterator<Item = TaskId> + 'a {
-        // For these it is a trusted worker's turn.
-        let closed = run.level.needs_trusted() && !session.is_trusted();
-        let claimed = self.tasks.claimed().get(&id).filter(|_| !closed).into_iter().flatten().take(LOOKED_AT_MAX);
-        let ready = self.tasks.ready().get(&id).into_iter().flatten();
-        let may = move |task: &TaskId| {
-            run.level == Level::Plain || self.tasks.get(*task).is_some_and(|task| self.may_compute(session, run, task))
-        };
-        claimed.chain(ready).copied().filter(move |task| may(task))
-    }
-
-    fn has_trusted(&self, run: &Run) -> bool {
-        self.sessions.iter().any(|(_, session)| session.is_trusted() && session.computes(&run.prepared))
-    }
-
-    /// What a run waits for if the workers are not those that its level needs.
-    pub(super) fn missing_trust(&self, id: RunId, run: &Run) -> Option<String> {
-        let trusted = || self.has_trusted(run);
-        match run.level {
-            Level::Verified if !trusted() => Some(
-                "it waits for a trusted worker: `evoxo token create --role trusted-worker` makes the token for one"
-                    .into(),
-            ),
-            Level::Audited { .. } if !trusted() => Some(
-                "no trusted worker is there, so nothing is audited, and it cannot finish: `evoxo token create --role \
-                 trusted-worker` makes the token for one"
-                    .into(),
-            ),
-            Level::Quorum => {
-                let mut of = self.sessions.iter().filter(|(_, session)| session.computes(&run.prepared));
-                let first = of.find_map(|(_, session)| session.identity_number());
-                let second = of.any(|(_, session)| session.identity_number().is_some_and(|id| Some(id) != first));
-                if !second && !trusted() {
-                    return Some("it waits for workers with certificates of two identities, or a trusted one".into());
-                }
-                let accused = |task: &TaskId| {
-                    let open = self.tasks.get(*task).filter(|open| open.run == id);
-                    open.is_some_and(|open| {
-                        let all = self.each_failure_counts(open);
-                        open.evidence.as_ref().is_some_and(|evidence| evidence.accusation(all).is_some())
-                    })
-                };
-                self.tasks.suspects().iter().any(accused).then(|| {
-                    "a task fails, or its workers are lost, and it takes workers of three identities to say so: it waits for \
-                     another one"
-                        .into()
-                })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whose word it takes to fail a run for a task.
-    pub(super) fn jury(&self, run: RunId) -> Jury {
-        match self.runs.get(run).map(|run| run.level) {
-            Some(Level::Quorum) => Jury::Different,
-            Some(Level::Verified | Level::Audited { .. }) => Jury::Trusted,
-            Some(Level::Plain) | None => Jury::Anybody,
-        }
-    }
-
     /// An output was taken: who sent others before?
     pub(super) fn settle(&mut self, place: &Place, taken: Digest, from: &Sender, claims: Vec<Claim>) {
         for claim in claims.into_iter().filter(|claim| claim.output != taken) {
@@ -157,22 +63,19 @@ impl Coordinator {
         if audit.claims.is_empty() {
             return None;
         }
-        if let Some(run) = self.runs.change(audit.run).filter(|_| audit.audit == Some(Why::Differs)) {
-            run.audits_open += 1;
-        }
+        self.runs.change(audit.run).audits_open += usize::from(audit.audit == Some(Why::Differs));
         Some(self.tasks.add_audit(audit))
     }
 
     /// Two copies of a task differ: both outputs are computed again, and until then they are stored with the replica.
     pub(super) fn audit_difference(&mut self, audit: OpenTask) {
         let (id, replica) = (audit.run, audit.replica);
-        let Some(audit) = self.begin_audit(audit).and_then(|task| self.tasks.get(task)) else { return };
-        let audits = audit.audits();
-        let Some(run) = self.runs.change(id) else { return };
+        let Some(audit) = self.begin_audit(audit) else { return };
+        let audits = self.tasks[audit].audits();
+        let run = self.runs.change(id);
         run.checkpoints.dirty = true;
-        if let Some(thread) = run.thread() {
-            self.effects.push(Effect::Job { thread, job: Job::Audit { replica, audits } });
-        }
+        let thread = run.thread_of_tasks();
+        self.effects.push(Effect::Job { thread, job: Job::Audit { replica, audits } });
     }
 
     /// A run was loaded: these outputs of a replica are still to be computed again. A replica that is finished was asked for them,
@@ -182,9 +85,10 @@ impl Coordinator {
         for audit in audits {
             self.begin_audit(OpenTask::stored_audit(id, replica, why, audit));
         }
-        if let Some(run) = self.runs.change(id).filter(|_| asked) {
+        let run = self.runs.change(id);
+        if asked {
             run.audits_asked.remove(&replica);
-            self.end_if_complete(id);
+            self.facts.note(Fact::Settled(id));
         }
     }
 
@@ -194,14 +98,12 @@ impl Coordinator {
         self.tally.audits += audited as u64;
         // A wrong one ends with the conviction: until that is stored, the run must not look finished.
         wrong.iter().for_each(|claim| self.convict(place, &claim.from));
-        let Some(run) = self.runs.change(place.run) else { return };
-        if let Some(thread) = run.thread() {
-            let job = Job::Pass { replica: place.replica, task: place.task, output };
-            self.effects.push(Effect::Job { thread, job });
-        }
+        let run = self.runs.change(place.run);
+        let job = Job::Pass { replica: place.replica, task: place.task, output };
+        self.effects.push(Effect::Job { thread: run.thread_of_tasks(), job });
         if why == Why::Differs && wrong.is_empty() {
             run.audits_open -= 1;
-            self.end_if_complete(place.run);
+            self.facts.note(Fact::Settled(place.run));
         }
     }
 
@@ -211,7 +113,7 @@ impl Coordinator {
         if trusted(right) && !trusted(wrong) {
             return self.convict(place, wrong);
         }
-        let Some(run) = self.runs.change(place.run) else { return };
+        let run = self.runs.change(place.run);
         let sentence = format!(
             "worker {} was outvoted: two others had another output of task {}",
             wrong.worker,
@@ -226,13 +128,13 @@ impl Coordinator {
             ..run.about_replica(place.replica).and_task(place.task)
         };
         self.effects.log_about(Topic::Trouble, about, line);
-        self.lose(wrong.session, Cause::Outvoted);
+        self.facts.note_lost(wrong.session, Cause::Outvoted);
     }
 
     /// A trusted worker has computed something else than this worker: its identity is convicted when the store has that.
     pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
         let Some(identity) = liar.holder.as_ref().map(|holder| holder.id.clone()) else { return };
-        let Some(run) = self.runs.get(place.run) else { return };
+        let run = &self.runs[place.run];
         let arm = &run.prepared.config.arms[place.replica.arm as usize].name;
         let what = format!(
             "its output of task {} is wrong: run {}, arm {arm:?}, replica {}, round {}",
@@ -254,33 +156,12 @@ impl Coordinator {
         }
     }
 
-    /// The store reports that it has written, or not, that somebody is refused.
-    pub(super) fn on_refusal_stored(&mut self, refusal: Refusal, outcome: Result<Stored, StoreFault>) {
-        match (refusal, outcome) {
-            (Refusal::Convicted(identity), Ok(_)) => self.apply_conviction(&identity),
-            (Refusal::Revoked(request), Ok(_)) => self.effects.respond(request, Ok(Response::Revoked)),
-            // Whoever leads now can be asked the same, and will find out the same.
-            (Refusal::Convicted(_), Err(StoreFault::Superseded(_))) => {}
-            (Refusal::Convicted(identity), Err(StoreFault::Failed(why) | StoreFault::Fenced(why))) => {
-                let sentence =
-                    format!("identity {identity} is not convicted yet, because that cannot be stored: {why}");
-                let about = About { identity: Some(identity.to_string()), ..About::default() };
-                self.effects.log_about(Topic::Trouble, about, sentence);
-                self.convictions.again(&identity, self.now + STORE_RETRY_MS);
-            }
-            (Refusal::Revoked(request), Err(fault)) => {
-                let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;
-                self.effects.respond(request, Err(Rejection::Interrupted(why)));
-            }
-        }
-    }
-
     /// The store has a conviction: nothing of this identity counts any more.
-    fn apply_conviction(&mut self, identity: &Arc<str>) {
-        let Some(Accused { worker, run, what, .. }) = self.convictions.convict(identity) else { return };
+    pub(super) fn apply_conviction(&mut self, identity: &Arc<str>) {
+        let Accused { worker, run, what, .. } = self.convictions.convict(identity);
         let sentence = format!("worker {worker} with the identity {identity} is convicted: {what}");
         let mut about = About { worker: Some(worker), identity: Some(identity.to_string()), ..About::default() };
-        if let Some(run) = self.runs.change(run) {
+        if let Some(run) = self.runs.change_if_there(run) {
             run.notice(sentence.clone());
             about.run = Some(run.name.clone());
         }
@@ -288,63 +169,23 @@ impl Coordinator {
         self.effects.log_about(Topic::WorkerRefused, about, sentence);
         self.effects.push(Effect::Convict { identity: identity.to_string(), what });
         let of = |session: &Session| session.identity_number() == Some(identity);
-        let sessions: Vec<SessionId> =
-            self.sessions.iter().filter(|(_, session)| of(session)).map(|(id, _)| id).collect();
-        for id in sessions {
-            self.lose(id, Cause::Convicted);
+        for (id, _) in self.sessions.iter().filter(|(_, session)| of(session)) {
+            self.facts.note_lost(id, Cause::Convicted);
         }
-        let audited = self.forget(identity);
+        self.forget(identity);
         self.void(identity);
-        // A run may have waited for nothing but the audits of this identity.
-        audited.into_iter().for_each(|id| self.end_if_complete(id));
-    }
-
-    /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted, or of two who were.
-    /// Returns the rounds absorbed before the first of them.
-    pub(super) fn void_since(&self, level: Level, exposed: &Exposed) -> Option<u64> {
-        let exposed = exposed.iter().map(|(identity, since)| (&**identity, *since));
-        void_since(exposed, level.vouchers(), |identity| self.convictions.contains(identity))
-    }
-
-    /// Sets void replicas of a run, as the store has it, to their beginning; returns what they were, and the objects to remove.
-    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
-        let level = Level::of_order(&saved.order);
-        let since = |replica: &ReplicaSummary| self.void_since(level, &replica.exposed);
-        let mut left_out = Vec::new();
-        let mut keep = |replica: &ReplicaSummary| {
-            let since = since(replica);
-            left_out.extend(since.map(|since| (replica.clone(), since)));
-            since.is_none()
-        };
-        if let Some(checkpoint) = &mut saved.checkpoint {
-            for state in &mut checkpoint.states {
-                // What others sent is looked at all the same.
-                state.audits.retain(|audit| !self.convictions.contains(&audit.identity));
-                if since(&ReplicaSummary::of(state)).is_some() {
-                    *state = beginning(&state.arm, state.replica, std::mem::take(&mut state.audits));
-                }
-            }
-            for replica in &mut checkpoint.replicas {
-                replica.audited.retain(|identity| !self.convictions.contains(identity));
-                if !keep(replica) {
-                    let begun = ReplicaSummary::of(&beginning(&replica.arm, replica.index, Vec::new()));
-                    *replica = ReplicaSummary { audited: std::mem::take(&mut replica.audited), ..begun };
-                }
-            }
-        }
-        let (kept, void): (Vec<SavedFinished>, _) =
-            std::mem::take(&mut saved.finished).into_iter().partition(|it| keep(&it.replica));
-        saved.finished = kept;
-        (left_out, void.into_iter().map(|finished| finished.object).collect())
     }
 
     /// Everything that was absorbed on the word of an identity is void, in all runs; where two vouch for each output, if another one of
     /// them is convicted too.
     fn void(&mut self, identity: &Arc<str>) {
         for id in self.runs.ids() {
-            let Some(run) = self.runs.get(id).filter(|run| run.blocked.is_none()) else { continue };
+            let run = &self.runs[id];
+            if run.blocked.is_some() {
+                continue;
+            }
             let (thread, level) = (run.thread(), run.level);
-            let since = |record: &ReplicaRecord| self.void_since(level, &record.exposed);
+            let since = |record: &ReplicaRecord| self.convictions.void_since(level, &record.exposed);
             let exposed = run.replicas.iter().filter_map(|(key, record)| Some((*key, since(record)?, &record.phase)));
             let exposed = exposed.filter_map(|(key, since, phase)| match phase {
                 // Its thread knows it better.
@@ -380,7 +221,7 @@ impl Coordinator {
     /// A replica is void since the round after these.
     pub(super) fn begin_anew(&mut self, id: RunId, replica: ReplicaKey, since: u64) {
         self.tasks.close_replica(id, replica);
-        let Some(run) = self.runs.change(id) else { return };
+        let run = self.runs.change(id);
         run.begin_anew(replica);
         run.checkpoints.dirty |= run.thread().is_some();
         let (name, arm) = (run.name.clone(), run.prepared.config.arms[replica.arm as usize].name.clone());
@@ -403,14 +244,11 @@ impl Coordinator {
     }
 
     /// What an identity sent and what nobody else has confirmed yet does not count.
-    /// Returns the runs of which something of it was being audited.
-    fn forget(&mut self, identity: &Arc<str>) -> BTreeSet<RunId> {
-        let audited = self.tasks.drop_claims(identity);
-        for id in &audited {
-            // What they would show is void in any case.
-            if let Some(run) = self.runs.change(*id) {
-                run.audits_open -= 1;
-            }
+    fn forget(&mut self, identity: &Arc<str>) {
+        for id in self.tasks.drop_claims(identity) {
+            // What these audits would show is void in any case, and the run may have waited for nothing else.
+            self.runs.change(id).audits_open -= 1;
+            self.facts.note(Fact::Settled(id));
         }
         let threads =
             self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());
@@ -419,17 +257,5 @@ impl Coordinator {
             self.effects.push(Effect::Job { thread, job });
         }
         self.runs.move_all();
-        audited.into_iter().collect()
-    }
-
-    /// Refuses a worker whose identity is convicted; whether it did.
-    pub(super) fn refuses_convicted(&mut self, id: SessionId, session: &Session) -> bool {
-        let convicted = session.identity_number().is_some_and(|identity| self.convictions.contains(identity));
-        if convicted {
-            let why = format!("worker {} is refused: its identity was convicted of a wrong output", session.name);
-            self.effects.log_about(Topic::WorkerRefused, session.about(id), why.clone());
-            self.effects.close(id, CloseKind::Refused, why, 0);
-        }
-        convicted
     }
 }

@@ -10,8 +10,6 @@ use super::{
 };
 use crate::replicas::ReplicaKey;
 
-/// The most notices of a run.
-const NOTICES_MAX: usize = 32;
 /// A run has at most this many notices of workers that cannot compute its tasks...
 const FAILING_MAX: usize = 8;
 /// ... and this many characters of the beginning and of the end of what each says about that.
@@ -52,15 +50,6 @@ impl Run {
             verification: self.level.message().into(),
             audit_millionths: self.level.millionths(),
             ..v1::Run::default()
-        }
-    }
-
-    pub(super) fn notice(&mut self, sentence: String) {
-        if self.notices.last() != Some(&sentence) {
-            self.notices.push(sentence);
-        }
-        if self.notices.len() > NOTICES_MAX {
-            self.notices.remove(0);
         }
     }
 

@@ -1,90 +1,15 @@
 //! Workers as people see them, and people who ask workers to leave.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use evoxo_common::time::Millis;
 use evoxo_proto::v1::{self, to_worker};
 
 use super::{Coordinator, Rejection, SessionId, Topic, about::About, sessions::Session};
 
-/// The lost workers that are remembered.
-const LOST_MAX: usize = 64;
-/// The workers that were asked to leave and are remembered until they have.
-const LEAVING_MAX: usize = 4096;
 /// The most names and sessions of one request.
 const NAMED_MAX: usize = 4096;
 /// What a worker that is to leave is told.
 const LEAVE: &str = "an operator asked for it";
-
-/// The workers that were lost last, the newest first, each with when, and until when it is set aside.
-#[derive(Default)]
-pub(super) struct Lost(VecDeque<([Millis; 2], v1::LostWorker)>);
-
-impl Lost {
-    pub(super) fn add(&mut self, (now, until): (Millis, Millis), id: SessionId, session: &Session, reason: String) {
-        let lost = v1::LostWorker {
-            session: id.0,
-            name: session.name.to_string(),
-            host: session.host.clone(),
-            address: session.address.clone(),
-            identity: session.identity_number().map(ToString::to_string).unwrap_or_default(),
-            reason,
-            tasks: session.tasks_assigned as u32,
-            ago_ms: 0,
-            aside_ms: 0,
-        };
-        self.0.push_front(([now, until], lost));
-        if self.0.len() > LOST_MAX {
-            // Those that are set aside are shown until they may come back, if there is place.
-            let place = self.0.iter().rposition(|([_, until], _)| *until <= now);
-            self.0.remove(place.unwrap_or(LOST_MAX));
-        }
-    }
-
-    /// What a run waits for that nobody computes, if workers are set aside.
-    pub(super) fn aside(&self, now: Millis) -> Option<String> {
-        let count = self.0.iter().filter(|([_, until], _)| *until > now).count();
-        let workers = if count == 1 { "1 worker is".to_owned() } else { format!("{count} workers are") };
-        (count > 0).then(|| format!("no worker computes it, and {workers} set aside: `evoxo workers` says why"))
-    }
-
-    pub(super) fn list(&self, now: Millis) -> Vec<v1::LostWorker> {
-        let shown = |([then, until], lost): &([Millis; 2], v1::LostWorker)| v1::LostWorker {
-            ago_ms: now - *then,
-            aside_ms: *until - now,
-            ..lost.clone()
-        };
-        self.0.iter().map(shown).collect()
-    }
-}
-
-/// Processes that were asked to leave and are not gone. The request may have been lost with a connection: then a process
-/// that comes back is asked again.
-#[derive(Default)]
-pub(super) struct Leaving(VecDeque<u64>);
-
-impl Leaving {
-    fn add(&mut self, process: u64) {
-        if !self.0.contains(&process) {
-            self.0.push_back(process);
-        }
-        if self.0.len() > LEAVING_MAX {
-            self.0.pop_front();
-        }
-    }
-
-    /// It has left, or was never asked.
-    pub(super) fn remove(&mut self, process: u64) {
-        self.0.retain(|other| *other != process);
-    }
-
-    pub(super) fn contains(&self, process: u64) -> bool {
-        self.0.contains(&process)
-    }
-}
 
 impl Session {
     /// For lines of the log.

@@ -123,7 +123,7 @@ fn a_program_has_its_time_however_quick_it_was_before() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &of_program()).unwrap();
     let id = story.core.runs.find("r").unwrap();
-    story.core.runs.change(id).unwrap().learn_duration(0, "evaluate", 1000, true);
+    story.core.runs.change(id).learn_duration(0, "evaluate", 1000, true);
     greet(&mut story, 1);
     assert!(!story.tasks_of(1).is_empty());
     for _ in 0..131 {
