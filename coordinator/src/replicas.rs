@@ -212,7 +212,7 @@ impl Replicas {
     /// interest any more.
     fn void(&mut self, identity: &str, convicted: &BTreeSet<Arc<str>>, vouchers: usize, reports: &mut Vec<Report>) {
         for key in self.begun.keys().copied().collect::<Vec<_>>() {
-            let Some(begun) = self.begun.get_mut(&key) else { continue };
+            let begun = self.begun.get_mut(&key).expect("a replica that has begun is not forgotten meanwhile");
             let mut audits = Vec::new();
             begun.audit(self.prepared.config.kind, |open| {
                 open.forget(identity);
@@ -323,7 +323,8 @@ impl Replicas {
 
     fn absorb(&mut self, key: ReplicaKey, mut round: Box<Round>, reports: &mut Vec<Report>) {
         let needed = round.replica.needed();
-        let outputs: Vec<Bytes> = round.outputs.drain(..needed).flatten().collect();
+        let there = |output: Option<Bytes>| output.expect("a round is absorbed when its outputs are there");
+        let outputs: Vec<Bytes> = round.outputs.drain(..needed).map(there).collect();
         round.planned -= needed;
         let replica = &mut round.replica;
         replica.absorb(&outputs);

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs};
 use evoxo_tidy::{
     assert_none, files,
     imports::{circles, folder, graph, used},
+    methods::{method_circles, spread_types},
     sources, workspace,
 };
 
@@ -105,6 +106,19 @@ fn files_of_different_folders_do_not_use_each_other_in_circles() {
         if folders.len() > 1 || circle.len() > CIRCLE_FILES_MAX {
             wrong.push(format!("a circle of {} files: {circle:?}", circle.len()));
         }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn files_do_not_call_the_methods_of_one_type_in_circles() {
+    let sources = files(".rs");
+    let spread = spread_types(&sources);
+    assert!(spread > 15, "only {spread} types are implemented in several files: the scan is broken");
+    let mut wrong = Vec::new();
+    for circle in method_circles(&sources) {
+        let calls: Vec<String> = circle.calls.iter().map(|call| format!("  {call}")).collect();
+        wrong.push(format!("{} calls itself through files in a circle:\n{}", circle.of.1, calls.join("\n")));
     }
     assert_none(wrong);
 }

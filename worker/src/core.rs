@@ -7,6 +7,7 @@
 //! when the coordinator has accepted it, or when too many results are waiting.
 
 mod backoff;
+mod leaving;
 mod pending;
 mod session;
 #[cfg(test)]
@@ -21,11 +22,11 @@ use evoxo_common::{
 };
 use evoxo_proto::{
     FAILURE_BYTES_MAX, TASK_BYTES_MAX,
-    v1::{Drain, FromWorker, Heartbeat, KindSignature, ProgramSignature, ToWorker, from_worker, task_result::Outcome},
+    v1::{FromWorker, Heartbeat, KindSignature, ProgramSignature, ToWorker, from_worker, task_result::Outcome},
 };
 use tracing::Level;
 
-use self::{backoff::Backoff, pending::PendingResults};
+use self::{backoff::Backoff, leaving::Leaving, pending::PendingResults};
 
 /// The exit status of a worker that the coordinator refused.
 pub const STATUS_REFUSED: u8 = 3;
@@ -38,8 +39,6 @@ const WELCOME_MS: u64 = 20_000;
 const GATHER_MS: u64 = 50;
 /// Results of this size together, in bytes, are sent at once; and the largest message of several results.
 const GATHER_BYTES: usize = 1 << 20;
-/// How long a worker that shuts down waits for its last results to be accepted, in milliseconds.
-const FLUSH_MS: u64 = 5_000;
 /// The most results that wait to be accepted.
 const PENDING_RESULTS_MAX: usize = 65_536;
 /// The most bytes of results that wait to be accepted.
@@ -156,16 +155,6 @@ struct Running {
 struct Queued {
     running: Running,
     tasks: Vec<Encoded>,
-}
-
-/// The worker is shutting down: it exits when nothing is left to do.
-#[derive(Debug)]
-struct Leaving {
-    why: String,
-    /// By a signal: another one ends it at once.
-    signalled: bool,
-    /// How long the last results may wait to be accepted; set when nothing is left to compute.
-    flush_until: Option<Millis>,
 }
 
 /// A worker.
@@ -289,15 +278,6 @@ impl Worker {
         }
         self.finish_leaving(now);
     }
-
-    fn send(&mut self, message: from_worker::Message) {
-        self.effects.push(Effect::Send(FromWorker { message: Some(message) }));
-    }
-
-    fn exit(&mut self, status: u8, sentence: String) {
-        self.exited = true;
-        self.effects.push(Effect::Exit { status, sentence });
-    }
 }
 
 /// Slots and results.
@@ -346,67 +326,6 @@ impl Worker {
             for outputs in self.pending.send(GATHER_BYTES) {
                 self.send(from_worker::Message::Outputs(outputs));
             }
-        }
-    }
-}
-
-/// Leaving.
-impl Worker {
-    fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.slots.iter().all(Option::is_none)
-    }
-
-    /// When the worker will have been idle for too long.
-    fn idle_until(&self) -> Option<Millis> {
-        let timeout_ms = self.settings.idle_timeout_ms?;
-        self.is_idle().then(|| self.idle_since + timeout_ms)
-    }
-
-    fn drain_asked(&mut self, now: Millis) {
-        let signalled = self.leaving.as_mut().map(|leaving| std::mem::replace(&mut leaving.signalled, true));
-        match signalled {
-            None => self.leave(now, "on request".into(), true),
-            // It leaves already, for another reason: the first signal asks for nothing more.
-            Some(false) => {}
-            Some(true) => self
-                .exit(1, "shut down at once on a second request; unfinished tasks will be computed elsewhere".into()),
-        }
-    }
-
-    fn leave(&mut self, now: Millis, why: String, signalled: bool) {
-        self.effects.push(Effect::Log(Level::INFO, format!("shutting down ({why}): finishing running tasks")));
-        self.leaving = Some(Leaving { why, signalled, flush_until: None });
-        match &mut self.link {
-            Link::Open { .. } => self.send(from_worker::Message::Drain(Drain {})),
-            // Queued tasks will be assigned again; waiting results get one more chance to be sent, at once.
-            Link::Resting { until } => {
-                *until = now;
-                self.queue.clear();
-            }
-            Link::Connecting | Link::Greeting { .. } => self.queue.clear(),
-        }
-    }
-
-    fn finish_leaving(&mut self, now: Millis) {
-        let idle = self.is_idle();
-        let unaccepted = self.pending.len();
-        let Some(leaving) = &mut self.leaving else { return };
-        if !idle {
-            leaving.flush_until = None;
-            return;
-        }
-        let until = *leaving.flush_until.get_or_insert(now + FLUSH_MS);
-        let sentence = match unaccepted {
-            0 => format!("shut down ({}): all results were accepted", leaving.why),
-            _ => {
-                format!(
-                    "shut down ({}): {unaccepted} results were not accepted and will be computed elsewhere",
-                    leaving.why
-                )
-            }
-        };
-        if unaccepted == 0 || until <= now {
-            self.exit(0, sentence);
         }
     }
 }

@@ -47,12 +47,14 @@ impl Budget {
 
     /// Gives back bytes that were reserved for this submitter.
     pub(super) fn give_back(&mut self, submitter: &str, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
         self.given -= bytes;
-        if let Some(own) = self.given_to.get_mut(submitter) {
-            *own -= bytes;
-            if *own == 0 {
-                self.given_to.remove(submitter);
-            }
+        let own = self.given_to.get_mut(submitter).expect("bytes are given back by those who have some");
+        *own -= bytes;
+        if *own == 0 {
+            self.given_to.remove(submitter);
         }
     }
 

@@ -14,9 +14,9 @@ use evoxo_proto::FAILURE_BYTES_MAX;
 use super::{
     Coordinator, SessionId, Topic,
     about::About,
+    cause::Cause,
     evidence::Failure,
     facts::Fact,
-    cause::Cause,
     record::Word,
     run::Run,
     runs::RunId,

@@ -72,7 +72,7 @@ impl Groups {
 
     /// A worker is gone.
     pub(super) fn leave(&mut self, id: SessionId, number: GroupId, slots: u32) {
-        let Some(group) = self.by_id.get_mut(&number) else { return };
+        let group = self.group(number);
         group.with_capacity.remove(&id);
         group.idle.remove(&id);
         group.slots -= slots;
@@ -82,9 +82,13 @@ impl Groups {
         }
     }
 
+    fn group(&mut self, number: GroupId) -> &mut Group {
+        self.by_id.get_mut(&number).expect("a group is there for as long as it has a worker")
+    }
+
     /// Notes whether a worker can take another assignment, and whether a slot of it has none.
     pub(super) fn update(&mut self, id: SessionId, number: GroupId, has_capacity: bool, is_idle: bool) {
-        let Some(group) = self.by_id.get_mut(&number) else { return };
+        let group = self.group(number);
         for (set, belongs) in [(&mut group.with_capacity, has_capacity), (&mut group.idle, has_capacity && is_idle)] {
             match belongs {
                 true => set.insert(id),

@@ -177,11 +177,16 @@ pub(super) struct Tasks {
     bytes: BTreeMap<RunId, u64>,
 }
 
+/// Whatever names an open task ends with it, or says `if_open`.
+fn closed(id: TaskId) -> ! {
+    panic!("{id:?} is closed, and still listed as open")
+}
+
 impl Index<TaskId> for Tasks {
     type Output = OpenTask;
 
     fn index(&self, id: TaskId) -> &OpenTask {
-        self.get(id).unwrap_or_else(|| panic!("{id:?} is closed, and still listed as open"))
+        self.get(id).unwrap_or_else(|| closed(id))
     }
 }
 
@@ -215,13 +220,13 @@ impl Tasks {
     /// A trusted worker had this output of what is audited. Returns how many outputs were, and the wrong ones; if there are none
     /// the audit is closed, otherwise [`Self::drop_claims`] does it.
     pub(super) fn settle_audit(&mut self, id: TaskId, output: Digest) -> (usize, Vec<Claim>) {
-        let Some(task) = self.open.get_mut(&id) else { return (0, Vec::new()) };
+        let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
         let audited = task.claims.len();
         // It counts as being checked from now on, so that it is not given out again.
         task.claims.retain(|claim| claim.output != output);
         let wrong = task.claims.clone();
         if wrong.is_empty() {
-            drop(self.remove(id));
+            self.remove(id);
         }
         (audited, wrong)
     }
@@ -248,7 +253,7 @@ impl Tasks {
     /// Closes a task with an output of this hash; returns the outputs that did not count. If other workers have it too,
     /// their outputs are awaited.
     pub(super) fn close(&mut self, id: TaskId, output: Digest, from: &Sender) -> Vec<Claim> {
-        let Some(mut task) = self.remove(id) else { return Vec::new() };
+        let mut task = self.remove(id);
         let claims = std::mem::take(&mut task.claims);
         let copies = task.copies.len() + task.checking_asked - usize::from(from.asked);
         if copies > 0 {
@@ -263,14 +268,11 @@ impl Tasks {
 
     /// Notes a valid output that does not count yet.
     pub(super) fn claim(&mut self, id: TaskId, claim: Claim) {
-        if let Some(task) = self.open.get_mut(&id)
-            && task.claims.iter().all(|other| other.identity() != claim.identity())
-        {
-            task.claims.push(claim);
-            let run = task.run;
-            self.unready(id, run);
-            self.update_ready(id);
-        }
+        self.change(id, |task| {
+            if task.claims.iter().all(|other| other.identity() != claim.identity()) {
+                task.claims.push(claim);
+            }
+        });
     }
 
     /// Drops what an identity sent and what does not count yet, and the audits of it; returns the runs that wait for these
@@ -280,111 +282,105 @@ impl Tasks {
         let claimed = self.open.iter().filter(|(_, task)| task.claims.iter().any(of));
         let mut audited = Vec::new();
         for (id, run) in claimed.map(|(id, task)| (*id, task.run)).collect::<Vec<_>>() {
-            let Some(task) = self.open.get_mut(&id) else { continue };
-            task.claims.retain(|claim| !of(claim));
+            self.change(id, |task| task.claims.retain(|claim| !of(claim)));
+            let task = &self[id];
             if let Some(why) = task.audit.filter(|_| task.claims.is_empty()) {
-                drop(self.remove(id));
+                self.remove(id);
                 audited.extend(Some(run).filter(|_| why == Why::Differs));
-                continue;
             }
-            self.unready(id, run);
-            self.update_ready(id);
         }
         audited
     }
 
-    fn remove(&mut self, id: TaskId) -> Option<OpenTask> {
-        let task = self.open.remove(&id)?;
-        if let Some(ids) = self.by_hash.get_mut(&task.encoded.hash) {
-            ids.retain(|other| *other != id);
-            if ids.is_empty() {
-                self.by_hash.remove(&task.encoded.hash);
-            }
+    fn remove(&mut self, id: TaskId) -> OpenTask {
+        let task = self.open.remove(&id).unwrap_or_else(|| closed(id));
+        let ids = self.by_hash.get_mut(&task.encoded.hash).expect("the hash of an open task leads to it");
+        ids.retain(|other| *other != id);
+        if ids.is_empty() {
+            self.by_hash.remove(&task.encoded.hash);
         }
-        if let Some(bytes) = self.bytes.get_mut(&task.run) {
-            *bytes -= Prepared::task_bytes(task.encoded.own.len());
-        }
+        let bytes = self.bytes.get_mut(&task.run).expect("the bytes of an open task are counted");
+        *bytes -= Prepared::task_bytes(task.encoded.own.len());
         self.count_assigned(task.run, !task.copies.is_empty(), false);
         self.unready(id, task.run);
-        Some(task)
+        task
+    }
+
+    /// Changes an open task, and lists it anew where it waits, if it does.
+    fn change(&mut self, id: TaskId, change: impl FnOnce(&mut OpenTask)) {
+        let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
+        let before = !task.copies.is_empty();
+        change(task);
+        let (run, now) = (task.run, !task.copies.is_empty());
+        self.count_assigned(run, before, now);
+        self.unready(id, run);
+        self.update_ready(id);
+    }
+
+    /// The same for what an assignment carries, whose tasks may be closed.
+    fn change_if_open(&mut self, id: TaskId, change: impl FnOnce(&mut OpenTask)) {
+        if self.open.contains_key(&id) {
+            self.change(id, change);
+        }
     }
 
     /// Closes all tasks of a run, whose outputs are no longer needed.
     pub(super) fn close_run(&mut self, run: RunId) {
-        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| task.run == run).map(|(id, _)| *id).collect();
-        ids.into_iter().for_each(|id| drop(self.remove(id)));
+        self.close_all(|task| task.run == run);
         self.awaiting.retain(|_, awaiting| awaiting.task.run != run);
         self.bytes.remove(&run);
     }
 
     /// Closes the open tasks of a replica, whose outputs are no longer needed; not its audits.
     pub(super) fn close_replica(&mut self, run: RunId, replica: ReplicaKey) {
-        let of_replica = |task: &OpenTask| task.run == run && task.replica == replica && task.audit.is_none();
-        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| of_replica(task)).map(|(id, _)| *id).collect();
+        self.close_all(|task| task.run == run && task.replica == replica && task.audit.is_none());
+    }
+
+    fn close_all(&mut self, of: impl Fn(&OpenTask) -> bool) {
+        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| of(task)).map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| drop(self.remove(id)));
     }
 
     /// Gives a task one more copy.
     pub(super) fn add_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
-        if let Some(task) = self.open.get_mut(&id) {
-            let before = !task.copies.is_empty();
-            task.copies.push(copy);
-            let run = task.run;
-            self.count_assigned(run, before, true);
-            self.unready(id, run);
-        }
+        self.change(id, |task| task.copies.push(copy));
     }
 
     /// Removes a copy of a task; without any copy the task is ready again.
     pub(super) fn drop_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
-        if let Some(task) = self.open.get_mut(&id) {
-            let before = !task.copies.is_empty();
+        self.change_if_open(id, |task| {
             task.copies.retain(|other| *other != copy);
-            let (run, now) = (task.run, !task.copies.is_empty());
-            self.count_assigned(run, before, now);
-            self.update_ready(id);
-        }
+        });
     }
 
     /// An output is being checked: until then the task is not ready.
     pub(super) fn begin_check(&mut self, id: TaskId, asked: bool) {
-        if let Some(task) = self.open.get_mut(&id) {
+        self.change(id, |task| {
             task.checking += 1;
             task.checking_asked += usize::from(asked);
-            let run = task.run;
-            self.unready(id, run);
-        }
+        });
     }
 
     /// The output was invalid.
     pub(super) fn end_check(&mut self, id: TaskId, asked: bool) {
-        if let Some(task) = self.open.get_mut(&id) {
+        self.change(id, |task| {
             task.checking -= 1;
             task.checking_asked -= usize::from(asked);
-            self.update_ready(id);
-        }
+        });
     }
 
     /// Adds evidence against a task.
     pub(super) fn accuse(&mut self, id: TaskId, now: Millis, add: impl FnOnce(&mut Evidence)) {
-        if let Some(task) = self.open.get_mut(&id) {
+        self.change_if_open(id, |task| {
             let evidence = task.evidence.get_or_insert_default();
             evidence.last = now;
             add(evidence);
-            let run = task.run;
-            self.unready(id, run);
-            self.update_ready(id);
-        }
+        });
     }
 
     /// Says whether the coordinator computes a task itself; as long as it does, nobody else gets it.
     pub(super) fn set_own(&mut self, id: TaskId, own: Own) {
-        if let Some(task) = self.open.get_mut(&id) {
-            task.own = own;
-            let run = task.run;
-            self.unready(id, run);
-            self.update_ready(id);
-        }
+        self.change(id, |task| task.own = own);
     }
 
     /// A process that counted as lost is alive: its losses are no evidence.
@@ -395,11 +391,9 @@ impl Tasks {
         };
         let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| accused(task)).map(|(id, _)| *id).collect();
         for id in ids {
-            let Some(task) = self.open.get_mut(&id) else { continue };
-            let run = task.run;
-            task.evidence = task.evidence.take().and_then(|evidence| evidence.without(process)).map(Box::new);
-            self.unready(id, run);
-            self.update_ready(id);
+            self.change(id, |task| {
+                task.evidence = task.evidence.take().and_then(|evidence| evidence.without(process)).map(Box::new);
+            });
         }
     }
 
@@ -416,7 +410,10 @@ impl Tasks {
     }
 
     fn update_ready(&mut self, id: TaskId) {
-        let Some(task) = self.open.get(&id).filter(|task| task.is_ready()) else { return };
+        let task = self.open.get(&id).unwrap_or_else(|| closed(id));
+        if !task.is_ready() {
+            return;
+        }
         match (&task.evidence, task.claims.is_empty()) {
             (Some(_), _) => self.new_suspects |= self.suspects.insert(id),
             (None, true) => _ = self.ready.entry(task.run).or_default().insert(id),
@@ -462,6 +459,9 @@ impl Tasks {
     }
 
     fn count_assigned(&mut self, run: RunId, before: bool, now: bool) {
+        if before == now {
+            return;
+        }
         let count = self.assigned.entry(run).or_default();
         *count = *count + usize::from(now) - usize::from(before);
         if *count == 0 {

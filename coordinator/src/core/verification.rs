@@ -13,9 +13,9 @@ use evoxo_common::digest::Digest;
 use super::{
     Coordinator, Effect, TaskId, Topic,
     about::About,
+    cause::Cause,
     convictions::Accused,
     facts::Fact,
-    cause::Cause,
     run::{ReplicaPhase, ReplicaRecord},
     runs::RunId,
     sessions::Session,
