@@ -51,7 +51,7 @@ const LABELS: [&str; 10] = [
 
 impl Tally {
     /// How many workers were lost, by every cause: a counter that appeared with its first loss would seem to have lost none.
-    pub(crate) fn lost_by_cause(&self) -> [(&'static str, u64); LABELS.len()] {
+    pub fn lost_by_cause(&self) -> [(&'static str, u64); LABELS.len()] {
         LABELS.map(|cause| (cause, self.lost.get(cause).copied().unwrap_or_default()))
     }
 }

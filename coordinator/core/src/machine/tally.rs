@@ -32,7 +32,8 @@ pub struct Durations {
 }
 
 impl Durations {
-    pub(crate) fn note_us(&mut self, us: u64) {
+    /// Notes one more, in microseconds.
+    pub fn note_us(&mut self, us: u64) {
         self.counts[ENDS_US.partition_point(|end| *end < us)] += 1;
         self.sum_us = self.sum_us.saturating_add(us);
     }

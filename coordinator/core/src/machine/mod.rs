@@ -68,7 +68,7 @@ pub use settings::{Batch, Settings};
 pub use tally::{Durations, Figures, Tally};
 
 use crate::saved::SavedRun;
-pub use crate::{
+use crate::{
     id::{RequestId, SessionId, TaskId, ThreadId, WriteId},
     write::{StoreFault, Write},
 };

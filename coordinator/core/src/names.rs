@@ -73,31 +73,31 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
 }
 
 /// The directory, below that of a run, of its orders.
-pub(crate) const ORDER: &str = "order";
+pub const ORDER: &str = "order";
 /// The directory, below that of a run, of the copies of its orders.
-pub(crate) const ORDER_COPY: &str = "order-copy";
+pub const ORDER_COPY: &str = "order-copy";
 
 /// The directory, below that of a run, of its finished replicas.
-pub(crate) const FINISHED: &str = "finished";
+pub const FINISHED: &str = "finished";
 /// The directory, below that of a run, of the copies of its finished replicas.
-pub(crate) const FINISHED_COPY: &str = "finished-copy";
+pub const FINISHED_COPY: &str = "finished-copy";
 
 /// The directory, below that of a run, of its checkpoints.
-pub(crate) const CHECKPOINT: &str = "checkpoint";
+pub const CHECKPOINT: &str = "checkpoint";
 /// The directory, below that of a run, of the copy of its newest checkpoint.
-pub(crate) const CHECKPOINT_COPY: &str = "checkpoint-copy";
+pub const CHECKPOINT_COPY: &str = "checkpoint-copy";
 
 /// The directory, below that of a run, of what says that the run is deleted.
-pub(crate) const DELETED: &str = "deleted";
+pub const DELETED: &str = "deleted";
 /// The directory of the convictions.
-pub(crate) const CONVICTED: &str = "convicted";
+pub const CONVICTED: &str = "convicted";
 /// The directory of what people have revoked.
-pub(crate) const REVOKED: &str = "revoked";
+pub const REVOKED: &str = "revoked";
 
 /// The directory of the audit log...
-pub(crate) const AUDIT: &str = "audit";
+pub const AUDIT: &str = "audit";
 /// ... and of its lines about what operators and coordinators do, and about rights.
-pub(crate) const AUDIT_RIGHTS: &str = "audit-rights";
+pub const AUDIT_RIGHTS: &str = "audit-rights";
 
 /// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
 #[must_use]
@@ -107,13 +107,13 @@ pub fn order_name(born: u64, number: u64) -> String {
 
 /// The name, below `runs/RUN/`, of the copy of an order with these bytes.
 #[must_use]
-pub(crate) fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
+pub fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
     format!("{ORDER_COPY}/{born:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
 /// The name, below `runs/RUN/`, of the copy of an object; `None` if it is neither a finished replica nor a checkpoint.
 #[must_use]
-pub(crate) fn copy_name(object: &str) -> Option<String> {
+pub fn copy_name(object: &str) -> Option<String> {
     let (directory, name) = object.split_once('/')?;
     match directory {
         FINISHED => Some(format!("{FINISHED_COPY}/{name}")),
@@ -124,7 +124,7 @@ pub(crate) fn copy_name(object: &str) -> Option<String> {
 
 /// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
 #[must_use]
-pub(crate) fn deleted_name(born: u64, orders: u64) -> String {
+pub fn deleted_name(born: u64, orders: u64) -> String {
     format!("{DELETED}/{born:06}-{orders:06}")
 }
 
@@ -143,12 +143,12 @@ pub struct Named {
 
 impl Named {
     /// Whether it is the copy of an order, of a finished replica or of a checkpoint.
-    pub(crate) fn is_copy(&self) -> bool {
+    pub fn is_copy(&self) -> bool {
         [ORDER_COPY, FINISHED_COPY, CHECKPOINT_COPY].iter().any(|directory| self.object.starts_with(directory))
     }
 
     /// The name of the object that it is or copies, if it is a finished replica or a checkpoint.
-    pub(crate) fn original(&self) -> String {
+    pub fn original(&self) -> String {
         match self.object.split_once('/') {
             Some((FINISHED_COPY, name)) => format!("{FINISHED}/{name}"),
             Some((CHECKPOINT_COPY, name)) => format!("{CHECKPOINT}/{name}"),
@@ -157,7 +157,7 @@ impl Named {
     }
 
     /// Whether these bytes are those that its name was made from. Names without a digest do not tell.
-    pub(crate) fn is_of(&self, bytes: &Bytes) -> bool {
+    pub fn is_of(&self, bytes: &Bytes) -> bool {
         self.digest.as_ref().is_none_or(|digest| Digest::of(bytes).short() == *digest)
     }
 }

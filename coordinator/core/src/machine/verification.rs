@@ -24,8 +24,7 @@ use super::{
     writes::Refusal,
 };
 use crate::{
-    audits::Audit,
-    replicas::{Job, ReplicaKey, Sender},
+    replicas::{Audit, Job, ReplicaKey, Sender},
     saved::seal_conviction,
     trust::Level,
     write::Write,

@@ -15,10 +15,9 @@ use super::{
     runs::RunId,
 };
 use crate::{
-    audits::Audit,
     id::{SessionId, TaskId},
     prepared::Prepared,
-    replicas::{PlannedTask, ReceivedOutput, ReplicaKey, Sender},
+    replicas::{Audit, PlannedTask, ReceivedOutput, ReplicaKey, Sender},
     trust::{Holder, Worth},
 };
 

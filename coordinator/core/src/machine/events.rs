@@ -240,12 +240,12 @@ impl Rejection {
     }
 
     /// Whether the request may have been carried out all the same.
-    pub(crate) fn is_in_doubt(&self) -> bool {
+    pub fn is_in_doubt(&self) -> bool {
         matches!(self, Self::Unstored(_) | Self::Interrupted(_))
     }
 
     /// Why the request is refused.
-    pub(crate) fn sentence(&self) -> &str {
+    pub fn sentence(&self) -> &str {
         match self {
             Self::Invalid(why)
             | Self::NotFound(why)

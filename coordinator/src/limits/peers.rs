@@ -1,6 +1,6 @@
 //! Each peer's use of the coordinator: connections, calls, streams, and bytes of large messages. A peer is an address, and an identity
 //! at whatever addresses: none gets more than three quarters of any of them, so that one cannot lock out all others. An identity gets
-//! three quarters of what an address gets, and [makes room](crate::places) for others there.
+//! three quarters of what an address gets, and [makes room](crate::limits::places) for others there.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use std::{
 use evoxo_access::Id;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::places::{Place, Places, share};
+use super::places::{Place, Places, share};
 
 /// Calls at once, of all peers together, without streams and the sessions of workers.
 const CALLS_MAX: usize = 2048;

@@ -17,14 +17,18 @@ use evoxo_common::{
 };
 use evoxo_proto::v1;
 
-pub use crate::jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+mod audits;
+mod jobs;
+
 use crate::{
-    audits::{Audit, Audits},
     id::TaskId,
     prepared::Prepared,
     saved::{Origin, beginning, origin_of, seal_checkpoint, seal_replica},
     trust::{Draw, Holder, Worth, void_since},
 };
+pub use audits::Audit;
+use audits::Audits;
+pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
 
 /// One replica that has begun.
 enum Begun {

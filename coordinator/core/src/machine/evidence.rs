@@ -2,7 +2,7 @@
 //!
 //! A task that kills its workers must be found, and a worker that is lost again and again must not look like one. So a
 //! loss counts for much only if the worker had proved itself: it had been connected for ten times as long as the task
-//! takes, and had computed something ([`crate::core::Settings`] cannot change this). [`Evidence::verdict`] has the
+//! takes, and had computed something ([`crate::Settings`] cannot change this). [`Evidence::verdict`] has the
 //! rule.
 
 use std::collections::BTreeSet;

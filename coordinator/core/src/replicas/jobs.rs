@@ -10,8 +10,8 @@ use evoxo_common::{
 };
 
 use crate::{
-    audits::Audit,
     id::{RequestId, SessionId, TaskId},
+    replicas::audits::Audit,
     saved::Exposed,
     trust::{Holder, Worth},
 };
