@@ -5,38 +5,24 @@
 //! them with time, threads, sockets and a [`store`].
 
 mod access;
-pub mod audits;
 pub mod cli;
-pub mod core;
 pub mod daemon;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod grpc;
-pub mod id;
-mod jobs;
-mod meters;
+mod limits;
 mod metrics;
-pub mod names;
-mod news;
-mod outbox;
-mod own;
 mod page;
-mod peers;
-mod places;
-pub mod prepared;
 pub mod rate;
-pub mod replicas;
-pub mod saved;
 mod shell;
 pub mod shown;
 pub mod standby;
 pub mod store;
-pub mod trust;
-mod views;
-pub mod write;
 
 use evoxo_common::experiment::Registry;
 
+pub use evoxo_coordinator_core as core;
+pub use evoxo_coordinator_core::{id, names, prepared, replicas, saved, trust, write};
 pub use grpc::accept::files_for;
 
 /// Runs the daemon with these arguments; logs go to standard error.

@@ -2,7 +2,11 @@
 //! sends them messages.
 
 mod clock;
+pub(crate) mod news;
+pub(crate) mod outbox;
+pub(crate) mod own;
 mod threads;
+mod views;
 
 use std::{
     collections::BTreeMap,
@@ -22,16 +26,16 @@ use tracing::{error, info, warn};
 use crate::{
     access::Access,
     core::{About, Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Topic},
-    meters::Meters,
-    news::News,
-    outbox::{Outbox, Unsendable},
-    own::{Asked as Own, Computing},
+    metrics::meters::Meters,
     standby::Asked,
     store::{Cluster, Epoch, Reader, Store},
-    views::Views,
 };
 use clock::Clock;
+use news::News;
+use outbox::{Outbox, Unsendable};
+use own::{Asked as Own, Computing};
 use threads::{Note, RunThreads, StoreOrders};
+use views::Views;
 
 /// Events that may wait for the core; further senders wait. ([`crate::grpc::gate`] limits their total size.)
 const INBOX_MAX: usize = 512;

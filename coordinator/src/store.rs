@@ -17,6 +17,7 @@ mod copies;
 mod leader;
 mod load;
 mod log;
+mod objects;
 mod orders;
 mod place;
 mod prompt;
@@ -28,18 +29,14 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU64},
 };
 
 pub use answer::Outlook;
 use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
-use futures_util::StreamExt as _;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path};
+use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
     core::{StoreFault, Stored, Write},
@@ -209,9 +206,6 @@ struct Known {
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
 
-/// An object's name, and what is known of it without reading it.
-type Entry = (String, ObjectMeta);
-
 impl Store {
     /// Opens a store, which is a directory (created if absent) or the URL of a bucket, and checks that it can be
     /// written. If it cannot, but has runs that can be read, the store is opened and returned with a warning.
@@ -278,24 +272,12 @@ impl Store {
         Arc::clone(&self.ended)
     }
 
-    /// A reader of this store.
-    #[must_use]
-    pub fn reader(&self) -> Reader {
-        Reader { objects: Arc::clone(&self.objects), shown: self.shown.clone() }
-    }
-
     /// The bytes of an object of a run, by its name below `runs/RUN/`.
     ///
     /// # Errors
     /// A sentence that names the object.
     pub fn read(&self, run: &str, object: &str) -> Result<Bytes, String> {
         self.runtime.block_on(self.reader().get(run, object))
-    }
-
-    /// The store's name in messages: as it was given.
-    #[must_use]
-    pub fn shown(&self) -> &str {
-        &self.shown
     }
 
     /// Does a write. Repeating it has no effect, unless it is an order.
@@ -373,75 +355,5 @@ impl Store {
             ))),
             true => Ok(()),
         }
-    }
-
-    fn known(&mut self, run: &str) -> &mut Known {
-        self.runs.entry(run.to_owned()).or_default()
-    }
-
-    /// Creates an object whose name has the digest of its content.
-    fn create(&self, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
-        if self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
-            return Ok(());
-        }
-        // The existing object is damaged. It was not used when the run was loaded, and its state was computed again: now the
-        // correct object replaces it.
-        tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
-        let path = Path::from(name);
-        self.wait(answer::remove(&*self.objects, &path)).map_err(|error| self.not_written(name, &error))?;
-        match self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
-            true => Ok(()),
-            false => Err(StoreFault::Failed(format!("the object {name} in the store {} is damaged again", self.shown))),
-        }
-    }
-
-    /// Creates an object if absent. True if the name has these bytes now, false if it has others.
-    fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<bool> {
-        self.wait(answer::create(&*self.objects, &Path::from(name), bytes))
-    }
-
-    /// Waits for an operation on objects.
-    fn wait<T>(&self, operation: impl Future<Output = T>) -> T {
-        let outcome = self.runtime.block_on(operation);
-        self.ended.fetch_add(1, Ordering::Relaxed);
-        outcome
-    }
-
-    fn get(&self, name: &str) -> object_store::Result<Bytes> {
-        self.wait(answer::read(&*self.objects, &Path::from(name)))
-    }
-
-    /// The objects directly in a directory, and its subdirectories, by name; both are empty if it does not exist.
-    fn list(&self, directory: &str) -> object_store::Result<(Vec<Entry>, Vec<String>)> {
-        let prefix = (!directory.is_empty()).then(|| Path::from(directory));
-        let list = self.wait(self.objects.list_with_delimiter(prefix.as_ref()))?;
-        let name = |path: &Path| path.filename().map(str::to_owned).unwrap_or_default();
-        let mut objects: Vec<_> = list.objects.into_iter().map(|meta| (name(&meta.location), meta)).collect();
-        objects.sort_unstable_by(|left, right| left.0.cmp(&right.0));
-        let mut directories: Vec<_> = list.common_prefixes.iter().map(name).collect();
-        directories.sort_unstable();
-        Ok((objects, directories))
-    }
-
-    /// Removes objects; those that are already gone are no error.
-    fn remove(&self, names: Vec<String>) -> object_store::Result<()> {
-        let paths = futures_util::stream::iter(names.into_iter().map(|name| Ok(Path::from(name)))).boxed();
-        self.wait(async {
-            let mut removed = self.objects.delete_stream(paths);
-            while let Some(outcome) = removed.next().await {
-                match outcome {
-                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn not_written(&self, name: &str, error: &object_store::Error) -> StoreFault {
-        let (shown, cause) = (&self.shown, cause(error));
-        StoreFault::Failed(format!(
-            "the object {name} cannot be written in the store {shown}: {cause}: check free space and permissions"
-        ))
     }
 }

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     // It does not exist at first.
     drop(fs::remove_dir_all(&copy));
     copy_tree(workspace(), &copy);
-    for file in ["common/", "games/", "access/", "coordinator/"] {
+    for file in ["common/", "games/", "access/", "coordinator/core/"] {
         assert_eq!(run_suites(&copy, file), None, "the tests must pass before anything is changed");
     }
     let (mut applied, mut survived) = (0, 0);
@@ -57,6 +57,7 @@ fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
     let common: (&'static str, &[&str]) = ("caught by common", &["-p", "evoxo-common", "--lib"]);
     let games = ("caught by games", &["-p", "evoxo-games", "--lib"][..]);
     let experiments = ("caught by experiments", &["-p", "evoxo-experiments"][..]);
+    let core = ("caught by coordinator-core", &["-p", "evoxo-coordinator-core", "--lib"][..]);
     let coordinator = ("caught by coordinator", &["-p", "evoxo-coordinator", "--lib"][..]);
     let access = ("caught by access", &["-p", "evoxo-access", "--lib"][..]);
     let simulation = ("caught by simulation", &["-p", "evoxo-tests", "--test", "simulation"][..]);
@@ -65,6 +66,7 @@ fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
         Some("access") => &[access],
         Some("games") => &[games, experiments],
         Some("experiments") => &[experiments, simulation],
+        Some("coordinator") if file.starts_with("coordinator/core/") => &[core, coordinator, simulation],
         _ => &[coordinator, simulation],
     };
     suites.iter().find(|(_, arguments)| !passes(directory, arguments)).map(|(name, _)| *name)

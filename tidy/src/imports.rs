@@ -77,17 +77,34 @@ fn module(file: &str) -> (String, Vec<String>) {
     (package.to_owned(), parts)
 }
 
-/// The modules of several crates.
-struct Modules<'a> {
+/// The modules of several crates, without tests.
+pub(crate) struct Modules<'a> {
     /// The files, by crate and module.
     files: BTreeMap<(String, Vec<String>), &'a String>,
     /// Re-exports: the path of an item, by file and name.
     passed_on: BTreeMap<(&'a String, String), Vec<String>>,
 }
 
-impl Modules<'_> {
+impl<'a> Modules<'a> {
+    pub(crate) fn of(sources: &'a BTreeMap<String, String>) -> Self {
+        let tests = |file: &str| file.contains("/tests/") || file.ends_with("/tests.rs") || !file.contains("/src/");
+        let files = sources.keys().filter(|file| !tests(file) && !file.ends_with("/main.rs"));
+        let mut modules = Self { files: files.map(|file| (module(file), file)).collect(), passed_on: BTreeMap::new() };
+        for file in modules.files.values() {
+            for (_, path) in declared(&sources[*file]).into_iter().filter(|(passed_on, _)| *passed_on) {
+                let name = path.last().cloned().unwrap_or_default();
+                modules.passed_on.insert((*file, name), path);
+            }
+        }
+        modules
+    }
+
+    pub(crate) fn files(&self) -> impl Iterator<Item = &'a String> {
+        self.files.values().copied()
+    }
+
     /// The file that this path names in a file, if it is in the same crate; through re-exports.
-    fn find(&self, file: &String, path: &[String]) -> Option<&String> {
+    pub(crate) fn find(&self, file: &String, path: &[String]) -> Option<&String> {
         let (package, own) = module(file);
         let key = |module: &[String]| (package.clone(), module.to_vec());
         let mut at = match path.first().map(String::as_str)? {
@@ -124,22 +141,13 @@ impl Modules<'_> {
 
 /// For each file the other files of its crate that it uses. A re-export is not a use.
 pub fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
-    let tests = |file: &&String| file.contains("/tests/") || file.ends_with("/tests.rs") || !file.contains("/src/");
-    let files: Vec<&String> = sources.keys().filter(|file| !tests(file) && !file.ends_with("/main.rs")).collect();
-    let mut modules =
-        Modules { files: files.iter().map(|file| (module(file), *file)).collect(), passed_on: BTreeMap::new() };
-    for file in &files {
-        for (_, path) in declared(&sources[*file]).into_iter().filter(|(passed_on, _)| *passed_on) {
-            let name = path.last().cloned().unwrap_or_default();
-            modules.passed_on.insert((file, name), path);
-        }
-    }
-    let uses = |file: &&String| {
-        let paths = declared(&sources[*file]).into_iter().filter(|(passed_on, _)| !passed_on);
-        let others = paths.filter_map(|(_, path)| modules.find(file, &path)).filter(|other| other != file);
-        ((*file).clone(), others.cloned().collect())
+    let modules = Modules::of(sources);
+    let uses = |file: &'_ String| {
+        let paths = declared(&sources[file]).into_iter().filter(|(passed_on, _)| !passed_on);
+        let others = paths.filter_map(|(_, path)| modules.find(file, &path)).filter(|other| *other != file);
+        (file.clone(), others.cloned().collect())
     };
-    files.iter().map(uses).collect()
+    modules.files().map(uses).collect()
 }
 
 /// Files that use each other, directly or through others, in groups of two or more.

@@ -1,6 +1,7 @@
 //! What the rules about the sources read. The rules are in `tests/`.
 
 pub mod imports;
+pub mod methods;
 
 use std::{
     collections::BTreeMap,

@@ -27,10 +27,10 @@ use tonic::transport::server::Connected;
 use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
     access::{Access, Asker, Outcome, Written},
-    meters::Meters,
+    limits::peers::{Peer, Peers},
+    limits::places::{Notice, Owner, Place},
+    metrics::meters::Meters,
     page::Shown,
-    peers::{Peer, Peers},
-    places::{Notice, Owner, Place},
     trust::Holder,
 };
 

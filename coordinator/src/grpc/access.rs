@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 use tracing::{info, warn};
 
-use super::{Failure, accept::ConnectionInfo, cut};
+use super::{Failure, accept::ConnectionInfo, cut, status_of};
 use crate::{
     access::{Access, Asker, Issued, Outcome, Refused, Revoked, merge, says_done},
     core::Request as CoreRequest,
@@ -67,7 +67,7 @@ impl AccessCalls {
         match self.core.ask(CoreRequest::Revoke { id: id.to_owned(), by }).await {
             Ok(_) => Ok(()),
             Err(rejection) => {
-                let why = Status::from(rejection);
+                let why = status_of(rejection);
                 let status = Status::unavailable(cut(format!(
                     "{id} is revoked on this coordinator, and a standby does not know it yet: {}; revoke it again",
                     why.message()

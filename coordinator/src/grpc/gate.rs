@@ -25,7 +25,7 @@ use super::{
     accept::{CallOnConnection, ConnectionInfo},
     rights::{check, is_stream, may_stand_by},
 };
-use crate::{peers::Room, places::Place, standby::Asked};
+use crate::{limits::peers::Room, limits::places::Place, standby::Asked};
 
 /// Messages up to this many bytes need no reservation...
 const SMALL_BYTES: u32 = 64 << 10;

@@ -15,15 +15,14 @@ use crate::{access::Outcome, core::Rejection};
 /// The longest message of a status, in bytes: it is sent in an HTTP/2 header.
 const SENTENCE_BYTES_MAX: usize = 2048;
 
-impl From<Rejection> for Status {
-    fn from(rejection: Rejection) -> Self {
-        match rejection {
-            Rejection::Invalid(why) => Self::invalid_argument(cut(why)),
-            Rejection::NotFound(why) => Self::not_found(cut(why)),
-            Rejection::Conflict(why) | Rejection::Unstored(why) => Self::failed_precondition(cut(why)),
-            Rejection::Exhausted(why) => Self::resource_exhausted(cut(why)),
-            Rejection::Unavailable(why) | Rejection::Interrupted(why) => Self::unavailable(cut(why)),
-        }
+/// A rejection as gRPC has it.
+fn status_of(rejection: Rejection) -> Status {
+    match rejection {
+        Rejection::Invalid(why) => Status::invalid_argument(cut(why)),
+        Rejection::NotFound(why) => Status::not_found(cut(why)),
+        Rejection::Conflict(why) | Rejection::Unstored(why) => Status::failed_precondition(cut(why)),
+        Rejection::Exhausted(why) => Status::resource_exhausted(cut(why)),
+        Rejection::Unavailable(why) | Rejection::Interrupted(why) => Status::unavailable(cut(why)),
     }
 }
 
@@ -48,7 +47,7 @@ impl From<Failure> for Status {
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
         let in_doubt = rejection.is_in_doubt();
-        Self { status: rejection.into(), in_doubt }
+        Self { status: status_of(rejection), in_doubt }
     }
 }
 

@@ -22,10 +22,10 @@ use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Code, Request, Response, Status};
 use tracing::info;
 
-use super::{Failure, accept::ConnectionInfo, cut, gate::Rooms};
+use super::{Failure, accept::ConnectionInfo, cut, gate::Rooms, status_of};
 use crate::{
     core::{Rejection, ReplicaAt, Request as CoreRequest, Response as CoreResponse, View},
-    places::Places,
+    limits::places::Places,
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::replica_of_checkpoint,
@@ -65,7 +65,7 @@ fn mismatch() -> Status {
 
 fn unknown(name: &str) -> Status {
     let shown: String = name.chars().take(100).collect();
-    Rejection::NotFound(format!("there is no run {shown:?} here: `evoxo runs` lists them")).into()
+    status_of(Rejection::NotFound(format!("there is no run {shown:?} here: `evoxo runs` lists them")))
 }
 
 /// The run with its configuration.
@@ -115,7 +115,7 @@ impl Runs {
         let answer = self.core.ask(ask).await;
         origin.audit(verb, name, &answer).wait().await;
         let from = origin.address;
-        match answer? {
+        match answer.map_err(status_of)? {
             CoreResponse::Run(run) => {
                 info!(run = name, "run {name}: {verb}, asked from {from}");
                 let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
@@ -133,7 +133,7 @@ impl Runs {
         let parsed = spawn_blocking(parse)
             .await
             .map_err(|_| Status::internal("the parser panicked on this file: please report this"))?;
-        parsed.map_err(|problems| Rejection::Invalid(problems).into())
+        parsed.map_err(|problems| status_of(Rejection::Invalid(problems)))
     }
 
     /// Takes a submitted file.
@@ -239,7 +239,7 @@ impl RunService for Runs {
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
         let (origin, name) = (origin(&request)?, request.into_inner().name);
         let CoreResponse::Replicas(prepared, replicas) =
-            self.core.ask(CoreRequest::Replicas { name: name.clone() }).await?
+            self.core.ask(CoreRequest::Replicas { name: name.clone() }).await.map_err(status_of)?
         else {
             return Err(mismatch());
         };
@@ -270,7 +270,8 @@ impl RunService for Runs {
         request: Request<v1::FetchChampionRequest>,
     ) -> Result<Response<v1::Champion>, Status> {
         let v1::FetchChampionRequest { name, arm, replica } = request.into_inner();
-        let CoreResponse::Replicas(prepared, _) = self.core.ask(CoreRequest::Replicas { name: name.clone() }).await?
+        let CoreResponse::Replicas(prepared, _) =
+            self.core.ask(CoreRequest::Replicas { name: name.clone() }).await.map_err(status_of)?
         else {
             return Err(mismatch());
         };
@@ -297,8 +298,10 @@ impl RunService for Runs {
         if let Some(workers) = known() {
             return Ok(Response::new(workers));
         }
-        let CoreResponse::Lost(lost) = self.core.ask(CoreRequest::Lost).await? else { return Err(mismatch()) };
-        match self.core.ask(CoreRequest::Workers).await? {
+        let CoreResponse::Lost(lost) = self.core.ask(CoreRequest::Lost).await.map_err(status_of)? else {
+            return Err(mismatch());
+        };
+        match self.core.ask(CoreRequest::Workers).await.map_err(status_of)? {
             CoreResponse::Workers(workers) => {
                 let workers = v1::ListWorkersResponse { workers, lost };
                 let now = (Instant::now(), workers.clone());
@@ -317,7 +320,7 @@ impl RunService for Runs {
         let object = named_workers(&named);
         let answer = self.core.ask(CoreRequest::Drain(named)).await;
         origin.audit("drained", &object, &answer).wait().await;
-        match answer? {
+        match answer.map_err(status_of)? {
             CoreResponse::Workers(workers) => Ok(Response::new(v1::DrainWorkersResponse { workers })),
             _ => Err(mismatch()),
         }
@@ -358,9 +361,8 @@ impl Fetcher {
     async fn fetch(&mut self, arm: &str, replica: ReplicaKey) -> Result<Bytes, Status> {
         let turns = Arc::clone(&self.turns);
         let _turn = turns.acquire().await;
-        let CoreResponse::Replica(at) =
-            self.core.ask(CoreRequest::Replica { name: self.name.clone(), replica }).await?
-        else {
+        let answer = self.core.ask(CoreRequest::Replica { name: self.name.clone(), replica }).await;
+        let CoreResponse::Replica(at) = answer.map_err(status_of)? else {
             return Err(mismatch());
         };
         let unreadable = |why: String| Status::failed_precondition(cut(why));

@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{accept::ConnectionInfo, gate::Rooms};
 use crate::{
     core::{Event, SessionId},
-    outbox::{Outbox, Unread, outbox},
+    shell::outbox::{Outbox, Unread, outbox},
     shell::{Handle, Room},
 };
 

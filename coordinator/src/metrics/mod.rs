@@ -3,6 +3,7 @@
 //! However often it is asked, the core is asked once a second. Nothing here can be changed, and names of runs are all that is
 //! told besides numbers.
 
+pub(crate) mod meters;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -32,10 +33,10 @@ use tracing::{info, warn};
 
 use crate::{
     core::{Request as CoreRequest, Response as CoreResponse},
-    meters::Meters,
-    news::unix_seconds,
+    metrics::meters::Meters,
     page::Hosts,
     shell::Handle,
+    shell::news::unix_seconds,
 };
 use snapshot::{Process, Snapshot};
 

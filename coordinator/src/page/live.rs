@@ -21,9 +21,9 @@ use tokio::{
 
 use crate::{
     core::{Request, Response, Topic, View},
-    news::{NewsItem, unix_seconds},
     rate::Rate,
     shell::Handle,
+    shell::news::{NewsItem, unix_seconds},
     shown::{run_to_json, significant, worker_to_json},
 };
 

@@ -42,7 +42,7 @@ pub(crate) use guard::Hosts;
 
 use crate::{
     access::Access,
-    places::{Owner, Places},
+    limits::places::{Owner, Places},
     shell::Handle,
 };
 use door::Door;
@@ -54,7 +54,7 @@ use timed::Timed;
 use visit::Visit;
 
 /// Connections of browsers at once. Of these and of the next ones an address gets three quarters, and a session three quarters of that;
-/// if an address has no more, [whoever has most makes room](crate::places).
+/// if an address has no more, [whoever has most makes room](crate::limits::places).
 pub(crate) const CONNECTIONS_MAX: usize = 512;
 /// Those among them that have shown no session yet where one is needed.
 const STRANGERS_MAX: usize = 128;

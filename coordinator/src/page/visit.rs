@@ -12,7 +12,7 @@ use evoxo_access::Id;
 
 use crate::{
     access::lock,
-    places::{Notice, Owner, Place},
+    limits::places::{Notice, Owner, Place},
 };
 
 /// Requests without a session that are possible on a connection however many its address has made: enough for the page with its files, and

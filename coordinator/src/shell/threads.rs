@@ -18,7 +18,7 @@ use super::Inbox;
 use crate::{
     access::Access,
     core::{Event, Request, StoreFault, ThreadId, Write, WriteId},
-    meters::{self, Meters},
+    metrics::meters::{self, Meters},
     prepared::Prepared,
     replicas::{Job, Replicas},
     store::{Cluster, Epoch, Store},

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use object_store::path::Path;
 
-use super::{Reader, Store, answer, load::Found};
+use super::{Reader, Store, answer, objects::Found};
 use crate::{
     core::StoreFault,
     names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, object_named},

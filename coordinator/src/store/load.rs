@@ -1,42 +1,15 @@
 //! Loading: the newest valid objects of every run, and a message for each object that is not used.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant, SystemTime},
-};
+use std::time::{Duration, Instant};
 
-use super::{
-    Known, Outlook, Store, StoreError,
-    answer::{self, cause},
-    leader::epoch_number,
-};
+use super::{Known, Store, StoreError, answer::cause, objects::Found};
 use crate::{
-    names::{
-        CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, check_run_name, object_named,
-    },
+    names::check_run_name,
     saved::{Objects, SavedRun},
 };
 
 /// How long a start may take to write copies for the runs of builds that wrote none.
 const COPYING_MAX: Duration = Duration::from_secs(5);
-
-/// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
-/// becomes of it. `epoch` is of builds before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 10] =
-    [CHECKPOINT_COPY, CHECKPOINT, FINISHED_COPY, FINISHED, "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
-
-/// The objects of a run, and foreign objects among them.
-#[derive(Default)]
-pub(super) struct Found {
-    /// Names below the run, in the order of [`DIRECTORIES`].
-    pub(super) ours: Vec<String>,
-    /// Names in the store.
-    pub(super) foreign: Vec<String>,
-    /// The bytes of each of `ours`.
-    pub(super) sizes: BTreeMap<String, u64>,
-    /// When the newest of `ours` was written.
-    modified: Option<SystemTime>,
-}
 
 impl Store {
     /// Reads all runs without their states, the most recently written last, and returns a message for each object that
@@ -145,48 +118,6 @@ impl Store {
     fn deleted(&self, run: &str, found: &Found) -> Option<u64> {
         let mut read = |_: &str| Err(String::new());
         Objects { run, names: &found.ours, read: &mut read }.deleted()
-    }
-
-    /// Lists a run's objects.
-    pub(super) fn find_objects(&self, run: &str) -> object_store::Result<Found> {
-        let mut found = Found::default();
-        let (files, directories) = self.list(&format!("runs/{run}"))?;
-        let strange = directories.iter().filter(|directory| !DIRECTORIES.contains(&directory.as_str()));
-        let foreign = files.iter().map(|(name, _)| name).chain(strange);
-        found.foreign.extend(foreign.map(|name| format!("runs/{run}/{name}")));
-        for directory in DIRECTORIES.into_iter().filter(|directory| directories.iter().any(|there| there == directory))
-        {
-            let (objects, inner) = self.list(&format!("runs/{run}/{directory}"))?;
-            found.foreign.extend(inner.into_iter().map(|name| format!("runs/{run}/{directory}/{name}")));
-            for (name, meta) in objects {
-                let name = format!("{directory}/{name}");
-                if is_ours(&name, directory) {
-                    found.sizes.insert(name.clone(), meta.size);
-                    found.ours.push(name);
-                    found.modified = found.modified.max(Some(meta.last_modified.into()));
-                } else {
-                    found.foreign.push(format!("runs/{run}/{name}"));
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    pub(super) fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
-        let outlook = if self.directory.is_none() { answer::outlook(error) } else { Outlook::Stays };
-        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error), outlook }
-    }
-}
-
-/// Whether an object's name, below its run, is one that this program creates.
-pub(super) fn is_ours(name: &str, directory: &str) -> bool {
-    let Some((_, file)) = name.split_once('/') else { return false };
-    match directory {
-        "epoch" => epoch_number(file).is_some(),
-        "poison" => file
-            .strip_suffix(".task")
-            .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())),
-        _ => object_named(name, directory).is_some(),
     }
 }
 

@@ -14,7 +14,7 @@ use evoxo_common::{
 };
 use object_store::Error;
 
-use super::{Known, Store, load::Found};
+use super::{Known, Store, objects::Found};
 use crate::{
     core::StoreFault,
     names::{Named, ORDER, ORDER_COPY, object_named, order_copy_name, order_name},

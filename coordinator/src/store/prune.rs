@@ -8,7 +8,11 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::{Store, answer::cause, load::DIRECTORIES};
+use super::{
+    Store,
+    answer::cause,
+    objects::{DIRECTORIES, is_ours},
+};
 use crate::{
     core::StoreFault,
     names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, ORDER, ORDER_COPY, deleted_name, object_named},
@@ -108,7 +112,7 @@ impl Store {
             for entry in entries.flatten() {
                 let name = entry.file_name();
                 let staged = name.to_str().and_then(|name| name.rsplit_once('#')).is_some_and(|(object, number)| {
-                    let ours = super::load::is_ours(&format!("{directory}/{object}"), directory);
+                    let ours = is_ours(&format!("{directory}/{object}"), directory);
                     ours && number.bytes().all(|byte| byte.is_ascii_digit())
                 });
                 if staged && let Err(error) = std::fs::remove_file(entry.path()) {

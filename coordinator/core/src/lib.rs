@@ -1,0 +1,22 @@
+//! What a coordinator decides, without I/O. The state machine ([`Coordinator`]) takes events and the time, and returns effects; the states
+//! of a run's replicas ([`replicas`]) are on a thread of their own, which does the jobs that it asks for; [`saved`], [`names`] and
+//! [`write`](mod@write) say what is stored.
+//!
+//! Invariants: no clock, no I/O, no await, no threads and no randomness. What this crate depends on has none of them either, and
+//! `clippy.toml` refuses those of the standard library.
+
+pub mod id;
+mod machine;
+pub mod names;
+pub mod prepared;
+pub mod replicas;
+pub mod saved;
+pub mod trust;
+pub mod write;
+
+pub use id::{RequestId, SessionId, TaskId, ThreadId, WriteId};
+pub use machine::{
+    About, Batch, Coordinator, Durations, Effect, Event, Figures, Rejection, ReplicaAt, Request, Response, Settings,
+    Stored, Tally, Topic, View,
+};
+pub use write::{StoreFault, Write};

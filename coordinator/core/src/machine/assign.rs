@@ -1,0 +1,384 @@
+//! Assignment of tasks to workers. Results do not depend on it.
+//!
+//! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network; but
+//! not one of long tasks, because another worker may be idle sooner. A worker gets a batch of open tasks of a run that it
+//! computes, lowest first, of the run with the least expected work assigned, and of several such that which was served longest
+//! ago. When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
+//!
+//! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself, but not for
+//! longer than the task takes, or some seconds; then any of the workers that may get it does. If none of them has computed
+//! anything, that is sooner. A worker on which three tasks of a run failed gets only suspects of it, until those are decided.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
+
+use evoxo_proto::v1::to_worker;
+
+use super::{
+    Batch, Coordinator, SessionId, TaskId,
+    evidence::{Evidence, Jury},
+    groups::Abilities,
+    record::Word,
+    run::Run,
+    runs::RunId,
+    sessions::{Assignment, Session},
+    tasks::OpenTask,
+};
+
+/// The most tasks of one assignment.
+const BATCH_TASKS_MAX: usize = 1024;
+/// The most bytes of one assignment: its tasks and the shared bytes sent with them. A single task may be larger. Larger
+/// messages cost more time to send than they save: with tasks of 1 KB, 256 at once are handed out twice as fast as
+/// 4,096.
+const BATCH_BYTES_MAX: usize = 256 << 10;
+/// Tasks that take less than this together are not divided among workers, in microseconds: an assignment and its results cost
+/// half of it at both ends.
+const WORTH_A_MESSAGE_US: u64 = 200;
+/// Tasks that are expected to take longer than this wait for an idle worker and in no queue, in microseconds. A slot that waits
+/// for its next task through a network loses little then, and a task behind one that takes hours could lose hours.
+const QUEUED_US_MAX: u64 = 1_000_000;
+/// The most suspects to try for which there is no idle worker; the others wait, because there may be thousands.
+const SKIPPED_MAX: usize = 64;
+
+impl Coordinator {
+    pub(super) fn assign(&mut self) {
+        if self.stopping || !(self.has_open() || !self.tasks.suspects().is_empty() || self.look_due) {
+            return;
+        }
+        self.place_suspects();
+        // Once for all idle workers, of which there may be thousands.
+        let slow = if std::mem::take(&mut self.look_due) { self.slow_assignments() } else { Vec::new() };
+        for idle_only in [true, false] {
+            let slow = if idle_only { &slow[..] } else { &[] };
+            let could = |abilities: &Abilities| !slow.is_empty() || self.has_work_for(abilities, idle_only);
+            for id in self.sessions.with_capacity(idle_only, could) {
+                while self.takes_more(id, idle_only) && self.assign_batch(id, slow) {}
+                // Most often the first few have taken everything, and thousands could have taken more.
+                if slow.is_empty() && !self.has_open() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether any task is open.
+    fn has_open(&self) -> bool {
+        [self.tasks.ready(), self.tasks.claimed()].iter().any(|tasks| !tasks.is_empty())
+    }
+
+    /// Whether there may be something to compute for workers with these abilities, if they are idle or not.
+    fn has_work_for(&self, abilities: &Abilities, idle: bool) -> bool {
+        let open = |tasks: &BTreeMap<RunId, BTreeSet<TaskId>>, claimed: bool| {
+            let first = |(id, tasks): (&RunId, &BTreeSet<TaskId>)| Some((&self.runs[*id], *tasks.first()?));
+            tasks.iter().filter_map(first).any(|(run, first)| {
+                let closed = claimed && run.level.needs_trusted() && !abilities.trusted;
+                let now = idle || self.may_be_queued(run, first);
+                !closed && now && run.hands_out() && abilities.computes(&run.prepared)
+            })
+        };
+        open(self.tasks.ready(), false) || open(self.tasks.claimed(), true)
+    }
+
+    /// Whether a task of this run may wait behind another one.
+    fn may_be_queued(&self, run: &Run, task: TaskId) -> bool {
+        let task = &self.tasks[task];
+        let expected = run.expected_us(task.replica.arm, task.work);
+        expected.is_some_and(|each_us| each_us <= QUEUED_US_MAX)
+    }
+
+    /// Whether a worker can take an assignment.
+    fn takes_more(&self, id: SessionId, idle_only: bool) -> bool {
+        let session = &self.sessions[id];
+        (!idle_only || session.is_idle())
+            && session.has_capacity()
+            && !self.sessions.is_reserved(id)
+            && !session.is_alone_with_suspect()
+    }
+
+    /// Sends suspects to workers that have nothing else. It also reserves busy workers for them, at most as many as there are
+    /// suspects: at each tick and for new ones, and not at every event, since there may be thousands of both.
+    fn place_suspects(&mut self) {
+        let reserves = self.look_due | self.tasks.take_new_suspects();
+        if reserves || self.tasks.suspects().is_empty() {
+            self.sessions.release_reserved();
+        }
+        let free = |(id, session): (SessionId, &Session)| {
+            let free = !session.draining && !session.is_alone_with_suspect();
+            (free && (reserves || session.assignments.is_empty())).then_some(id)
+        };
+        let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {
+            true => return,
+            false => self.sessions.iter().filter_map(free).collect(),
+        };
+        // Those first that were not reached the last time.
+        let (all, skipped) = (self.tasks.suspects(), std::mem::replace(&mut self.skipped, TaskId::NONE));
+        let behind = all.range((Bound::Excluded(skipped), Bound::Unbounded)).chain(all.range(..=skipped));
+        let suspects: Vec<TaskId> = behind.take(free.len() + SKIPPED_MAX).copied().collect();
+        let mut patience = SKIPPED_MAX;
+        for task in suspects {
+            if free.is_empty() || patience == 0 {
+                return;
+            }
+            self.skipped = task;
+            let Some(id) = self.worker_for_suspect(task, &free) else {
+                patience -= 1;
+                continue;
+            };
+            free.retain(|other| *other != id);
+            match self.sessions[id].assignments.is_empty() {
+                true => self.send_assignment(id, &[task], true),
+                false => {
+                    self.sessions.reserve(id);
+                    patience -= 1;
+                }
+            }
+        }
+    }
+
+    /// The worker for a suspect: of those that have proved themselves an idle one, or the one connected for longest; if
+    /// there are none, after a while any.
+    fn worker_for_suspect(&self, task: TaskId, free: &[SessionId]) -> Option<SessionId> {
+        let open = &self.tasks[task];
+        let run = Some(&self.runs[open.run]).filter(|run| run.hands_out())?;
+        let evidence = open.evidence.as_ref().expect("there is evidence against every suspect");
+        let each_us = run.expected_us(open.replica.arm, open.work);
+        // If enough speaks against it, but not all that is needed, only those can decide who have not been heard.
+        let all = self.each_failure_counts(open);
+        let accused = evidence.accusation(all).is_some();
+        let jury = Jury::of(run.level);
+        let decides = |session: &Session| match jury {
+            Jury::Trusted => session.is_trusted(),
+            Jury::Different => !evidence.has_heard(&session.identity, all),
+            Jury::Anybody => true,
+        };
+        let could = |session: &Session| self.could_compute(session, run, open) && (!accused || decides(session));
+        let best = self.best_rank(open, evidence, run, &could);
+        let may = |session: &Session| could(session) && Some(self.rank(open, evidence, run, session)) == best;
+        let fits = |id: &SessionId| {
+            let session = &self.sessions[*id];
+            may(session).then_some((!session.assignments.is_empty(), session.connected, *id))
+        };
+        let is_proven = |id: SessionId| self.sessions[id].is_proven(each_us);
+        let fitting: Vec<_> = free.iter().filter_map(fits).collect();
+        let proven = fitting.iter().filter(|(_, _, id)| is_proven(*id)).min();
+        if let Some((_, _, id)) = proven {
+            return Some(*id);
+        }
+        // One of them that has computed something may have proved itself in a while.
+        let waited = match self.sessions.iter().any(|(_, session)| may(session) && session.records.has_computed()) {
+            true => evidence.has_waited_for_proof(self.now, each_us),
+            false => evidence.has_waited(self.now),
+        };
+        fitting.iter().min().filter(|_| waited).map(|(_, _, id)| *id)
+    }
+
+    /// Whose turn it is with a suspect, the lowest first. A worker that lost it or on which it failed gets it only if there is no
+    /// other. If it has failed anywhere, those come first that compute tasks of its kind, because only their failures count.
+    fn rank(&self, task: &OpenTask, evidence: &Evidence, run: &Run, session: &Session) -> u8 {
+        let named = evidence.names(&session.identity);
+        if evidence.failures.is_empty() {
+            return u8::from(named);
+        }
+        match (self.word_of(session, run, task), named) {
+            (Word::Reliable, false) => 0,
+            (Word::Unknown, false) => 1,
+            (Word::Reliable, true) => 2,
+            (Word::Failing, false) => 3,
+            (_, true) => 4,
+        }
+    }
+
+    /// The lowest rank of all workers that could get a suspect.
+    fn best_rank(
+        &self,
+        task: &OpenTask,
+        evidence: &Evidence,
+        run: &Run,
+        could: &impl Fn(&Session) -> bool,
+    ) -> Option<u8> {
+        let mut best = None;
+        for (_, session) in self.sessions.iter().filter(|(_, session)| could(session)) {
+            let rank = self.rank(task, evidence, run, session);
+            best = Some(best.map_or(rank, |best: u8| best.min(rank)));
+            // There may be thousands.
+            if rank == 0 {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Sends one assignment to a worker, if nothing is open of tasks of these slow ones; false if there is none for it.
+    fn assign_batch(&mut self, id: SessionId, slow: &[(SessionId, u64)]) -> bool {
+        let mut tasks = self.open_batch(id);
+        if tasks.is_empty() {
+            tasks = self.further_copies(id, slow);
+        }
+        if tasks.is_empty() {
+            return false;
+        }
+        self.send_assignment(id, &tasks, false);
+        true
+    }
+
+    /// Open tasks for this worker, of the run that is served next.
+    fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
+        let session = &self.sessions[id];
+        let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
+        let served = ready.keys().chain(claimed.keys()).filter_map(|run_id| {
+            let may = |run: &&Run| {
+                run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, *run_id)
+            };
+            let run = Some(&self.runs[*run_id]).filter(may)?;
+            let first = self.open_for(session, *run_id, run).next()?;
+            Some((run.assigned_us, run.last_served, *run_id, first))
+        });
+        let Some((_, _, id, first)) = served.min() else { return Vec::new() };
+        let run = &self.runs[id];
+        // If it may not be queued, neither is what another run has: then the slot would never be idle for this one.
+        if !session.is_idle() && !self.may_be_queued(run, first) {
+            return Vec::new();
+        }
+        let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(BTreeSet::len).sum();
+        // At most half of an even share, so that all workers that compute this run end at about the same time.
+        let slots = self.sessions.slots_for(&run.prepared).max(1);
+        let share = (open / (2 * slots as usize)).max(1);
+        self.cut_batch(id, self.open_for(session, id, run), share, session)
+    }
+
+    /// The first of these tasks, as many as fit in an assignment for this worker.
+    fn cut_batch(
+        &self,
+        run: RunId,
+        tasks: impl Iterator<Item = TaskId>,
+        share: usize,
+        session: &Session,
+    ) -> Vec<TaskId> {
+        let run = &self.runs[run];
+        let mut batch = Vec::new();
+        let mut brought = BTreeSet::new();
+        let (mut bytes, mut expected_us, mut first) = (0, 0, None);
+        for id in tasks {
+            let task = &self.tasks[id];
+            let of = (task.replica.arm, task.work);
+            // The tasks of an assignment have the same expected duration.
+            if *first.get_or_insert(of) != of {
+                break;
+            }
+            let each_us = run.expected_us(of.0, of.1);
+            let tasks_max = match (self.settings.batch, each_us) {
+                _ if session.on_trial => 1,
+                (Batch::Tasks(count), _) => count.max(1) as usize,
+                (Batch::Auto, None) => 1,
+                (Batch::Auto, Some(each_us)) => share.max((WORTH_A_MESSAGE_US / each_us) as usize),
+            };
+            bytes += task.encoded.own.len();
+            if let Some(shared) = &task.encoded.shared
+                && !session.cache.contains(shared.hash)
+                && brought.insert(shared.hash)
+                && !batch.is_empty()
+            {
+                // The shared bytes of the first task are sent whatever the number of tasks.
+                bytes += shared.bytes.len();
+            }
+            expected_us += each_us.unwrap_or(0);
+            let over_target = self.settings.batch == Batch::Auto && expected_us > self.settings.batch_target_us;
+            let full = batch.len() >= tasks_max.min(BATCH_TASKS_MAX) || bytes > BATCH_BYTES_MAX || over_target;
+            if full && !batch.is_empty() {
+                break;
+            }
+            batch.push(id);
+        }
+        batch
+    }
+
+    /// The assignments that have taken long enough for a second copy; those first that wait behind others.
+    fn slow_assignments(&self) -> Vec<(SessionId, u64)> {
+        let slow =
+            |assignment: &Assignment| !assignment.alone && self.now - assignment.sent >= self.patience_ms(assignment);
+        let of = |(id, session): (SessionId, &Session)| {
+            let slow = session.assignments.iter().enumerate().filter(|(_, (_, assignment))| slow(assignment));
+            let running = |place: usize| place < session.slots as usize;
+            slow.map(|(place, (number, _))| (running(place), id, *number)).collect::<Vec<_>>()
+        };
+        let mut found: Vec<(bool, SessionId, u64)> = self.sessions.iter().flat_map(of).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, id, number)| (id, number)).collect()
+    }
+
+    /// After how long the tasks of an assignment get a second copy, in milliseconds.
+    fn patience_ms(&self, assignment: &Assignment) -> u64 {
+        match assignment.each_us {
+            Some(_) => self.settings.second_copy_ms_min.max(assignment.expected_us().saturating_mul(2) / 1000),
+            None => self.settings.second_copy_ms_unknown,
+        }
+    }
+
+    /// Tasks that other workers have had for long, taken from the end of one of these assignments, where they would be
+    /// computed last. A third copy needs a longer wait than a second one, and so on.
+    fn further_copies(&self, id: SessionId, slow: &[(SessionId, u64)]) -> Vec<TaskId> {
+        let session = &self.sessions[id];
+        let slow = slow.iter().filter(|(other, _)| *other != id).find_map(|(other, number)| {
+            let assignment = self.sessions.get(*other)?.assignments.get(number)?;
+            let tasks = self.copied_next(assignment, id, session);
+            (!tasks.is_empty()).then_some((assignment.run, tasks))
+        });
+        let Some((run, mut tasks)) = slow else { return Vec::new() };
+        tasks.sort_unstable();
+        let half = tasks.len() / 2;
+        self.cut_batch(run, tasks.split_off(half).into_iter(), usize::MAX, session)
+    }
+
+    /// The tasks of an assignment that this worker may compute too, if the assignment has taken long enough.
+    fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
+        let may = |run: &&Run| {
+            run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, assignment.run)
+        };
+        let Some(run) = self.runs.get(assignment.run).filter(may) else { return Vec::new() };
+        let (patience_ms, waited_ms) = (self.patience_ms(assignment), self.now - assignment.sent);
+        let next = |task: &TaskId| {
+            self.tasks.get(*task).is_some_and(|task: &OpenTask| {
+                let copies = task.copies.len() as u32;
+                let patient = patience_ms.saturating_mul(2_u64.saturating_pow(copies.saturating_sub(1)));
+                waited_ms >= patient && task.evidence.is_none() && {
+                    let other = task.copies.iter().all(|(other, _)| *other != id);
+                    other && self.may_compute(session, run, task)
+                }
+            })
+        };
+        assignment.remaining.values().copied().filter(next).collect()
+    }
+
+    fn send_assignment(&mut self, id: SessionId, tasks: &[TaskId], alone: bool) {
+        let first = &self.tasks[tasks[0]];
+        let (run, arm, work) = (first.run, first.replica.arm, first.work);
+        let mut remaining = BTreeMap::new();
+        let mut encoded = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let open = &self.tasks[*task];
+            // Open tasks with the same bytes are computed once.
+            if remaining.insert(open.encoded.hash, *task).is_none() {
+                encoded.push(&open.encoded);
+            }
+        }
+        let each_us = self.runs[run].expected_us(arm, work);
+        let now = self.now;
+        let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone };
+        let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
+        let expected_us = assignment.expected_us();
+        let sent = self.sessions.change(id, |session| {
+            let number = session.give(assignment);
+            (number, session.cache.pack(number, encoded))
+        });
+        let (number, message) = sent.expect("the worker was chosen among those that are connected");
+        self.tally.assignments += 1;
+        let run = self.runs.adjust(run);
+        run.assigned_us += expected_us;
+        run.last_served = self.tally.assignments;
+        self.tally.copies += given.len() as u64;
+        given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
+        self.effects.send(id, to_worker::Message::Assignment(message));
+    }
+}

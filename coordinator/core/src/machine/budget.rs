@@ -1,0 +1,89 @@
+//! The memory budget of runs.
+
+use std::collections::BTreeMap;
+
+use super::Settings;
+
+/// Bytes for all runs together, of which the runs of one submitter get a part at most.
+#[derive(Debug)]
+pub(super) struct Budget {
+    total: u64,
+    own_max: u64,
+    given: u64,
+    /// By submitter.
+    given_to: BTreeMap<String, u64>,
+}
+
+/// Why bytes cannot be had now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shortage {
+    /// Of what one submitter may have, too little is left.
+    Own,
+    /// Of all, too little is left.
+    All,
+}
+
+impl Budget {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let (total, own_max) = (settings.memory_bytes_max, settings.submitter_memory_bytes_max());
+        Self { total, own_max, given: 0, given_to: BTreeMap::new() }
+    }
+
+    /// Reserves this many bytes for a run of this submitter, if they are free.
+    pub(super) fn take(&mut self, submitter: &str, bytes: u64) -> Result<(), Shortage> {
+        let own = self.given_to.get(submitter).copied().unwrap_or(0);
+        if bytes > self.own_max.saturating_sub(own) {
+            return Err(Shortage::Own);
+        }
+        if bytes > self.total - self.given {
+            return Err(Shortage::All);
+        }
+        self.given += bytes;
+        if bytes > 0 {
+            self.given_to.insert(submitter.to_owned(), own + bytes);
+        }
+        Ok(())
+    }
+
+    /// Gives back bytes that were reserved for this submitter.
+    pub(super) fn give_back(&mut self, submitter: &str, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.given -= bytes;
+        let own = self.given_to.get_mut(submitter).expect("bytes are given back by those who have some");
+        *own -= bytes;
+        if *own == 0 {
+            self.given_to.remove(submitter);
+        }
+    }
+
+    /// Checks that no more is given than there is.
+    pub(super) fn check(&self) {
+        assert!(self.given <= self.total, "more memory is reserved than there is");
+        assert!(self.given_to.values().all(|own| *own <= self.own_max), "a submitter has more than its part");
+        assert_eq!(self.given, self.given_to.values().sum::<u64>(), "memory is reserved for nobody");
+    }
+
+    /// Whether exactly these bytes are reserved, by submitter.
+    pub(super) fn is_given_to(&self, submitters: &BTreeMap<&str, u64>) -> bool {
+        submitters.iter().map(|(name, bytes)| (*name, *bytes)).eq(self.given_to.iter().map(|(n, b)| (n.as_str(), *b)))
+    }
+
+    /// Bytes reserved.
+    pub(super) fn given(&self) -> u64 {
+        self.given
+    }
+}
+
+/// The message for a run that does not fit.
+pub(super) fn too_large(needed: u64, most: u64) -> String {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    format!(
+        "the run takes at least {} MiB of the coordinator's memory, and one run may take {} MiB: make its rounds, states or \
+         histories smaller, or start the coordinator with --memory {}MiB",
+        mib(needed),
+        mib(most),
+        mib(needed.saturating_mul(2))
+    )
+}

@@ -1,0 +1,127 @@
+//! Who was convicted. A conviction takes effect when the store has it: whoever leads later knows it then, and until then nobody
+//! has seen anything that follows from it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use evoxo_common::time::Millis;
+
+use super::runs::RunId;
+use crate::{
+    saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, beginning},
+    trust::{Level, void_since},
+};
+
+/// Somebody who is convicted as soon as the store has it.
+pub(super) struct Accused {
+    /// The worker's name.
+    pub(super) worker: Arc<str>,
+    /// The run of which it had the task.
+    pub(super) run: RunId,
+    /// What it did.
+    pub(super) what: String,
+    /// The store has been asked to write it.
+    writing: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Convictions {
+    convicted: BTreeSet<Arc<str>>,
+    accused: BTreeMap<Arc<str>, Accused>,
+    /// When those that could not be written are tried again.
+    due: Millis,
+}
+
+impl Convictions {
+    /// Those that the store has.
+    pub(super) fn known(convicted: BTreeSet<Arc<str>>) -> Self {
+        Self { convicted, ..Self::default() }
+    }
+
+    pub(super) fn all(&self) -> &BTreeSet<Arc<str>> {
+        &self.convicted
+    }
+
+    pub(super) fn contains(&self, identity: &str) -> bool {
+        self.convicted.contains(identity)
+    }
+
+    /// Notes what somebody did, if it is the first thing.
+    pub(super) fn accuse(&mut self, identity: &Arc<str>, worker: Arc<str>, run: RunId, what: String) {
+        if !self.contains(identity) {
+            let accused = Accused { worker, run, what, writing: false };
+            self.accused.entry(Arc::clone(identity)).or_insert(accused);
+        }
+    }
+
+    /// Those that are to be written now, each with what it did.
+    pub(super) fn begin_writing(&mut self, now: Millis) -> Vec<(Arc<str>, String)> {
+        let waiting = self.accused.iter_mut().filter(|(_, accused)| !accused.writing && self.due <= now);
+        let begin = |(identity, accused): (&Arc<str>, &mut Accused)| {
+            accused.writing = true;
+            (Arc::clone(identity), accused.what.clone())
+        };
+        waiting.map(begin).collect()
+    }
+
+    /// It could not be written: it is tried again then.
+    pub(super) fn again(&mut self, identity: &str, due: Millis) {
+        self.due = due;
+        if let Some(accused) = self.accused.get_mut(identity) {
+            accused.writing = false;
+        }
+    }
+
+    /// The store has it.
+    pub(super) fn convict(&mut self, identity: &Arc<str>) -> Accused {
+        self.convicted.insert(Arc::clone(identity));
+        self.accused.remove(identity).expect("the store wrote a conviction of somebody who is accused")
+    }
+
+    /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted, or of two who were.
+    /// Returns the rounds absorbed before the first of them.
+    pub(super) fn void_since(&self, level: Level, exposed: &Exposed) -> Option<u64> {
+        let exposed = exposed.iter().map(|(identity, since)| (&**identity, *since));
+        void_since(exposed, level.vouchers(), |identity| self.contains(identity))
+    }
+
+    /// Sets void replicas of a run, as the store has it, to their beginning; returns what they were, and the objects to remove.
+    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
+        let level = Level::of_order(&saved.order);
+        let since = |replica: &ReplicaSummary| self.void_since(level, &replica.exposed);
+        let mut left_out = Vec::new();
+        let mut keep = |replica: &ReplicaSummary| {
+            let since = since(replica);
+            left_out.extend(since.map(|since| (replica.clone(), since)));
+            since.is_none()
+        };
+        if let Some(checkpoint) = &mut saved.checkpoint {
+            for state in &mut checkpoint.states {
+                // What others sent is looked at all the same.
+                state.audits.retain(|audit| !self.contains(&audit.identity));
+                if since(&ReplicaSummary::of(state)).is_some() {
+                    *state = beginning(&state.arm, state.replica, std::mem::take(&mut state.audits));
+                }
+            }
+            for replica in &mut checkpoint.replicas {
+                replica.audited.retain(|identity| !self.contains(identity));
+                if !keep(replica) {
+                    let begun = ReplicaSummary::of(&beginning(&replica.arm, replica.index, Vec::new()));
+                    *replica = ReplicaSummary { audited: std::mem::take(&mut replica.audited), ..begun };
+                }
+            }
+        }
+        let (kept, void): (Vec<SavedFinished>, _) =
+            std::mem::take(&mut saved.finished).into_iter().partition(|it| keep(&it.replica));
+        saved.finished = kept;
+        (left_out, void.into_iter().map(|finished| finished.object).collect())
+    }
+
+    /// Whether the store has all of them.
+    pub(super) fn are_stored(&self) -> bool {
+        self.accused.is_empty()
+    }
+}

@@ -1,0 +1,111 @@
+//! Tasks that fail, and workers that fail them.
+//!
+//! A host may lack a library, memory or space on its disk, and then fails whatever it gets. Three such hosts must not end a run that
+//! others compute. So the failure of a task counts against it only if it comes from a worker that has lately computed tasks of its
+//! kind and has failed no other since. If no such worker is connected, every failure counts, as soon as each worker that was there
+//! has failed something.
+//!
+//! A worker on which tasks fail that others compute is set aside, longer each time, and then gets one task at a time until it has
+//! computed some ([`super::standing`]).
+
+use evoxo_common::digest::Digest;
+use evoxo_proto::FAILURE_BYTES_MAX;
+
+use super::{
+    Coordinator, SessionId, Topic,
+    about::About,
+    cause::Cause,
+    evidence::Failure,
+    facts::Fact,
+    record::Word,
+    run::Run,
+    runs::RunId,
+    sessions::{Session, printable},
+};
+
+impl Coordinator {
+    pub(super) fn take_failure(&mut self, id: SessionId, hash: Digest, why: &str) {
+        let why = printable(why, FAILURE_BYTES_MAX);
+        let open = self.tasks.with_hash(hash);
+        let Some(first) = open.first().map(|task| &self.tasks[*task]) else {
+            return self.tasks.forget_copy(hash);
+        };
+        let (session, run) = (&self.sessions[id], &self.runs[first.run]);
+        let failure = Failure {
+            worker: session.identity.clone(),
+            at: self.now,
+            counts: self.word_of(session, run, first) == Word::Reliable,
+            trusted: session.is_trusted(),
+        };
+        let (run_id, prepared, worker) = (first.run, run.prepared.clone(), session.name.clone());
+        let About { run, arm, replica, .. } = run.about_replica(first.replica);
+        let about = About { run, arm, replica, ..session.about(id) }.and_task(hash);
+        self.sessions.change(id, |session| {
+            session.failed.insert(hash, run_id);
+            session.records.note_failed(&prepared, hash);
+        });
+        self.tally.failures += 1;
+        let sentence = format!("task {} failed on worker {worker}: {why}", hash.short());
+        self.effects.log_about(Topic::Trouble, about, sentence);
+        let run = self.runs.change(run_id);
+        run.note_failure(&failure.worker, &format!("a task failed on worker {worker}"), &why);
+        for task in open {
+            self.tasks.accuse(task, self.now, |evidence| evidence.add_failure(failure.clone()));
+            self.facts.note(Fact::Accused { task, last: format!(", last on worker {worker}: {why}") });
+        }
+    }
+
+    /// A worker has computed a task that it was given.
+    pub(super) fn note_computed(&mut self, id: SessionId, run: RunId) {
+        let prepared = self.runs[run].prepared.clone();
+        let now = self.now;
+        let on_trial = self.sessions.change(id, |session| {
+            session.records.note_computed(&prepared, now);
+            session.on_trial.then(|| (session.identity.clone(), session.name.clone(), session.about(id)))
+        });
+        let Some((identity, name, about)) = on_trial.flatten() else { return };
+        if self.standings.passes(&identity) {
+            self.sessions.change(id, |session| session.on_trial = false);
+            let sentence = format!("worker {name} computes again, and gets as much as others (session {id})");
+            self.effects.log_about(Topic::Progress, about, sentence);
+        }
+    }
+
+    /// A worker has computed a task that had failed: that counts against the others on which it did. What fails everywhere counts
+    /// against nobody: the cause is in the tasks, and their run should end soon.
+    pub(super) fn count_failures(&mut self, task: Digest, by: SessionId) {
+        let failed = |(id, session): (SessionId, &Session)| session.failed.contains_key(&task).then_some(id);
+        for id in self.sessions.iter().filter_map(failed).collect::<Vec<_>>() {
+            self.sessions.change(id, |session| {
+                let run = session.failed.remove(&task).filter(|_| id != by);
+                session.failed_here_alone.extend(run.map(|run| (task, run)));
+            });
+            self.set_aside_if_failing(id, by);
+        }
+    }
+
+    /// Ends a session on which too many different tasks failed that others have computed, the last of them `by`, if there is another
+    /// worker for them, or the coordinator itself has computed it. One is too many for a worker that was set aside before.
+    fn set_aside_if_failing(&mut self, id: SessionId, by: SessionId) {
+        let fails = |session: &Session| session.failed_here_alone.len() >= session.failed_tasks_max();
+        let session = &self.sessions[id];
+        if !fails(session) {
+            return;
+        }
+        let runs: Vec<&Run> = session.failed_here_alone.values().map(|run| &self.runs[*run]).collect();
+        let could =
+            |other: &Session| !other.draining && !fails(other) && runs.iter().any(|run| other.computes(&run.prepared));
+        let could_another = || self.sessions.iter().any(|(other_id, other)| other_id != id && could(other));
+        if by != SessionId::OWN && !could_another() {
+            return;
+        }
+        let (identity, again) = (session.identity.clone(), session.on_trial);
+        // Another session of the same certificate or name may be on a host in good order.
+        let computes = |(other_id, other): (SessionId, &Session)| {
+            other_id != id && other.identity == identity && other.records.has_computed() && !fails(other)
+        };
+        let vouched = self.sessions.iter().any(computes);
+        let pause_ms = self.standings.set_aside(&identity, self.now, vouched);
+        self.facts.note_lost(id, Cause::FailsTasks { again, pause_ms });
+    }
+}

@@ -1,0 +1,153 @@
+//! The coordinator computes a task itself, once, before the task's run fails.
+//!
+//! A task that runs nothing but this build's own code fails on no machine that is in order. So if it has failed, was lost or did not end
+//! as often as is enough, either the task is bad, or all the workers that had it are: broken hosts, or hosts that want the run to end. A
+//! process of the coordinator's own decides. If it computes the task, that output counts like a trusted worker's, and the failures count
+//! against the workers. If it fails or dies too, the run fails. There is one such process at a time, because it has a processor of the
+//! coordinator's host.
+//!
+//! A task that asks a program, or that runs a module, is not computed here: its code is somebody else's.
+
+use bytes::Bytes;
+use evoxo_common::digest::Digest;
+
+use super::{
+    Coordinator, Effect, SessionId, TaskId, Topic, about::About, own::Own, results::Outputs, run::Run, runs::RunId,
+    tasks::OpenTask,
+};
+use crate::{
+    replicas::{Job, Sender},
+    trust::{Holder, Worth},
+};
+
+/// The name of the coordinator among workers.
+const NAME: &str = "the coordinator itself";
+/// What people are told of a run of which tasks were computed here. The log says which.
+const NOTICE: &str = "tasks of it failed on workers, or workers were lost with them, and the coordinator has computed these tasks itself";
+
+impl Coordinator {
+    /// Fails a task's run if the evidence convicts the task, and the coordinator cannot compute it either.
+    pub(super) fn judge(&mut self, task: TaskId, last: &str) {
+        let Some(open) = self.tasks.get(task) else { return };
+        // What it waits for may be another worker now.
+        self.runs.change(open.run);
+        if let Some(verdict) = self.verdict(open) {
+            self.try_here(task, &format!("{verdict}{last}"));
+        }
+    }
+
+    /// Enough speaks against a task for its run to fail. First the coordinator computes it itself, if it may and has not tried.
+    fn try_here(&mut self, task: TaskId, verdict: &str) {
+        let open = &self.tasks[task];
+        let run = &self.runs[open.run];
+        match &open.own {
+            Own::Asked(_) => {}
+            Own::Failed(why) => {
+                let verdict = format!("{verdict}; and the coordinator could not compute it itself: {why}");
+                self.fail_for_task(task, &verdict);
+            }
+            Own::No if !run.prepared.is_built_in(open.replica.arm) => self.fail_for_task(task, verdict),
+            Own::No => {
+                let hash = open.encoded.hash;
+                let line =
+                    format!("run {}: task {} {verdict}: the coordinator computes it itself", run.name, hash.short());
+                self.effects.log_about(Topic::Trouble, about(run, open), line);
+                self.tasks.set_own(task, Own::Asked(verdict.to_owned()));
+                self.own.add(hash);
+            }
+        }
+    }
+
+    /// Begins with the next task, if none is being computed; ends the process if nobody needs its output any more.
+    pub(super) fn compute_here(&mut self) {
+        if let Some(hash) = self.own.computing {
+            if !self.own.ended && self.asked_here(hash).is_empty() {
+                self.own.ended = true;
+                self.effects.push(Effect::StopComputing);
+            }
+            return;
+        }
+        if self.stopping {
+            return;
+        }
+        while let Some(hash) = self.own.waiting.pop_front() {
+            let asked = self.asked_here(hash);
+            // Its run may have ended, or somebody else may have computed it.
+            let Some(task) = asked.first() else { continue };
+            let open = &self.tasks[*task];
+            let run = &self.runs[open.run];
+            let (arm, work) = (open.replica.arm, open.work);
+            let each_us = run.expected_us(arm, work).filter(|_| run.has_computed(arm, work));
+            let limit_ms = self.settings.deadline_ms(each_us);
+            let (task, output_bytes_max) = (open.encoded.clone(), run.prepared.output_bytes_max(arm));
+            self.effects.push(Effect::ComputeHere { task, limit_ms, output_bytes_max });
+            (self.own.computing, self.own.ended) = (Some(hash), false);
+            return;
+        }
+    }
+
+    /// The open tasks with these bytes that the coordinator should compute.
+    fn asked_here(&self, hash: Digest) -> Vec<TaskId> {
+        let asked = |task: &TaskId| self.tasks[*task].own.is_asked();
+        self.tasks.with_hash(hash).into_iter().filter(asked).collect()
+    }
+
+    /// What a run waits for, if the coordinator computes a task of it, or will.
+    pub(super) fn waits_for_here(&self, id: RunId) -> Option<String> {
+        let hashes = self.own.computing.iter().chain(&self.own.waiting);
+        let mut tasks = hashes.flat_map(|hash| self.asked_here(*hash)).map(|task| &self.tasks[task]);
+        let open = tasks.find(|open| open.run == id)?;
+        let Own::Asked(verdict) = &open.own else { return None };
+        Some(format!(
+            "task {} {verdict}: the coordinator computes it itself, before the run fails",
+            open.encoded.hash.short()
+        ))
+    }
+
+    /// The process has ended.
+    pub(super) fn on_computed_here(&mut self, outcome: Result<Bytes, String>) {
+        let Some(hash) = self.own.computing.take() else { return };
+        match outcome {
+            Ok(output) => self.take_own_output(hash, &output),
+            // Somebody may have begun to wait for it after all.
+            Err(_) if self.own.ended => self.own.waiting.push_back(hash),
+            Err(why) => self.asked_here(hash).into_iter().for_each(|task| self.fail_here(task, &why)),
+        }
+    }
+
+    /// Every open task with these bytes gets this output, as from a trusted worker.
+    fn take_own_output(&mut self, hash: Digest, output: &Bytes) {
+        let holder = Some(Holder { id: NAME.into(), trusted: true });
+        let from = Sender { session: SessionId::OWN, worker: NAME.into(), asked: false, holder };
+        let mut outputs = Outputs::new();
+        for task in self.tasks.with_hash(hash) {
+            let open = &self.tasks[task];
+            let run = self.runs.change(open.run);
+            let thread = run.thread_of_tasks();
+            let line = format!("run {}: the coordinator has computed task {} itself", run.name, hash.short());
+            self.effects.log_about(Topic::Progress, about(run, open), line);
+            if !run.notices.iter().any(|notice| notice == NOTICE) {
+                run.notice(NOTICE.to_owned());
+            }
+            let worth = if open.audit.is_some() { Worth::Compared } else { Worth::Taken };
+            outputs.entry(thread).or_default().push(open.received(task, from.clone(), output.clone(), worth));
+            self.tasks.begin_check(task, false);
+        }
+        for (thread, outputs) in outputs {
+            self.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
+        }
+    }
+
+    /// The coordinator could not compute a task either: its run fails, unless less speaks against the task now than when that began.
+    pub(super) fn fail_here(&mut self, task: TaskId, why: &str) {
+        let Some(Own::Asked(verdict)) = self.tasks.get(task).map(|open| open.own.clone()) else { return };
+        self.tasks.set_own(task, Own::Failed(why.to_owned()));
+        if self.verdict(&self.tasks[task]).is_some() {
+            self.try_here(task, &verdict);
+        }
+    }
+}
+
+fn about(run: &Run, open: &OpenTask) -> About {
+    run.about_replica(open.replica).and_task(open.encoded.hash)
+}

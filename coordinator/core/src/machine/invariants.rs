@@ -1,0 +1,105 @@
+//! What holds between two events, whatever came. ARCHITECTURE.md has the same in words.
+//!
+//! Checked after each event in simulation, and in debug builds as long as there is little to check. A violation is a bug, so it panics with a sentence: the process starts
+//! again and recovers from its store.
+//!
+//! What one object promises by itself is checked there (`check` of tasks, sessions, groups, runs, a run, the budget). Here is what
+//! several of them promise together.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Coordinator,
+    run::{Presence, ReplicaPhase},
+    runs::RunId,
+    tasks::Why,
+};
+
+/// Tasks, sessions and replicas that are checked for each event, in debug builds.
+const CHECKED_PER_EVENT: usize = 200;
+
+impl Coordinator {
+    /// Checks every invariant after each event, or where there is much after so many that the time for an event is bounded.
+    pub(super) fn check_now_and_then(&mut self) {
+        self.unchecked += 1;
+        let replicas: usize = self.runs.iter().map(|(_, run)| run.replicas.len()).sum();
+        if self.tasks.len() + self.sessions.len() + replicas <= self.unchecked * CHECKED_PER_EVENT {
+            self.unchecked = 0;
+            self.check_invariants();
+        }
+    }
+
+    /// Checks every invariant. It takes time in proportion to the whole state.
+    ///
+    /// # Panics
+    /// With a sentence, if one of them is violated.
+    pub fn check_invariants(&self) {
+        assert!(self.facts.is_empty(), "nobody has acted on a fact");
+        self.tasks.check();
+        self.sessions.check();
+        self.runs.check();
+        self.runs.iter().for_each(|(_, run)| run.check());
+        self.budget.check();
+        self.check_copies();
+        self.check_memory();
+        self.check_open_tasks();
+    }
+
+    /// A copy of an open task is in the assignment that carries it, and what an assignment carries of open tasks are its copies. What a
+    /// run has assigned is the expected work of these assignments.
+    fn check_copies(&self) {
+        let mut copies = 0;
+        for (id, task) in self.tasks.iter() {
+            for (session, number) in &task.copies {
+                let assignment = self.sessions.get(*session).and_then(|session| session.assignments.get(number));
+                let carried = assignment.and_then(|assignment| assignment.remaining.get(&task.encoded.hash));
+                assert_eq!(carried, Some(&id), "a copy of a task is in no assignment of session {session}");
+                copies += 1;
+            }
+        }
+        let (mut carried, mut assigned_us) = (0, BTreeMap::<RunId, u64>::new());
+        for (_, session) in self.sessions.iter() {
+            for assignment in session.assignments.values() {
+                carried += assignment.remaining.values().filter(|task| self.tasks.get(**task).is_some()).count();
+                *assigned_us.entry(assignment.run).or_default() += assignment.expected_us();
+            }
+        }
+        assert_eq!(copies, carried, "assignments carry open tasks that do not know of them");
+        for (id, run) in self.runs.iter() {
+            let expected_us = assigned_us.get(&id).copied().unwrap_or(0);
+            assert_eq!(run.assigned_us, expected_us, "run {} counts other work than its assignments have", run.name);
+        }
+    }
+
+    /// Every byte of the budget is reserved for a run, by its submitter.
+    fn check_memory(&self) {
+        let mut given = BTreeMap::<&str, u64>::new();
+        for (_, run) in self.runs.iter().filter(|(_, run)| run.reserved_bytes > 0) {
+            *given.entry(&run.submitter).or_default() += run.reserved_bytes;
+            assert_ne!(run.presence, Presence::Resting, "run {} rests, and has memory", run.name);
+        }
+        assert!(self.budget.is_given_to(&given), "the budget has given other bytes than the runs have: {given:?}");
+    }
+
+    /// An open task is one of a planned piece of an open replica, or an audit.
+    fn check_open_tasks(&self) {
+        let mut audits = BTreeMap::<RunId, usize>::new();
+        for (_, task) in self.tasks.iter() {
+            let run = &self.runs[task.run];
+            assert!(matches!(run.presence, Presence::Loaded(_)), "run {} has open tasks, and no thread", run.name);
+            let phase = &run.replicas[&task.replica].phase;
+            match (task.audit, phase) {
+                (None, ReplicaPhase::Open { planned, .. }) => {
+                    assert!(task.index < *planned, "a task of run {} is open that was not planned", run.name);
+                }
+                (None, _) => panic!("a task of run {} is open, and its replica is {phase:?}", run.name),
+                (Some(Why::Differs), _) => *audits.entry(task.run).or_default() += 1,
+                (Some(Why::Drawn), _) => {}
+            }
+        }
+        for (id, run) in self.runs.iter() {
+            let open = audits.get(&id).copied().unwrap_or(0);
+            assert_eq!(run.audits_open, open, "run {} waits for other audits than are open", run.name);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Workers are lost: the single function for it, whatever the cause.
+
+use super::{
+    Coordinator, SessionId, TaskId, Topic,
+    cause::{Cause, SET_ASIDE_MS},
+    evidence::Loss,
+    facts::Fact,
+    sessions::Session,
+    standing::End,
+};
+use crate::trust::Level;
+
+impl Coordinator {
+    /// The single function for lost workers, whatever the cause: its copies of tasks are dropped.
+    pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
+        let goes_on = matches!(cause, Cause::Replaced | Cause::Expired);
+        let as_it_should = self.stopping || (session.draining && tasks == 0) || goes_on;
+        let (topic, sentence) = match as_it_should {
+            true => (Topic::Progress, format!("worker {name} left (session {id})")),
+            false => {
+                let lost = format!("worker {name} is lost with {tasks} tasks: {sentence} (session {id})");
+                (Topic::WorkerLost, lost)
+            }
+        };
+        self.effects.log_about(topic, session.about(id), sentence);
+        match as_it_should {
+            true => self.tally.left += 1,
+            false => {
+                *self.tally.lost.entry(cause.label()).or_default() += 1;
+                let pause_ms = cause.close().filter(|(_, ms)| *ms >= SET_ASIDE_MS).map_or(0, |(_, ms)| ms.into());
+                self.lost.add((self.now, self.now + pause_ms), id, &session, cause.sentence());
+            }
+        }
+        if session.draining && tasks == 0 {
+            self.leaving.remove(session.process);
+        }
+        if let Some((kind, retry_after_ms)) = cause.close() {
+            let reason = format!("session ended: {}", cause.sentence());
+            self.effects.close(id, kind, reason, retry_after_ms);
+        }
+        let on_purpose = as_it_should || session.draining || cause != Cause::ConnectionEnded;
+        let end = if on_purpose {
+            End::OnPurpose
+        } else if session.has_proved_itself() {
+            End::Proven
+        } else {
+            End::Early
+        };
+        for identity in session.identities() {
+            self.standings.left(identity, session.connected, self.now, end);
+        }
+        if matches!(cause, Cause::ConnectionEnded | Cause::Silent(_)) && !session.draining && tasks > 0 {
+            self.standings.note_lost(session.process);
+        }
+        if cause.accuses() || goes_on {
+            // Its process may come back with the answers. Where every worker is trusted, they count in any case.
+            let verified = |task: TaskId| self.runs[self.tasks[task].run].level != Level::Plain;
+            self.owed.keep(&session, |hash| self.tasks.with_hash(hash).into_iter().any(verified));
+        }
+        self.take_tasks_from(id, session, &cause);
+        self.runs.change_all();
+    }
+
+    /// Takes the tasks from a lost worker, and records the loss as evidence against them.
+    fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
+        let assignments = std::mem::take(&mut session.assignments);
+        for (place, (number, assignment)) in assignments.into_iter().enumerate() {
+            if let Some(run) = self.runs.adjust_if_there(assignment.run) {
+                run.assigned_us -= assignment.expected_us();
+            }
+            // Queued tasks had not begun, so they cannot be the cause.
+            let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
+            for (hash, task) in assignment.remaining {
+                self.tasks.forget_copy(hash);
+                self.tasks.drop_copy(task, (id, number));
+                if !accused {
+                    continue;
+                }
+                let loss = Loss {
+                    worker: session.identity.clone(),
+                    process: session.process,
+                    alone: assignment.alone && *cause != Cause::Overdue,
+                    overdue: assignment.alone && *cause == Cause::Overdue,
+                    // A worker that is silent may have lost its host or network.
+                    proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us),
+                };
+                let overdue = u32::from(loss.overdue);
+                let witnessed = assignment.alone && session.is_trusted();
+                self.tasks.accuse(task, self.now, |evidence| {
+                    evidence.losses.push(loss);
+                    evidence.overdue += overdue;
+                    evidence.witnessed |= witnessed;
+                });
+                self.facts.note(Fact::Accused { task, last: String::new() });
+            }
+        }
+    }
+}

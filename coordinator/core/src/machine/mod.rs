@@ -1,0 +1,274 @@
+//! The coordinator's core: a pure state machine. Time and events go in, effects come out.
+//!
+//! Invariants: no clock, no I/O, no await, no randomness, and nothing that takes long: each run's thread
+//! (`crate::replicas`) plans, checks and absorbs. Messages of workers and people are checked here and never panic. A
+//! lost worker has one path (`losses`), whatever the cause. There is no queue of leases: a task without a copy is open
+//! and will be assigned again.
+//!
+//! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of workers), `owed`
+//! (by workers that are away), `absent` (workers that are not there), `evidence` (against tasks), `own` (tasks that the coordinator
+//! computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted).
+//!
+//! What happens between them is in layers, each of which calls only lower ones: `arrivals` (of workers), `rounds` (replicas advance),
+//! `stored` (the store reports), `ticks` (time); `results`, `requests` (of people); `losses` (of workers), `here` (tasks are judged, and
+//! computed by the coordinator), `verification` (of outputs), `failures` (of tasks), `workers` (as people see them), `assign` (tasks to
+//! workers), `recovery` (of runs); `rest` (runs stop); `storage` (what is written), `policy` (questions). What a handler finds out
+//! and another acts on is a fact (`facts`).
+
+mod about;
+mod absent;
+mod arrivals;
+mod assign;
+mod budget;
+mod cause;
+mod convictions;
+mod events;
+mod evidence;
+mod facts;
+mod failures;
+mod groups;
+mod here;
+mod invariants;
+mod losses;
+mod owed;
+mod own;
+mod policy;
+mod recent;
+mod record;
+mod recovery;
+mod requests;
+mod rest;
+mod results;
+mod rounds;
+mod run;
+mod runs;
+mod sessions;
+mod settings;
+mod standing;
+mod storage;
+mod stored;
+mod tally;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod ticks;
+mod verification;
+mod view;
+mod workers;
+mod writes;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use evoxo_common::{experiment::Registry, time::Millis};
+use evoxo_proto::v1::{self, CloseKind, to_worker};
+
+pub use about::About;
+pub use events::{Effect, Event, Rejection, ReplicaAt, Request, Response, Stored, Topic, View};
+pub use settings::{Batch, Settings};
+pub use tally::{Durations, Figures, Tally};
+
+use crate::saved::SavedRun;
+use crate::{
+    id::{RequestId, SessionId, TaskId, ThreadId, WriteId},
+    write::{StoreFault, Write},
+};
+use absent::{Leaving, Lost, RefusalLines};
+use budget::Budget;
+use cause::Cause;
+use convictions::Convictions;
+use facts::{Fact, Facts};
+use owed::Owed;
+use own::OwnProcess;
+use runs::Runs;
+use sessions::Sessions;
+use standing::Standings;
+use tasks::Tasks;
+use writes::Writes;
+
+/// The state of the coordinator.
+pub struct Coordinator {
+    settings: Settings,
+    registry: Registry,
+    now: Millis,
+    effects: Effects,
+    facts: Facts,
+    runs: Runs,
+    tasks: Tasks,
+    sessions: Sessions,
+    standings: Standings,
+    owed: Owed,
+    own: OwnProcess,
+    refusal_lines: RefusalLines,
+    writes: Writes,
+    budget: Budget,
+    convictions: Convictions,
+    tally: Tally,
+    /// Workers that were lost, and workers that are to leave.
+    lost: Lost,
+    leaving: Leaving,
+    /// When deadlines are checked next.
+    tick: Millis,
+    /// Slow tasks have not been checked since the last tick, and no workers reserved for suspects.
+    look_due: bool,
+    /// The last suspect for which a worker was looked for.
+    skipped: TaskId,
+    /// The health that was last published.
+    healthy: bool,
+    stopping: bool,
+    /// Events since the invariants were checked last, in debug builds.
+    unchecked: usize,
+}
+
+impl Coordinator {
+    /// The only constructor: a first start is a recovery without runs. The runs come without their states.
+    #[must_use]
+    pub fn recover(settings: Settings, registry: Registry, saved: Vec<SavedRun>) -> Self {
+        Self::recover_knowing(settings, registry, saved, BTreeSet::new())
+    }
+
+    /// The same with the identities that were convicted, as the store has them: they stay out, and what was absorbed on their
+    /// word is not used.
+    #[must_use]
+    pub fn recover_knowing(
+        settings: Settings,
+        registry: Registry,
+        saved: Vec<SavedRun>,
+        convicted: BTreeSet<Arc<str>>,
+    ) -> Self {
+        // Computed at the start, so that no request waits for it.
+        drop(registry.signatures());
+        let mut coordinator = Self {
+            budget: Budget::new(&settings),
+            settings,
+            registry,
+            now: Millis::default(),
+            effects: Effects::default(),
+            facts: Facts::default(),
+            runs: Runs::default(),
+            tasks: Tasks::default(),
+            sessions: Sessions::default(),
+            standings: Standings::default(),
+            owed: Owed::default(),
+            own: OwnProcess::default(),
+            refusal_lines: RefusalLines::default(),
+            writes: Writes::default(),
+            convictions: Convictions::known(convicted),
+            tally: Tally::default(),
+            lost: Lost::default(),
+            leaving: Leaving::default(),
+            tick: Millis::default(),
+            look_due: false,
+            skipped: TaskId::NONE,
+            healthy: true,
+            stopping: false,
+            unchecked: 0,
+        };
+        saved.into_iter().for_each(|saved| coordinator.recover_run(saved));
+        coordinator.retire();
+        coordinator
+    }
+
+    /// Handles one event, which is not earlier than the one before, and returns what to do.
+    pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
+        self.now = self.now.max(now);
+        match event {
+            Event::Hello { session, address, holder, hello } => self.admit(session, address, holder, &hello),
+            Event::Message { session, message } => self.on_message(session, message),
+            Event::Heard { session } => drop(self.sessions.change(session, |session| session.heard = self.now)),
+            Event::Expired { session } => self.lose(session, Cause::Expired),
+            Event::Revoked { session } => self.lose(session, Cause::Revoked),
+            Event::Left { session } => self.lose(session, Cause::ConnectionEnded),
+            Event::Request { id, request } => self.on_request(id, request),
+            Event::Done { thread, reports } => {
+                for report in reports {
+                    self.on_report(thread, report);
+                    self.act_on_facts();
+                }
+            }
+            Event::Stored { write, outcome } => self.on_stored(write, outcome),
+            Event::ComputedHere(outcome) => self.on_computed_here(outcome),
+            Event::Stop => self.stop(),
+            Event::Wake => {}
+        }
+        self.act_on_facts();
+        self.tick();
+        self.act_on_facts();
+        self.advance_runs();
+        self.compute_here();
+        self.assign();
+        self.finish_stopping();
+        self.publish();
+        if cfg!(debug_assertions) {
+            self.check_now_and_then();
+        }
+        self.effects.take()
+    }
+
+    /// Hands each fact to the handler that acts on it, in the order in which they were found out, until none is left.
+    fn act_on_facts(&mut self) {
+        while let Some(fact) = self.facts.next() {
+            match fact {
+                Fact::WorkerLost { session, cause } => self.lose(session, cause),
+                Fact::Accused { task, last } => self.judge(task, &last),
+                Fact::Convicted(identity) => self.apply_conviction(&identity),
+                Fact::Settled(run) => self.end_if_complete(run),
+            }
+        }
+    }
+
+    /// When [`Event::Wake`] is due, if there is no other event before.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Millis> {
+        let quiet = self.sessions.is_empty()
+            && self.writes.is_empty()
+            && self.convictions.are_stored()
+            && self.runs.changed().is_empty();
+        (!(quiet && self.runs.iter().all(|(_, run)| run.is_quiet()))).then_some(self.tick)
+    }
+}
+
+/// The actions that an event leads to.
+#[derive(Default)]
+struct Effects {
+    effects: Vec<Effect>,
+    /// These come last, so that a person who gets a response finds the view that was published.
+    responses: Vec<Effect>,
+}
+
+impl Effects {
+    fn take(&mut self) -> Vec<Effect> {
+        let mut effects = std::mem::take(&mut self.effects);
+        effects.append(&mut self.responses);
+        effects
+    }
+
+    fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    fn send(&mut self, session: SessionId, message: to_worker::Message) {
+        self.push(Effect::Send { session, message: v1::ToWorker { message: Some(message) } });
+    }
+
+    /// Ends a session. The worker may come back after `retry_after_ms`, if `kind` allows it.
+    fn close(&mut self, session: SessionId, kind: CloseKind, reason: String, retry_after_ms: u32) {
+        self.send(session, to_worker::Message::Close(v1::Close { kind: kind.into(), reason, retry_after_ms }));
+        self.push(Effect::End { session });
+    }
+
+    fn respond(&mut self, id: RequestId, response: Result<Response, Rejection>) {
+        self.responses.push(Effect::Respond { id, response });
+    }
+
+    fn publish(&mut self, view: View) {
+        self.push(Effect::Publish(Arc::new(view)));
+    }
+
+    fn log(&mut self, topic: Topic, sentence: String) {
+        self.log_about(topic, About::default(), sentence);
+    }
+
+    fn log_about(&mut self, topic: Topic, about: About, sentence: String) {
+        self.push(Effect::Log { topic, about: Box::new(about), sentence });
+    }
+}

@@ -1,0 +1,149 @@
+//! Questions about workers and tasks: who may compute what, whose word counts, and what is enough for a run to fail. The answers
+//! depend on how the run is verified. Nothing here changes anything, or acts on an answer.
+
+use evoxo_common::digest::Digest;
+
+use super::{
+    Coordinator, SessionId, TaskId,
+    evidence::{Evidence, Jury},
+    record::Word,
+    run::Run,
+    runs::RunId,
+    sessions::Session,
+    tasks::OpenTask,
+};
+use crate::trust::Level;
+
+/// Tasks that are looked at for a worker among those that others have computed: there may be thousands that it has computed
+/// itself.
+const LOOKED_AT_MAX: usize = 1024;
+/// The different tasks that may fail in one session.
+const FAILED_TASKS_MAX: usize = 3;
+
+impl Session {
+    /// How many different tasks may fail on it: one is too many for a worker that was set aside before.
+    pub(super) fn failed_tasks_max(&self) -> usize {
+        if self.on_trial { 1 } else { FAILED_TASKS_MAX }
+    }
+}
+
+impl Coordinator {
+    /// Whether a worker's output of this task could count, or be compared.
+    pub(super) fn may_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
+        if run.level == Level::Plain {
+            return true;
+        }
+        let Some(holder) = &session.holder else { return false };
+        if holder.trusted {
+            return true;
+        }
+        let heard = task.claims.iter().any(|claim| claim.identity() == Some(&holder.id));
+        match run.level {
+            Level::Plain => true,
+            Level::Verified | Level::Audited { .. } => task.claims.is_empty(),
+            // Who is trusted settles a dispute, if there is anybody.
+            Level::Quorum if task.is_disputed() && self.has_trusted(run) => false,
+            Level::Quorum => {
+                let same = |other: &SessionId| self.sessions[*other].identity_number();
+                !heard && task.copies.iter().all(|(other, _)| same(other) != Some(&holder.id))
+            }
+        }
+    }
+
+    /// Tasks of a run that this worker may compute and nobody does, those first that wait for another output.
+    pub(super) fn open_for<'a>(
+        &'a self,
+        session: &'a Session,
+        id: RunId,
+        run: &'a Run,
+    ) -> impl Iterator<Item = TaskId> + 'a {
+        // For these it is a trusted worker's turn.
+        let closed = run.level.needs_trusted() && !session.is_trusted();
+        let claimed = self.tasks.claimed().get(&id).filter(|_| !closed).into_iter().flatten().take(LOOKED_AT_MAX);
+        let ready = self.tasks.ready().get(&id).into_iter().flatten();
+        let may = move |task: &TaskId| run.level == Level::Plain || self.may_compute(session, run, &self.tasks[*task]);
+        claimed.chain(ready).copied().filter(move |task| may(task))
+    }
+
+    fn has_trusted(&self, run: &Run) -> bool {
+        self.sessions.iter().any(|(_, session)| session.is_trusted() && session.computes(&run.prepared))
+    }
+
+    /// What a run waits for if the workers are not those that its level needs.
+    pub(super) fn missing_trust(&self, id: RunId, run: &Run) -> Option<String> {
+        let trusted = || self.has_trusted(run);
+        match run.level {
+            Level::Verified if !trusted() => Some(
+                "it waits for a trusted worker: `evoxo token create --role trusted-worker` makes the token for one"
+                    .into(),
+            ),
+            Level::Audited { .. } if !trusted() => Some(
+                "no trusted worker is there, so nothing is audited, and it cannot finish: `evoxo token create --role \
+                 trusted-worker` makes the token for one"
+                    .into(),
+            ),
+            Level::Quorum => {
+                let mut of = self.sessions.iter().filter(|(_, session)| session.computes(&run.prepared));
+                let first = of.find_map(|(_, session)| session.identity_number());
+                let second = of.any(|(_, session)| session.identity_number().is_some_and(|id| Some(id) != first));
+                if !second && !trusted() {
+                    return Some("it waits for workers with certificates of two identities, or a trusted one".into());
+                }
+                let accused = |task: &TaskId| {
+                    let open = &self.tasks[*task];
+                    let accused = |evidence: &Evidence| evidence.accusation(self.each_failure_counts(open)).is_some();
+                    open.run == id && open.evidence.as_deref().is_some_and(accused)
+                };
+                self.tasks.suspects().iter().any(accused).then(|| {
+                    "a task fails, or its workers are lost, and it takes workers of three identities to say so: it waits for \
+                     another one"
+                        .into()
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a worker could be given this task now or later.
+    pub(super) fn could_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
+        session.computes(&run.prepared) && !session.draining && self.may_compute(session, run, task)
+    }
+
+    /// What a failure of this task on this worker says.
+    pub(super) fn word_of(&self, session: &Session, run: &Run, task: &OpenTask) -> Word {
+        if session.on_trial {
+            return Word::Failing;
+        }
+        let each_us = run.expected_us(task.replica.arm, task.work);
+        session.records.word(&run.prepared, task.encoded.hash, each_us, self.now)
+    }
+
+    /// Whether every failure of a task counts: three are there, and none of the workers that could compute it computes tasks of its
+    /// kind, or was there at the third failure and has failed nothing yet. Such a worker is waited for as for any task.
+    pub(super) fn each_failure_counts(&self, task: &OpenTask) -> bool {
+        let Some(evidence) = &task.evidence else { return false };
+        let Some(third) = evidence.third_failure() else { return false };
+        let run = &self.runs[task.run];
+        let waited = self.now - third >= self.settings.deadline_ms_unknown;
+        let better = |session: &Session| match self.word_of(session, run, task) {
+            Word::Reliable => true,
+            Word::Unknown => !waited && session.connected <= third && !evidence.names(&session.identity),
+            Word::Failing => false,
+        };
+        !self.sessions.iter().any(|(_, session)| self.could_compute(session, run, task) && better(session))
+    }
+
+    /// Whether so many tasks of a run have failed on a worker, of which nobody knows yet whether others can compute them, that it
+    /// gets none but suspects: else it would make suspects of all.
+    pub(super) fn has_enough_of(&self, session: &Session, run: RunId) -> bool {
+        let open = |(task, of): &(&Digest, &RunId)| **of == run && self.tasks.is_open(**task);
+        let most = session.failed_tasks_max();
+        session.failed.len() >= most && session.failed.iter().filter(open).count() >= most
+    }
+
+    /// What convicts a task, as the end of a sentence, if the evidence is enough.
+    pub(super) fn verdict(&self, open: &OpenTask) -> Option<String> {
+        let jury = Jury::of(self.runs[open.run].level);
+        open.evidence.as_ref()?.verdict(jury, self.each_failure_counts(open))
+    }
+}

@@ -1,0 +1,318 @@
+//! Requests of people.
+
+use std::sync::Arc;
+
+use evoxo_proto::v1::{self, RunState};
+
+use super::{
+    Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
+    budget::too_large,
+    run::{Blocked, Presence, ReplicaPhase, ReplicaRecord, Run, Wanted},
+    runs::RunId,
+    writes::{Pending, PendingOrder, Refusal},
+};
+use crate::{
+    names::check_run_name,
+    prepared::Prepared,
+    replicas::{Job, ReplicaKey},
+    saved::seal_revocation,
+    trust::Level,
+};
+
+/// `None`: the response follows when something is written or read.
+type Reply = Result<Option<Response>, Rejection>;
+
+/// The most requests that wait for one run's order.
+const ASKED_MAX: usize = 16;
+
+/// A run that is being deleted cannot be changed.
+fn being_deleted(name: &str) -> Rejection {
+    Rejection::Unavailable(format!("run {name:?} is being deleted: ask again in a moment"))
+}
+
+impl Coordinator {
+    pub(super) fn on_request(&mut self, id: RequestId, request: Request) {
+        if let Some(run) = request.orders().and_then(|name| self.ordering(name)) {
+            if run.asked.len() < ASKED_MAX {
+                return run.asked.push((id, request));
+            }
+            let sentence = format!("{ASKED_MAX} requests wait for run {:?}: ask again in a moment", run.name);
+            return self.effects.respond(id, Err(Rejection::Unavailable(sentence)));
+        }
+        let reply = match request {
+            Request::Submit { name, prepared, level, submitter } => self.submit(id, &name, prepared, level, submitter),
+            Request::Pause { name } => self.want(id, &name, Wanted::Paused, false),
+            Request::Resume { name } => self.want(id, &name, Wanted::Running, false),
+            Request::Cancel { name, delete } => self.want(id, &name, Wanted::Cancelled, delete),
+            Request::Replicas { name } => self.replicas(&name),
+            Request::Replica { name, replica } => self.replica(id, &name, replica),
+            Request::Objects { name } => self.objects(&name),
+            Request::Workers => Ok(Some(Response::Workers(self.workers()))),
+            Request::Lost => Ok(Some(Response::Lost(self.lost.list(self.now)))),
+            Request::Drain(named) => self.drain(&named).map(|workers| Some(Response::Workers(workers))),
+            Request::Revoke { id: refused, by } => {
+                let write = self.writes.add_refusal(Refusal::Revoked(id));
+                let bytes = seal_revocation(&refused, &by);
+                let what = Write::Revoke { id: refused, bytes };
+                self.effects.push(Effect::Store { write, run: String::new(), what });
+                Ok(None)
+            }
+            Request::Figures => Ok(Some(Response::Figures(Box::new(self.figures())))),
+        };
+        if let Some(response) = reply.transpose() {
+            self.effects.respond(id, response);
+        }
+    }
+
+    /// The run of this name, if an order of it is being written.
+    fn ordering(&mut self, name: &str) -> Option<&mut Run> {
+        let id = self.runs.find(name)?;
+        Some(self.runs.adjust(id)).filter(|run| run.ordering)
+    }
+
+    fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
+        if let Some(why) = self.runs.unreadable.get(name) {
+            return Err(Rejection::Conflict(why.clone()));
+        }
+        let id = self.runs.find(name).ok_or_else(|| Rejection::no_run(name))?;
+        Ok((id, &self.runs[id]))
+    }
+
+    fn submit(
+        &mut self,
+        request: RequestId,
+        name: &str,
+        prepared: Arc<Prepared>,
+        level: Level,
+        submitter: String,
+    ) -> Reply {
+        if self.stopping {
+            return Err(Rejection::Unavailable("the coordinator is stopping".into()));
+        }
+        check_run_name(name).map_err(Rejection::Invalid)?;
+        let (replicas, limit) = (prepared.replicas(), self.settings.replicas_max);
+        if replicas > limit {
+            let sentence = format!("the run has {replicas} replicas over all arms: at most {limit}");
+            return Err(Rejection::Exhausted(sentence));
+        }
+        let needed = prepared.least_bytes(self.settings.plan_ahead_bytes());
+        let most = self.settings.run_memory_bytes_max();
+        if needed > most {
+            return Err(Rejection::Exhausted(too_large(needed, most)));
+        }
+        match self.find(name) {
+            Ok((id, _)) => return self.submit_again(request, id, prepared, level),
+            Err(Rejection::NotFound(_)) => {}
+            Err(rejection) => return Err(rejection),
+        }
+        if self.runs.len() >= self.settings.runs_max {
+            let limit = self.settings.runs_max;
+            return Err(Rejection::Exhausted(format!(
+                "the coordinator has {limit} runs: cancel and delete old ones first"
+            )));
+        }
+        let of_submitter = self.runs.iter().filter(|(_, run)| run.submitter == submitter).count();
+        let limit = self.settings.runs_per_submitter_max;
+        if of_submitter >= limit {
+            return Err(Rejection::Exhausted(format!(
+                "{of_submitter} runs were submitted by {submitter}, and one submitter may have {limit}: cancel and delete \
+                 old ones first"
+            )));
+        }
+        self.remembers(prepared.replicas(), &submitter)?;
+        let mut run = Run::new(name.into(), prepared.clone());
+        (run.creating, run.submitter, run.level) = (true, submitter, level);
+        let id = self.runs.add(run);
+        self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
+        Ok(None)
+    }
+
+    /// A repeated submission changes nothing; more replicas extend the run; a cancelled run continues.
+    fn submit_again(&mut self, request: RequestId, id: RunId, prepared: Arc<Prepared>, level: Level) -> Reply {
+        let run = &self.runs[id];
+        let name = &run.name;
+        if run.prepared.hash != prepared.hash {
+            let change = prepared.config.change_from(&run.prepared.config);
+            let what = change.words().map(|what| format!(" ({what})")).unwrap_or_default();
+            return Err(Rejection::Conflict(format!(
+                "run {name:?} exists with other settings{what}: choose another name"
+            )));
+        }
+        if level != Level::Plain && level != run.level {
+            let there = run.level;
+            return Err(Rejection::Conflict(format!(
+                "run {name:?} exists with the level {there} of verification, and not {level}: leave the level out, or choose \
+                 another name"
+            )));
+        }
+        if let Some(blocked) = &run.blocked {
+            return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
+        }
+        if run.deleting {
+            return Err(being_deleted(name));
+        }
+        let more = prepared.config.replicas > run.prepared.config.replicas;
+        if !more && run.wanted != Wanted::Cancelled {
+            return Ok(Some(Response::Submitted { run: Box::new(self.view(id)), created: false }));
+        }
+        if more {
+            self.remembers(prepared.replicas() - run.prepared.replicas(), &run.submitter)?;
+        }
+        let prepared = if more { prepared } else { run.prepared.clone() };
+        self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
+        Ok(None)
+    }
+
+    /// Whether there is room to remember that many replicas more, of this submitter.
+    fn remembers(&self, more: u64, submitter: &str) -> Result<(), Rejection> {
+        // Also those that are ordered and not in the store yet.
+        let ordered = self.writes.ordered();
+        let of = |(id, run): (RunId, &Run)| {
+            let ordered = ordered.get(&id).copied().unwrap_or(0);
+            ordered.max(run.prepared.replicas())
+        };
+        let known =
+            |whose: &dyn Fn(&Run) -> bool| -> u64 { self.runs.iter().filter(|(_, run)| whose(run)).map(of).sum() };
+        let (all, own) = (known(&|_| true), known(&|run| run.submitter == submitter));
+        let (most, share) = (self.settings.records_max(), self.settings.records_per_submitter_max());
+        let (whose, known, most) = match () {
+            () if all + more > most => ("of this coordinator".to_owned(), all, most),
+            () if own + more > share => (format!("that {submitter} submitted"), own, share),
+            () => return Ok(()),
+        };
+        Err(Rejection::Exhausted(format!(
+            "the runs {whose} have {known} replicas, and {most} are the most that it remembers: delete old runs, or start \
+             it with more --memory"
+        )))
+    }
+
+    fn want(&mut self, request: RequestId, name: &str, wanted: Wanted, delete: bool) -> Reply {
+        let (id, run) = self.find(name)?;
+        if run.deleting {
+            return Err(being_deleted(name));
+        }
+        match (&run.blocked, &wanted) {
+            (Some(Blocked::Fenced(_)), Wanted::Running) if run.presence == Presence::Resting => {
+                self.runs.change(id).presence = Presence::Loading;
+                self.write(id, Write::Load, Pending::Load(Some(request)));
+                return Ok(None);
+            }
+            (Some(Blocked::Unfit(_)), Wanted::Cancelled) | (None, _) => {}
+            (Some(blocked), _) => {
+                return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
+            }
+        }
+        match (&run.wanted, &wanted) {
+            (Wanted::Cancelled, Wanted::Running | Wanted::Paused) => {
+                return Err(Rejection::Conflict(format!("run {name:?} is cancelled: submit it again to go on")));
+            }
+            (Wanted::Failed(why), Wanted::Paused) => {
+                return Err(Rejection::Conflict(format!("run {name:?} has failed: {why}")));
+            }
+            (now, wanted) if now == wanted && !delete => {
+                return Ok(Some(Response::Run(Box::new(self.view(id)))));
+            }
+            _ => {}
+        }
+        if !delete && matches!(run.state(), RunState::Finished | RunState::InDoubt) {
+            let hint = if wanted == Wanted::Cancelled { ": give --delete to remove it" } else { "" };
+            return Err(Rejection::Conflict(format!("run {name:?} is finished{hint}")));
+        }
+        let prepared = run.prepared.clone();
+        self.order(id, PendingOrder { request, prepared, wanted, submitted: false, delete });
+        Ok(None)
+    }
+
+    fn replicas(&self, name: &str) -> Reply {
+        let (_, run) = self.find(name)?;
+        let begun = run.replicas.iter().filter(|(key, _)| !run.unbegun.contains(key));
+        let replicas = begun.map(|(key, record)| (*key, record.is_finished())).collect();
+        Ok(Some(Response::Replicas(run.prepared.clone(), replicas)))
+    }
+
+    fn objects(&self, name: &str) -> Reply {
+        let (_, run) = self.find(name)?;
+        let stored = |(key, record): (&ReplicaKey, &ReplicaRecord)| match &record.phase {
+            ReplicaPhase::Stored { object, .. } => Some((*key, object.clone())),
+            _ => None,
+        };
+        let finished = run.replicas.iter().filter_map(stored).collect();
+        Ok(Some(Response::Objects { finished, checkpoint: run.checkpoints.object.clone() }))
+    }
+
+    fn replica(&mut self, request: RequestId, name: &str, replica: ReplicaKey) -> Reply {
+        let (_, run) = self.find(name)?;
+        let at = run.replica_at(replica);
+        let elsewhere = matches!(at, Some(ReplicaAt::Bytes(_) | ReplicaAt::Object(_)));
+        match run.thread().filter(|_| !elsewhere && !run.unbegun.contains(&replica)) {
+            Some(thread) => {
+                self.effects.push(Effect::Job { thread, job: Job::Copy { request, replica } });
+                Ok(None)
+            }
+            None => at.map(|at| Some(Response::Replica(at))).ok_or_else(Rejection::no_replica),
+        }
+    }
+
+    /// Responds with the run as it is now. If it had failed before, the message says why.
+    pub(super) fn respond_run(&mut self, id: RunId, request: RequestId, submitted: bool, failed: Option<String>) {
+        let mut run = Box::new(self.view(id));
+        if let Some(why) = failed {
+            run.message = format!("it had failed, and is tried again: {why}");
+        }
+        let response = if submitted { Response::Submitted { run, created: true } } else { Response::Run(run) };
+        self.effects.respond(request, Ok(response));
+    }
+
+    /// A run as people see it, without its configuration.
+    pub(super) fn view(&self, id: RunId) -> v1::Run {
+        let run = &self.runs[id];
+        let (workers, slots) = self.sessions.computing(&run.prepared);
+        let tasks_assigned = self.tasks.assigned(id) as u32;
+        let tasks_waiting = self.tasks.waiting(id, run.level == Level::Quorum) as u32;
+        let mut view = v1::Run { tasks_assigned, tasks_waiting, workers, slots, ..run.view() };
+        if workers == 0 && view.message.is_empty() && run.hands_out() {
+            let missing = self.sessions.missing_program(&run.prepared);
+            view.message = missing.or_else(|| self.lost.aside(self.now)).unwrap_or_default();
+        }
+        if view.message.is_empty() && run.hands_out() {
+            view.message = self.waits_for_here(id).unwrap_or_default();
+        }
+        if workers > 0 && view.message.is_empty() && run.hands_out() {
+            view.message = self.missing_trust(id, run).unwrap_or_default();
+        }
+        view
+    }
+
+    /// Publishes changed runs: at once if the state has changed, otherwise at most every 200 ms.
+    pub(super) fn publish(&mut self) {
+        const INTERVAL_MS: u64 = 200;
+        let due =
+            |run: &Run| run.published.is_none_or(|(state, at)| state != run.state() || self.now - at >= INTERVAL_MS);
+        let changed = self.runs.changed().iter().copied();
+        let due: Vec<RunId> = changed.filter(|id| due(&self.runs[*id])).collect();
+        for id in due {
+            self.runs.shown(id);
+            let (now, view) = (self.now, self.view(id));
+            let run = self.runs.adjust(id);
+            // What is not in the store yet is not shown to anyone.
+            let failure_waits = run.failure_unsaved && run.ordering;
+            if run.creating || failure_waits || self.writes.has_unconfirmed(id) {
+                continue;
+            }
+            run.published = Some((view.state(), now));
+            let prepared = Some(run.prepared.clone());
+            self.effects.publish(View { run: view, prepared });
+        }
+        let fenced = |(_, run): (RunId, &Run)| matches!(run.blocked, Some(Blocked::Fenced(_)));
+        let healthy = !self.runs.iter().any(fenced);
+        if healthy != self.healthy {
+            self.healthy = healthy;
+            self.effects.push(Effect::Healthy(healthy));
+            let sentence = match healthy {
+                true => "health: serving, since no run is missing in the store any more",
+                false => "health: not serving, since a run is missing in the store",
+            };
+            self.effects.log(if healthy { Topic::Progress } else { Topic::Trouble }, sentence.into());
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Runs stop: they fail, are blocked, put to rest or complete, and leave memory when everything of them is stored.
+
+use evoxo_proto::v1::RunState;
+
+use super::{
+    Coordinator, Effect, TaskId, Topic, Write,
+    run::{Blocked, Presence, Wanted},
+    runs::RunId,
+    writes::Pending,
+};
+
+impl Coordinator {
+    /// Fails a run because of a task.
+    pub(super) fn fail_for_task(&mut self, task: TaskId, verdict: &str) {
+        let open = &self.tasks[task];
+        let (id, hash, bytes) = (open.run, open.encoded.hash, open.encoded.whole());
+        let run = &self.runs[id];
+        let (kind, work) = (run.prepared.config.kind.name, open.work);
+        let arm = &run.prepared.config.arms[open.replica.arm as usize].name;
+        let sentence = format!(
+            "a task {kind}/{work} of replica {} of arm {arm:?} {verdict}; it is saved in the store as \
+             runs/{}/poison/{hash}.task: see `evoxo-worker run-task --help`",
+            open.replica.index, run.name
+        );
+        self.store(id, Write::Poison { hash, bytes });
+        self.fail_run(id, sentence);
+    }
+
+    /// A run has failed and stops until a person resumes it.
+    pub(super) fn fail_run(&mut self, id: RunId, why: String) {
+        let run = self.runs.change(id);
+        let (about, line) = (run.about(), format!("run {} failed: {why}", run.name));
+        self.tally.runs_failed += 1;
+        run.wanted = Wanted::Failed(why);
+        run.failure_unsaved = true;
+        self.effects.log_about(Topic::RunFailed, about, line);
+        self.write_failure(id);
+        self.put_to_rest(id);
+    }
+
+    /// This coordinator may not advance a run.
+    pub(super) fn block(&mut self, id: RunId, blocked: Blocked) {
+        let run = self.runs.change(id);
+        let (about, line) = (run.about(), format!("run {} is blocked: {}", run.name, blocked.why()));
+        run.notice(blocked.why().to_owned());
+        run.blocked = Some(blocked);
+        self.effects.log_about(Topic::Trouble, about, line);
+        // States that cannot be written need not be sealed.
+        self.drop_thread(id);
+    }
+
+    /// Closes a run's tasks; when its last checkpoint is stored, its thread is ended.
+    pub(super) fn put_to_rest(&mut self, id: RunId) {
+        self.close_tasks(id);
+        let run = self.runs.change(id);
+        run.rest_replicas();
+        let Presence::Loaded(thread) = run.presence else { return };
+        run.presence = Presence::Leaving(thread);
+        self.save(id);
+        self.leave_if_saved(id);
+    }
+
+    fn close_tasks(&mut self, id: RunId) {
+        self.tasks.close_run(id);
+        self.sessions.forget_failures(id);
+        self.runs.adjust(id).failing.clear();
+    }
+
+    /// Ends the thread of a run that is being unloaded, when everything of it is saved.
+    pub(super) fn leave_if_saved(&mut self, id: RunId) {
+        let run = &self.runs[id];
+        let unsaved = run.checkpoints.dirty || run.checkpoints.writing || run.finished > run.stored;
+        if matches!(run.presence, Presence::Leaving(_)) && !unsaved {
+            self.drop_thread(id);
+        }
+    }
+
+    /// Ends a run's thread and frees its replicas.
+    pub(super) fn drop_thread(&mut self, id: RunId) {
+        self.close_tasks(id);
+        let run = self.runs.change(id);
+        run.rest_replicas();
+        let thread = run.thread();
+        run.presence = Presence::Resting;
+        run.checkpoints.dirty = false;
+        if let Some(thread) = thread {
+            self.runs.end_thread(thread);
+            self.effects.push(Effect::Drop { thread });
+        }
+        self.release(id);
+    }
+
+    /// Gives back memory that a run does not need any more.
+    pub(super) fn release(&mut self, id: RunId) {
+        let ahead_bytes = self.settings.plan_ahead_bytes();
+        let run = self.runs.adjust(id);
+        let in_memory = run.thread().is_some() || run.presence == Presence::Loading;
+        let needed = if in_memory { run.needed_bytes(ahead_bytes, None) } else { 0 };
+        let over = run.reserved_bytes.saturating_sub(needed);
+        if over > 0 {
+            run.reserved_bytes -= over;
+            self.budget.give_back(&run.submitter, over);
+            self.runs.move_all();
+        }
+    }
+
+    /// Ends a run of which everything is stored and nothing is being audited.
+    pub(super) fn end_if_complete(&mut self, id: RunId) {
+        let run = &self.runs[id];
+        if !run.is_complete() {
+            return;
+        }
+        let line = match run.state() {
+            RunState::InDoubt => {
+                format!("run {} is computed, but in doubt: copies of tasks had different outputs", run.name)
+            }
+            _ => format!("run {} is finished", run.name),
+        };
+        self.effects.log_about(Topic::Progress, run.about(), line);
+        self.drop_thread(id);
+        self.store(id, Write::DropCheckpoints);
+        self.retire();
+    }
+
+    /// Deletes the oldest ended runs, if only a limited number is kept.
+    pub(super) fn retire(&mut self) {
+        let Some(kept) = self.settings.finished_runs_kept else { return };
+        for id in self.runs.ended(kept as usize) {
+            let run = self.runs.adjust(id);
+            run.deleting = true;
+            let line = format!("run {}: deleted, because only the last {kept} ended runs are kept", run.name);
+            self.effects.push(Effect::Audit { what: "retire", object: run.name.clone() });
+            self.effects.log(Topic::Progress, line);
+            self.write(id, Write::Delete, Pending::Delete(None));
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Results of tasks. Each counts once, for the assignment that asked for it. Outputs are accepted from every worker,
+//! also late and from another session. The run's thread checks them and keeps the valid ones.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use evoxo_common::{digest::Digest, task::Refusal};
+use evoxo_proto::{
+    FAILURE_BYTES_MAX, RESULTS_MAX,
+    v1::{self, task_result::Outcome, to_worker},
+};
+
+use super::{
+    Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write,
+    cause::Cause,
+    run::DOUBTS_MAX,
+    runs::RunId,
+    sessions::{Credit, printable},
+    tasks::{Claim, Why},
+    verification::Place,
+};
+use crate::{
+    replicas::{Job, ReceivedOutput, Sender},
+    saved::seal_doubt,
+    trust::{Level, Worth},
+};
+
+/// Outputs for the threads of their runs.
+pub(super) type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
+
+impl Coordinator {
+    pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
+        if results.len() > RESULTS_MAX {
+            let why = format!("it sent {} results in a message, and {RESULTS_MAX} are the most", results.len());
+            return self.facts.note_lost(id, Cause::InvalidMessage(why));
+        }
+        let mut accepted = Vec::with_capacity(results.len());
+        let mut outputs = Outputs::new();
+        let mut invalid = None;
+        for result in results {
+            let hash = Digest::from_slice(&result.hash);
+            let (Some(hash), Some(outcome)) = (hash, result.outcome) else {
+                invalid = Some("it sent a result without a task or an outcome".to_owned());
+                break;
+            };
+            // What is received shares the memory of its whole message.
+            accepted.push(Bytes::copy_from_slice(&hash.0));
+            let credit = self.sessions.credit(id, result.assignment, hash, self.now);
+            let asked = credit.is_some();
+            // The answer to an assignment of its session before.
+            let owed = result.assignment == 0 && self.sessions.take_owed(id, hash);
+            if let Some(credit) = &credit {
+                // How long it takes to try a program says nothing of how long the task takes.
+                let tried = !matches!(outcome, Outcome::OtherProgram(_));
+                let computed = matches!(outcome, Outcome::Output(_));
+                self.count(id, result.assignment, credit, tried.then_some((result.elapsed_us, computed)));
+            }
+            match outcome {
+                Outcome::Output(bytes) => {
+                    if let Err(why) = self.take_output(id, hash, &bytes, (asked, owed), &mut outputs) {
+                        invalid = Some(why);
+                        break;
+                    }
+                }
+                Outcome::Failure(why) if asked => self.take_failure(id, hash, &why),
+                Outcome::OtherProgram(why) => {
+                    let taken = credit.map_or(Ok(()), |credit| self.take_other_program(id, credit.run, &why));
+                    if let Err(why) = taken {
+                        invalid = Some(why);
+                        break;
+                    }
+                }
+                // A failure that no assignment asked for is ignored.
+                Outcome::Failure(_) => {}
+            }
+        }
+        for (thread, outputs) in outputs {
+            self.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
+        }
+        if let Some(why) = invalid {
+            return self.facts.note_lost(id, Cause::InvalidMessage(why));
+        }
+        self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
+    }
+
+    /// A worker's program is another one than that of the run: others compute its tasks.
+    fn take_other_program(&mut self, id: SessionId, run: RunId, why: &str) -> Result<(), String> {
+        let Some(run) = self.runs.change_if_there(run) else { return Ok(()) };
+        let session = &self.sessions[id];
+        if run.prepared.programs.is_empty() {
+            return Err("it says that its program is another one, and the run asks none".into());
+        }
+        let (worker, identity, why) = (&session.name, session.identity.clone(), printable(why, FAILURE_BYTES_MAX));
+        let sentence = format!("worker {worker} gets no tasks of run {}: {why}", run.name);
+        let (about, what) = (run.about(), format!("worker {worker} gets no tasks"));
+        if self.sessions.disown_programs(id, &run.prepared) {
+            run.note_failure(&identity, &what, &why);
+            self.effects.log_about(Topic::Trouble, about, sentence);
+        }
+        Ok(())
+    }
+
+    /// Counts a result that was asked for. If the task was tried, `took` says how long that took and whether it was computed. The
+    /// worker's clock is trusted only up to the time that passed here.
+    fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
+        if let Some(run) = self.runs.adjust_if_there(credit.run) {
+            run.assigned_us -= credit.counted_us;
+            if let Some((elapsed_us, computed)) = took {
+                let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
+                let took_us = elapsed_us.min(waited_us);
+                run.learn_duration(credit.arm, credit.work, took_us, computed);
+                self.tally.task.note_us(took_us);
+            }
+        }
+        if credit.last {
+            self.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));
+        }
+        self.tasks.drop_copy(credit.task, (id, assignment));
+    }
+
+    /// Passes an output on to be checked; an error if it cannot be valid.
+    fn take_output(
+        &mut self,
+        id: SessionId,
+        hash: Digest,
+        bytes: &Bytes,
+        (asked_now, owed): (bool, bool),
+        outputs: &mut Outputs,
+    ) -> Result<(), String> {
+        let asked = asked_now || owed;
+        let session = &self.sessions[id];
+        let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
+        // An audit is for who is trusted alone.
+        let trusted = asked && session.is_trusted();
+        let may = |task: &TaskId| trusted || self.tasks[*task].audit.is_none();
+        let open: Vec<TaskId> = self.tasks.with_hash(hash).into_iter().filter(may).collect();
+        if open.is_empty() {
+            // Another copy of a closed task: it shows whether the first output was correct. That of a session that is over is awaited
+            // no more.
+            let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked_now) else { return Ok(()) };
+            let thread = self.runs[awaiting.task.run].thread_of_tasks();
+            // No open task has this id.
+            let received = awaiting.task.received(TaskId::NONE, from, bytes.clone(), Worth::Compared);
+            outputs.entry(thread).or_default().push(received);
+            return Ok(());
+        }
+        for task in open {
+            let found = &self.tasks[task];
+            let run = &self.runs[found.run];
+            let most = run.prepared.output_bytes_max(found.replica.arm);
+            if bytes.len() as u64 > most {
+                let (hash, length) = (hash.short(), bytes.len());
+                return Err(format!("its output of task {hash} has {length} bytes, more than {most}"));
+            }
+            // What nobody asked for must not pile up before the run's thread.
+            if !asked && found.is_being_checked() {
+                continue;
+            }
+            let worth = if found.audit.is_some() {
+                Some(Worth::Compared)
+            } else {
+                run.level.worth(from.holder.as_ref(), asked)
+            };
+            let Some(worth) = worth else { continue };
+            let thread = run.thread_of_tasks();
+            outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone(), worth));
+            self.tasks.begin_check(task, asked);
+        }
+        Ok(())
+    }
+
+    /// The run's thread has checked an output.
+    pub(super) fn on_checked(
+        &mut self,
+        task: TaskId,
+        hash: Digest,
+        from: &Sender,
+        found: Result<Digest, Refusal>,
+        (taken, drawn): (bool, bool),
+    ) {
+        let asked = from.asked;
+        let open = self.tasks.get(task).map(Place::of);
+        let audits = self.tasks.get(task).and_then(|task| task.audit);
+        let failed = self.tasks.get(task).is_some_and(|task| task.evidence.is_some());
+        if let (Ok(output), Some(place), Some(why)) = (&found, &open, audits) {
+            if asked {
+                self.tasks.forget_copy(hash);
+            }
+            self.note_computed(from.session, place.run);
+            return self.end_audit(task, why, place, *output);
+        }
+        match (found, open) {
+            (Ok(output), Some(place)) if taken => {
+                let claim = || vec![Claim { from: from.clone(), output }];
+                let audit = self.tasks.get(task).filter(|_| drawn).map(|open| open.audit(Why::Drawn, claim()));
+                let claims = self.tasks.close(task, output, from);
+                if let Some(audit) = audit {
+                    self.begin_audit(audit);
+                }
+                self.tally.tasks_done += 1;
+                self.runs.change(place.run).tasks_done += 1;
+                self.settle(&place, output, from, claims);
+                if asked {
+                    self.note_computed(from.session, place.run);
+                }
+                if failed {
+                    self.count_failures(hash, from.session);
+                }
+            }
+            (Ok(output), Some(place)) => {
+                self.tasks.end_check(task, asked);
+                if asked {
+                    self.note_computed(from.session, place.run);
+                }
+                // What a convicted identity had sent before does not count.
+                let convicted = from.holder.as_ref().is_some_and(|holder| self.convictions.contains(&holder.id));
+                if !convicted {
+                    self.tasks.claim(task, Claim { from: from.clone(), output });
+                }
+            }
+            (Ok(output), None) if asked => {
+                let same = self.tasks.awaiting(hash).filter(|first| first.output == output);
+                if let Some(run) = same.map(|first| first.task.run) {
+                    self.note_computed(from.session, run);
+                }
+                self.compare(hash, from, output);
+                self.tasks.forget_copy(hash);
+            }
+            (Ok(_), None) => {}
+            (Err(why), open) => {
+                match open {
+                    Some(_) => self.tasks.end_check(task, asked),
+                    None if asked => self.tasks.forget_copy(hash),
+                    None => {}
+                }
+                let why = format!("its output of task {} is invalid: {}", hash.short(), why.0);
+                match from.session {
+                    SessionId::OWN => self.fail_here(task, &why),
+                    session => self.facts.note_lost(session, Cause::InvalidMessage(why)),
+                }
+            }
+        }
+    }
+
+    /// Two workers had the same task: their outputs must be the same.
+    fn compare(&mut self, hash: Digest, from: &Sender, output: Digest) {
+        let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
+        let vouchers = first.vouchers.clone();
+        let right = &vouchers[0];
+        let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
+        let level = self.runs[first.task.run].level;
+        let (place, taken) = (Place::of(&first.task), first.output);
+        let verified = level != Level::Plain;
+        if verified && !trusted(from) && (trusted(right) || level == Level::Quorum) {
+            return self.contradict(&place, from, right);
+        }
+        if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(right) {
+            // One of them is wrong, whatever was drawn.
+            let claims = [(right, taken), (from, output)].map(|(from, output)| Claim { from: from.clone(), output });
+            let audit = first.task.audit(Why::Differs, claims.into());
+            return self.audit_difference(audit);
+        }
+        match verified && trusted(from) && !vouchers.iter().any(trusted) {
+            // When all who vouched for it are convicted, what was absorbed is void.
+            true => vouchers.iter().for_each(|liar| self.convict(&place, liar)),
+            false => self.doubt(&place, (right, taken), (from, output)),
+        }
+    }
+
+    /// Two workers had different outputs of a task, and the first one's is absorbed.
+    fn doubt(&mut self, place: &Place, first: (&Sender, Digest), other: (&Sender, Digest)) {
+        let (replica, id) = (place.replica, place.run);
+        let mut doubt = v1::Doubt {
+            task: place.task.to_string(),
+            arm: String::new(),
+            replica: replica.index,
+            round: place.round,
+            worker: first.0.worker.to_string(),
+            other_worker: other.0.worker.to_string(),
+            output: first.1.to_string(),
+            other_output: other.1.to_string(),
+        };
+        let run = self.runs.change(id);
+        doubt.arm.clone_from(&run.prepared.config.arms[replica.arm as usize].name);
+        let sentence = format!(
+            "not deterministic: task {}, workers {} and {} had different outputs",
+            place.task.short(),
+            doubt.worker,
+            doubt.other_worker
+        );
+        run.notice(sentence.clone());
+        let (about, line) = (run.about_replica(replica).and_task(place.task), format!("run {}: {sentence}", run.name));
+        self.tally.doubts += 1;
+        self.effects.log_about(Topic::Doubt, about, line);
+        if run.doubts.len() < DOUBTS_MAX {
+            run.doubt_number += 1;
+            let write = Write::Doubt { number: run.doubt_number, bytes: seal_doubt(&doubt) };
+            run.doubts.push(doubt);
+            self.store(id, write);
+        }
+    }
+}

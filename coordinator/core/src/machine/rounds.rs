@@ -1,0 +1,229 @@
+//! Replicas advance: they are loaded from the store, opened as memory allows, and computed round after round.
+
+use evoxo_proto::v1::RunState;
+
+use super::{
+    Coordinator, Effect, Rejection, ReplicaAt, Response, ThreadId, Topic, Write,
+    budget::Shortage,
+    run::{Blocked, Presence, ReplicaPhase, Run},
+    runs::RunId,
+    writes::Pending,
+};
+use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
+
+/// The ready tasks below which a further piece of a round is planned: the most tasks of one assignment.
+const READY_TASKS_MIN: usize = 1024;
+/// A run has four open replicas for each slot, so that no worker waits while rounds are absorbed; but if that is more than
+/// this, two for each slot: a round may have a single task, and a worker has one that it computes and one behind it.
+const OPEN_REPLICAS: usize = 1024;
+
+impl Coordinator {
+    /// Advances all runs that have changed.
+    pub(super) fn advance_runs(&mut self) {
+        if self.stopping {
+            return;
+        }
+        for id in self.runs.take_moved() {
+            self.take_up(id);
+            self.open_replicas(id);
+            self.plan_more(id);
+        }
+    }
+
+    /// Asks the store for a run's states, if it should run and there is memory for it.
+    fn take_up(&mut self, id: RunId) {
+        let run = self.runs.adjust(id);
+        if run.presence != Presence::Resting || !run.wants_memory() || run.load_due.is_some() {
+            return;
+        }
+        let needed = match run.bytes_to_read(&self.settings) {
+            Ok(needed) => needed,
+            Err(why) => return self.block(id, Blocked::Unfit(why)),
+        };
+        let shortage = self.budget.take(&run.submitter, needed).err();
+        if run.waits_for_memory != shortage {
+            run.waits_for_memory = shortage;
+            self.runs.change(id);
+        }
+        if let Some(shortage) = shortage {
+            return self.rest_a_paused_run(id, shortage);
+        }
+        let run = self.runs.change(id);
+        run.reserved_bytes = needed;
+        run.presence = Presence::Loading;
+        self.write(id, Write::Load, Pending::Load(None));
+    }
+
+    /// A paused run stays in memory, so that it goes on where it was, until another one has no room: then it is put to rest. Its
+    /// memory is free when its last checkpoint is stored; if that is not enough, it is the next one's turn.
+    fn rest_a_paused_run(&mut self, waiting: RunId, shortage: Shortage) {
+        let submitter = &self.runs[waiting].submitter;
+        let paused = |(_, run): &(RunId, &Run)| {
+            let helps = shortage == Shortage::All || run.submitter == *submitter;
+            helps && run.thread().is_some() && run.state() == RunState::Paused
+        };
+        let loaded = |run: &Run| matches!(run.presence, Presence::Loaded(_));
+        // One that is leaving comes first.
+        let next = self.runs.iter().filter(paused).map(|(id, run)| (loaded(run), id)).min();
+        if let Some((true, id)) = next {
+            self.put_to_rest(id);
+        }
+    }
+
+    /// Opens replicas while there are too few tasks for the workers and there is memory: those that have begun first,
+    /// then the lowest.
+    fn open_replicas(&mut self, id: RunId) {
+        let slots = self.sessions.slots_total() as usize;
+        let wanted = (4 * slots).clamp(8, OPEN_REPLICAS.max(2 * slots));
+        loop {
+            let run = &self.runs[id];
+            let Some(thread) = run.thread().filter(|_| run.hands_out() && run.open.len() < wanted) else { return };
+            let key = match run.waiting.first() {
+                Some(key) => *key,
+                None => match run.unbegun.first().copied() {
+                    Some(key) if self.reserve_for(id, key) => key,
+                    Some(_) => return self.wait_if_stuck(id),
+                    None => return,
+                },
+            };
+            let run = self.runs.adjust(id);
+            run.set_phase(key, ReplicaPhase::Opening);
+            let attempt = run.record(key).attempt;
+            self.effects.push(Effect::Job { thread, job: Job::Open { replica: key, attempt } });
+        }
+    }
+
+    /// Reserves memory for one more replica, if there is enough.
+    fn reserve_for(&mut self, id: RunId, key: ReplicaKey) -> bool {
+        let most = self.settings.run_memory_bytes_max();
+        let run = self.runs.adjust(id);
+        let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), Some(key));
+        let more = needed.saturating_sub(run.reserved_bytes);
+        if needed > most || self.budget.take(&run.submitter, more).is_err() {
+            return false;
+        }
+        run.reserved_bytes += more;
+        true
+    }
+
+    /// Somebody has asked for more replicas of a run, and it needs more memory than was reserved for it. If there is none, and
+    /// nothing of it is open that could end, it gives back what it has, and waits as others do; two of them would wait for
+    /// each other.
+    fn wait_if_stuck(&mut self, id: RunId) {
+        let ahead_bytes = self.settings.plan_ahead_bytes();
+        let run = &self.runs[id];
+        if run.open.is_empty() && run.reserved_bytes < run.needed_bytes(ahead_bytes, None) {
+            self.put_to_rest(id);
+        }
+    }
+
+    /// Plans a further piece of a round, if few tasks are ready and they take little memory.
+    fn plan_more(&mut self, id: RunId) {
+        let ready = self.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
+        let many = READY_TASKS_MIN.max(8 * self.sessions.slots_total() as usize);
+        if ready >= many || self.tasks.bytes(id) >= self.settings.plan_ahead_bytes() {
+            return;
+        }
+        let run = self.runs.adjust(id);
+        let next = run.partly_planned.first().copied().filter(|_| run.hands_out() && !run.planning);
+        let (Some(replica), Some(thread)) = (next, run.thread()) else { return };
+        run.planning = true;
+        self.effects.push(Effect::Job { thread, job: Job::Plan(replica) });
+    }
+
+    /// The result of a job of a run's thread.
+    pub(super) fn on_report(&mut self, thread: ThreadId, report: Report) {
+        let Some(id) = self.runs.of_thread(thread) else {
+            // The thread was ended meanwhile. Whoever waits for a copy is told so.
+            if let Report::Copy { request, .. } = report {
+                self.effects.respond(request, Err(Rejection::unloaded()));
+            }
+            return;
+        };
+        match report {
+            Report::Planned { replica, attempt, requested, round, total, tasks } => {
+                self.runs.change(id).planning &= !requested;
+                self.on_planned(id, (replica, attempt), round, total, tasks);
+            }
+            Report::Checked { task, hash, from, found, taken, drawn } => {
+                self.on_checked(task, hash, &from, found, (taken, drawn));
+            }
+            Report::Audits { replica, asked, audits } => self.go_on_auditing(id, replica, asked, audits),
+            Report::Computed { replica } => {
+                // A search without a barrier may end while workers still have tasks of it.
+                self.tasks.close_replica(id, replica);
+                self.runs.change(id).set_phase(replica, ReplicaPhase::Computed);
+            }
+            Report::Absorbed { replica, rounds, metric, failure } => {
+                self.on_absorbed(id, replica, rounds, metric, failure);
+            }
+            Report::Voided { replica, since } => self.begin_anew(id, replica, since),
+            Report::Finished { replica, digest, sealed, exposed } => {
+                if let Some(since) = self.convictions.void_since(self.runs[id].level, &exposed) {
+                    return self.begin_anew(id, replica, since);
+                }
+                // A search without a barrier may end while workers still have tasks of it.
+                self.tasks.close_replica(id, replica);
+                let run = self.runs.change(id);
+                run.set_phase(replica, ReplicaPhase::Finished { digest, sealed, writing: false });
+                run.record(replica).exposed = exposed;
+                self.write_finished(id, replica);
+            }
+            Report::Unusable { replica, why } => {
+                let sentence = format!("{why}; it is computed again");
+                let run = self.runs.change(id);
+                run.notice(sentence.clone());
+                let (about, line) = (run.about_replica(replica), format!("run {}: {sentence}", run.name));
+                let record = run.record(replica);
+                (record.rounds, record.metric) = (0, None);
+                self.effects.log_about(Topic::Trouble, about, line);
+            }
+            Report::Checkpoint { number, sealed } => self.write_checkpoint(id, number, sealed),
+            Report::Copy { request, replica, sealed } => {
+                // A replica that has finished meanwhile is written elsewhere.
+                let at = sealed.map(ReplicaAt::Bytes).or_else(|| self.runs[id].replica_at(replica));
+                let response = at.map(Response::Replica).ok_or_else(Rejection::no_replica);
+                self.effects.respond(request, response);
+            }
+            Report::Broken { why } => {
+                self.drop_thread(id);
+                self.fail_run(id, format!("the experiment's code panicked, which is a bug of this build: {why}"));
+            }
+        }
+    }
+
+    fn on_planned(
+        &mut self,
+        id: RunId,
+        (replica, attempt): (ReplicaKey, u32),
+        round: u64,
+        total: usize,
+        tasks: Vec<PlannedTask>,
+    ) {
+        let run = self.runs.change(id);
+        let wanted = run.record(replica).attempt == attempt;
+        let open = wanted && matches!(run.presence, Presence::Loaded(_)) && run.open.contains(&replica);
+        let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
+        run.set_phase(replica, ReplicaPhase::Open { total, planned });
+        tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));
+    }
+
+    fn on_absorbed(&mut self, id: RunId, key: ReplicaKey, rounds: u64, metric: Option<f64>, failure: Option<String>) {
+        let interval_ms = self.settings.checkpoint_interval_ms;
+        let run = self.runs.change(id);
+        self.tally.rounds += 1;
+        let record = run.record(key);
+        (record.rounds, record.metric) = (rounds, metric);
+        if !run.checkpoints.dirty {
+            run.checkpoints.dirty = true;
+            run.checkpoints.due = run.checkpoints.due.max(self.now + interval_ms);
+        }
+        if let Some(why) = failure {
+            let arm = &run.prepared.config.arms[key.arm as usize].name;
+            let sentence = format!("replica {} of arm {arm:?} {why}", key.index);
+            let (about, line) = (run.about_replica(key), format!("run {}: {sentence}", run.name));
+            run.notice(sentence);
+            self.effects.log_about(Topic::Trouble, about, line);
+        }
+    }
+}

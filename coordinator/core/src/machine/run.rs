@@ -1,0 +1,601 @@
+//! A run: what was ordered, and the phase of each replica.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use evoxo_common::{experiment::ResultDigest, time::Millis};
+use evoxo_proto::v1::{self, RunState};
+
+use super::{
+    Request, Settings,
+    budget::{Shortage, too_large},
+    events::ReplicaAt,
+    standing::Identity,
+};
+use crate::{
+    id::{RequestId, ThreadId},
+    prepared::Prepared,
+    replicas::ReplicaKey,
+    saved::{Exposed, SavedFinished, SavedRun},
+    trust::Level,
+    write::Write,
+};
+
+/// The state in which a run should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Running,
+    Paused,
+    Cancelled,
+    /// It cannot continue, for this reason.
+    Failed(String),
+}
+
+impl Wanted {
+    /// As it is stored.
+    pub(super) fn of_order(order: &v1::Order) -> Self {
+        match order.wanted() {
+            RunState::Paused => Self::Paused,
+            RunState::Cancelled => Self::Cancelled,
+            RunState::Failed => Self::Failed(order.failure.clone()),
+            _ => Self::Running,
+        }
+    }
+}
+
+/// Why this coordinator may not advance a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// It was removed from the store; it may be there again.
+    Fenced(String),
+    /// Another build wrote it, or it is too large for this coordinator.
+    Unfit(String),
+}
+
+impl Blocked {
+    pub(super) fn why(&self) -> &str {
+        let (Self::Fenced(why) | Self::Unfit(why)) = self;
+        why
+    }
+}
+
+/// Whether the states of a run's replicas are in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// They are in the store only.
+    Resting,
+    /// The store is reading them.
+    Loading,
+    /// A thread has them.
+    Loaded(ThreadId),
+    /// A thread has them until the last checkpoint is stored.
+    Leaving(ThreadId),
+}
+
+/// The phase of one replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ReplicaPhase {
+    Unbegun,
+    /// Begun, but not open.
+    Waiting,
+    /// Its thread was asked to open it.
+    Opening,
+    /// In a round of `total` tasks, of which `planned` are planned.
+    Open {
+        total: usize,
+        planned: usize,
+    },
+    /// All rounds are absorbed, and its thread has it until its audits are done.
+    Computed,
+    /// Finished; its sealed bytes are to be stored, or are being stored.
+    Finished {
+        digest: ResultDigest,
+        sealed: Bytes,
+        writing: bool,
+    },
+    /// Stored in this object.
+    Stored {
+        digest: ResultDigest,
+        object: String,
+    },
+}
+
+/// One replica.
+#[derive(Clone, Debug)]
+pub(super) struct ReplicaRecord {
+    pub(super) phase: ReplicaPhase,
+    /// Rounds absorbed.
+    pub(super) rounds: u64,
+    /// The primary metric of the newest row of its history.
+    pub(super) metric: Option<f64>,
+    /// On whose word it rests, as far as it is stored or finished.
+    pub(super) exposed: Exposed,
+    /// How often it was begun anew. A write of an earlier attempt says nothing of this one.
+    pub(super) attempt: u32,
+}
+
+impl ReplicaRecord {
+    const UNBEGUN: Self =
+        Self { phase: ReplicaPhase::Unbegun, rounds: 0, metric: None, exposed: Vec::new(), attempt: 0 };
+
+    pub(super) fn is_finished(&self) -> bool {
+        matches!(self.phase, ReplicaPhase::Finished { .. } | ReplicaPhase::Stored { .. })
+    }
+
+    fn digest(&self) -> Option<ResultDigest> {
+        match &self.phase {
+            ReplicaPhase::Finished { digest, .. } | ReplicaPhase::Stored { digest, .. } => Some(*digest),
+            _ => None,
+        }
+    }
+}
+
+/// Checkpoints of a run.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    /// The last number used.
+    pub(super) number: u64,
+    /// The newest one in the store.
+    pub(super) object: Option<String>,
+    /// A round was absorbed since the last checkpoint was sealed.
+    pub(super) dirty: bool,
+    /// One is being sealed or stored.
+    pub(super) writing: bool,
+    pub(super) due: Millis,
+    /// When the last one was begun.
+    pub(super) begun: Millis,
+}
+
+/// The most notices of a run.
+const NOTICES_MAX: usize = 32;
+/// The most doubts of a run.
+pub(super) const DOUBTS_MAX: usize = 64;
+/// The longest expected duration of a task, in microseconds: a day.
+const DURATION_US_MAX: u64 = 24 * 3600 * 1_000_000;
+
+/// One run.
+pub(super) struct Run {
+    pub(super) name: String,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) wanted: Wanted,
+    /// Who submitted it: see [`v1::Order::submitter`].
+    pub(super) submitter: String,
+    /// How outputs are verified.
+    pub(super) level: Level,
+    /// Tasks whose outputs are being computed again because two copies differed.
+    pub(super) audits_open: usize,
+    /// Finished replicas whose stored audits have not been read yet.
+    pub(super) audits_asked: BTreeSet<ReplicaKey>,
+    /// The order that creates the run is not in the store yet.
+    pub(super) creating: bool,
+    /// A person's order is being written. The next one follows from it.
+    pub(super) ordering: bool,
+    /// Requests that wait for that, in the order in which they came.
+    pub(super) asked: Vec<(RequestId, Request)>,
+    /// A failure that is not in the store yet.
+    pub(super) failure_unsaved: bool,
+    /// Writes that failed and must be repeated.
+    pub(super) to_write_again: Vec<Write>,
+    /// It is being deleted.
+    pub(super) deleting: bool,
+    pub(super) blocked: Option<Blocked>,
+    /// Why the store cannot be written at the moment.
+    pub(super) store_trouble: Option<String>,
+    pub(super) store_failures: u32,
+    /// Its states are not asked for before this time, since they could not be read.
+    pub(super) load_due: Option<Millis>,
+    pub(super) presence: Presence,
+    /// Bytes of memory reserved for it, and bytes of its replicas that have begun and are not stored.
+    pub(super) reserved_bytes: u64,
+    begun_bytes: u64,
+    /// Why it waits for memory, if it does.
+    pub(super) waits_for_memory: Option<Shortage>,
+    pub(super) replicas: BTreeMap<ReplicaKey, ReplicaRecord>,
+    /// Replicas that have begun and are not open, and replicas that have not begun.
+    pub(super) waiting: BTreeSet<ReplicaKey>,
+    pub(super) unbegun: BTreeSet<ReplicaKey>,
+    /// Replicas that are open or being opened.
+    pub(super) open: BTreeSet<ReplicaKey>,
+    /// Of these, those with tasks of their round that are not planned yet.
+    pub(super) partly_planned: BTreeSet<ReplicaKey>,
+    pub(super) finished: usize,
+    pub(super) stored: usize,
+    /// A further piece of a round is being planned.
+    pub(super) planning: bool,
+    pub(super) checkpoints: Checkpoints,
+    pub(super) tasks_done: u64,
+    pub(super) notices: Vec<String>,
+    /// The workers that could not compute something, and what, as far as a notice says so.
+    pub(super) failing: BTreeSet<(Identity, String)>,
+    pub(super) doubts: Vec<v1::Doubt>,
+    pub(super) doubt_number: u64,
+    /// Expected work that is assigned now, in microseconds: the run with the least is served first.
+    pub(super) assigned_us: u64,
+    /// The number of its last assignment, of those of all runs; zero if it has had none.
+    pub(super) last_served: u64,
+    /// The mean duration so far by arm and kind of task, in microseconds; newer ones count more.
+    durations_us: BTreeMap<(u32, &'static str), u64>,
+    /// Those of which a task was computed, and did not only fail.
+    computed: BTreeSet<(u32, &'static str)>,
+    /// Its place among the runs that have ended, by when that was; `None` as long as it goes on.
+    pub(super) ended: Option<u64>,
+    /// The digest of all replicas, once they are finished and stored.
+    pub(super) digest: Option<ResultDigest>,
+    /// The state that was last published, and when.
+    pub(super) published: Option<(RunState, Millis)>,
+}
+
+impl Run {
+    pub(super) fn new(name: String, prepared: Arc<Prepared>) -> Self {
+        let mut run = Self {
+            name,
+            prepared,
+            wanted: Wanted::Running,
+            submitter: String::new(),
+            level: Level::Plain,
+            audits_open: 0,
+            audits_asked: BTreeSet::new(),
+            creating: false,
+            ordering: false,
+            asked: Vec::new(),
+            failure_unsaved: false,
+            to_write_again: Vec::new(),
+            deleting: false,
+            blocked: None,
+            store_trouble: None,
+            store_failures: 0,
+            load_due: None,
+            presence: Presence::Resting,
+            reserved_bytes: 0,
+            begun_bytes: 0,
+            waits_for_memory: None,
+            replicas: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            unbegun: BTreeSet::new(),
+            open: BTreeSet::new(),
+            partly_planned: BTreeSet::new(),
+            finished: 0,
+            stored: 0,
+            planning: false,
+            checkpoints: Checkpoints::default(),
+            tasks_done: 0,
+            notices: Vec::new(),
+            failing: BTreeSet::new(),
+            doubts: Vec::new(),
+            doubt_number: 0,
+            assigned_us: 0,
+            last_served: 0,
+            durations_us: BTreeMap::new(),
+            computed: BTreeSet::new(),
+            ended: None,
+            digest: None,
+            published: None,
+        };
+        run.add_replicas();
+        run
+    }
+
+    /// Adds a record for every replica of the configuration that has none.
+    pub(super) fn add_replicas(&mut self) {
+        for arm in 0..self.prepared.config.arms.len() as u32 {
+            for index in 0..self.prepared.config.replicas {
+                let key = ReplicaKey { arm, index };
+                self.replicas.entry(key).or_insert_with(|| {
+                    self.unbegun.insert(key);
+                    ReplicaRecord::UNBEGUN
+                });
+            }
+        }
+        self.update_digest();
+    }
+
+    /// Sets all records as the store has them.
+    pub(super) fn adopt(&mut self, saved: &SavedRun) {
+        self.replicas.clear();
+        (self.waiting, self.unbegun, self.open, self.partly_planned) = Default::default();
+        (self.finished, self.stored, self.begun_bytes, self.planning) = (0, 0, 0, false);
+        self.add_replicas();
+        let checkpoint = saved.checkpoint.as_ref();
+        self.checkpoints = Checkpoints {
+            number: self.checkpoints.number.max(saved.checkpoint_number),
+            object: checkpoint.map(|checkpoint| checkpoint.object.clone()),
+            ..Checkpoints::default()
+        };
+        let kind = self.prepared.config.kind;
+        let begun = || checkpoint.into_iter().flat_map(|checkpoint| &checkpoint.replicas);
+        // Without rounds they are at their beginning.
+        let waiting = begun().filter(|it| it.rounds > 0).map(|replica| (replica, ReplicaPhase::Waiting));
+        let stored =
+            |saved: &SavedFinished| ReplicaPhase::Stored { digest: saved.replica.digest, object: saved.object.clone() };
+        let finished = saved.finished.iter().map(|saved| (&saved.replica, stored(saved)));
+        for (replica, phase) in waiting.chain(finished) {
+            let Some(key) = self.key_of(&replica.arm, replica.index) else {
+                self.notice(format!("the stored replica {} of arm {:?} is left out", replica.index, replica.arm));
+                continue;
+            };
+            self.set_phase(key, phase);
+            let record = self.record(key);
+            (record.rounds, record.metric) = (replica.rounds, kind.metric(&replica.last_row));
+            record.exposed.clone_from(&replica.exposed);
+        }
+        let audited = begun().filter(|it| !it.audited.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
+        self.audits_asked = audited.filter(|key| self.replicas[key].is_finished()).collect();
+        self.audits_open = 0;
+        saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
+        self.doubt_number = self.doubt_number.max(saved.doubt_number);
+        self.doubts = saved.doubts.clone();
+        self.update_digest();
+    }
+
+    /// The replica of a stored one, if the run has it.
+    pub(super) fn key_of(&self, arm: &str, index: u32) -> Option<ReplicaKey> {
+        let arm = self.prepared.config.arms.iter().position(|known| known.name == arm)?;
+        let key = ReplicaKey { arm: arm as u32, index };
+        self.replicas.contains_key(&key).then_some(key)
+    }
+
+    /// Moves a replica to another phase, and updates the counts.
+    pub(super) fn set_phase(&mut self, key: ReplicaKey, phase: ReplicaPhase) {
+        let bytes = self.prepared.replica_bytes(key.arm);
+        let record =
+            self.replicas.get_mut(&key).unwrap_or_else(|| panic!("{key:?} is no replica of run {}", self.name));
+        let count = |phase: &ReplicaPhase| match phase {
+            ReplicaPhase::Unbegun => (0, 0, 0),
+            ReplicaPhase::Finished { .. } => (1, 0, bytes),
+            ReplicaPhase::Stored { .. } => (1, 1, 0),
+            _ => (0, 0, bytes),
+        };
+        let (before, after) = (count(&record.phase), count(&phase));
+        self.finished = self.finished + after.0 - before.0;
+        self.stored = self.stored + after.1 - before.1;
+        self.begun_bytes = self.begun_bytes.saturating_add(after.2).saturating_sub(before.2);
+        for (set, belongs) in [
+            (&mut self.unbegun, phase == ReplicaPhase::Unbegun),
+            (&mut self.waiting, phase == ReplicaPhase::Waiting),
+            (&mut self.open, matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. })),
+            (&mut self.partly_planned, matches!(phase, ReplicaPhase::Open { total, planned } if planned < total)),
+        ] {
+            match belongs {
+                true => set.insert(key),
+                false => set.remove(&key),
+            };
+        }
+        record.phase = phase;
+    }
+
+    /// A replica has finished and is being written: the attempt, and its bytes.
+    pub(super) fn begin_writing(&mut self, key: ReplicaKey) -> (u32, Bytes) {
+        let record = self.record(key);
+        let ReplicaPhase::Finished { sealed, writing, .. } = &mut record.phase else {
+            panic!("replica {} is to be written, and has not finished: {:?}", key.index, record.phase);
+        };
+        *writing = true;
+        (record.attempt, sealed.clone())
+    }
+
+    /// The store has written this attempt of a replica, or not.
+    pub(super) fn end_writing(&mut self, key: ReplicaKey, attempt: u32) {
+        if let Some(record) = self.replicas.get_mut(&key).filter(|record| record.attempt == attempt)
+            && let ReplicaPhase::Finished { writing, .. } = &mut record.phase
+        {
+            *writing = false;
+        }
+    }
+
+    /// This attempt of a replica is stored in this object; whether that is still so.
+    pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, object: String) -> bool {
+        let record = self.replicas.get(&key).filter(|record| record.attempt == attempt);
+        let Some(ReplicaPhase::Finished { digest, .. }) = record.map(|record| &record.phase) else { return false };
+        let digest = *digest;
+        self.set_phase(key, ReplicaPhase::Stored { digest, object });
+        self.update_digest();
+        true
+    }
+
+    /// The finished replicas that are not stored, and are not being written.
+    pub(super) fn unwritten(&self) -> Vec<ReplicaKey> {
+        // Almost always there is none, and there may be many replicas.
+        if self.finished == self.stored {
+            return Vec::new();
+        }
+        let waits = |record: &ReplicaRecord| matches!(record.phase, ReplicaPhase::Finished { writing: false, .. });
+        self.replicas.iter().filter(|(_, record)| waits(record)).map(|(key, _)| *key).collect()
+    }
+
+    /// The record of a replica that the run has.
+    pub(super) fn record(&mut self, key: ReplicaKey) -> &mut ReplicaRecord {
+        let name = &self.name;
+        self.replicas.get_mut(&key).unwrap_or_else(|| panic!("run {name} has no replica like {key:?}"))
+    }
+
+    /// Checks that sets and counts of replicas are those of their phases.
+    pub(super) fn check(&self) {
+        let name = &self.name;
+        let of = |belongs: &dyn Fn(&ReplicaPhase) -> bool| -> BTreeSet<ReplicaKey> {
+            self.replicas.iter().filter(|(_, record)| belongs(&record.phase)).map(|(key, _)| *key).collect()
+        };
+        assert_eq!(self.unbegun, of(&|phase| *phase == ReplicaPhase::Unbegun), "run {name}: replicas not begun");
+        assert_eq!(self.waiting, of(&|phase| *phase == ReplicaPhase::Waiting), "run {name}: replicas that wait");
+        let open = of(&|phase| matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. }));
+        assert_eq!(self.open, open, "run {name}: open replicas");
+        let partly = of(&|phase| matches!(phase, ReplicaPhase::Open { total, planned } if planned < total));
+        assert_eq!(self.partly_planned, partly, "run {name}: replicas with a piece to plan");
+        let stored = of(&|phase| matches!(phase, ReplicaPhase::Stored { .. })).len();
+        let finished = self.replicas.values().filter(|record| record.is_finished()).count();
+        assert_eq!((self.finished, self.stored), (finished, stored), "run {name}: replicas finished and stored");
+        let begun = of(&|phase| !matches!(phase, ReplicaPhase::Unbegun | ReplicaPhase::Stored { .. }));
+        let bytes = begun.iter().fold(0_u64, |sum, key| sum.saturating_add(self.prepared.replica_bytes(key.arm)));
+        assert_eq!(self.begun_bytes, bytes, "run {name}: bytes of replicas that have begun");
+        assert_eq!(
+            self.digest.is_some(),
+            stored == self.replicas.len(),
+            "run {name}: a digest before its end, or none"
+        );
+        let rests = self.open.is_empty() && !self.planning;
+        assert!(
+            matches!(self.presence, Presence::Loaded(_)) || rests,
+            "run {name}: replicas are open without a thread"
+        );
+    }
+
+    /// A replica has not begun any more.
+    pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
+        self.ended = None;
+        self.set_phase(key, ReplicaPhase::Unbegun);
+        let record = self.record(key);
+        *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };
+        self.update_digest();
+    }
+
+    /// Open replicas become waiting ones, and so do those that wait for audits.
+    pub(super) fn rest_replicas(&mut self) {
+        let computed = self.replicas.iter().filter(|(_, record)| record.phase == ReplicaPhase::Computed);
+        let computed: Vec<ReplicaKey> = computed.map(|(key, _)| *key).collect();
+        for key in std::mem::take(&mut self.open).into_iter().chain(computed) {
+            self.set_phase(key, ReplicaPhase::Waiting);
+        }
+        self.planning = false;
+    }
+
+    /// Computes the digest, if all replicas are finished and stored.
+    pub(super) fn update_digest(&mut self) {
+        let all = self.stored == self.replicas.len();
+        self.digest = all.then(|| ResultDigest::of_run(self.replicas.values().filter_map(ReplicaRecord::digest)));
+    }
+
+    /// Whether its end waits for audits.
+    pub(super) fn waits_for_audits(&self) -> bool {
+        self.audits_open > 0 || !self.audits_asked.is_empty()
+    }
+
+    /// Whether something is to be written that the store refused.
+    pub(super) fn has_unwritten(&self) -> bool {
+        !self.unwritten().is_empty() || self.failure_unsaved || !self.to_write_again.is_empty()
+    }
+
+    /// Whether everything is computed and stored, and nothing is being audited.
+    pub(super) fn is_complete(&self) -> bool {
+        self.stored == self.replicas.len() && !self.waits_for_audits()
+    }
+
+    pub(super) fn state(&self) -> RunState {
+        let over = self.is_complete() && matches!(self.wanted, Wanted::Running | Wanted::Paused);
+        match (&self.blocked, &self.wanted) {
+            (Some(_), _) => RunState::Blocked,
+            _ if over && self.doubts.is_empty() => RunState::Finished,
+            _ if over => RunState::InDoubt,
+            (None, Wanted::Running) => RunState::Running,
+            (None, Wanted::Paused) => RunState::Paused,
+            (None, Wanted::Cancelled) => RunState::Cancelled,
+            (None, Wanted::Failed(_)) => RunState::Failed,
+        }
+    }
+
+    /// Whether it has ended, so that only a request can change it.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state(), RunState::Finished | RunState::InDoubt | RunState::Cancelled)
+    }
+
+    /// Whether its replicas should be in memory.
+    pub(super) fn wants_memory(&self) -> bool {
+        self.state() == RunState::Running && !self.creating && !self.deleting
+    }
+
+    /// Whether its tasks may be assigned.
+    pub(super) fn hands_out(&self) -> bool {
+        self.wants_memory() && matches!(self.presence, Presence::Loaded(_)) && self.store_trouble.is_none()
+    }
+
+    pub(super) fn thread(&self) -> Option<ThreadId> {
+        match self.presence {
+            Presence::Loaded(thread) | Presence::Leaving(thread) => Some(thread),
+            Presence::Resting | Presence::Loading => None,
+        }
+    }
+
+    /// The thread of a run that has open tasks.
+    pub(super) fn thread_of_tasks(&self) -> ThreadId {
+        self.thread().unwrap_or_else(|| panic!("run {} has open tasks, and no thread", self.name))
+    }
+
+    /// Whether time alone changes nothing of it.
+    pub(super) fn is_quiet(&self) -> bool {
+        let unsaved = self.finished > self.stored || self.checkpoints.dirty || self.checkpoints.writing;
+        let waits = self.waits_for_memory.is_some() || self.load_due.is_some();
+        !(unsaved || self.has_unwritten() || waits || matches!(self.presence, Presence::Leaving(_)))
+    }
+
+    /// Bytes that it needs at present, with one more replica if one is given; at least for one replica.
+    pub(super) fn needed_bytes(&self, ahead_bytes: u64, more: Option<ReplicaKey>) -> u64 {
+        let more = more.map_or(0, |key| self.prepared.replica_bytes(key.arm));
+        let begun = self.begun_bytes.saturating_add(more);
+        self.prepared.plan_bytes(ahead_bytes).saturating_add(begun).max(self.prepared.least_bytes(ahead_bytes))
+    }
+
+    /// Bytes to reserve before its states are read; or why it does not fit.
+    ///
+    /// Whatever begins further replicas keeps the run within [`Settings::run_memory_bytes_max`]. More can have begun all the
+    /// same: a finished replica whose object is damaged goes on from an older checkpoint beside those that began after it,
+    /// and the coordinator before may have had more memory. Such a run gets what a submitter may have.
+    pub(super) fn bytes_to_read(&self, settings: &Settings) -> Result<u64, String> {
+        let ahead_bytes = settings.plan_ahead_bytes();
+        let (least, needed) = (self.prepared.least_bytes(ahead_bytes), self.needed_bytes(ahead_bytes, None));
+        for (bytes, most) in [(least, settings.run_memory_bytes_max()), (needed, settings.submitter_memory_bytes_max())]
+        {
+            if bytes > most {
+                return Err(too_large(bytes, most));
+            }
+        }
+        Ok(needed)
+    }
+
+    /// The expected duration of a task of this arm and kind, in microseconds, if any was computed.
+    pub(super) fn expected_us(&self, arm: u32, work: &'static str) -> Option<u64> {
+        self.durations_us.get(&(arm, work)).copied()
+    }
+
+    /// Whether the expected duration is one of tasks that were computed.
+    pub(super) fn has_computed(&self, arm: u32, work: &'static str) -> bool {
+        self.computed.contains(&(arm, work))
+    }
+
+    /// Updates the expected duration: an exponential mean in which the newest counts one eighth. Tasks that fail count until one is
+    /// computed.
+    pub(super) fn learn_duration(&mut self, arm: u32, work: &'static str, elapsed_us: u64, computed: bool) {
+        if computed && self.computed.insert((arm, work)) {
+            self.durations_us.remove(&(arm, work));
+        } else if !computed && self.has_computed(arm, work) {
+            return;
+        }
+        let elapsed_us = elapsed_us.clamp(1, DURATION_US_MAX);
+        let mean = self.durations_us.entry((arm, work)).or_insert(elapsed_us);
+        *mean = ((*mean * 7 + elapsed_us) / 8).max(1);
+    }
+
+    /// Tells people something about the run.
+    pub(super) fn notice(&mut self, sentence: String) {
+        if self.notices.last() != Some(&sentence) {
+            self.notices.push(sentence);
+        }
+        if self.notices.len() > NOTICES_MAX {
+            self.notices.remove(0);
+        }
+    }
+
+    pub(super) fn rounds_done(&self) -> u64 {
+        self.replicas.values().map(|record| record.rounds).sum()
+    }
+
+    /// Where a replica can be read without the run's thread.
+    pub(super) fn replica_at(&self, key: ReplicaKey) -> Option<ReplicaAt> {
+        match &self.replicas.get(&key)?.phase {
+            ReplicaPhase::Unbegun => None,
+            ReplicaPhase::Finished { sealed, .. } => Some(ReplicaAt::Bytes(sealed.clone())),
+            ReplicaPhase::Stored { object, .. } => Some(ReplicaAt::Object(object.clone())),
+            _ => self.checkpoints.object.clone().map(ReplicaAt::Checkpoint),
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! Connected workers: their identity, assignments and capacity.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Index,
+    sync::Arc,
+};
+
+use evoxo_common::{
+    digest::Digest,
+    experiment::Registry,
+    task::{ProgramId, SharedCache},
+    time::Millis,
+};
+use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROGRAM_BYTES_MAX, PROGRAMS_MAX, PROTOCOL, SLOTS_MAX, v1};
+
+use super::{
+    groups::{Abilities, GroupId, Groups},
+    recent::Recent,
+    record::Records,
+    runs::RunId,
+    standing::Identity,
+};
+use crate::{
+    id::{SessionId, TaskId},
+    prepared::Prepared,
+    trust::Holder,
+};
+
+/// How long a session must have lasted to be proven if the duration of a task is unknown, in milliseconds.
+const PROVEN_MS_UNKNOWN: u64 = 10_000;
+/// The least time for a proven session.
+const PROVEN_MS_MIN: u64 = 1000;
+/// The time for a proven session as a multiple of the task's expected duration.
+const PROVEN_FACTOR: u64 = 10;
+/// The most tasks of one worker: when it is lost, each of them must be handled.
+const TASKS_MAX: usize = 8192;
+
+/// One connected worker.
+pub(super) struct Session {
+    pub(super) name: Arc<str>,
+    pub(super) address: String,
+    /// Whom its certificate belongs to.
+    pub(super) holder: Option<Holder>,
+    /// The name of its host, as it says.
+    pub(super) host: String,
+    pub(super) identity: Identity,
+    /// All workers at its address.
+    neighbours: Identity,
+    pub(super) build: String,
+    pub(super) process: u64,
+    pub(super) slots: u32,
+    pub(super) abilities: Abilities,
+    group: GroupId,
+    /// Kinds for which its signature differs from the coordinator's, sorted.
+    pub(super) kinds_refused: Vec<&'static str>,
+    pub(super) assignments: BTreeMap<u64, Assignment>,
+    assignment_last: u64,
+    /// The number of tasks that remain in all of them.
+    pub(super) tasks_assigned: usize,
+    /// The shared bytes that the worker has.
+    pub(super) cache: SharedCache<()>,
+    pub(super) heard: Millis,
+    pub(super) connected: Millis,
+    pub(super) tasks_done: u64,
+    /// The tasks of the last minute.
+    pub(super) recent: Recent,
+    pub(super) draining: bool,
+    /// Different tasks that failed here and that nobody has computed since, with their runs.
+    pub(super) failed: BTreeMap<Digest, RunId>,
+    /// Those that another worker has computed since.
+    pub(super) failed_here_alone: BTreeMap<Digest, RunId>,
+    /// What it has made of tasks of each kind.
+    pub(super) records: Records,
+    /// It was set aside, and gets one task at a time until it has computed some.
+    pub(super) on_trial: bool,
+    /// Tasks of its process's sessions before, which it may still answer.
+    pub(super) owed: BTreeSet<Digest>,
+}
+
+/// Tasks sent together, for one slot.
+pub(super) struct Assignment {
+    pub(super) remaining: BTreeMap<Digest, TaskId>,
+    pub(super) sent: Millis,
+    /// When it was sent, or its last result came.
+    pub(super) progress: Millis,
+    /// The run, arm and kind of all its tasks.
+    pub(super) run: RunId,
+    pub(super) arm: u32,
+    pub(super) work: &'static str,
+    /// The expected duration of each task; `None` if it is unknown.
+    pub(super) each_us: Option<u64>,
+    /// Its only task is a suspect.
+    pub(super) alone: bool,
+}
+
+impl Assignment {
+    /// The expected duration of the rest, in microseconds; 1 for each task if unknown.
+    pub(super) fn expected_us(&self) -> u64 {
+        self.each_us.unwrap_or(1) * self.remaining.len() as u64
+    }
+}
+
+/// A result that an assignment asked for.
+pub(super) struct Credit {
+    pub(super) task: TaskId,
+    pub(super) run: RunId,
+    pub(super) arm: u32,
+    pub(super) work: &'static str,
+    /// The expected duration, in microseconds, as it was counted when the task was sent.
+    pub(super) counted_us: u64,
+    /// How long the coordinator has waited for it, in milliseconds.
+    pub(super) waited_ms: u64,
+    /// It is the last of its assignment.
+    pub(super) last: bool,
+}
+
+impl Session {
+    /// The identities under which its standing is recorded.
+    pub(super) fn identities(&self) -> [&Identity; 2] {
+        [&self.identity, &self.neighbours]
+    }
+
+    /// The number of its identity, if it has a certificate.
+    pub(super) fn identity_number(&self) -> Option<&Arc<str>> {
+        self.holder.as_ref().map(|holder| &holder.id)
+    }
+
+    /// Whether its outputs are right by definition.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.abilities.trusted
+    }
+
+    /// Whether it computes the tasks of this run.
+    pub(super) fn computes(&self, run: &Prepared) -> bool {
+        self.abilities.computes(run)
+    }
+
+    /// Its programs for people: name and the beginning of the signature, unless it was found to be wrong.
+    pub(super) fn program_texts(&self) -> Vec<String> {
+        let signature =
+            |program: &ProgramId| program.signature.map_or_else(|| "answers otherwise".into(), |it| it.short());
+        self.abilities.programs.iter().map(|(_, program)| format!("{} {}", program.name, signature(program))).collect()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        (self.assignments.len() as u32) < self.slots
+    }
+
+    /// The slots that have something to compute.
+    pub(super) fn slots_busy(&self) -> u32 {
+        self.slots.min(self.assignments.len() as u32)
+    }
+
+    pub(super) fn has_capacity(&self) -> bool {
+        let few = (self.assignments.len() as u32) < 2 * self.slots && self.tasks_assigned < TASKS_MAX;
+        few && !self.draining && !(self.on_trial && self.tasks_assigned > 0)
+    }
+
+    /// Whether it computes a suspect, and nothing else.
+    pub(super) fn is_alone_with_suspect(&self) -> bool {
+        self.assignments.values().any(|assignment| assignment.alone)
+    }
+
+    /// Whether it has proved itself for a task of this expected duration: if it is lost with the task, the task may be
+    /// the cause. The time since its last message counts for nothing: it may have been gone since then.
+    pub(super) fn is_proven(&self, each_us: Option<u64>) -> bool {
+        let least_ms =
+            each_us.map_or(PROVEN_MS_UNKNOWN, |us| PROVEN_MS_MIN.max(us.saturating_mul(PROVEN_FACTOR) / 1000));
+        self.records.has_computed() && self.heard - self.connected >= least_ms
+    }
+
+    /// Whether it has proved itself for all that it has now.
+    pub(super) fn has_proved_itself(&self) -> bool {
+        let assigned = self.assignments.values().map(|assignment| assignment.each_us);
+        assigned.chain([Some(0)]).all(|each_us| self.is_proven(each_us))
+    }
+
+    /// Gives it an assignment; returns its number.
+    pub(super) fn give(&mut self, assignment: Assignment) -> u64 {
+        self.assignment_last += 1;
+        self.tasks_assigned += assignment.remaining.len();
+        self.assignments.insert(self.assignment_last, assignment);
+        self.assignment_last
+    }
+
+    /// Removes a task from the assignment whose result it is, if there is one.
+    fn credit(&mut self, assignment: u64, hash: Digest, now: Millis) -> Option<Credit> {
+        let held = self.assignments.get_mut(&assignment)?;
+        let task = held.remaining.remove(&hash)?;
+        held.progress = now;
+        self.tasks_assigned -= 1;
+        self.tasks_done += 1;
+        self.recent.count(now);
+        let credit = Credit {
+            task,
+            run: held.run,
+            arm: held.arm,
+            work: held.work,
+            counted_us: held.each_us.unwrap_or(1),
+            waited_ms: now - held.sent,
+            last: held.remaining.is_empty(),
+        };
+        if held.remaining.is_empty() {
+            self.assignments.remove(&assignment);
+        }
+        Some(credit)
+    }
+}
+
+/// All connected workers.
+#[derive(Default)]
+pub(super) struct Sessions {
+    by_id: BTreeMap<SessionId, Session>,
+    groups: Groups,
+    /// Workers that get nothing until they are idle, and then a suspect.
+    reserved: BTreeSet<SessionId>,
+    /// Workers admitted since `admission_start`.
+    admitted: u32,
+    admission_start: Millis,
+}
+
+impl Index<SessionId> for Sessions {
+    type Output = Session;
+
+    fn index(&self, id: SessionId) -> &Session {
+        self.get(id).unwrap_or_else(|| panic!("session {id} is over, and something of this event still names it"))
+    }
+}
+
+impl Sessions {
+    pub(super) fn get(&self, id: SessionId) -> Option<&Session> {
+        self.by_id.get(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Session)> {
+        self.by_id.iter().map(|(id, session)| (*id, session))
+    }
+
+    pub(super) fn ids(&self) -> Vec<SessionId> {
+        self.by_id.keys().copied().collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// The slots of all workers together.
+    pub(super) fn slots_total(&self) -> u32 {
+        self.groups.slots(|_| true)
+    }
+
+    /// Workers that compute the tasks of this run, and their slots.
+    pub(super) fn computing(&self, run: &Prepared) -> (u32, u32) {
+        let sessions = self.by_id.values().filter(|session| session.computes(run) && !session.draining);
+        sessions.fold((0, 0), |(workers, slots), session| (workers + 1, slots + session.slots))
+    }
+
+    /// What is missing if no worker has a program of this run.
+    pub(super) fn missing_program(&self, run: &Prepared) -> Option<String> {
+        let kind = run.config.kind.name;
+        let has = |program: &ProgramId| {
+            self.by_id.values().any(|session| session.abilities.programs.contains(&(kind, program.clone())))
+        };
+        let program = run.programs.iter().find(|program| !has(program))?;
+        let (name, same_name) =
+            (&program.name, |(of, other): &(&str, ProgramId)| *of == kind && other.name == program.name);
+        let another = self.by_id.values().find(|session| session.abilities.programs.iter().any(same_name));
+        Some(match another {
+            None => format!(
+                "no worker has the program {name} yet: it takes one that was started with --program {name}=COMMAND"
+            ),
+            Some(worker) => format!(
+                "no worker has the program {name} as this run was begun with; the one of worker {} computes something else: `evoxo \
+                 check` says whether it answers the same twice",
+                worker.name
+            ),
+        })
+    }
+
+    /// See [`Groups::with_capacity`].
+    pub(super) fn with_capacity(&self, idle_only: bool, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
+        self.groups.with_capacity(idle_only, could)
+    }
+
+    /// The slots of all workers that compute the tasks of this run.
+    pub(super) fn slots_for(&self, run: &Prepared) -> u32 {
+        self.groups.slots(|abilities| abilities.computes(run))
+    }
+
+    /// Changes a session, and updates what its group knows of it.
+    pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        let session = self.by_id.get_mut(&id)?;
+        let result = change(session);
+        self.groups.update(id, session.group, session.has_capacity(), session.is_idle());
+        Some(result)
+    }
+
+    /// See [`Session::credit`].
+    pub(super) fn credit(&mut self, id: SessionId, assignment: u64, hash: Digest, now: Millis) -> Option<Credit> {
+        self.change(id, |session| session.credit(assignment, hash, now)).flatten()
+    }
+
+    pub(super) fn add(&mut self, id: SessionId, mut session: Session) {
+        session.group = self.groups.join(id, &session.abilities, session.slots);
+        self.by_id.insert(id, session);
+    }
+
+    /// A worker's programs of this run are others than their signatures say. Returns whether that is new.
+    pub(super) fn disown_programs(&mut self, id: SessionId, run: &Prepared) -> bool {
+        let Some(session) = self.by_id.get_mut(&id).filter(|session| session.computes(run)) else { return false };
+        let kind = run.config.kind.name;
+        for program in &run.programs {
+            session.abilities.programs.remove(&(kind, program.clone()));
+            session.abilities.programs.insert((kind, ProgramId { name: program.name.clone(), signature: None }));
+        }
+        self.groups.leave(id, session.group, session.slots);
+        session.group = self.groups.join(id, &session.abilities, session.slots);
+        self.groups.update(id, session.group, session.has_capacity(), session.is_idle());
+        true
+    }
+
+    pub(super) fn remove(&mut self, id: SessionId) -> Option<Session> {
+        let session = self.by_id.remove(&id)?;
+        self.groups.leave(id, session.group, session.slots);
+        self.reserved.remove(&id);
+        Some(session)
+    }
+
+    /// Whether a worker owes this task; it then does not any more.
+    pub(super) fn take_owed(&mut self, id: SessionId, task: Digest) -> bool {
+        self.by_id.get_mut(&id).is_some_and(|session| session.owed.remove(&task))
+    }
+
+    /// What failed of a run says nothing any more.
+    pub(super) fn forget_failures(&mut self, run: RunId) {
+        for session in self.by_id.values_mut() {
+            session.failed.retain(|_, of| *of != run);
+            session.failed_here_alone.retain(|_, of| *of != run);
+        }
+    }
+
+    /// Keeps a worker free for a suspect.
+    pub(super) fn reserve(&mut self, id: SessionId) {
+        self.reserved.insert(id);
+    }
+
+    pub(super) fn is_reserved(&self, id: SessionId) -> bool {
+        self.reserved.contains(&id)
+    }
+
+    /// Ends all reservations.
+    pub(super) fn release_reserved(&mut self) {
+        self.reserved.clear();
+    }
+
+    /// Checks what sessions and groups promise of each other.
+    pub(super) fn check(&self) {
+        for (id, session) in &self.by_id {
+            let remaining: usize = session.assignments.values().map(|assignment| assignment.remaining.len()).sum();
+            assert_eq!(session.tasks_assigned, remaining, "session {id} has another number of tasks than was counted");
+            let empty = session.assignments.values().any(|assignment| assignment.remaining.is_empty());
+            assert!(!empty, "session {id} has an assignment without tasks");
+        }
+        assert!(self.reserved.iter().all(|id| self.by_id.contains_key(id)), "a worker is reserved that is gone");
+        let workers = self.by_id.iter().map(|(id, session)| {
+            let state = (session.has_capacity(), session.is_idle());
+            (*id, session.group, session.slots, state, &session.abilities)
+        });
+        self.groups.check(workers);
+    }
+
+    /// Whether one more worker may be admitted in this second.
+    pub(super) fn admits(&mut self, per_second: u32, now: Millis) -> bool {
+        if now - self.admission_start >= 1000 {
+            (self.admission_start, self.admitted) = (now, 0);
+        }
+        self.admitted += 1;
+        self.admitted <= per_second
+    }
+}
+
+/// The session of a worker that introduces itself; or why it is refused for good.
+pub(super) fn session_of(
+    hello: &v1::Hello,
+    address: String,
+    holder: Option<Holder>,
+    registry: &Registry,
+    now: Millis,
+) -> Result<Session, String> {
+    if hello.protocol != PROTOCOL {
+        let theirs = hello.protocol;
+        return Err(format!(
+            "it speaks protocol {theirs} and this coordinator {PROTOCOL}: use the same version of both"
+        ));
+    }
+    if !(1..=SLOTS_MAX).contains(&hello.slots) {
+        return Err(format!("it has {} slots: from 1 to {SLOTS_MAX} are possible", hello.slots));
+    }
+    if [&hello.name, &hello.build, &hello.host].iter().any(|text| text.len() > NAME_BYTES_MAX) {
+        return Err(format!("its name, build or host is longer than {NAME_BYTES_MAX} bytes"));
+    }
+    if hello.kinds.len() > KINDS_MAX {
+        return Err(format!("it names {} kinds of experiments: at most {KINDS_MAX} are possible", hello.kinds.len()));
+    }
+    let (mut kinds, mut kinds_refused) = (Vec::new(), Vec::new());
+    for theirs in &hello.kinds {
+        // A kind that is not known here is ignored.
+        let Some(kind) = registry.kind(&theirs.kind) else { continue };
+        let same = theirs.sha256 == registry.signature(kind).0[..];
+        let list = if same { &mut kinds } else { &mut kinds_refused };
+        if !list.contains(&kind.name) {
+            list.push(kind.name);
+        }
+    }
+    if kinds.is_empty() {
+        let build = printable(&hello.build, NAME_BYTES_MAX);
+        return Err(match kinds_refused.is_empty() {
+            true => format!("its build ({build}) computes no kind of experiment that this coordinator knows"),
+            false => format!(
+                "its build ({build}) computes other results for {}: use the coordinator's build",
+                kinds_refused.join(", ")
+            ),
+        });
+    }
+    kinds.sort_unstable();
+    kinds_refused.sort_unstable();
+    let programs = programs_of(hello, &kinds)?;
+    let trusted = holder.as_ref().is_some_and(|holder| holder.trusted);
+    let name = printable(&hello.name, NAME_BYTES_MAX);
+    Ok(Session {
+        identity: holder.as_ref().map_or_else(|| Identity::of(&name, &address), |it| Identity::of_certificate(&it.id)),
+        neighbours: Identity::of_all(&address),
+        name: name.into(),
+        address,
+        holder,
+        host: printable(&hello.host, NAME_BYTES_MAX),
+        build: printable(&hello.build, NAME_BYTES_MAX),
+        process: hello.process,
+        slots: hello.slots,
+        abilities: Abilities { kinds, programs, trusted },
+        group: GroupId::default(),
+        kinds_refused,
+        assignments: BTreeMap::new(),
+        assignment_last: 0,
+        tasks_assigned: 0,
+        cache: SharedCache::default(),
+        heard: now,
+        connected: now,
+        tasks_done: 0,
+        recent: Recent::default(),
+        draining: false,
+        failed: BTreeMap::new(),
+        failed_here_alone: BTreeMap::new(),
+        records: Records::default(),
+        on_trial: false,
+        owed: BTreeSet::new(),
+    })
+}
+
+/// The programs of a worker, for the kinds that it computes as here; or why it is refused.
+fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'static str, ProgramId)>, String> {
+    if hello.programs.len() > PROGRAMS_MAX {
+        return Err(format!("it has {} programs: at most {PROGRAMS_MAX} are possible", hello.programs.len()));
+    }
+    let mut programs = BTreeSet::new();
+    for theirs in &hello.programs {
+        let Some(kind) = kinds.iter().find(|kind| **kind == theirs.kind) else { continue };
+        let name = theirs.name.clone();
+        let plain = (1..=PROGRAM_BYTES_MAX).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
+        let signature = Digest::from_slice(&theirs.sha256).filter(|_| plain);
+        let signature = Some(signature.ok_or("it has a program without a name or a signature")?);
+        programs.insert((*kind, ProgramId { name, signature }));
+    }
+    Ok(programs)
+}
+
+/// Text from another process, for display: in one line, without control characters, and with at most this many others.
+pub(super) fn printable(text: &str, characters_max: usize) -> String {
+    let shown = |character: char| match character {
+        '\n' | '\t' => Some(' '),
+        other => (!other.is_control()).then_some(other),
+    };
+    text.chars().filter_map(shown).take(characters_max).collect()
+}

@@ -1,0 +1,122 @@
+//! What is written to the store: orders, checkpoints and finished replicas.
+
+use bytes::Bytes;
+use evoxo_proto::v1::{self, RunState};
+
+use super::{
+    Coordinator, Effect, Write,
+    run::{Run, Wanted},
+    runs::RunId,
+    writes::{Pending, PendingOrder},
+};
+use crate::{
+    replicas::{Job, ReplicaKey},
+    saved::seal_order,
+};
+
+/// The wait before the store is tried again, in milliseconds.
+pub(super) const STORE_RETRY_MS: u64 = 1000;
+
+/// The number that names a finished replica's object.
+pub(super) fn ordinal(key: ReplicaKey) -> u64 {
+    u64::from(key.arm) * 1_000_000 + u64::from(key.index)
+}
+
+impl Coordinator {
+    pub(super) fn write(&mut self, id: RunId, what: Write, pending: Pending) {
+        let (write, run) = (self.writes.add(id, pending), self.runs[id].name.clone());
+        self.effects.push(Effect::Store { write, run, what });
+    }
+
+    /// Gives the store a write that is repeated if it fails.
+    pub(super) fn store(&mut self, id: RunId, what: Write) {
+        self.write(id, what.clone(), Pending::Repeated(what));
+    }
+
+    /// Writes an order. When it is in the store it takes effect, and the person gets the response.
+    pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
+        let run = self.runs.adjust(id);
+        run.ordering = true;
+        let write = next_order(run, &order.prepared.toml, &order.wanted);
+        self.write(id, write, Pending::Order(order));
+    }
+
+    /// Records that a run has failed, when no other order is being written.
+    pub(super) fn write_failure(&mut self, id: RunId) {
+        let run = self.runs.adjust(id);
+        if !run.failure_unsaved || run.ordering {
+            return;
+        }
+        let (toml, wanted) = (run.prepared.toml.clone(), run.wanted.clone());
+        run.failure_unsaved = false;
+        let write = next_order(run, &toml, &wanted);
+        self.write(id, write, Pending::Failure);
+    }
+
+    /// Writes a replica that has just finished.
+    pub(super) fn write_finished(&mut self, id: RunId, key: ReplicaKey) {
+        let (attempt, bytes) = self.runs.adjust(id).begin_writing(key);
+        let write = Write::Finished { ordinal: ordinal(key), bytes };
+        self.write(id, write, Pending::Finished { replica: key, attempt });
+    }
+
+    /// A checkpoint was sealed.
+    pub(super) fn write_checkpoint(&mut self, id: RunId, number: u64, bytes: Bytes) {
+        // It contains all rounds absorbed before.
+        self.runs.adjust(id).checkpoints.dirty = false;
+        self.write(id, Write::Checkpoint { number, bytes }, Pending::Checkpoint);
+    }
+
+    /// Saves everything of a run that is not saved yet.
+    pub(super) fn save(&mut self, id: RunId) {
+        let interval_ms = self.settings.checkpoint_interval_ms;
+        let run = self.runs.adjust(id);
+        if run.blocked.is_some() || run.creating {
+            return;
+        }
+        let unsaved = run.unwritten();
+        let again = std::mem::take(&mut run.to_write_again);
+        if run.finished == run.replicas.len() && !run.waits_for_audits() {
+            run.checkpoints.dirty = false;
+        }
+        let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
+        if let Some(thread) = checkpoint {
+            run.checkpoints.writing = true;
+            run.checkpoints.number += 1;
+            run.checkpoints.begun = self.now;
+            run.checkpoints.due = self.now + interval_ms;
+            let job = Job::Checkpoint { number: run.checkpoints.number };
+            self.effects.push(Effect::Job { thread, job });
+        }
+        for write in again {
+            match write {
+                Write::Delete => self.write(id, write, Pending::Delete(None)),
+                // It has more replicas since, and needs them.
+                Write::DropCheckpoints if !self.runs[id].is_complete() => {}
+                _ => self.store(id, write),
+            }
+        }
+        unsaved.into_iter().for_each(|key| self.write_finished(id, key));
+        self.write_failure(id);
+    }
+}
+
+/// The next order of a run.
+fn next_order(run: &Run, toml: &str, wanted: &Wanted) -> Write {
+    let (state, failure) = match wanted {
+        Wanted::Running => (RunState::Running, ""),
+        Wanted::Paused => (RunState::Paused, ""),
+        Wanted::Cancelled => (RunState::Cancelled, ""),
+        Wanted::Failed(why) => (RunState::Failed, why.as_str()),
+    };
+    let order = v1::Order {
+        config: toml.to_owned(),
+        wanted: state.into(),
+        rounds_done: run.rounds_done(),
+        failure: failure.to_owned(),
+        submitter: run.submitter.clone(),
+        verification: run.level.message().into(),
+        audit_millionths: run.level.millionths(),
+    };
+    Write::Order { bytes: seal_order(&order) }
+}

@@ -1,0 +1,316 @@
+//! What follows when the store has written or read something, or could not.
+
+use evoxo_proto::v1;
+
+use super::{
+    Coordinator, Effect, Rejection, Request, RequestId, Response, StoreFault, Stored, Topic, Write, WriteId,
+    about::About,
+    facts::Fact,
+    run::{Blocked, Presence, Wanted},
+    runs::RunId,
+    storage::STORE_RETRY_MS,
+    writes::{Pending, PendingOrder, PendingWrite, Refusal},
+};
+use crate::{
+    replicas::Job,
+    saved::SavedRun,
+    trust::{Draw, Level},
+};
+
+/// Failed writes in a row after which a run waits for the store.
+const STORE_FAILURES_MAX: u32 = 3;
+/// The next checkpoint waits for this many times as long as the last one took, so that large states or a slow store
+/// cost at most a twentieth of the time.
+const CHECKPOINT_REST_FACTOR: u64 = 20;
+/// The wait until the states of a run are read again is doubled this many times, less one: up to 4 s, so that work goes on soon after
+/// a store has recovered.
+const LOAD_RETRIES_MAX: u32 = 3;
+
+impl Coordinator {
+    /// The store reports a write.
+    pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
+        if let Some(refusal) = self.writes.take_refusal(write) {
+            return self.on_refusal_stored(refusal, outcome);
+        }
+        let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
+        if self.runs.get(id).is_none() {
+            // Something else that was being written or read has removed it.
+            let ordered = matches!(what, Pending::Order(_)) && !matches!(outcome, Err(StoreFault::Fenced(_)));
+            let rejection = || if ordered { Rejection::removed_but_ordered() } else { Rejection::removed() };
+            return what.request().into_iter().for_each(|request| self.effects.respond(request, Err(rejection())));
+        }
+        let mut asked = Vec::new();
+        let (is_order, run) = (matches!(what, Pending::Order(_)), self.runs.adjust(id));
+        match &what {
+            Pending::Order(_) => {
+                run.ordering = false;
+                asked = std::mem::take(&mut run.asked);
+            }
+            Pending::Checkpoint => {
+                run.checkpoints.writing = false;
+                // While the store misbehaves this time says nothing of the states' size, and what could not be written waits for no
+                // rest.
+                if run.store_failures == 0 && !run.has_unwritten() {
+                    let rest_ms = CHECKPOINT_REST_FACTOR * (self.now - run.checkpoints.begun);
+                    run.checkpoints.due = run.checkpoints.due.max(self.now + rest_ms);
+                }
+            }
+            Pending::Finished { replica, attempt } => run.end_writing(*replica, *attempt),
+            Pending::Failure | Pending::Load(_) | Pending::Delete(_) | Pending::Repeated(_) => {}
+        }
+        match outcome {
+            Ok(stored) => {
+                let run = self.runs.change(id);
+                run.store_failures = 0;
+                run.store_trouble = None;
+                self.after_success(id, what, stored);
+            }
+            Err(fault) => self.after_fault(id, what, fault),
+        }
+        // It is removed when it was deleted, or could not be created.
+        if self.runs.get(id).is_some() {
+            if is_order {
+                self.write_failure(id);
+                // It was left out while the order was being written, or is cancelled now.
+                self.retire();
+            }
+            self.leave_if_saved(id);
+        }
+        asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
+    }
+
+    fn after_success(&mut self, id: RunId, what: Pending, stored: Stored) {
+        match (what, stored) {
+            (Pending::Order(order), _) => self.apply_order(id, order),
+            (Pending::Checkpoint, Stored::Written(object)) => {
+                let run = self.runs.adjust(id);
+                run.checkpoints.object = object;
+                if matches!(run.presence, Presence::Leaving(_)) {
+                    // What was absorbed meanwhile is all that it waits for.
+                    self.save(id);
+                }
+            }
+            (Pending::Finished { replica, attempt }, Stored::Written(Some(object))) => {
+                // What was void before it was stored is removed by the next write.
+                if self.runs.change(id).store_finished(replica, attempt, object) {
+                    self.release(id);
+                    self.facts.note(Fact::Settled(id));
+                }
+            }
+            (Pending::Load(request), Stored::Loaded(saved)) => self.on_loaded(id, request, saved),
+            (Pending::Delete(request), _) => {
+                let view = self.view(id);
+                self.remove_run(id);
+                if let Some(request) = request {
+                    self.effects.respond(request, Ok(Response::Run(Box::new(view))));
+                }
+            }
+            (
+                Pending::Checkpoint
+                | Pending::Finished { .. }
+                | Pending::Failure
+                | Pending::Repeated(_)
+                | Pending::Load(_),
+                _,
+            ) => {}
+        }
+    }
+
+    fn after_fault(&mut self, id: RunId, what: Pending, fault: StoreFault) {
+        let request = what.request();
+        let why = match &fault {
+            StoreFault::Failed(why) | StoreFault::Fenced(why) => why.clone(),
+            StoreFault::Superseded(why) => {
+                // Nothing more is done here. Whoever leads now can be asked the same.
+                let answer = |request| self.effects.respond(request, Err(Rejection::Interrupted(why.clone())));
+                return request.into_iter().for_each(answer);
+            }
+        };
+        let run = self.runs.change(id);
+        // Each repetition has another object's name: people are told of an outage once.
+        if run.store_failures == 0 || !matches!(fault, StoreFault::Failed(_)) {
+            run.notice(why.clone());
+        }
+        let line = format!("run {}: {why}", run.name);
+        self.effects.log_about(Topic::Trouble, run.about(), line);
+        let creating = run.creating;
+        // A deletion that was begun is tried again: nobody can go on with what is left.
+        let deletes = matches!(what, Pending::Delete(_));
+        run.deleting &= !deletes || matches!(fault, StoreFault::Failed(_));
+        if matches!(fault, StoreFault::Failed(_)) {
+            run.store_failures += 1;
+            run.checkpoints.due = self.now + STORE_RETRY_MS;
+            run.checkpoints.dirty |= matches!(what, Pending::Checkpoint);
+            if run.store_failures >= STORE_FAILURES_MAX {
+                let done = if matches!(what, Pending::Load(_)) { "read" } else { "written" };
+                run.store_trouble = Some(format!("{why}; work continues when the store can be {done} again"));
+                // An order is not repeated, so something else must show that it can.
+                run.checkpoints.dirty |= run.thread().is_some();
+            }
+        }
+        let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
+        match what {
+            Pending::Repeated(write) => run.to_write_again.push(write),
+            Pending::Delete(_) if run.deleting => run.to_write_again.push(Write::Delete),
+            Pending::Failure => run.failure_unsaved = true,
+            // It is loaded again when the run is advanced.
+            Pending::Load(_) => {
+                run.presence = Presence::Resting;
+                let pause_ms = STORE_RETRY_MS << run.store_failures.min(LOAD_RETRIES_MAX).saturating_sub(1);
+                run.load_due = Some(self.now + pause_ms);
+            }
+            _ => {}
+        }
+        if is_load {
+            self.release_resting(id);
+        }
+        if creating && is_order {
+            self.remove_run(id);
+        } else if matches!(fault, StoreFault::Fenced(_)) {
+            let why = format!("{why}; `evoxo resume {}` reads it again", self.runs[id].name);
+            self.block(id, Blocked::Fenced(why));
+        }
+        if let Some(request) = request {
+            // What was only to be read was not done, and an order of a run that is gone was not written.
+            let undone = is_load || is_order && matches!(fault, StoreFault::Fenced(_));
+            let rejection = if undone { Rejection::Conflict(why) } else { Rejection::Unstored(why) };
+            self.effects.respond(request, Err(rejection));
+        }
+    }
+
+    /// An order is in the store: it takes effect.
+    fn apply_order(&mut self, id: RunId, order: PendingOrder) {
+        let PendingOrder { request, prepared, wanted, submitted, delete } = order;
+        let run = self.runs.change(id);
+        run.creating = false;
+        // The order is newer than a failure that was not written yet.
+        run.failure_unsaved = false;
+        // The person who ordered it sees the result at once.
+        run.published = None;
+        let failed = match std::mem::replace(&mut run.wanted, wanted.clone()) {
+            Wanted::Failed(why) => Some(why),
+            _ => None,
+        };
+        run.prepared = prepared;
+        run.add_replicas();
+        if wanted == Wanted::Cancelled {
+            // A run that another build wrote may be cancelled and then deleted.
+            run.blocked = None;
+            self.put_to_rest(id);
+        }
+        if delete {
+            self.runs.adjust(id).deleting = true;
+            return self.write(id, Write::Delete, Pending::Delete(Some(request)));
+        }
+        self.respond_run(id, request, submitted, failed);
+    }
+
+    /// The states of a run have been read.
+    fn on_loaded(&mut self, id: RunId, request: Option<RequestId>, saved: Option<Box<SavedRun>>) {
+        let Some(mut saved) = saved else {
+            let name = self.runs[id].name.clone();
+            self.effects.log(Topic::Trouble, format!("run {name} is not in the store any more"));
+            self.remove_run(id);
+            if let Some(request) = request {
+                self.effects.respond(request, Err(Rejection::no_run(&name)));
+            }
+            return;
+        };
+        let (left_out, void) = self.convictions.leave_out_void(&mut saved);
+        for (replica, since) in left_out {
+            self.tell_void(&saved.name, &replica.arm, replica.index, since);
+        }
+        let unfit = self.unfit_because(&saved);
+        let run = self.runs.change(id);
+        run.presence = Presence::Resting;
+        if let Ok(prepared) = &saved.prepared {
+            // The coordinator that owned it meanwhile may have extended it.
+            run.prepared = prepared.clone();
+        }
+        run.level = Level::of_order(&saved.order);
+        run.blocked = unfit.map(Blocked::Unfit);
+        run.adopt(&saved);
+        void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));
+        if request.is_some() {
+            // The order that holds is the stored one, until a person's is stored too.
+            self.runs.change(id).wanted = Wanted::of_order(&saved.order);
+        }
+        self.release_resting(id);
+        let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
+        self.start_thread(id, states);
+        let Some(request) = request else { return };
+        let run = &self.runs[id];
+        match &run.blocked {
+            // A person wants it to continue, whatever the stored order is.
+            None => {
+                let name = run.name.clone();
+                self.on_request(request, Request::Resume { name });
+            }
+            Some(_) => self.respond_run(id, request, false, None),
+        }
+    }
+
+    /// Starts a thread with the states of a run, if it should still run and there is memory.
+    fn start_thread(&mut self, id: RunId, states: Vec<v1::ReplicaState>) {
+        let run = self.runs.adjust(id);
+        if !run.wants_memory() {
+            return;
+        }
+        let needed = match run.bytes_to_read(&self.settings) {
+            Ok(needed) => needed,
+            Err(why) => return self.block(id, Blocked::Unfit(why)),
+        };
+        if self.budget.take(&run.submitter, needed).is_err() {
+            // They are read again when there is memory.
+            return;
+        }
+        run.reserved_bytes = needed;
+        let prepared = run.prepared.clone();
+        let draw = Draw { key: self.settings.audit_key, millionths: run.level.millionths() };
+        let thread = self.runs.begin_thread(id);
+        let run = self.runs.change(id);
+        run.presence = Presence::Loaded(thread);
+        // A finished replica is not opened, so it is asked for its audits.
+        let audited = run.audits_asked.clone();
+        self.effects.push(Effect::Start { thread, prepared, draw, states });
+        for key in audited {
+            self.effects.push(Effect::Job { thread, job: Job::Audits(key) });
+        }
+    }
+
+    /// Gives back the memory of a run that is not loaded.
+    fn release_resting(&mut self, id: RunId) {
+        let run = self.runs.adjust(id);
+        self.budget.give_back(&run.submitter, std::mem::take(&mut run.reserved_bytes));
+        self.runs.move_all();
+    }
+
+    /// Removes a run that is not in the store any more.
+    pub(super) fn remove_run(&mut self, id: RunId) {
+        self.drop_thread(id);
+        let run = self.runs.remove(id);
+        self.effects.push(Effect::Unpublish { run: run.name });
+        run.asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
+    }
+
+    /// The store reports that it has written, or not, that somebody is refused.
+    fn on_refusal_stored(&mut self, refusal: Refusal, outcome: Result<Stored, StoreFault>) {
+        match (refusal, outcome) {
+            (Refusal::Convicted(identity), Ok(_)) => self.facts.note(Fact::Convicted(identity)),
+            (Refusal::Revoked(request), Ok(_)) => self.effects.respond(request, Ok(Response::Revoked)),
+            // Whoever leads now can be asked the same, and will find out the same.
+            (Refusal::Convicted(_), Err(StoreFault::Superseded(_))) => {}
+            (Refusal::Convicted(identity), Err(StoreFault::Failed(why) | StoreFault::Fenced(why))) => {
+                let sentence =
+                    format!("identity {identity} is not convicted yet, because that cannot be stored: {why}");
+                let about = About { identity: Some(identity.to_string()), ..About::default() };
+                self.effects.log_about(Topic::Trouble, about, sentence);
+                self.convictions.again(&identity, self.now + STORE_RETRY_MS);
+            }
+            (Refusal::Revoked(request), Err(fault)) => {
+                let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;
+                self.effects.respond(request, Err(Rejection::Interrupted(why)));
+            }
+        }
+    }
+}

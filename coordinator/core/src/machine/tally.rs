@@ -1,0 +1,162 @@
+//! What was counted since the start, for those who watch a coordinator. Nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+/// The upper ends of the intervals of [`Durations`], in microseconds; one more interval has no end.
+const ENDS_US: [u64; 18] = [
+    100,
+    300,
+    1_000,
+    3_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    30_000_000,
+    60_000_000,
+    300_000_000,
+    1_800_000_000,
+];
+
+/// How many durations fell into which interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Durations {
+    counts: [u64; ENDS_US.len() + 1],
+    sum_us: u64,
+}
+
+impl Durations {
+    /// Notes one more, in microseconds.
+    pub fn note_us(&mut self, us: u64) {
+        self.counts[ENDS_US.partition_point(|end| *end < us)] += 1;
+        self.sum_us = self.sum_us.saturating_add(us);
+    }
+
+    /// Each interval's upper end in seconds, and how many are in it alone. The last end is infinite.
+    #[must_use]
+    pub fn intervals(&self) -> Vec<(f64, u64)> {
+        let ends = ENDS_US.iter().map(|us| *us as f64 / 1e6).chain([f64::INFINITY]);
+        ends.zip(self.counts.iter().copied()).collect()
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// All together, in seconds.
+    #[must_use]
+    pub fn sum_s(&self) -> f64 {
+        self.sum_us as f64 / 1e6
+    }
+}
+
+/// Counts since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Assignments sent, and copies of tasks in them.
+    pub assignments: u64,
+    /// See above.
+    pub copies: u64,
+    /// Tasks with an accepted output.
+    pub tasks_done: u64,
+    /// Failures that workers reported for tasks that they had been given.
+    pub failures: u64,
+    /// Rounds absorbed.
+    pub rounds: u64,
+    /// Tasks whose copies had different outputs.
+    pub doubts: u64,
+    /// Outputs that a trusted worker has computed again because the audit drew them.
+    pub audits: u64,
+    /// Identities that were convicted of a wrong output.
+    pub convictions: u64,
+    /// Runs that failed.
+    pub runs_failed: u64,
+    /// Sessions that began.
+    pub joined: u64,
+    /// Sessions that ended as they should.
+    pub left: u64,
+    /// Workers that were refused, or asked to wait.
+    pub refused: u64,
+    /// Workers that were lost, by cause.
+    pub lost: BTreeMap<&'static str, u64>,
+    /// How long a task took, as the worker says, but never longer than the coordinator waited for it.
+    pub task: Durations,
+    /// From the sending of an assignment to its last result.
+    pub assignment: Durations,
+}
+
+/// Everything that is measured at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Counts since the start.
+    pub tally: Tally,
+    /// Workers with something to compute, without, and those that are about to leave.
+    pub workers_busy: u64,
+    /// See above.
+    pub workers_idle: u64,
+    /// See above.
+    pub workers_leaving: u64,
+    /// Slots of all workers, and those with something to compute.
+    pub slots: u64,
+    /// See above.
+    pub slots_busy: u64,
+    /// Open tasks that no worker has, suspects apart.
+    pub tasks_ready: u64,
+    /// Suspects that no worker has.
+    pub tasks_suspect: u64,
+    /// Open tasks that a worker has, or whose output is being checked.
+    pub tasks_out: u64,
+    /// Bytes reserved for runs, of how many.
+    pub memory_bytes: u64,
+    /// See above.
+    pub memory_bytes_max: u64,
+}
+
+impl super::Coordinator {
+    /// Everything that is measured, now.
+    pub(super) fn figures(&self) -> Figures {
+        let mut figures = Figures {
+            tally: self.tally.clone(),
+            tasks_ready: self.tasks.ready().values().map(|tasks| tasks.len() as u64).sum(),
+            tasks_suspect: self.tasks.suspects().len() as u64,
+            memory_bytes: self.budget.given(),
+            memory_bytes_max: self.settings.memory_bytes_max,
+            ..Figures::default()
+        };
+        figures.tasks_out = self.tasks.len() as u64 - figures.tasks_ready - figures.tasks_suspect;
+        for (_, session) in self.sessions.iter() {
+            let count = match (session.draining, session.assignments.is_empty()) {
+                (true, _) => &mut figures.workers_leaving,
+                (false, true) => &mut figures.workers_idle,
+                (false, false) => &mut figures.workers_busy,
+            };
+            *count += 1;
+            figures.slots += u64::from(session.slots);
+            figures.slots_busy += u64::from(session.slots_busy());
+        }
+        figures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_duration_is_in_one_interval() {
+        let mut durations = Durations::default();
+        [0, 100, 101, 1_800_000_000, u64::MAX].into_iter().for_each(|us| durations.note_us(us));
+        let counts: Vec<u64> = durations.intervals().iter().map(|(_, count)| *count).collect();
+        assert_eq!((counts[0], counts[1], counts[17], counts[18]), (2, 1, 1, 1));
+        assert_eq!((durations.count(), durations.intervals()[18].0), (5, f64::INFINITY));
+        assert!(ENDS_US.is_sorted() && durations.sum_s() > 1e12);
+    }
+}

@@ -1,0 +1,529 @@
+//! Open tasks: planned, and without an accepted output.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Index,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use evoxo_common::{digest::Digest, task::Encoded, time::Millis};
+
+use super::{
+    evidence::{Evidence, Loss},
+    own::Own,
+    runs::RunId,
+};
+use crate::{
+    id::{SessionId, TaskId},
+    prepared::Prepared,
+    replicas::{Audit, PlannedTask, ReceivedOutput, ReplicaKey, Sender},
+    trust::{Holder, Worth},
+};
+
+/// One open task.
+pub(super) struct OpenTask {
+    pub(super) run: RunId,
+    /// The replica, the round, and the task's index in it.
+    pub(super) replica: ReplicaKey,
+    pub(super) round: u64,
+    pub(super) index: usize,
+    pub(super) work: &'static str,
+    pub(super) encoded: Encoded,
+    /// The assignments that carry it now.
+    pub(super) copies: Vec<(SessionId, u64)>,
+    /// Outputs that the run's thread is checking, and how many of them come from workers that were assigned the task.
+    checking: u32,
+    checking_asked: usize,
+    /// The evidence against it; a task with any is a suspect and is sent alone.
+    pub(super) evidence: Option<Box<Evidence>>,
+    /// Whether the coordinator computes it itself.
+    pub(super) own: Own,
+    /// Valid outputs that do not count yet.
+    pub(super) claims: Vec<Claim>,
+    /// Its output has counted already, and is computed again by a trusted worker.
+    pub(super) audit: Option<Why>,
+}
+
+/// Why an output is computed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was drawn, or was being audited when its state was stored. Its replica waits for that.
+    Drawn,
+    /// Another copy of the task had another output; the replica may be finished. The run waits for that.
+    Differs,
+}
+
+/// An output that does not count until somebody else has computed the task.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    /// Who sent it.
+    pub(super) from: Sender,
+    /// Hash of the canonical output.
+    pub(super) output: Digest,
+}
+
+impl Claim {
+    /// Whether the same identity sent the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.identity(), self.output) == (other.identity(), other.output)
+    }
+
+    /// The identity of who sent it.
+    pub(super) fn identity(&self) -> Option<&Arc<str>> {
+        self.from.holder.as_ref().map(|holder| &holder.id)
+    }
+}
+
+impl OpenTask {
+    fn new(run: RunId, replica: ReplicaKey, round: u64, planned: PlannedTask) -> Self {
+        let PlannedTask { index, work, encoded } = planned;
+        Self {
+            run,
+            replica,
+            round,
+            index,
+            work,
+            encoded,
+            copies: Vec::new(),
+            checking: 0,
+            checking_asked: 0,
+            evidence: None,
+            own: Own::No,
+            claims: Vec::new(),
+            audit: None,
+        }
+    }
+
+    /// A received output of it, for the run's thread.
+    pub(super) fn received(&self, task: TaskId, from: Sender, output: Bytes, worth: Worth) -> ReceivedOutput {
+        let Self { replica, round, index, work, .. } = *self;
+        ReceivedOutput { task, from, replica, round, index, work, encoded: self.encoded.clone(), output, worth }
+    }
+
+    /// Whether workers disagree about it.
+    pub(super) fn is_disputed(&self) -> bool {
+        self.claims.windows(2).any(|pair| pair[0].output != pair[1].output)
+    }
+
+    /// The task that audits these outputs of it.
+    pub(super) fn audit(&self, why: Why, claims: Vec<Claim>) -> Self {
+        let Self { run, replica, round, index, work, .. } = *self;
+        let planned = PlannedTask { index, work, encoded: self.encoded.clone() };
+        Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
+    }
+
+    /// What its audits are when they are stored.
+    pub(super) fn audits(&self) -> Vec<Audit> {
+        let Self { round, index, work, .. } = *self;
+        let stored = |Claim { from, output }: &Claim| {
+            let (identity, worker) = (from.holder.as_ref()?.id.clone(), from.worker.clone());
+            Some(Audit { identity, worker, output: *output, round, index, work, encoded: self.encoded.clone() })
+        };
+        self.claims.iter().filter_map(stored).collect()
+    }
+
+    /// The task that audits an output of which that was known before the run was loaded.
+    pub(super) fn stored_audit(run: RunId, replica: ReplicaKey, why: Why, audit: Audit) -> Self {
+        let Audit { identity, worker, output, round, index, work, encoded } = audit;
+        let holder = Some(Holder { id: identity, trusted: false });
+        // Its session is over.
+        let from = Sender { session: SessionId(0), worker, asked: true, holder };
+        let (claims, planned) = (vec![Claim { from, output }], PlannedTask { index, work, encoded });
+        Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
+    }
+
+    /// Whether an output for it is with the run's thread.
+    pub(super) fn is_being_checked(&self) -> bool {
+        self.checking > 0
+    }
+
+    fn is_ready(&self) -> bool {
+        self.copies.is_empty() && !self.is_being_checked() && !self.own.is_asked()
+    }
+}
+
+/// A task that was closed by an accepted output while other workers had it too: their outputs will confirm or
+/// contradict it.
+pub(super) struct AwaitingCopies {
+    /// As it was when it was closed.
+    pub(super) task: OpenTask,
+    /// Hash of the canonical output.
+    pub(super) output: Digest,
+    /// The worker that sent it, and those whose same output did not count before, each on its own.
+    pub(super) vouchers: Vec<Sender>,
+    /// Workers that have not sent theirs.
+    copies: usize,
+}
+
+/// The open tasks of all runs.
+#[derive(Default)]
+pub(super) struct Tasks {
+    last: u64,
+    open: BTreeMap<TaskId, OpenTask>,
+    by_hash: BTreeMap<Digest, Vec<TaskId>>,
+    /// Tasks without a copy, by run, except suspects.
+    ready: BTreeMap<RunId, BTreeSet<TaskId>>,
+    suspects: BTreeSet<TaskId>,
+    /// Some came since somebody asked last.
+    new_suspects: bool,
+    /// Tasks without a copy, by run, for which there is an output that does not count yet; except suspects.
+    claimed: BTreeMap<RunId, BTreeSet<TaskId>>,
+    awaiting: BTreeMap<Digest, AwaitingCopies>,
+    /// The tasks that workers have, by run; none is left out.
+    assigned: BTreeMap<RunId, usize>,
+    /// Bytes of open tasks, by run.
+    bytes: BTreeMap<RunId, u64>,
+}
+
+/// Whatever names an open task ends with it, or says `if_open`.
+fn closed(id: TaskId) -> ! {
+    panic!("{id:?} is closed, and still listed as open")
+}
+
+impl Index<TaskId> for Tasks {
+    type Output = OpenTask;
+
+    fn index(&self, id: TaskId) -> &OpenTask {
+        self.get(id).unwrap_or_else(|| closed(id))
+    }
+}
+
+impl Tasks {
+    pub(super) fn add(&mut self, run: RunId, replica: ReplicaKey, round: u64, planned: PlannedTask) {
+        self.open(OpenTask::new(run, replica, round, planned));
+    }
+
+    /// Opens an audit.
+    pub(super) fn add_audit(&mut self, audit: OpenTask) -> TaskId {
+        self.open(audit)
+    }
+
+    fn open(&mut self, task: OpenTask) -> TaskId {
+        self.last += 1;
+        let id = TaskId(self.last);
+        self.by_hash.entry(task.encoded.hash).or_default().push(id);
+        *self.bytes.entry(task.run).or_default() += Prepared::task_bytes(task.encoded.own.len());
+        self.open.insert(id, task);
+        self.update_ready(id);
+        id
+    }
+
+    /// What is being audited already of a task in this replica.
+    pub(super) fn audited(&self, task: &OpenTask) -> Vec<Claim> {
+        let same = |other: &&OpenTask| other.audit.is_some() && (other.run, other.replica) == (task.run, task.replica);
+        let open = self.with_hash(task.encoded.hash).into_iter().filter_map(|id| self.open.get(&id));
+        open.filter(same).flat_map(|other| other.claims.clone()).collect()
+    }
+
+    /// A trusted worker had this output of what is audited. Returns how many outputs were, and the wrong ones; if there are none
+    /// the audit is closed, otherwise [`Self::drop_claims`] does it.
+    pub(super) fn settle_audit(&mut self, id: TaskId, output: Digest) -> (usize, Vec<Claim>) {
+        let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
+        let audited = task.claims.len();
+        // It counts as being checked from now on, so that it is not given out again.
+        task.claims.retain(|claim| claim.output != output);
+        let wrong = task.claims.clone();
+        if wrong.is_empty() {
+            self.remove(id);
+        }
+        (audited, wrong)
+    }
+
+    /// The number of open tasks.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn get(&self, id: TaskId) -> Option<&OpenTask> {
+        self.open.get(&id)
+    }
+
+    /// Whether a task with these bytes is open.
+    pub(super) fn is_open(&self, hash: Digest) -> bool {
+        self.by_hash.contains_key(&hash)
+    }
+
+    /// All open tasks with these bytes; they are computed once.
+    pub(super) fn with_hash(&self, hash: Digest) -> Vec<TaskId> {
+        self.by_hash.get(&hash).cloned().unwrap_or_default()
+    }
+
+    /// Closes a task with an output of this hash; returns the outputs that did not count. If other workers have it too,
+    /// their outputs are awaited.
+    pub(super) fn close(&mut self, id: TaskId, output: Digest, from: &Sender) -> Vec<Claim> {
+        let mut task = self.remove(id);
+        let claims = std::mem::take(&mut task.claims);
+        let copies = task.copies.len() + task.checking_asked - usize::from(from.asked);
+        if copies > 0 {
+            let hash = task.encoded.hash;
+            let before = self.awaiting.remove(&hash).map_or(0, |awaiting| awaiting.copies);
+            let same = claims.iter().filter(|claim| claim.output == output).map(|claim| &claim.from);
+            let vouchers = [from].into_iter().chain(same).cloned().collect();
+            self.awaiting.insert(hash, AwaitingCopies { task, output, vouchers, copies: before + copies });
+        }
+        claims
+    }
+
+    /// Notes a valid output that does not count yet.
+    pub(super) fn claim(&mut self, id: TaskId, claim: Claim) {
+        self.change(id, |task| {
+            if task.claims.iter().all(|other| other.identity() != claim.identity()) {
+                task.claims.push(claim);
+            }
+        });
+    }
+
+    /// Drops what an identity sent and what does not count yet, and the audits of it; returns the runs that wait for these
+    /// audits, one entry for each.
+    pub(super) fn drop_claims(&mut self, identity: &Arc<str>) -> Vec<RunId> {
+        let of = |claim: &Claim| claim.identity() == Some(identity);
+        let claimed = self.open.iter().filter(|(_, task)| task.claims.iter().any(of));
+        let mut audited = Vec::new();
+        for (id, run) in claimed.map(|(id, task)| (*id, task.run)).collect::<Vec<_>>() {
+            self.change(id, |task| task.claims.retain(|claim| !of(claim)));
+            let task = &self[id];
+            if let Some(why) = task.audit.filter(|_| task.claims.is_empty()) {
+                self.remove(id);
+                audited.extend(Some(run).filter(|_| why == Why::Differs));
+            }
+        }
+        audited
+    }
+
+    fn remove(&mut self, id: TaskId) -> OpenTask {
+        let task = self.open.remove(&id).unwrap_or_else(|| closed(id));
+        let ids = self.by_hash.get_mut(&task.encoded.hash).expect("the hash of an open task leads to it");
+        ids.retain(|other| *other != id);
+        if ids.is_empty() {
+            self.by_hash.remove(&task.encoded.hash);
+        }
+        let bytes = self.bytes.get_mut(&task.run).expect("the bytes of an open task are counted");
+        *bytes -= Prepared::task_bytes(task.encoded.own.len());
+        self.count_assigned(task.run, !task.copies.is_empty(), false);
+        self.unready(id, task.run);
+        task
+    }
+
+    /// Changes an open task, and lists it anew where it waits, if it does.
+    fn change(&mut self, id: TaskId, change: impl FnOnce(&mut OpenTask)) {
+        let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
+        let before = !task.copies.is_empty();
+        change(task);
+        let (run, now) = (task.run, !task.copies.is_empty());
+        self.count_assigned(run, before, now);
+        self.unready(id, run);
+        self.update_ready(id);
+    }
+
+    /// The same for what an assignment carries, whose tasks may be closed.
+    fn change_if_open(&mut self, id: TaskId, change: impl FnOnce(&mut OpenTask)) {
+        if self.open.contains_key(&id) {
+            self.change(id, change);
+        }
+    }
+
+    /// Closes all tasks of a run, whose outputs are no longer needed.
+    pub(super) fn close_run(&mut self, run: RunId) {
+        self.close_all(|task| task.run == run);
+        self.awaiting.retain(|_, awaiting| awaiting.task.run != run);
+        self.bytes.remove(&run);
+    }
+
+    /// Closes the open tasks of a replica, whose outputs are no longer needed; not its audits.
+    pub(super) fn close_replica(&mut self, run: RunId, replica: ReplicaKey) {
+        self.close_all(|task| task.run == run && task.replica == replica && task.audit.is_none());
+    }
+
+    fn close_all(&mut self, of: impl Fn(&OpenTask) -> bool) {
+        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| of(task)).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| drop(self.remove(id)));
+    }
+
+    /// Gives a task one more copy.
+    pub(super) fn add_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
+        self.change(id, |task| task.copies.push(copy));
+    }
+
+    /// Removes a copy of a task; without any copy the task is ready again.
+    pub(super) fn drop_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
+        self.change_if_open(id, |task| {
+            task.copies.retain(|other| *other != copy);
+        });
+    }
+
+    /// An output is being checked: until then the task is not ready.
+    pub(super) fn begin_check(&mut self, id: TaskId, asked: bool) {
+        self.change(id, |task| {
+            task.checking += 1;
+            task.checking_asked += usize::from(asked);
+        });
+    }
+
+    /// The output was invalid.
+    pub(super) fn end_check(&mut self, id: TaskId, asked: bool) {
+        self.change(id, |task| {
+            task.checking -= 1;
+            task.checking_asked -= usize::from(asked);
+        });
+    }
+
+    /// Adds evidence against a task.
+    pub(super) fn accuse(&mut self, id: TaskId, now: Millis, add: impl FnOnce(&mut Evidence)) {
+        self.change_if_open(id, |task| {
+            let evidence = task.evidence.get_or_insert_default();
+            evidence.last = now;
+            add(evidence);
+        });
+    }
+
+    /// Says whether the coordinator computes a task itself; as long as it does, nobody else gets it.
+    pub(super) fn set_own(&mut self, id: TaskId, own: Own) {
+        self.change(id, |task| task.own = own);
+    }
+
+    /// A process that counted as lost is alive: its losses are no evidence.
+    pub(super) fn withdraw(&mut self, process: u64) {
+        let accused = |task: &OpenTask| {
+            let losses = task.evidence.iter().flat_map(|evidence| &evidence.losses);
+            losses.clone().any(|loss: &Loss| loss.process == process)
+        };
+        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| accused(task)).map(|(id, _)| *id).collect();
+        for id in ids {
+            self.change(id, |task| {
+                task.evidence = task.evidence.take().and_then(|evidence| evidence.without(process)).map(Box::new);
+            });
+        }
+    }
+
+    fn unready(&mut self, id: TaskId, run: RunId) {
+        self.suspects.remove(&id);
+        for sets in [&mut self.ready, &mut self.claimed] {
+            if let Some(ready) = sets.get_mut(&run) {
+                ready.remove(&id);
+                if ready.is_empty() {
+                    sets.remove(&run);
+                }
+            }
+        }
+    }
+
+    fn update_ready(&mut self, id: TaskId) {
+        let task = self.open.get(&id).unwrap_or_else(|| closed(id));
+        if !task.is_ready() {
+            return;
+        }
+        match (&task.evidence, task.claims.is_empty()) {
+            (Some(_), _) => self.new_suspects |= self.suspects.insert(id),
+            (None, true) => _ = self.ready.entry(task.run).or_default().insert(id),
+            (None, false) => _ = self.claimed.entry(task.run).or_default().insert(id),
+        }
+    }
+
+    /// Tasks without a copy, by run, except suspects.
+    pub(super) fn ready(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
+        &self.ready
+    }
+
+    /// Tasks without a copy whose outputs do not count yet, by run, except suspects.
+    pub(super) fn claimed(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
+        &self.claimed
+    }
+
+    /// The number of tasks of a run that nobody computes now; with `claimed` also those that somebody has computed, and another must.
+    pub(super) fn waiting(&self, run: RunId, claimed: bool) -> usize {
+        let of_run = |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&run).map_or(0, BTreeSet::len);
+        let suspects = self.suspects.iter().filter(|id| self.open.get(id).is_some_and(|task| task.run == run)).count();
+        of_run(&self.ready) + suspects + if claimed { of_run(&self.claimed) } else { 0 }
+    }
+
+    /// Suspects without a copy.
+    pub(super) fn suspects(&self) -> &BTreeSet<TaskId> {
+        &self.suspects
+    }
+
+    /// Whether suspects came since this was asked last.
+    pub(super) fn take_new_suspects(&mut self) -> bool {
+        std::mem::take(&mut self.new_suspects)
+    }
+
+    /// Bytes of a run's open tasks.
+    pub(super) fn bytes(&self, run: RunId) -> u64 {
+        self.bytes.get(&run).copied().unwrap_or(0)
+    }
+
+    /// The number of a run's tasks that workers have.
+    pub(super) fn assigned(&self, run: RunId) -> usize {
+        self.assigned.get(&run).copied().unwrap_or(0)
+    }
+
+    fn count_assigned(&mut self, run: RunId, before: bool, now: bool) {
+        if before == now {
+            return;
+        }
+        let count = self.assigned.entry(run).or_default();
+        *count = *count + usize::from(now) - usize::from(before);
+        if *count == 0 {
+            self.assigned.remove(&run);
+        }
+    }
+
+    /// The closed task with this hash whose other copies are awaited.
+    pub(super) fn awaiting(&self, hash: Digest) -> Option<&AwaitingCopies> {
+        self.awaiting.get(&hash)
+    }
+
+    /// All open tasks.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TaskId, &OpenTask)> {
+        self.open.iter().map(|(id, task)| (*id, task))
+    }
+
+    /// Checks what these collections promise of each other.
+    pub(super) fn check(&self) {
+        let named: usize = self.by_hash.values().map(Vec::len).sum();
+        assert_eq!(named, self.open.len(), "tasks are open that their hash does not lead to, or the reverse");
+        let (mut bytes, mut assigned) = (BTreeMap::<RunId, u64>::new(), BTreeMap::<RunId, usize>::new());
+        let mut waiting = 0;
+        for (id, task) in &self.open {
+            let hash = task.encoded.hash;
+            assert!(self.by_hash.get(&hash).is_some_and(|ids| ids.contains(id)), "its hash does not lead to {id:?}");
+            assert!(task.checking_asked <= task.checking as usize, "{id:?} has more outputs asked for than outputs");
+            *bytes.entry(task.run).or_default() += Prepared::task_bytes(task.encoded.own.len());
+            if !task.copies.is_empty() {
+                *assigned.entry(task.run).or_default() += 1;
+            }
+            if task.is_ready() {
+                let in_set =
+                    |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&task.run).is_some_and(|set| set.contains(id));
+                let found = match (&task.evidence, task.claims.is_empty()) {
+                    (Some(_), _) => self.suspects.contains(id),
+                    (None, true) => in_set(&self.ready),
+                    (None, false) => in_set(&self.claimed),
+                };
+                assert!(found, "nobody would be given {id:?}, which has no copy");
+                waiting += 1;
+            }
+        }
+        let sets = || self.ready.values().chain(self.claimed.values());
+        assert!(sets().all(|set| !set.is_empty()), "a run without waiting tasks is listed");
+        let listed = self.suspects.len() + sets().map(BTreeSet::len).sum::<usize>();
+        assert_eq!(listed, waiting, "tasks are listed as waiting that are not, or twice");
+        assert_eq!(assigned, self.assigned, "another number of tasks is assigned than was counted");
+        let counted = self.bytes.iter().filter(|(_, bytes)| **bytes > 0).map(|(run, bytes)| (*run, *bytes));
+        assert_eq!(bytes, counted.collect(), "open tasks have another number of bytes than was counted");
+        for (hash, awaiting) in &self.awaiting {
+            assert!(awaiting.copies > 0, "copies of task {} are awaited, and none is out", hash.short());
+            assert_eq!(*hash, awaiting.task.encoded.hash, "a closed task is kept under another hash");
+        }
+    }
+
+    /// One awaited copy of a task will not come.
+    pub(super) fn forget_copy(&mut self, hash: Digest) {
+        if let Some(awaiting) = self.awaiting.get_mut(&hash) {
+            awaiting.copies -= 1;
+            if awaiting.copies == 0 {
+                self.awaiting.remove(&hash);
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Runs that do not trust every worker: what follows when outputs of a task differ, or are audited; who is convicted, and of what.
+//!
+//! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out for good, as
+//! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void, and at a quorum what was
+//! absorbed on the word of two who are convicted: those replicas begin anew. If a trusted worker contradicts a quorum, both workers of the
+//! quorum are convicted. Where only equals contradict each other, nobody knows who is wrong: the one against two must wait, and is
+//! not convicted.
+
+use std::sync::Arc;
+
+use evoxo_common::digest::Digest;
+
+use super::{
+    Coordinator, Effect, TaskId, Topic,
+    about::About,
+    cause::Cause,
+    convictions::Accused,
+    facts::Fact,
+    run::{ReplicaPhase, ReplicaRecord},
+    runs::RunId,
+    sessions::Session,
+    storage::ordinal,
+    tasks::{Claim, OpenTask, Why},
+    writes::Refusal,
+};
+use crate::{
+    replicas::{Audit, Job, ReplicaKey, Sender},
+    saved::seal_conviction,
+    trust::Level,
+    write::Write,
+};
+
+/// Where a task belongs to.
+pub(super) struct Place {
+    pub(super) task: Digest,
+    pub(super) run: RunId,
+    pub(super) replica: ReplicaKey,
+    pub(super) round: u64,
+}
+
+impl Place {
+    pub(super) fn of(task: &OpenTask) -> Self {
+        let OpenTask { run, replica, round, .. } = *task;
+        Self { task: task.encoded.hash, run, replica, round }
+    }
+}
+
+impl Coordinator {
+    /// An output was taken: who sent others before?
+    pub(super) fn settle(&mut self, place: &Place, taken: Digest, from: &Sender, claims: Vec<Claim>) {
+        for claim in claims.into_iter().filter(|claim| claim.output != taken) {
+            self.contradict(place, &claim.from, from);
+        }
+    }
+
+    /// An output that counts is to be computed again; by this task, if it is.
+    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> Option<TaskId> {
+        // What was still being checked when its sender was convicted is void in any case; and once is enough.
+        let counts = |claim: &Claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity));
+        let audited = self.tasks.audited(&audit);
+        audit.claims.retain(|claim| counts(claim) && audited.iter().all(|other| !other.is_same(claim)));
+        if audit.claims.is_empty() {
+            return None;
+        }
+        self.runs.change(audit.run).audits_open += usize::from(audit.audit == Some(Why::Differs));
+        Some(self.tasks.add_audit(audit))
+    }
+
+    /// Two copies of a task differ: both outputs are computed again, and until then they are stored with the replica.
+    pub(super) fn audit_difference(&mut self, audit: OpenTask) {
+        let (id, replica) = (audit.run, audit.replica);
+        let Some(audit) = self.begin_audit(audit) else { return };
+        let audits = self.tasks[audit].audits();
+        let run = self.runs.change(id);
+        run.checkpoints.dirty = true;
+        let thread = run.thread_of_tasks();
+        self.effects.push(Effect::Job { thread, job: Job::Audit { replica, audits } });
+    }
+
+    /// A run was loaded: these outputs of a replica are still to be computed again. A replica that is finished was asked for them,
+    /// since the run waits for what it says.
+    pub(super) fn go_on_auditing(&mut self, id: RunId, replica: ReplicaKey, asked: bool, audits: Vec<Audit>) {
+        let why = if asked { Why::Differs } else { Why::Drawn };
+        for audit in audits {
+            self.begin_audit(OpenTask::stored_audit(id, replica, why, audit));
+        }
+        let run = self.runs.change(id);
+        if asked {
+            run.audits_asked.remove(&replica);
+            self.facts.note(Fact::Settled(id));
+        }
+    }
+
+    /// A trusted worker has computed what is audited.
+    pub(super) fn end_audit(&mut self, task: TaskId, why: Why, place: &Place, output: Digest) {
+        let (audited, wrong) = self.tasks.settle_audit(task, output);
+        self.tally.audits += audited as u64;
+        // A wrong one ends with the conviction: until that is stored, the run must not look finished.
+        wrong.iter().for_each(|claim| self.convict(place, &claim.from));
+        let run = self.runs.change(place.run);
+        let job = Job::Pass { replica: place.replica, task: place.task, output };
+        self.effects.push(Effect::Job { thread: run.thread_of_tasks(), job });
+        if why == Why::Differs && wrong.is_empty() {
+            run.audits_open -= 1;
+            self.facts.note(Fact::Settled(place.run));
+        }
+    }
+
+    /// An output is not the one that was taken, which this sender sent last.
+    pub(super) fn contradict(&mut self, place: &Place, wrong: &Sender, right: &Sender) {
+        let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
+        if trusted(right) && !trusted(wrong) {
+            return self.convict(place, wrong);
+        }
+        let run = self.runs.change(place.run);
+        let sentence = format!(
+            "worker {} was outvoted: two others had another output of task {}",
+            wrong.worker,
+            place.task.short()
+        );
+        run.notice(sentence.clone());
+        let line = format!("run {}: {sentence}", run.name);
+        let about = About {
+            worker: Some(Arc::clone(&wrong.worker)),
+            identity: wrong.holder.as_ref().map(|holder| holder.id.to_string()),
+            session: Some(wrong.session),
+            ..run.about_replica(place.replica).and_task(place.task)
+        };
+        self.effects.log_about(Topic::Trouble, about, line);
+        self.facts.note_lost(wrong.session, Cause::Outvoted);
+    }
+
+    /// A trusted worker has computed something else than this worker: its identity is convicted when the store has that.
+    pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
+        let Some(identity) = liar.holder.as_ref().map(|holder| holder.id.clone()) else { return };
+        let run = &self.runs[place.run];
+        let arm = &run.prepared.config.arms[place.replica.arm as usize].name;
+        let what = format!(
+            "its output of task {} is wrong: run {}, arm {arm:?}, replica {}, round {}",
+            place.task.short(),
+            run.name,
+            place.replica.index,
+            place.round + 1
+        );
+        self.convictions.accuse(&identity, Arc::clone(&liar.worker), place.run, what);
+        self.write_convictions();
+    }
+
+    /// Has the store write the convictions that it does not have.
+    pub(super) fn write_convictions(&mut self) {
+        for (identity, what) in self.convictions.begin_writing(self.now) {
+            let bytes = seal_conviction(&identity, &what);
+            let write = self.writes.add_refusal(Refusal::Convicted(Arc::clone(&identity)));
+            self.effects.push(Effect::Store { write, run: String::new(), what: Write::Convict { identity, bytes } });
+        }
+    }
+
+    /// The store has a conviction: nothing of this identity counts any more.
+    pub(super) fn apply_conviction(&mut self, identity: &Arc<str>) {
+        let Accused { worker, run, what, .. } = self.convictions.convict(identity);
+        let sentence = format!("worker {worker} with the identity {identity} is convicted: {what}");
+        let mut about = About { worker: Some(worker), identity: Some(identity.to_string()), ..About::default() };
+        if let Some(run) = self.runs.change_if_there(run) {
+            run.notice(sentence.clone());
+            about.run = Some(run.name.clone());
+        }
+        self.tally.convictions += 1;
+        self.effects.log_about(Topic::WorkerRefused, about, sentence);
+        self.effects.push(Effect::Convict { identity: identity.to_string(), what });
+        let of = |session: &Session| session.identity_number() == Some(identity);
+        for (id, _) in self.sessions.iter().filter(|(_, session)| of(session)) {
+            self.facts.note_lost(id, Cause::Convicted);
+        }
+        self.forget(identity);
+        self.void(identity);
+    }
+
+    /// Everything that was absorbed on the word of an identity is void, in all runs; where two vouch for each output, if another one of
+    /// them is convicted too.
+    fn void(&mut self, identity: &Arc<str>) {
+        for id in self.runs.ids() {
+            let run = &self.runs[id];
+            if run.blocked.is_some() {
+                continue;
+            }
+            let (thread, level) = (run.thread(), run.level);
+            let since = |record: &ReplicaRecord| self.convictions.void_since(level, &record.exposed);
+            let exposed = run.replicas.iter().filter_map(|(key, record)| Some((*key, since(record)?, &record.phase)));
+            let exposed = exposed.filter_map(|(key, since, phase)| match phase {
+                // Its thread knows it better.
+                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } | ReplicaPhase::Computed
+                    if thread.is_some() =>
+                {
+                    None
+                }
+                ReplicaPhase::Finished { sealed, .. } => {
+                    let write = Write::UnfinishOwn { ordinal: ordinal(key), bytes: sealed.clone() };
+                    Some((key, since, Some(write)))
+                }
+                ReplicaPhase::Stored { object, .. } => {
+                    Some((key, since, Some(Write::Unfinish { object: object.clone() })))
+                }
+                _ => Some((key, since, None)),
+            });
+            for (key, since, write) in exposed.collect::<Vec<_>>() {
+                self.begin_anew(id, key, since);
+                // What is not in memory is looked at again when it is read.
+                if let Some(write) = write.filter(|_| thread.is_some()) {
+                    self.store(id, write);
+                }
+            }
+            if let Some(thread) = thread {
+                let (identity, convicted) = (Arc::clone(identity), self.convictions.all().clone());
+                let job = Job::Void { identity, convicted, vouchers: level.vouchers() };
+                self.effects.push(Effect::Job { thread, job });
+            }
+        }
+    }
+
+    /// A replica is void since the round after these.
+    pub(super) fn begin_anew(&mut self, id: RunId, replica: ReplicaKey, since: u64) {
+        self.tasks.close_replica(id, replica);
+        let run = self.runs.change(id);
+        run.begin_anew(replica);
+        run.checkpoints.dirty |= run.thread().is_some();
+        let (name, arm) = (run.name.clone(), run.prepared.config.arms[replica.arm as usize].name.clone());
+        self.tell_void(&name, &arm, replica.index, since);
+        self.release(id);
+    }
+
+    /// Says that a replica is void since the round after these.
+    pub(super) fn tell_void(&mut self, run: &str, arm: &str, replica: u32, since: u64) {
+        let round = since + 1;
+        let object = format!("run {run}, arm {arm:?}, replica {replica}: void from round {round} on");
+        self.effects.push(Effect::Audit { what: "void", object });
+        let line = format!(
+            "run {run}: replica {replica} of arm {arm:?} is computed again, because it had absorbed outputs of a convicted \
+             worker from round {round} on"
+        );
+        // There may be thousands; the conviction is the notice.
+        let about = About { run: Some(run.into()), arm: Some(arm.into()), replica: Some(replica), ..About::default() };
+        self.effects.log_about(Topic::Progress, about, line);
+    }
+
+    /// What an identity sent and what nobody else has confirmed yet does not count.
+    fn forget(&mut self, identity: &Arc<str>) {
+        for id in self.tasks.drop_claims(identity) {
+            // What these audits would show is void in any case, and the run may have waited for nothing else.
+            self.runs.change(id).audits_open -= 1;
+            self.facts.note(Fact::Settled(id));
+        }
+        let threads =
+            self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());
+        for thread in threads.collect::<Vec<_>>() {
+            let job = Job::Forget { identity: Arc::clone(identity) };
+            self.effects.push(Effect::Job { thread, job });
+        }
+        self.runs.move_all();
+    }
+}

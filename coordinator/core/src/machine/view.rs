@@ -1,0 +1,121 @@
+//! A run as people see it.
+
+use evoxo_proto::v1::{self, RunState};
+
+use super::{
+    about::About,
+    budget::Shortage,
+    run::{ReplicaRecord, Run, Wanted},
+    standing::Identity,
+};
+use crate::replicas::ReplicaKey;
+
+/// A run has at most this many notices of workers that cannot compute its tasks...
+const FAILING_MAX: usize = 8;
+/// ... and this many characters of the beginning and of the end of what each says about that.
+const BEGINNING_MAX: usize = 100;
+const END_MAX: usize = 300;
+
+impl Run {
+    /// For lines of the log.
+    pub(super) fn about(&self) -> About {
+        About { run: Some(self.name.clone()), ..About::default() }
+    }
+
+    /// For lines of the log about one of its replicas.
+    pub(super) fn about_replica(&self, replica: ReplicaKey) -> About {
+        let arm = self.prepared.config.arms.get(replica.arm as usize).map(|arm| arm.name.clone());
+        About { arm, replica: Some(replica.index), ..self.about() }
+    }
+
+    /// A run as people see it, without figures of workers.
+    pub(super) fn view(&self) -> v1::Run {
+        let arms: Vec<v1::ArmProgress> =
+            (0..self.prepared.config.arms.len()).map(|arm| self.arm_progress(arm)).collect();
+        v1::Run {
+            name: self.name.clone(),
+            kind: self.prepared.config.kind.name.into(),
+            state: self.state().into(),
+            message: self.message(),
+            config_hash: self.prepared.hash.to_string(),
+            replicas_total: self.replicas.len() as u32,
+            replicas_finished: self.finished as u32,
+            rounds_done: arms.iter().map(|arm| arm.rounds_done).sum(),
+            rounds_total: arms.iter().map(|arm| arm.rounds_total).fold(0, u64::saturating_add),
+            tasks_done: self.tasks_done,
+            digest: self.digest.map(|digest| digest.to_string()).unwrap_or_default(),
+            notices: self.notices.clone(),
+            arms,
+            doubts: self.doubts.clone(),
+            verification: self.level.message().into(),
+            audit_millionths: self.level.millionths(),
+            ..v1::Run::default()
+        }
+    }
+
+    /// Tells people, once for each worker and kind of trouble, that it cannot compute something, in its own words: a host may lack what the tasks need.
+    pub(super) fn note_failure(&mut self, worker: &Identity, what: &str, why: &str) {
+        if self.failing.len() < FAILING_MAX && self.failing.insert((worker.clone(), what.to_owned())) {
+            let why = shortened(why);
+            self.notice(format!("{what}: {why}; other events there are not listed"));
+        }
+    }
+
+    fn message(&self) -> String {
+        match (&self.blocked, &self.wanted) {
+            (Some(blocked), _) => blocked.why().to_owned(),
+            (None, Wanted::Failed(why)) => why.clone(),
+            _ if self.state() == RunState::InDoubt => {
+                let tasks = match self.doubts.len() {
+                    1 => "a task that was computed twice had two outputs".to_owned(),
+                    count => format!("{count} tasks that were computed twice had two outputs"),
+                };
+                format!(
+                    "{tasks}, so one of the workers computes wrongly, and its other outputs may be wrong too; see \
+                     the doubts"
+                )
+            }
+            _ => match self.waits_for_memory {
+                Some(Shortage::All) => "it waits for memory that other runs use".into(),
+                Some(Shortage::Own) => format!(
+                    "it waits for memory: other runs of {} use most of the three quarters that one submitter may have",
+                    self.submitter
+                ),
+                None => self.store_trouble.clone().unwrap_or_default(),
+            },
+        }
+    }
+
+    fn arm_progress(&self, arm: usize) -> v1::ArmProgress {
+        let (kind, number) = (self.prepared.config.kind, arm as u32);
+        let first = ReplicaKey { arm: number, index: 0 };
+        let last = ReplicaKey { arm: number, index: u32::MAX };
+        let records = || self.replicas.range(first..=last).map(|(_, record)| record);
+        // A replica may end before the most rounds that it may have.
+        let most = self.prepared.rounds(number);
+        let rounds = |record: &ReplicaRecord| if record.is_finished() { record.rounds } else { most };
+        let (sum, count) = records()
+            .filter_map(|record| record.metric)
+            .fold((0.0, 0), |(sum, count), metric| (sum + metric, count + 1));
+        v1::ArmProgress {
+            name: self.prepared.config.arms[arm].name.clone(),
+            replicas_finished: records().filter(|record| record.is_finished()).count() as u32,
+            primary_metric: (count > 0).then(|| sum / f64::from(count)),
+            primary_metric_name: kind.columns[kind.primary_metric].name.into(),
+            replicas_total: self.prepared.config.replicas,
+            rounds_done: records().map(|record| record.rounds).sum(),
+            rounds_total: records().map(rounds).fold(0, u64::saturating_add),
+        }
+    }
+}
+
+/// Why a task failed, in a length for a notice. A program's last words, which mostly say it, are at the end.
+fn shortened(why: &str) -> String {
+    let characters: Vec<char> = why.chars().collect();
+    if characters.len() <= BEGINNING_MAX + END_MAX {
+        return why.to_owned();
+    }
+    let (beginning, rest) = characters.split_at(BEGINNING_MAX);
+    let end = &rest[rest.len() - END_MAX..];
+    beginning.iter().chain(&[' ', '.', '.', '.', ' ']).chain(end).collect()
+}

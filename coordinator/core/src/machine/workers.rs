@@ -1,0 +1,144 @@
+//! Workers as people see them, and people who ask workers to leave.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use evoxo_proto::v1::{self, to_worker};
+
+use super::{Coordinator, Rejection, SessionId, Topic, about::About, sessions::Session};
+
+/// The most names and sessions of one request.
+const NAMED_MAX: usize = 4096;
+/// What a worker that is to leave is told.
+const LEAVE: &str = "an operator asked for it";
+
+impl Session {
+    /// For lines of the log.
+    pub(super) fn about(&self, id: SessionId) -> About {
+        let identity = self.identity_number().map(ToString::to_string);
+        About { worker: Some(Arc::clone(&self.name)), identity, session: Some(id), ..About::default() }
+    }
+}
+
+impl Coordinator {
+    pub(super) fn workers(&self) -> Vec<v1::Worker> {
+        self.sessions.iter().map(|(id, session)| self.worker(id, session)).collect()
+    }
+
+    fn worker(&self, id: SessionId, session: &Session) -> v1::Worker {
+        v1::Worker {
+            session: id.0,
+            name: session.name.to_string(),
+            build: session.build.clone(),
+            slots: session.slots,
+            tasks_assigned: session.tasks_assigned as u32,
+            tasks_done: session.tasks_done,
+            silent_ms: self.now - session.heard,
+            connected_ms: self.now - session.connected,
+            draining: session.draining,
+            kinds: session.abilities.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            kinds_refused: session.kinds_refused.iter().map(|kind| (*kind).to_owned()).collect(),
+            address: session.address.clone(),
+            programs: session.program_texts(),
+            runs: self.runs_of(session),
+            host: session.host.clone(),
+            identity: session.identity_number().map(ToString::to_string).unwrap_or_default(),
+            slots_busy: session.slots_busy(),
+            tasks_last_minute: session.recent.of_last_minute(self.now),
+            on_trial: session.on_trial,
+        }
+    }
+
+    /// The names of the runs that a worker computes.
+    fn runs_of(&self, session: &Session) -> Vec<String> {
+        let runs = session.assignments.values().filter_map(|assignment| self.runs.get(assignment.run));
+        let names: BTreeSet<&String> = runs.map(|run| &run.name).collect();
+        names.into_iter().cloned().collect()
+    }
+
+    /// Asks workers to leave: all that are named, or none.
+    pub(super) fn drain(&mut self, named: &v1::DrainWorkersRequest) -> Result<Vec<v1::Worker>, Rejection> {
+        let ids = self.meant(named)?;
+        for id in &ids {
+            self.ask_to_leave(*id);
+        }
+        self.runs.change_all();
+        let found = ids.iter().filter_map(|id| Some(self.worker(*id, self.sessions.get(*id)?)));
+        Ok(found.collect())
+    }
+
+    /// The sessions that a request means.
+    fn meant(&self, named: &v1::DrainWorkersRequest) -> Result<BTreeSet<SessionId>, Rejection> {
+        let v1::DrainWorkersRequest { names, sessions, host } = named;
+        if names.is_empty() && sessions.is_empty() && host.is_empty() {
+            return Err(Rejection::Invalid("name a worker, a session or a host".into()));
+        }
+        if names.len() + sessions.len() > NAMED_MAX {
+            return Err(Rejection::Invalid(format!("at most {NAMED_MAX} workers can be named at once")));
+        }
+        let matching = |holds: &dyn Fn(&Session) -> bool| -> Vec<SessionId> {
+            self.sessions.iter().filter(|(_, session)| holds(session)).map(|(id, _)| id).collect()
+        };
+        let mut ids = BTreeSet::new();
+        for id in sessions.iter().copied().map(SessionId) {
+            if self.sessions.get(id).is_none() {
+                return Err(not_connected(&format!("session {id}")));
+            }
+            ids.insert(id);
+        }
+        for name in names {
+            let found = matching(&|session| {
+                *session.name == **name || session.identity_number().is_some_and(|id| **id == **name)
+            });
+            match found.as_slice() {
+                [id] => drop(ids.insert(*id)),
+                [] => return Err(not_connected(&format!("worker {name:?}"))),
+                several => return Err(self.several(name, several)),
+            }
+        }
+        if !host.is_empty() {
+            let found = matching(&|session| session.host == *host || session.address == *host);
+            if found.is_empty() {
+                return Err(not_connected(&format!("worker on the host {host:?}")));
+            }
+            ids.extend(found);
+        }
+        Ok(ids)
+    }
+
+    /// A name is not enough.
+    fn several(&self, name: &str, ids: &[SessionId]) -> Rejection {
+        const SHOWN_MAX: usize = 8;
+        let shown = ids.iter().take(SHOWN_MAX).filter_map(|id| {
+            let session = self.sessions.get(*id)?;
+            Some(format!("{id} (from {})", session.address))
+        });
+        let shown: Vec<String> = shown.collect();
+        let more = if ids.len() > SHOWN_MAX { ", ..." } else { "" };
+        Rejection::Conflict(format!(
+            "{} workers are meant by {name:?}, in the sessions {}{more}: name one by --session, or all of a host by --host",
+            ids.len(),
+            shown.join(", ")
+        ))
+    }
+
+    /// Gives a worker nothing more, and tells it to leave.
+    pub(super) fn ask_to_leave(&mut self, id: SessionId) {
+        let Some(process) = self.sessions.change(id, |session| {
+            session.draining = true;
+            session.process
+        }) else {
+            return;
+        };
+        self.leaving.add(process);
+        self.effects.send(id, to_worker::Message::Leave(v1::Leave { reason: LEAVE.into() }));
+        if let Some(session) = self.sessions.get(id) {
+            let sentence = format!("worker {} is asked to leave (session {id})", session.name);
+            self.effects.log_about(Topic::Progress, session.about(id), sentence);
+        }
+    }
+}
+
+fn not_connected(what: &str) -> Rejection {
+    let what: String = what.chars().take(200).collect();
+    Rejection::NotFound(format!("there is no {what} here: `evoxo workers` lists those that are connected"))
+}

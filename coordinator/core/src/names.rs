@@ -1,0 +1,260 @@
+//! Names: of runs, which users choose, and of stored objects.
+//!
+//! Below `runs/RUN/` there are `order/BORN-NUMBER`, its copy, `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/ORDINAL-EPOCH-DIGEST`,
+//! `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a task that made the run fail. EPOCH is that of the coordinator that
+//! wrote the object, BORN that of the one where the run was submitted, and DIGEST the first 16 hexadecimal digits of the
+//! SHA-256 of the object's bytes. An order has no digest and no writer in its name: who creates `000007-000002` first has
+//! given the second order, and any other coordinator sees that it has not.
+//!
+//! `order-copy/BORN-NUMBER-DIGEST` is an order once more, so that no single object decides what a run is. The digest in its name
+//! also tells whether the object `order/BORN-NUMBER` is the order that was given: see [`crate::store`]. `finished-copy/` has each
+//! object of `finished/` once more, under the same name, and `checkpoint-copy/` the newest one of `checkpoint/`.
+//!
+//! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see [`crate::store`].
+//!
+//! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
+//! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log,
+//! `audit-rights/EPOCH-NUMBER-DIGEST` those of operators and about rights.
+//!
+//! Builds before epochs wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
+//! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. These are read as those of epoch 0.
+
+use bytes::Bytes;
+use evoxo_common::digest::Digest;
+
+use crate::write::Write;
+
+/// The most characters of a run's name.
+const NAME_CHARACTERS_MAX: usize = 64;
+/// The digits of a digest in a name.
+const DIGEST_DIGITS: usize = 16;
+/// The fewest digits of a number in a name.
+const NUMBER_DIGITS: usize = 6;
+
+/// Checks a run's name. It becomes a directory's name, so few characters are allowed.
+///
+/// # Errors
+/// A sentence that says what a name may be.
+pub fn check_run_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let good = name.starts_with(plain) && name.chars().all(|c| plain(c) || "-_.".contains(c));
+    if good && name.len() <= NAME_CHARACTERS_MAX {
+        return Ok(());
+    }
+    if good {
+        let length = name.len();
+        return Err(format!("the name of the run has {length} characters: use at most {NAME_CHARACTERS_MAX}"));
+    }
+    let shown: String = name.chars().take(NAME_CHARACTERS_MAX).filter(|c| !c.is_control()).collect();
+    Err(format!(
+        "{shown:?} cannot name a run: use 1 to {NAME_CHARACTERS_MAX} of a-z, 0-9, '-', '_' and '.', beginning with a letter or digit"
+    ))
+}
+
+/// The name, below `runs/RUN/`, of the object that a coordinator of this epoch creates for a write; `None` for writes that
+/// create none, and for orders, which [`order_name`] names.
+#[must_use]
+pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
+    let short = |bytes: &Bytes| Digest::of(bytes).short();
+    match write {
+        Write::Checkpoint { number, bytes } => Some(format!("checkpoint/{epoch:06}-{number:06}-{}", short(bytes))),
+        Write::Finished { ordinal, bytes } => Some(format!("finished/{ordinal:013}-{epoch:06}-{}", short(bytes))),
+        Write::Doubt { number, bytes } => Some(format!("doubt/{epoch:06}-{number:06}-{}", short(bytes))),
+        Write::Poison { hash, .. } => Some(format!("poison/{hash}.task")),
+        Write::Order { .. }
+        | Write::Convict { .. }
+        | Write::Revoke { .. }
+        | Write::Unfinish { .. }
+        | Write::UnfinishOwn { .. }
+        | Write::DropCheckpoints
+        | Write::Delete
+        | Write::Load => None,
+    }
+}
+
+/// The directory, below that of a run, of its orders.
+pub const ORDER: &str = "order";
+/// The directory, below that of a run, of the copies of its orders.
+pub const ORDER_COPY: &str = "order-copy";
+
+/// The directory, below that of a run, of its finished replicas.
+pub const FINISHED: &str = "finished";
+/// The directory, below that of a run, of the copies of its finished replicas.
+pub const FINISHED_COPY: &str = "finished-copy";
+
+/// The directory, below that of a run, of its checkpoints.
+pub const CHECKPOINT: &str = "checkpoint";
+/// The directory, below that of a run, of the copy of its newest checkpoint.
+pub const CHECKPOINT_COPY: &str = "checkpoint-copy";
+
+/// The directory, below that of a run, of what says that the run is deleted.
+pub const DELETED: &str = "deleted";
+/// The directory of the convictions.
+pub const CONVICTED: &str = "convicted";
+/// The directory of what people have revoked.
+pub const REVOKED: &str = "revoked";
+
+/// The directory of the audit log...
+pub const AUDIT: &str = "audit";
+/// ... and of its lines about what operators and coordinators do, and about rights.
+pub const AUDIT_RIGHTS: &str = "audit-rights";
+
+/// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
+#[must_use]
+pub fn order_name(born: u64, number: u64) -> String {
+    format!("{ORDER}/{born:06}-{number:06}")
+}
+
+/// The name, below `runs/RUN/`, of the copy of an order with these bytes.
+#[must_use]
+pub fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
+    format!("{ORDER_COPY}/{born:06}-{number:06}-{}", Digest::of(bytes).short())
+}
+
+/// The name, below `runs/RUN/`, of the copy of an object; `None` if it is neither a finished replica nor a checkpoint.
+#[must_use]
+pub fn copy_name(object: &str) -> Option<String> {
+    let (directory, name) = object.split_once('/')?;
+    match directory {
+        FINISHED => Some(format!("{FINISHED_COPY}/{name}")),
+        CHECKPOINT => Some(format!("{CHECKPOINT_COPY}/{name}")),
+        _ => None,
+    }
+}
+
+/// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
+#[must_use]
+pub fn deleted_name(born: u64, orders: u64) -> String {
+    format!("{DELETED}/{born:06}-{orders:06}")
+}
+
+/// What an object's name says. They are ordered by epoch, then by number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    /// In which it was written; of an order, its copy or a deletion, in which its run was submitted. 0 if the name has none.
+    pub epoch: u64,
+    /// Its number, or a finished replica's ordinal.
+    pub number: u64,
+    /// The beginning of the SHA-256 of its bytes, if the name has it.
+    pub digest: Option<String>,
+    /// The name itself, below `runs/RUN/`.
+    pub object: String,
+}
+
+impl Named {
+    /// Whether it is the copy of an order, of a finished replica or of a checkpoint.
+    pub fn is_copy(&self) -> bool {
+        [ORDER_COPY, FINISHED_COPY, CHECKPOINT_COPY].iter().any(|directory| self.object.starts_with(directory))
+    }
+
+    /// The name of the object that it is or copies, if it is a finished replica or a checkpoint.
+    pub fn original(&self) -> String {
+        match self.object.split_once('/') {
+            Some((FINISHED_COPY, name)) => format!("{FINISHED}/{name}"),
+            Some((CHECKPOINT_COPY, name)) => format!("{CHECKPOINT}/{name}"),
+            _ => self.object.clone(),
+        }
+    }
+
+    /// Whether these bytes are those that its name was made from. Names without a digest do not tell.
+    pub fn is_of(&self, bytes: &Bytes) -> bool {
+        self.digest.as_ref().is_none_or(|digest| Digest::of(bytes).short() == *digest)
+    }
+}
+
+/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`,
+/// `checkpoint-copy`, `finished`, `finished-copy`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
+#[must_use]
+pub fn object_named(name: &str, directory: &str) -> Option<Named> {
+    let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
+    let number = |text: &str| {
+        let plain = text.len() >= NUMBER_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+        if plain { text.parse::<u64>().ok() } else { None }
+    };
+    let digest = |text: &str| (text.len() == DIGEST_DIGITS).then(|| text.to_owned());
+    let (epoch, number, digest) = match (directory, parts.as_slice()) {
+        (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
+        ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
+        (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
+        (CHECKPOINT | CHECKPOINT_COPY | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
+            (number(epoch)?, number(count)?, Some(digest(hash)?))
+        }
+        ("order" | FINISHED | FINISHED_COPY | CHECKPOINT | CHECKPOINT_COPY | "doubt", [count, hash]) => {
+            (0, number(count)?, Some(digest(hash)?))
+        }
+        _ => return None,
+    };
+    Some(Named { epoch, number, digest, object: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_leave_the_store_are_refused() {
+        for good in ["invincible", "a", "0.1_b-c", &"x".repeat(64)] {
+            assert_eq!(check_run_name(good), Ok(()));
+        }
+        for bad in ["", ".", "..", "../x", "A", "a/b", "a b", "-a", "a\n", "é", &"x".repeat(65)] {
+            assert!(check_run_name(bad).is_err(), "{bad:?}");
+        }
+        let long = check_run_name(&"x".repeat(70)).unwrap_err();
+        assert_eq!(long, "the name of the run has 70 characters: use at most 64");
+    }
+
+    #[test]
+    fn names_of_objects_say_what_they_were_made_from() {
+        let bytes = Bytes::from_static(b"x");
+        let digest = Some(Digest::of(&bytes).short());
+        let named = |write: Write, directory| object_named(&object_name(&write, 12).unwrap(), directory).unwrap();
+        for (named, number) in [
+            (named(Write::Checkpoint { number: 7, bytes: bytes.clone() }, "checkpoint"), 7),
+            (named(Write::Doubt { number: 8, bytes: bytes.clone() }, "doubt"), 8),
+            (named(Write::Finished { ordinal: 3_000_009, bytes: bytes.clone() }, "finished"), 3_000_009),
+        ] {
+            assert_eq!((named.epoch, named.number, &named.digest), (12, number, &digest));
+        }
+        let order = object_named(&order_name(1_234_567, 2), "order").unwrap();
+        assert_eq!((order.epoch, order.number, order.digest), (1_234_567, 2, None));
+        let copy = object_named(&order_copy_name(7, 2, &bytes), ORDER_COPY).unwrap();
+        assert_eq!((copy.epoch, copy.number, copy.digest), (7, 2, digest));
+        assert_eq!(object_named(&copy.object, ORDER), None);
+        let finished = object_name(&Write::Finished { ordinal: 3, bytes: bytes.clone() }, 12).unwrap();
+        let checkpoint = object_name(&Write::Checkpoint { number: 3, bytes: bytes.clone() }, 12).unwrap();
+        for (object, of, directory) in [(finished, FINISHED, FINISHED_COPY), (checkpoint, CHECKPOINT, CHECKPOINT_COPY)]
+        {
+            let copy = object_named(&copy_name(&object).unwrap(), directory).unwrap();
+            assert_eq!((copy.epoch, copy.number, copy.is_copy(), copy.original()), (12, 3, true, object.clone()));
+            assert!(copy.is_of(&bytes) && !copy.is_of(&Bytes::new()) && copy_name(&copy.object).is_none());
+            assert_eq!((object_named(&object, directory), object_named(&copy.object, of)), (None, None));
+        }
+        assert_eq!(copy_name(&order.object), None);
+    }
+
+    #[test]
+    fn names_of_earlier_builds_are_of_epoch_0_and_others_are_foreign() {
+        for (name, number) in [
+            ("order/000002-1111111111111111", 2),
+            ("checkpoint/000042-0123456789abcdef", 42),
+            ("finished/0000001000007-0123456789abcdef", 1_000_007),
+            ("doubt/000001-0123456789abcdef", 1),
+        ] {
+            let (directory, _) = name.split_once('/').unwrap();
+            let named = object_named(name, directory).unwrap();
+            assert_eq!((named.epoch, named.number, named.digest.unwrap().len()), (0, number, 16), "{name}");
+        }
+        for (name, directory) in [
+            ("order/notes", "order"),
+            ("order/000001", "order"),
+            ("order/000001-000002-0123456789abcdef", "order"),
+            ("checkpoint/000001-000002", "checkpoint"),
+            ("checkpoint/000001-000002-short", "checkpoint"),
+            ("checkpoint/1-000002-0123456789abcdef", "checkpoint"),
+            ("finished/x-000002-0123456789abcdef", "finished"),
+            ("checkpoint/000042-0123456789abcdef", "finished"),
+        ] {
+            assert_eq!(object_named(name, directory), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! The replicas of one run. States are only here. Each run has a thread that does the core's jobs, so that planning,
+//! checking and absorbing delay neither the core nor other runs.
+//!
+//! Pure like the core: jobs go in, reports come out, in order.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use evoxo_common::{
+    digest::Digest,
+    experiment::{Kind, Registry, Replica},
+    task::Encoder,
+};
+use evoxo_proto::v1;
+
+mod audits;
+mod jobs;
+
+use crate::{
+    id::TaskId,
+    prepared::Prepared,
+    saved::{Origin, beginning, origin_of, seal_checkpoint, seal_replica},
+    trust::{Draw, Holder, Worth, void_since},
+};
+pub use audits::Audit;
+use audits::Audits;
+pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+
+/// One replica that has begun.
+enum Begun {
+    /// As saved, or only its audits if it has no rounds; it is not open.
+    Saved(Box<v1::ReplicaState>),
+    /// In its round.
+    Open(Box<Round>),
+}
+
+struct Round {
+    replica: Replica,
+    /// For which of the attempts at it what is planned is reported.
+    attempt: u32,
+    /// One entry for each task.
+    outputs: VecDeque<Option<Bytes>>,
+    /// Tasks planned, and outputs missing.
+    planned: usize,
+    missing: usize,
+    encoder: Encoder,
+    /// Hashes of valid outputs that nobody has seconded yet, with who sent them.
+    unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
+    /// The identities that vouched for absorbed outputs, each with the rounds absorbed before its first one.
+    exposed: BTreeMap<Arc<str>, u64>,
+    /// Outputs that no trusted worker has computed again yet, and should.
+    audits: Audits,
+}
+
+/// The replicas of a run that have begun and are not finished, or of which outputs are still to be computed again.
+pub struct Replicas {
+    prepared: Arc<Prepared>,
+    origin: Origin,
+    draw: Draw,
+    begun: BTreeMap<ReplicaKey, Begun>,
+    broken: bool,
+}
+
+impl Replicas {
+    /// Begins with these saved states.
+    #[must_use]
+    pub fn new(registry: &Registry, prepared: Arc<Prepared>, draw: Draw, states: Vec<v1::ReplicaState>) -> Self {
+        let arms = &prepared.config.arms;
+        let key = |state: &v1::ReplicaState| {
+            let arm = arms.iter().position(|arm| arm.name == state.arm)?;
+            Some(ReplicaKey { arm: arm as u32, index: state.replica })
+        };
+        // At its beginning a replica has nothing to keep but its audits.
+        let kept = states.into_iter().filter(|state| state.rounds > 0 || !state.audits.is_empty());
+        let kept = kept.map(|state| match state.rounds {
+            0 => beginning(&state.arm, state.replica, state.audits),
+            _ => state,
+        });
+        let begun = kept.filter_map(|state| Some((key(&state)?, Begun::Saved(Box::new(state)))));
+        Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, draw, broken: false }
+    }
+
+    /// Does a job. A panic in the experiment's code is reported too, as the last report; but who asks for a copy after that is told
+    /// that there is none.
+    pub fn run(&mut self, job: Job) -> Vec<Report> {
+        let mut reports = Vec::new();
+        let asked = match &job {
+            Job::Copy { request, replica } => Some((*request, *replica)),
+            _ => None,
+        };
+        let none = asked.map(|(request, replica)| Report::Copy { request, replica, sealed: None });
+        if self.broken {
+            return none.into_iter().collect();
+        }
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| self.run_unguarded(job, &mut reports)));
+        if let Err(panic) = outcome {
+            self.broken = true;
+            reports.extend(none);
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let why =
+                text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into());
+            reports.push(Report::Broken { why });
+        }
+        reports
+    }
+
+    fn run_unguarded(&mut self, job: Job, reports: &mut Vec<Report>) {
+        match job {
+            Job::Open { replica, attempt } => self.open(replica, attempt, reports),
+            Job::Plan(replica) => {
+                let most = self.prepared.piece_tasks(replica.arm);
+                reports.push(match self.begun.get_mut(&replica) {
+                    Some(Begun::Open(round)) if !round.outputs.is_empty() => round.plan(replica, most, true),
+                    // It is finished, or waits for audits.
+                    _ => {
+                        Report::Planned { replica, attempt: 0, requested: true, round: 0, total: 0, tasks: Vec::new() }
+                    }
+                });
+            }
+            Job::Take(outputs) => outputs.into_iter().for_each(|output| self.take(output, reports)),
+            Job::Checkpoint { number } => {
+                let states = self.begun.values().map(Begun::save).collect();
+                reports.push(Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, states) });
+            }
+            Job::Copy { request, replica } => {
+                // Which of their outputs are looked at is nobody's business.
+                let shown = |begun: &Begun| v1::ReplicaState { audits: Vec::new(), ..begun.save() };
+                let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, shown(begun)));
+                reports.push(Report::Copy { request, replica, sealed });
+            }
+            Job::Void { identity, convicted, vouchers } => self.void(&identity, &convicted, vouchers, reports),
+            Job::Audit { replica, audits } => {
+                let none = || Begun::at_its_beginning(&self.prepared, replica, Vec::new());
+                let begun = self.begun.entry(replica).or_insert_with(none);
+                begun.audit(self.prepared.config.kind, |open| audits.into_iter().for_each(|audit| open.add(audit)));
+            }
+            Job::Audits(replica) => {
+                let mut audits = Vec::new();
+                if let Some(begun) = self.begun.get_mut(&replica) {
+                    begun.audit(self.prepared.config.kind, |open| audits = open.all());
+                }
+                reports.push(Report::Audits { replica, asked: true, audits });
+            }
+            // The replica may go on, or be finished now.
+            Job::Pass { replica, task, output } => {
+                if let Some(begun) = self.begun.get_mut(&replica) {
+                    begun.audit(self.prepared.config.kind, |open| open.pass(task, output));
+                }
+                self.resume(replica, reports);
+            }
+            Job::Forget { identity } => {
+                for begun in self.begun.values_mut() {
+                    let Begun::Open(round) = begun else { continue };
+                    round.unseconded.values_mut().for_each(|sent| sent.retain(|(of, _)| *of != identity));
+                    round.unseconded.retain(|_, sent| !sent.is_empty());
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, key: ReplicaKey, attempt: u32, reports: &mut Vec<Report>) {
+        let config = &self.prepared.config;
+        let (mut exposed, mut audits) = (BTreeMap::new(), Audits::default());
+        let restored = match self.begun.remove(&key) {
+            Some(Begun::Saved(state)) => {
+                exposed = state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect();
+                let restored = Audits::restore(config.kind, &state.audits).and_then(|restored| {
+                    audits = restored;
+                    // Without rounds it is at its beginning.
+                    (state.rounds > 0).then(|| Replica::restore(config, &state)).transpose()
+                });
+                restored.transpose()
+            }
+            Some(Begun::Open(mut round)) => {
+                // It was void, and was opened before whoever asks knew that: what was planned then is unknown there.
+                if round.attempt != attempt {
+                    (round.attempt, round.planned, round.encoder) = (attempt, 0, Encoder::default());
+                    reports.push(round.plan(key, self.prepared.piece_tasks(key.arm), false));
+                }
+                self.begun.insert(key, Begun::Open(round));
+                return;
+            }
+            None => None,
+        };
+        let replica = match restored {
+            Some(Ok(replica)) => replica,
+            Some(Err(why)) => {
+                (exposed, audits) = (BTreeMap::new(), Audits::default());
+                reports.push(Report::Unusable { replica: key, why });
+                Replica::start(config, &config.arms[key.arm as usize], key.index)
+            }
+            None => Replica::start(config, &config.arms[key.arm as usize], key.index),
+        };
+        let round = Round {
+            replica,
+            attempt,
+            outputs: VecDeque::new(),
+            planned: 0,
+            missing: 0,
+            encoder: Encoder::default(),
+            unseconded: BTreeMap::new(),
+            exposed,
+            audits,
+        };
+        if !round.audits.is_empty() {
+            reports.push(Report::Audits { replica: key, asked: false, audits: round.audits.all() });
+        }
+        self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
+    }
+
+    /// `identity` was convicted: a replica is void if `vouchers` of those who vouched for its outputs are. What else this one sent is of no
+    /// interest any more.
+    fn void(&mut self, identity: &str, convicted: &BTreeSet<Arc<str>>, vouchers: usize, reports: &mut Vec<Report>) {
+        for key in self.begun.keys().copied().collect::<Vec<_>>() {
+            let begun = self.begun.get_mut(&key).expect("a replica that has begun is not forgotten meanwhile");
+            let mut audits = Vec::new();
+            begun.audit(self.prepared.config.kind, |open| {
+                open.forget(identity);
+                audits = open.save();
+            });
+            if let Some(since) = begun.void_since(convicted, vouchers) {
+                *begun = Begun::at_its_beginning(&self.prepared, key, audits);
+                reports.push(Report::Voided { replica: key, since });
+            } else {
+                self.resume(key, reports);
+            }
+        }
+    }
+
+    /// Goes on with a replica that has waited for audits, if it need not wait for those that are left.
+    fn resume(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
+        let Some(Begun::Open(round)) = self.begun.get(&key) else { return };
+        let goes_on = match round.replica.tasks() {
+            0 => round.audits.is_empty(),
+            total => round.outputs.len() < total,
+        };
+        if goes_on && let Some(Begun::Open(round)) = self.begun.remove(&key) {
+            self.go_on(key, round, self.prepared.piece_tasks(key.arm), reports);
+        }
+    }
+
+    /// Plans at most this number of the tasks that a replica has now, or finds it finished; or it waits for audits.
+    fn go_on(&mut self, key: ReplicaKey, mut round: Box<Round>, most: usize, reports: &mut Vec<Report>) {
+        let total = round.replica.tasks();
+        if total > 0 && round.audits.are_too_many() {
+            self.begun.insert(key, Begun::Open(round));
+            return;
+        }
+        if total == 0 && !round.audits.is_empty() {
+            // What workers still compute of a search without a barrier is of no use.
+            round.outputs.clear();
+            self.begun.insert(key, Begun::Open(round));
+            return reports.push(Report::Computed { replica: key });
+        }
+        if total == 0 {
+            let sealed = seal_replica(&self.origin, round.save());
+            let exposed = round.exposed.iter().map(|(id, since)| (Arc::clone(id), *since)).collect();
+            reports.push(Report::Finished { replica: key, digest: round.replica.digest(), sealed, exposed });
+            return;
+        }
+        round.missing += total - round.outputs.len();
+        round.outputs.resize(total, None);
+        if round.planned < total {
+            reports.push(round.plan(key, most, false));
+        }
+        self.begun.insert(key, Begun::Open(round));
+    }
+
+    fn take(&mut self, received: ReceivedOutput, reports: &mut Vec<Report>) {
+        let ReceivedOutput { task, from, replica: key, round, index, work, encoded, output, worth } = received;
+        let hash = encoded.hash;
+        let kind = self.prepared.config.kind;
+        let checked = kind.decode(&encoded).and_then(|task| task.check(&output));
+        let found = checked.as_ref().map(|output| Digest::of(output)).map_err(Clone::clone);
+        let mut second = None;
+        let taken = match (&found, worth, self.begun.get_mut(&key)) {
+            (Err(_), ..) | (_, Worth::Compared, _) => false,
+            (Ok(digest), Worth::Seconded, Some(Begun::Open(open))) => {
+                second = open.seconded(task, &from, *digest);
+                second.is_some()
+            }
+            (Ok(_), Worth::Seconded, _) => false,
+            (Ok(_), Worth::Taken | Worth::Believed, _) => true,
+        };
+        let vouching = from.holder.as_ref().filter(|_| worth != Worth::Taken).map(|holder| Arc::clone(&holder.id));
+        let believed = from.holder.clone().filter(|_| worth == Worth::Believed);
+        let audit = believed.as_ref().zip(found.as_ref().ok()).map(|(holder, output)| Audit {
+            identity: Arc::clone(&holder.id),
+            worker: Arc::clone(&from.worker),
+            output: *output,
+            round,
+            index,
+            work,
+            encoded,
+        });
+        let audit = audit.filter(|audit| self.draw.draws(hash, &audit.identity, audit.output));
+        let mut place = match self.begun.get_mut(&key) {
+            Some(Begun::Open(open)) if taken => {
+                open.unseconded.remove(&task);
+                open.place(round, index).map(|place| (open, place))
+            }
+            _ => None,
+        };
+        let missing = place.as_mut().and_then(|(open, place)| open.outputs.get_mut(*place)).filter(|it| it.is_none());
+        let drawn = audit.filter(|_| missing.is_some());
+        reports.push(Report::Checked { task, hash, from, found, taken, drawn: drawn.is_some() });
+        let (Some(missing), Ok(output)) = (missing, checked) else { return };
+        *missing = Some(output);
+        let Some((open, _)) = place else { return };
+        open.missing -= 1;
+        let rounds = open.replica.rounds();
+        for identity in vouching.into_iter().chain(second) {
+            open.exposed.entry(identity).or_insert(rounds);
+        }
+        drawn.into_iter().for_each(|audit| open.audits.add(audit));
+        while let Some(Begun::Open(open)) = self.begun.get(&key)
+            && open.is_ready()
+            && let Some(Begun::Open(open)) = self.begun.remove(&key)
+        {
+            self.absorb(key, open, reports);
+        }
+    }
+
+    fn absorb(&mut self, key: ReplicaKey, mut round: Box<Round>, reports: &mut Vec<Report>) {
+        let needed = round.replica.needed();
+        let there = |output: Option<Bytes>| output.expect("a round is absorbed when its outputs are there");
+        let outputs: Vec<Bytes> = round.outputs.drain(..needed).map(there).collect();
+        round.planned -= needed;
+        let replica = &mut round.replica;
+        replica.absorb(&outputs);
+        drop(outputs);
+        let metric = replica.history().last().and_then(|row| self.prepared.config.kind.metric(row));
+        let failure = replica.failure().map(str::to_owned);
+        reports.push(Report::Absorbed { replica: key, rounds: replica.rounds(), metric, failure });
+        if replica.has_barrier() {
+            round.encoder = Encoder::default();
+            return self.go_on(key, round, self.prepared.piece_tasks(key.arm), reports);
+        }
+        // A task for a task, so that the planned ones do not take more memory than before.
+        self.go_on(key, round, 1, reports);
+    }
+}
+
+impl Begun {
+    fn at_its_beginning(prepared: &Prepared, key: ReplicaKey, audits: Vec<v1::Audit>) -> Self {
+        let arm = &prepared.config.arms[key.arm as usize].name;
+        Self::Saved(Box::new(beginning(arm, key.index, audits)))
+    }
+
+    fn save(&self) -> v1::ReplicaState {
+        match self {
+            Self::Saved(state) => (**state).clone(),
+            Self::Open(round) => round.save(),
+        }
+    }
+
+    /// Changes which of its outputs are still to be computed again, or looks at them.
+    fn audit(&mut self, kind: &Kind, change: impl FnOnce(&mut Audits)) {
+        match self {
+            Self::Open(round) => change(&mut round.audits),
+            Self::Saved(state) => {
+                // What cannot be restored makes the whole state unusable.
+                let Ok(mut audits) = Audits::restore(kind, &state.audits) else { return };
+                change(&mut audits);
+                state.audits = audits.save();
+            }
+        }
+    }
+
+    /// See [`crate::trust::void_since`].
+    fn void_since(&self, convicted: &BTreeSet<Arc<str>>, vouchers: usize) -> Option<u64> {
+        let is_convicted = |identity: &str| convicted.contains(identity);
+        match self {
+            Self::Saved(state) => {
+                let exposed = state.exposed.iter().map(|it| (it.identity.as_str(), it.round));
+                void_since(exposed, vouchers, is_convicted)
+            }
+            Self::Open(round) => {
+                let exposed = round.exposed.iter().map(|(identity, since)| (&**identity, *since));
+                void_since(exposed, vouchers, is_convicted)
+            }
+        }
+    }
+}
+
+impl Round {
+    fn save(&self) -> v1::ReplicaState {
+        let exposed = self.exposed.iter().map(|(id, round)| v1::Exposure { identity: id.to_string(), round: *round });
+        v1::ReplicaState { exposed: exposed.collect(), audits: self.audits.save(), ..self.replica.save() }
+    }
+
+    /// Plans the next tasks, at most this number.
+    fn plan(&mut self, key: ReplicaKey, most: usize, requested: bool) -> Report {
+        let (total, from) = (self.outputs.len(), self.planned);
+        self.planned = total.min(from + most);
+        let planned = self.replica.plan(from..self.planned).into_iter().zip(from..).map(|(task, index)| {
+            let work = task.kind.work;
+            PlannedTask { index, work, encoded: self.encoder.encode(task) }
+        });
+        let tasks = planned.collect();
+        let (attempt, round) = (self.attempt, self.replica.rounds());
+        Report::Planned { replica: key, attempt, requested, round, total, tasks }
+    }
+
+    /// The other identity that has sent an output with this hash; without one it is noted.
+    fn seconded(&mut self, task: TaskId, from: &Sender, output: Digest) -> Option<Arc<str>> {
+        let Holder { id, .. } = from.holder.as_ref()?;
+        let sent = self.unseconded.entry(task).or_default();
+        if let Some((other, _)) = sent.iter().find(|(other, hash)| other != id && *hash == output) {
+            return Some(Arc::clone(other));
+        }
+        // An identity is heard once for each task, so that it cannot fill the memory.
+        if sent.iter().all(|(other, _)| other != id) {
+            sent.push((id.clone(), output));
+        }
+        None
+    }
+
+    /// The place among the outputs of a task that was planned with this index after this number of rounds.
+    fn place(&self, round: u64, index: usize) -> Option<usize> {
+        let absorbed = self.replica.rounds().checked_sub(round)?;
+        match self.replica.has_barrier() {
+            true => (absorbed == 0).then_some(index),
+            // Each round is one task.
+            false => index.checked_sub(usize::try_from(absorbed).ok()?),
+        }
+    }
+
+    /// Whether the outputs that are needed next are there.
+    fn is_ready(&self) -> bool {
+        match self.replica.has_barrier() {
+            // Without outputs it waits for audits.
+            true => self.missing == 0 && !self.outputs.is_empty(),
+            false => self.outputs.front().is_some_and(Option::is_some),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The objects of a store: read, listed, created if absent, removed. Everything else of the store stands on this.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+    time::SystemTime,
+};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use object_store::{ObjectMeta, ObjectStore, path::Path};
+
+use super::{
+    Known, Outlook, Reader, Store, StoreError,
+    answer::{self, cause},
+    leader::epoch_number,
+};
+use crate::{
+    core::StoreFault,
+    names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, object_named},
+};
+
+/// An object's name, and what is known of it without reading it.
+type Entry = (String, ObjectMeta);
+
+/// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
+/// becomes of it. `epoch` is of builds before there was one leader for all runs.
+pub(super) const DIRECTORIES: [&str; 10] =
+    [CHECKPOINT_COPY, CHECKPOINT, FINISHED_COPY, FINISHED, "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
+
+/// The objects of a run, and foreign objects among them.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Names below the run, in the order of [`DIRECTORIES`].
+    pub(super) ours: Vec<String>,
+    /// Names in the store.
+    pub(super) foreign: Vec<String>,
+    /// The bytes of each of `ours`.
+    pub(super) sizes: BTreeMap<String, u64>,
+    /// When the newest of `ours` was written.
+    pub(super) modified: Option<SystemTime>,
+}
+
+impl Store {
+    /// A reader of this store.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader { objects: Arc::clone(&self.objects), shown: self.shown.clone() }
+    }
+
+    /// The store's name in messages: as it was given.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    pub(super) fn known(&mut self, run: &str) -> &mut Known {
+        self.runs.entry(run.to_owned()).or_default()
+    }
+
+    pub(super) fn get(&self, name: &str) -> object_store::Result<Bytes> {
+        self.wait(answer::read(&*self.objects, &Path::from(name)))
+    }
+
+    /// The objects directly in a directory, and its subdirectories, by name; both are empty if it does not exist.
+    pub(super) fn list(&self, directory: &str) -> object_store::Result<(Vec<Entry>, Vec<String>)> {
+        let prefix = (!directory.is_empty()).then(|| Path::from(directory));
+        let list = self.wait(self.objects.list_with_delimiter(prefix.as_ref()))?;
+        let name = |path: &Path| path.filename().map(str::to_owned).unwrap_or_default();
+        let mut objects: Vec<_> = list.objects.into_iter().map(|meta| (name(&meta.location), meta)).collect();
+        objects.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+        let mut directories: Vec<_> = list.common_prefixes.iter().map(name).collect();
+        directories.sort_unstable();
+        Ok((objects, directories))
+    }
+
+    /// Lists a run's objects.
+    pub(super) fn find_objects(&self, run: &str) -> object_store::Result<Found> {
+        let mut found = Found::default();
+        let (files, directories) = self.list(&format!("runs/{run}"))?;
+        let strange = directories.iter().filter(|directory| !DIRECTORIES.contains(&directory.as_str()));
+        let foreign = files.iter().map(|(name, _)| name).chain(strange);
+        found.foreign.extend(foreign.map(|name| format!("runs/{run}/{name}")));
+        for directory in DIRECTORIES.into_iter().filter(|directory| directories.iter().any(|there| there == directory))
+        {
+            let (objects, inner) = self.list(&format!("runs/{run}/{directory}"))?;
+            found.foreign.extend(inner.into_iter().map(|name| format!("runs/{run}/{directory}/{name}")));
+            for (name, meta) in objects {
+                let name = format!("{directory}/{name}");
+                if is_ours(&name, directory) {
+                    found.sizes.insert(name.clone(), meta.size);
+                    found.ours.push(name);
+                    found.modified = found.modified.max(Some(meta.last_modified.into()));
+                } else {
+                    found.foreign.push(format!("runs/{run}/{name}"));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Creates an object if absent. True if the name has these bytes now, false if it has others.
+    pub(super) fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<bool> {
+        self.wait(answer::create(&*self.objects, &Path::from(name), bytes))
+    }
+
+    /// Creates an object whose name has the digest of its content.
+    pub(super) fn create(&self, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
+        if self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
+            return Ok(());
+        }
+        // The existing object is damaged. It was not used when the run was loaded, and its state was computed again: now the
+        // correct object replaces it.
+        tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
+        let path = Path::from(name);
+        self.wait(answer::remove(&*self.objects, &path)).map_err(|error| self.not_written(name, &error))?;
+        match self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
+            true => Ok(()),
+            false => Err(StoreFault::Failed(format!("the object {name} in the store {} is damaged again", self.shown))),
+        }
+    }
+
+    /// Removes objects; those that are already gone are no error.
+    pub(super) fn remove(&self, names: Vec<String>) -> object_store::Result<()> {
+        let paths = futures_util::stream::iter(names.into_iter().map(|name| Ok(Path::from(name)))).boxed();
+        self.wait(async {
+            let mut removed = self.objects.delete_stream(paths);
+            while let Some(outcome) = removed.next().await {
+                match outcome {
+                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Waits for an operation on objects.
+    pub(super) fn wait<T>(&self, operation: impl Future<Output = T>) -> T {
+        let outcome = self.runtime.block_on(operation);
+        self.ended.fetch_add(1, Ordering::Relaxed);
+        outcome
+    }
+
+    pub(super) fn not_written(&self, name: &str, error: &object_store::Error) -> StoreFault {
+        let (shown, cause) = (&self.shown, cause(error));
+        StoreFault::Failed(format!(
+            "the object {name} cannot be written in the store {shown}: {cause}: check free space and permissions"
+        ))
+    }
+
+    pub(super) fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
+        let outlook = if self.directory.is_none() { answer::outlook(error) } else { Outlook::Stays };
+        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error), outlook }
+    }
+}
+
+/// Whether an object's name, below its run, is one that this program creates.
+pub(super) fn is_ours(name: &str, directory: &str) -> bool {
+    let Some((_, file)) = name.split_once('/') else { return false };
+    match directory {
+        "epoch" => epoch_number(file).is_some(),
+        "poison" => file
+            .strip_suffix(".task")
+            .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())),
+        _ => object_named(name, directory).is_some(),
+    }
+}
