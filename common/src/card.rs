@@ -8,11 +8,15 @@
 //! from (the keys of [`ABOUT`]) and how strong it is (those of [`CardKind::about`]); it has no other keys. Large data
 //! is in a file beside the card, which the card names.
 
+mod text;
+
 use std::{any::Any, fmt, sync::Arc};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
+
+pub use text::{Text, TextCard};
 
 use crate::{plot::Diagram, report::Figure, text::quoted};
 

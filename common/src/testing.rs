@@ -6,12 +6,8 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::{
-    card::Card,
-    experiment::{
-        Column, Config, Demand, Experiment, Identity, Kind, Registry, standard_headline, standard_report,
-        standard_report_of_result,
-    },
-    settings,
+    experiment::{Config, Demand, Experiment, Identity, Kind, Registry, fits},
+    row, settings,
     settings::{FromValue, Value},
     task::{Compute, Refusal, Task, TaskKind, checked},
 };
@@ -76,96 +72,86 @@ impl Compute for Multiply {
     }
 }
 
-/// See [`Multiply`].
-pub(crate) static MULTIPLY: TaskKind = TaskKind::of::<Multiply>();
-
 /// A task with this number.
 pub(crate) fn multiply(number: u64) -> Task {
-    MULTIPLY.task::<Multiply>(&number)
+    Task::of::<Multiply>(&number)
+}
+
+row! {
+    /// A row is a round.
+    pub(crate) struct Row, primary sum {
+        /// the sum so far
+        sum: u64,
+    }
+}
+
+/// The state of a replica.
+#[derive(Clone, PartialEq, prost::Message)]
+struct State {
+    #[prost(uint64, tag = "1")]
+    round: u64,
+    #[prost(uint64, tag = "2")]
+    sum: u64,
 }
 
 struct Sums {
     settings: Settings,
-    round: u64,
-    sum: u64,
+    state: State,
 }
 
 impl Experiment for Sums {
-    fn tasks(&self) -> usize {
-        if self.round == self.settings.rounds { 0 } else { self.settings.tasks as usize }
-    }
+    const NAME: &'static str = "sums";
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Multiply>()];
+    type Settings = Settings;
+    type State = State;
+    type Row = Row;
 
-    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
-        tasks.map(|index| multiply(self.round + index as u64)).collect()
-    }
-
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
-        self.sum += outputs.iter().map(checked::<Multiply>).sum::<u64>();
-        self.round += 1;
-        Ok(())
-    }
-
-    fn save(&self) -> Vec<u8> {
-        [self.round.to_le_bytes(), self.sum.to_le_bytes()].concat()
-    }
-
-    fn rows(&self) -> Vec<Vec<f64>> {
-        vec![vec![self.sum as f64]]
-    }
-
-    fn champion(&self) -> Option<Card> {
-        None
-    }
-}
-
-fn start(identity: Identity<'_>) -> Box<dyn Experiment> {
-    let settings = Settings::of(identity.settings);
-    let sum = settings.terms.0.iter().map(|term| u64::from(term.number)).sum();
-    Box::new(Sums { settings, round: 0, sum })
-}
-
-fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Box<dyn Experiment>, String> {
-    let (words, []) = state.as_chunks::<8>() else { return Err("the state is cut".into()) };
-    let [round, sum] = words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] else {
-        return Err("the state has other numbers".into());
-    };
-    Ok(Box::new(Sums { settings: Settings::of(identity.settings), round, sum }))
-}
-
-/// The experiment.
-pub(crate) const SUMS: Kind = Kind {
-    name: "sums",
-    schema: &SCHEMA,
-    columns: &[Column { name: "sum", doc: "the sum so far" }],
-    primary_metric: 0,
-    tail: |_| 1,
-    is_solution: None,
-    ranking: None,
-    rounds: |settings| Settings::of(settings).rounds,
-    demand: |settings| {
-        let Settings { rounds, tasks, .. } = Settings::of(settings);
+    fn demand(settings: &Settings) -> Demand {
+        let Settings { rounds, tasks, .. } = *settings;
         Demand {
             tasks: tasks.into(),
             task_bytes: 48,
             output_bytes: 16,
-            state_bytes: 16,
+            state_bytes: 24,
             rows: rounds,
             ..Demand::default()
         }
-    },
-    start,
-    restore,
-    tasks: &[&MULTIPLY],
-    asks: None,
-    reads: None,
-    complete: None,
-    cards: &[],
-    plays: &[],
-    report: standard_report,
-    report_of_result: standard_report_of_result,
-    headline: standard_headline,
-    kernels: &[],
-};
+    }
+
+    fn start(identity: Identity<'_, Settings>) -> Self {
+        let settings = identity.settings;
+        let sum = settings.terms.0.iter().map(|term| u64::from(term.number)).sum();
+        Self { settings, state: State { round: 0, sum } }
+    }
+
+    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+        let settings = identity.settings;
+        fits(state.round <= settings.rounds)?;
+        Ok(Self { settings, state })
+    }
+
+    fn save(&self) -> State {
+        self.state.clone()
+    }
+
+    fn tasks(&self) -> usize {
+        if self.state.round == self.settings.rounds { 0 } else { self.settings.tasks as usize }
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        tasks.map(|index| multiply(self.state.round + index as u64)).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
+        self.state.sum += outputs.iter().map(checked::<Multiply>).sum::<u64>();
+        self.state.round += 1;
+        history.push(Row { sum: self.state.sum });
+        Ok(())
+    }
+}
+
+/// The experiment.
+pub(crate) const SUMS: Kind = Kind::of::<Sums>();
 
 /// A registry of this experiment only.
 pub(crate) fn registry() -> Registry {

@@ -1,7 +1,7 @@
 //! Functions that the tests of several experiments use.
 
 use evoxo_common::{
-    experiment::{Config, Identity, Problems, Replica, ResultDigest},
+    experiment::{Config, Problems, Replica, ResultDigest},
     local,
 };
 use prost::Message;
@@ -50,12 +50,12 @@ pub(crate) fn states_are_checked<S: Message + Default>(
     for replica in replicas {
         let saved = replica.save();
         assert_eq!(Replica::restore(config, &saved).unwrap().save(), saved);
-        let arm = config.arms.iter().find(|arm| arm.name == saved.arm).unwrap();
         for change in changes {
             let mut state = S::decode(&saved.state[..]).unwrap();
             change(&mut state);
-            let identity = Identity::new(config, arm, saved.replica);
-            assert!((config.kind.restore)(identity, &state.encode_to_vec()).is_err());
+            let mut changed = saved.clone();
+            changed.state = state.encode_to_vec().into();
+            assert!(Replica::restore(config, &changed).is_err());
         }
     }
 }

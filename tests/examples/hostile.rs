@@ -66,8 +66,11 @@ fn deeper(level: u64) -> u64 {
     here[0] + deeper(level + 1) + here[63]
 }
 
-static HARMFUL: TaskKind = TaskKind::of::<Harm>();
-const KIND: Kind = Kind { tasks: &[&HARMFUL], ..dispatch::KIND };
+const KIND: Kind = {
+    let mut kind = dispatch::KIND;
+    kind.tasks = &[TaskKind::of::<Harm>()];
+    kind
+};
 
 #[derive(Parser)]
 enum Verb {

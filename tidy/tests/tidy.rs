@@ -14,7 +14,7 @@ const FILE_LINES_MAX: usize = 800;
 const FILE_LINES_MANY: usize = 500;
 const FUNCTION_LINES_MAX: usize = 80;
 /// The most lines of the example from outside, with its tests.
-const EXAMPLE_LINES_MAX: usize = 255;
+const EXAMPLE_LINES_MAX: usize = 200;
 /// The most files of a circle, if they are all in one folder.
 const CIRCLE_FILES_MAX: usize = 3;
 /// The dependencies of a package, of all sections.

@@ -14,7 +14,7 @@ use evoxo_common::{
 };
 use evoxo_experiments::{
     dispatch::{
-        ECHO, Echo,
+        Echo,
         messages::{EchoOutput, EchoTask},
     },
     registry,
@@ -217,7 +217,7 @@ impl Drop for Worker {
 }
 
 fn echo_task(payload: impl Into<Bytes>, reply_bytes: u32) -> Task {
-    ECHO.task::<Echo>(&EchoTask { payload: payload.into(), reply_bytes })
+    Task::of::<Echo>(&EchoTask { payload: payload.into(), reply_bytes })
 }
 
 fn encoded(task: Task) -> Encoded {

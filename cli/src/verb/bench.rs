@@ -100,7 +100,7 @@ fn measure(kind: &'static Kind, kernel: &'static Kernel) -> Figures {
 }
 
 fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> anyhow::Result<ExitCode> {
-    let tasks = || registry.kinds().iter().flat_map(|kind| kind.tasks.iter().copied());
+    let tasks = || registry.kinds().iter().flat_map(|kind| kind.tasks);
     let mut out = stdout();
     if arguments.json {
         let kernel = |it: &Figures| {
@@ -157,7 +157,7 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
 fn write_workload(registry: &Registry, directory: &Path) -> anyhow::Result<()> {
     let unwritable = || format!("cannot write into {}: choose another directory", directory.display());
     fs::create_dir_all(directory).with_context(unwritable)?;
-    for task in registry.kinds().iter().flat_map(|kind| kind.tasks.iter().copied()) {
+    for task in registry.kinds().iter().flat_map(|kind| kind.tasks) {
         for (number, (task, output)) in task.workload().into_iter().enumerate() {
             let stem = format!("{}-{}-{number}", task.kind.experiment, task.kind.work);
             let whole = Encoder::default().encode(task).whole();

@@ -3,32 +3,28 @@
 use std::{cmp::Ordering, fmt};
 
 use evoxo_proto::v1;
+use prost::Message as _;
 use serde_json::Value;
 
-use super::{Arm, Config, Experiment, Replica};
+use super::{
+    Arm, Column, Config, Experiment, Replica, Row as _,
+    running::{Restored, Running},
+};
 use crate::{
     card::CardKind,
     digest::Digest,
     headline::Headline,
     math::mean,
     report::Report,
-    settings::{Schema, Values},
+    rng::Stream,
+    settings::{Schema, Typed, Values},
     task::{Encoded, ProgramId, Programs, Refusal, Task, TaskKind},
     text::quoted,
 };
 
-/// A column of the history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// The name in the header of `history.csv`.
-    pub name: &'static str,
-    /// Its meaning, with its unit.
-    pub doc: &'static str,
-}
-
 /// The identity of a replica: its states are a function of this.
 #[derive(Clone, Copy, Debug)]
-pub struct Identity<'a> {
+pub struct Identity<'a, S> {
     /// The run's seed.
     pub seed: u64,
     /// The arm's name; it is part of the names of the arm's own streams.
@@ -36,15 +32,29 @@ pub struct Identity<'a> {
     /// From 0.
     pub replica: u32,
     /// The arm's settings.
-    pub settings: &'a Values,
+    pub settings: S,
 }
 
-impl<'a> Identity<'a> {
+impl<'a, S: Typed> Identity<'a, S> {
     /// Replica number `replica` of an arm of a run.
     #[must_use]
     pub fn new(config: &Config, arm: &'a Arm, replica: u32) -> Self {
-        Self { seed: config.seed, arm: &arm.name, replica, settings: &arm.settings }
+        Self { seed: config.seed, arm: &arm.name, replica, settings: S::of(&arm.settings) }
     }
+
+    /// The stream below which a kind of this name names all streams of the replica that it shares with no other replica.
+    #[must_use]
+    pub fn stream(&self, kind: &str) -> Stream {
+        Stream::root(self.seed).text(kind).text(self.arm).word(self.replica.into())
+    }
+}
+
+/// For [`Experiment::restore`]: whether the settings can lead to a state.
+///
+/// # Errors
+/// The sentence if they cannot.
+pub fn fits(can: bool) -> Result<(), String> {
+    can.then_some(()).ok_or_else(|| "the state does not fit the settings".into())
 }
 
 /// The most that a replica needs: limits that hold for every round. Bytes are those of encoded messages.
@@ -84,12 +94,6 @@ pub struct Kernel {
 
 /// Units of rates, and numbers.
 pub type Parts = Vec<(&'static str, f64)>;
-
-/// The replicas of an arm, with the arm's index in the configuration.
-pub type ArmReplicas<'a> = (usize, Vec<&'a Replica>);
-
-/// A restored replica, or a sentence that says why the bytes are not a state.
-pub type Restored = Result<Box<dyn Experiment>, String>;
 
 /// Which of an arm's replicas is better, where that is not the one with the greater primary metric.
 #[derive(Clone, Copy)]
@@ -149,52 +153,81 @@ pub struct Reads {
 /// What becomes of the arms of a person's file, and whether these are all of its arms: the kind may add some.
 pub type Complete = fn(&[Arm], bool) -> Vec<Arm>;
 
-/// A kind of experiment.
+/// A kind of experiment as a value: an [`Experiment`] whose type is not known. The fields have the docs of its items.
 pub struct Kind {
-    /// The name in experiment files.
+    /// [`Experiment::NAME`].
     pub name: &'static str,
-    /// Its settings.
+    /// The schema of [`Experiment::Settings`].
     pub schema: &'static Schema,
-    /// The columns of each row of a history.
+    /// The columns of [`Experiment::Row`].
     pub columns: &'static [Column],
     /// The index, in `columns`, of the primary metric, which is shown while a run is computed.
     pub primary_metric: usize,
-    /// Of this many rows of a replica, over how many last ones the primary metric is averaged to say how good the replica is: as in
-    /// the kind's tables. 1 where a row has no noise of its own.
-    pub tail: fn(usize) -> usize,
-    /// Whether a last row is that of a solution, one that satisfies all constraints: the primary metric of another one says nothing.
-    /// None: each row is.
-    pub is_solution: Option<fn(&[f64]) -> bool>,
-    /// Which of an arm's replicas is better. None: that with the greater primary metric.
-    pub ranking: Option<Ranking>,
-    /// The most rounds of a replica with these settings; it has fewer if it reaches its target, or fails.
-    pub rounds: fn(&Values) -> u64,
-    /// What a replica needs.
-    pub demand: fn(&Values) -> Demand,
-    /// A replica before its first round.
-    pub start: fn(Identity<'_>) -> Box<dyn Experiment>,
-    /// Restores a replica, or returns a sentence if the bytes are not a state that these settings can lead to.
-    pub restore: fn(Identity<'_>, &[u8]) -> Restored,
-    /// The tasks that it plans.
-    pub tasks: &'static [&'static TaskKind],
-    /// How its tasks ask programs, if they do.
-    pub asks: Option<Asks>,
-    /// How its settings take in a file, if they do.
-    pub reads: Option<Reads>,
-    /// How the arms of a person's file are completed, if they are: see [`Config::completed`].
-    pub complete: Option<Complete>,
-    /// The cards of its champions.
+    /// [`Experiment::TASKS`].
+    pub tasks: &'static [TaskKind],
+    /// [`Experiment::CARDS`].
     pub cards: &'static [CardKind],
-    /// The kinds whose champions play in its tasks: what these compute is a part of what it computes.
+    /// [`Experiment::PLAYS`].
     pub plays: &'static [&'static Kind],
-    /// The final report of replicas in order of arm, then number; some may be unfinished.
-    pub report: fn(&Config, &[ArmReplicas<'_>]) -> Report,
-    /// The questions of a run and the figures that answer them, from the arms of a `result.json`.
-    pub headline: fn(&Config, &[Value]) -> Headline,
-    /// The same report from the arms of a `result.json`, or a sentence if something is missing in them.
-    pub report_of_result: fn(&Config, &[Value]) -> Result<Report, String>,
-    /// Its kernels.
+    /// [`Experiment::KERNELS`].
     pub kernels: &'static [Kernel],
+    /// [`Experiment::IS_SOLUTION`].
+    pub is_solution: Option<fn(&[f64]) -> bool>,
+    /// [`Experiment::RANKING`].
+    pub ranking: Option<Ranking>,
+    /// [`Experiment::ASKS`].
+    pub asks: Option<Asks>,
+    /// [`Experiment::READS`].
+    pub reads: Option<Reads>,
+    /// [`Experiment::COMPLETE`].
+    pub complete: Option<Complete>,
+    /// [`Experiment::rounds`].
+    pub rounds: fn(&Values) -> u64,
+    /// [`Experiment::demand`].
+    pub demand: fn(&Values) -> Demand,
+    /// [`Experiment::tail`].
+    pub tail: fn(usize) -> usize,
+    /// [`Experiment::headline`].
+    pub headline: fn(&Config, &[Value]) -> Headline,
+    pub(crate) start: fn(&Config, &Arm, u32) -> Box<dyn Running>,
+    pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
+    /// [`Experiment::arm_json`].
+    pub arm_json: fn(&Config, usize, &[Vec<&Replica>]) -> Value,
+    /// [`Experiment::report`].
+    pub report: fn(&Config, &[Value]) -> Result<Report, String>,
+}
+
+impl Kind {
+    /// The kind that `E` defines.
+    #[must_use]
+    pub const fn of<E: Experiment>() -> Self {
+        Self {
+            name: E::NAME,
+            schema: E::Settings::SCHEMA,
+            columns: E::Row::COLUMNS,
+            primary_metric: E::Row::PRIMARY,
+            tasks: E::TASKS,
+            cards: E::CARDS,
+            plays: E::PLAYS,
+            kernels: E::KERNELS,
+            is_solution: E::IS_SOLUTION,
+            ranking: E::RANKING,
+            asks: E::ASKS,
+            reads: E::READS,
+            complete: E::COMPLETE,
+            rounds: |values| E::rounds(&E::Settings::of(values)),
+            demand: |values| E::demand(&E::Settings::of(values)),
+            tail: E::tail,
+            headline: E::headline,
+            start: |config, arm, replica| Box::new(E::start(Identity::new(config, arm, replica))),
+            restore: |config, arm, replica, state| {
+                let state = E::State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+                Ok(Box::new(E::restore(Identity::new(config, arm, replica), state)?))
+            },
+            arm_json: E::arm_json,
+            report: E::report,
+        }
+    }
 }
 
 impl Kind {
@@ -231,7 +264,7 @@ impl Kind {
     }
 
     /// How good a replica is by its rows so far: the value of this column in its last row, or its mean over the last ones
-    /// ([`Self::tail`]). `None` without a row or a solution.
+    /// ([`Experiment::tail`]). `None` without a row or a solution.
     #[must_use]
     pub fn figure(&self, column: usize, history: &[Vec<f64>]) -> Option<f64> {
         let values: Vec<f64> = history.iter().filter_map(|row| row.get(column).copied()).collect();
@@ -264,7 +297,7 @@ impl Kind {
 
     /// The task that a message describes.
     pub(super) fn task(&self, message: v1::Task) -> Result<Task, Refusal> {
-        let work = self.tasks.iter().copied().find(|kind| kind.work == message.work);
+        let work = self.tasks.iter().find(|kind| kind.work == message.work);
         match work.filter(|_| message.kind == self.name) {
             Some(kind) => Ok(Task { kind, body: message.body, shared: message.shared }),
             None => Err(unknown_task(&message)),

@@ -1,8 +1,9 @@
 //! Experiments: pure state machines that plan tasks and advance with their outputs; kinds of experiments as values; and
 //! runs: a configuration whose arms have replicas.
 //!
-//! One replica of one arm is one [`Experiment`]. [`Replica`] is one of them between two rounds, [`crate::local`] runs
-//! them all on one thread, and a cluster is only a faster way to do the same.
+//! A type that implements [`Experiment`] is a kind of experiment, and a value of this type is one replica of one arm.
+//! [`Kind::of`] makes the kind a value, for all code that does not know the type. [`Replica`] is a replica of any kind
+//! between two rounds, [`crate::local`] runs them all on one thread, and a cluster is only a faster way to do the same.
 
 mod chain;
 mod compared;
@@ -14,6 +15,8 @@ mod problems;
 mod registry;
 mod replica;
 mod result;
+mod row;
+mod running;
 mod screen;
 mod screen_file;
 mod screen_levels;
@@ -27,28 +30,89 @@ mod written;
 use std::ops::Range;
 
 use bytes::Bytes;
+use prost::Message;
+use serde_json::Value;
 
 pub use chain::{Link, ResultDigest};
 pub use compared::{distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use file_names::{champion_stem, file_name};
-pub use kind::{
-    Answer, Answers, ArmReplicas, Asks, Column, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads,
-    Restored, Said,
-};
+pub use kind::{Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, fits};
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::Replica;
 pub use result::{arm_json, curve, point, replica_json, settings_json};
+pub use row::{Column, Number, Row};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
 pub use screen_report::{ScreenFiles, screen_files};
 pub(crate) use screen_sentences::screen_sentences;
-pub use standard::{standard_headline, standard_report, standard_report_of_result};
+pub use standard::{standard_arm_json, standard_headline, standard_report};
 
-use crate::{card::Card, report::Sheet, task::Task};
+use crate::{
+    card::{Card, CardKind},
+    headline::Headline,
+    report::{Report, Sheet},
+    settings::Typed,
+    task::{Task, TaskKind},
+};
 
-/// One replica of one arm. It is pure, so its states are equal bit for bit wherever its tasks were computed.
-pub trait Experiment: Send {
+/// A kind of experiment. Constants and types say what belongs to the kind, functions without `self` what follows from
+/// settings or results, and a value is one replica of one arm between two rounds.
+///
+/// A replica is pure, so its states are equal bit for bit wherever its tasks were computed. What has a default is left out
+/// by kinds that do not need it.
+pub trait Experiment: Send + Sized + 'static {
+    /// The name in experiment files.
+    const NAME: &'static str;
+    /// What an experiment file can say: a struct that [`settings!`](crate::settings!) declares, or
+    /// [`WithText`](crate::settings::WithText) of one.
+    type Settings: Typed;
+    /// The whole state of a replica. The replica's digest covers its encoded bytes and all rows, so whatever is reported
+    /// must follow from them.
+    type State: Message + Default;
+    /// A row of the history: a struct that [`row!`](crate::row!) declares.
+    type Row: Row;
+    /// The tasks that replicas plan.
+    const TASKS: &'static [TaskKind];
+    /// The cards of champions.
+    const CARDS: &'static [CardKind] = &[];
+    /// The kinds whose champions play in the tasks: what these compute is a part of what this kind computes.
+    const PLAYS: &'static [&'static Kind] = &[];
+    /// Kernels for `evoxo bench`.
+    const KERNELS: &'static [Kernel] = &[];
+    /// Whether a last row is that of a solution, one that satisfies all constraints: the primary metric of another one
+    /// says nothing. `None` if each row is.
+    const IS_SOLUTION: Option<fn(&[f64]) -> bool> = None;
+    /// Which of an arm's replicas is better. `None` if it is the one with the greater primary metric.
+    const RANKING: Option<Ranking> = None;
+    /// How the tasks ask programs of the workers, if they do.
+    const ASKS: Option<Asks> = None;
+    /// How the settings take in files, if they do.
+    const READS: Option<Reads> = None;
+    /// How the arms of a person's file are completed, if they are: see [`Config::completed`].
+    const COMPLETE: Option<Complete> = None;
+
+    /// What a replica with these settings needs at most.
+    fn demand(settings: &Self::Settings) -> Demand;
+
+    /// The most rounds of a replica with these settings; it has fewer if it reaches its target, or fails. As many as rows,
+    /// unless a kind says otherwise.
+    fn rounds(settings: &Self::Settings) -> u64 {
+        Self::demand(settings).rows
+    }
+
+    /// The replica before its first round.
+    fn start(identity: Identity<'_, Self::Settings>) -> Self;
+
+    /// The replica in a saved state: the inverse of [`Self::save`].
+    ///
+    /// # Errors
+    /// A sentence if the settings cannot lead to this state: states come from files, so nothing in one is certain.
+    fn restore(identity: Identity<'_, Self::Settings>, state: Self::State) -> Result<Self, String>;
+
+    /// The state.
+    fn save(&self) -> Self::State;
+
     /// The number of tasks in the next round: constant until `absorb`. 0 when the replica is finished.
     fn tasks(&self) -> usize;
 
@@ -65,23 +129,18 @@ pub trait Experiment: Send {
     }
 
     /// Takes the outputs of all tasks of the round, in order; each was [checked](crate::task::Task::check). Without a
-    /// [barrier](Self::has_barrier) this is the output of the first task.
+    /// [barrier](Self::has_barrier) this is the output of the first task. Adds the round's rows to the history, even if it
+    /// ends the replica: all rows together do not depend on how the work was divided into rounds.
     ///
     /// # Errors
     /// A sentence that ends the replica, for example because a number is no longer finite. The sentence and the state
     /// after it are part of the replica's digest.
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String>;
-
-    /// The whole state in a canonical encoding: [`Kind::restore`] is the inverse. The replica's digest covers these bytes and
-    /// all rows, so whatever is reported must follow from them.
-    fn save(&self) -> Vec<u8>;
-
-    /// The history's rows that the last round added, even if it ended the replica: one value for each of
-    /// [`Kind::columns`]. All rows together do not depend on how the work was divided into rounds.
-    fn rows(&self) -> Vec<Vec<f64>>;
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Self::Row>) -> Result<(), String>;
 
     /// The best player so far with what the experiment knows about it; `None` if there is none yet.
-    fn champion(&self) -> Option<Card>;
+    fn champion(&self) -> Option<Card> {
+        None
+    }
 
     /// All present players, including the champion; empty if there is at most one.
     fn population(&self) -> Vec<Card> {
@@ -97,5 +156,29 @@ pub trait Experiment: Send {
     /// ([`Scope::Length`](crate::settings::Scope::Length)), and one row. The next round completes it, and has its row.
     fn is_amid_round(&self) -> bool {
         false
+    }
+
+    /// Of this many rows of a replica, over how many last ones the primary metric is averaged to say how good the replica
+    /// is: as in the kind's tables. 1 where a row has no noise of its own.
+    fn tail(_rows: usize) -> usize {
+        1
+    }
+
+    /// The entry of an arm in `result.json`, given the replicas of all arms; some may be unfinished.
+    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
+        standard_arm_json(config, arm, &replicas[arm])
+    }
+
+    /// The report at the end, from the entries of all arms in `result.json`.
+    ///
+    /// # Errors
+    /// A sentence if something is missing in them: they may come from a file.
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        standard_report(config, arms)
+    }
+
+    /// The questions of a run and the figures that answer them, from the same entries.
+    fn headline(config: &Config, arms: &[Value]) -> Headline {
+        standard_headline(config, arms)
     }
 }

@@ -7,8 +7,9 @@ use evoxo_proto::v1::{HistoryRow, ReplicaState};
 use serde_json::Value;
 
 use super::{
-    Arm, Config, Experiment, Identity, Kind,
+    Arm, Config, Kind,
     chain::{Link, ResultDigest, RowChain, is_due, read_links, write_links},
+    running::Running,
 };
 use crate::{card::Card, report::Sheet, task::Task};
 
@@ -23,14 +24,14 @@ pub struct Replica {
     chain: RowChain,
     links: Vec<Link>,
     failure: String,
-    experiment: Box<dyn Experiment>,
+    experiment: Box<dyn Running>,
 }
 
 impl Replica {
     /// The replica before its first round.
     #[must_use]
     pub fn start(config: &Config, arm: &Arm, index: u32) -> Self {
-        let experiment = (config.kind.start)(Identity::new(config, arm, index));
+        let experiment = (config.kind.start)(config, arm, index);
         Self {
             kind: config.kind,
             arm: arm.name.clone(),
@@ -52,8 +53,8 @@ impl Replica {
         let name = format!("replica {} of arm {:?}", saved.replica, saved.arm);
         let arm = config.arms.iter().find(|arm| arm.name == saved.arm);
         let arm = arm.ok_or_else(|| format!("{name} belongs to no arm of this configuration"))?;
-        let experiment = (config.kind.restore)(Identity::new(config, arm, saved.replica), &saved.state)
-            .map_err(|why| format!("{name}: {why}"))?;
+        let experiment =
+            (config.kind.restore)(config, arm, saved.replica, &saved.state).map_err(|why| format!("{name}: {why}"))?;
         let columns = config.kind.columns.len();
         if saved.history.iter().any(|row| row.values.len() != columns) {
             return Err(format!("{name} has a history whose rows do not have {columns} values each"));
@@ -111,7 +112,7 @@ impl Replica {
         }
     }
 
-    /// The number of tasks in the next round, or without a [barrier](Experiment::has_barrier) in all rounds that can be
+    /// The number of tasks in the next round, or without a [barrier](super::Experiment::has_barrier) in all rounds that can be
     /// planned; 0 when it is finished.
     #[must_use]
     pub fn tasks(&self) -> usize {
@@ -130,7 +131,7 @@ impl Replica {
         self.experiment.plan(tasks)
     }
 
-    /// Whether all outputs of a round are absorbed together: see [`Experiment::has_barrier`].
+    /// Whether all outputs of a round are absorbed together: see [`Experiment::has_barrier`](super::Experiment::has_barrier).
     #[must_use]
     pub fn has_barrier(&self) -> bool {
         self.experiment.has_barrier()
@@ -145,8 +146,8 @@ impl Replica {
     /// Advances by one round, with the outputs of the first [`Self::needed`] tasks. A sentence from the experiment, or a number in its rows that is not finite, ends the
     /// replica; rows before that are kept.
     pub fn absorb(&mut self, outputs: &[Bytes]) {
-        let outcome = self.experiment.absorb(outputs).map_err(|why| format!("ended: {why}"));
-        let mut rows = self.experiment.rows();
+        let mut rows = Vec::new();
+        let outcome = self.experiment.absorb(outputs, &mut rows).map_err(|why| format!("ended: {why}"));
         let odd = rows.iter().enumerate().find_map(|(row, values)| {
             values.iter().position(|value| !value.is_finite()).map(|column| (row, self.kind.columns[column].name))
         });
@@ -247,7 +248,7 @@ mod tests {
     /// An experiment that never ends and whose row has this number.
     struct Reporter(f64);
 
-    impl Experiment for Reporter {
+    impl Running for Reporter {
         fn tasks(&self) -> usize {
             1
         }
@@ -256,7 +257,8 @@ mod tests {
             Vec::new()
         }
 
-        fn absorb(&mut self, _: &[Bytes]) -> Result<(), String> {
+        fn absorb(&mut self, _: &[Bytes], history: &mut Vec<Vec<f64>>) -> Result<(), String> {
+            history.extend([0.5, self.0, 0.5].map(|number| vec![number]));
             Ok(())
         }
 
@@ -264,12 +266,24 @@ mod tests {
             Vec::new()
         }
 
-        fn rows(&self) -> Vec<Vec<f64>> {
-            vec![vec![0.5], vec![self.0], vec![0.5]]
-        }
-
         fn champion(&self) -> Option<Card> {
             None
+        }
+
+        fn has_barrier(&self) -> bool {
+            true
+        }
+
+        fn population(&self) -> Vec<Card> {
+            Vec::new()
+        }
+
+        fn sheet(&self) -> Option<Sheet> {
+            None
+        }
+
+        fn is_amid_round(&self) -> bool {
+            false
         }
     }
 

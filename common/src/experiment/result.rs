@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Config, Registry, Replica,
+    Arm, Config, Registry, Replica,
     file_names::champion_stem,
     screen_report::add_screen,
     screen_responses::{responses, responses_of_result},
@@ -53,12 +53,16 @@ impl Config {
     /// The report of the run's replicas, in order of arm, then number; some may be unfinished.
     #[must_use]
     pub fn report(&self, replicas: &[Replica]) -> Report {
-        let of_arm = |arm: usize| {
-            let replicas = replicas.iter().filter(|replica| replica.arm() == self.arms[arm].name).collect();
-            (arm, replicas)
-        };
-        let arms: Vec<_> = (0..self.arms.len()).map(of_arm).collect();
-        let mut report = (self.kind.report)(self, &arms);
+        let of_arm = |arm: &Arm| replicas.iter().filter(|replica| replica.arm() == arm.name).collect();
+        let of_arms: Vec<Vec<&Replica>> = self.arms.iter().map(of_arm).collect();
+        let arms: Vec<Value> = (0..self.arms.len()).map(|arm| (self.kind.arm_json)(self, arm, &of_arms)).collect();
+        let mut report = (self.kind.report)(self, &arms).unwrap_or_else(|why| Report {
+            notes: vec![format!("There are no tables: {why}.")],
+            json: json!({"arms": arms}),
+            tables: Vec::new(),
+            figures: Vec::new(),
+            maps: Vec::new(),
+        });
         if let Some(screen) = &self.screen {
             add_screen(self, screen, responses(self, screen, replicas), &mut report);
         }
@@ -104,7 +108,7 @@ impl Registry {
     pub fn report_of_result(&self, result: &Value) -> Result<Report, String> {
         let config = Config::of_result(self, result)?;
         let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
-        let mut report = (config.kind.report_of_result)(&config, arms)?;
+        let mut report = (config.kind.report)(&config, arms)?;
         if let Some(screen) = &config.screen {
             let told = responses_of_result(screen, &result["screen"]);
             let told = told.ok_or("the screen of the result has no responses of all its treatments")?;

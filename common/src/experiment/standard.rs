@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ArmReplicas, Config, arm_json, curve};
+use super::{Config, Replica, arm_json, curve};
 use crate::{
     headline::{Answer, Entry, Headline, Question},
     report::{Drawn, Figure, Report, Series, Table},
@@ -17,30 +17,23 @@ struct Told<'a> {
     curve: Series,
 }
 
+/// [`arm_json`] with the primary metric: its curve, and where it ends in each replica that has a row.
+#[must_use]
+pub fn standard_arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
+    let column = config.kind.primary_metric;
+    let ends = replicas.iter().filter_map(|replica| config.kind.figure(column, replica.history()));
+    let mut json = arm_json(config, arm, replicas);
+    json["ends"] = ends.collect();
+    json["curve"] = curve("", replicas, column).rounded().to_json();
+    json
+}
+
 /// The primary metric of each arm at the end, as a mean over its replicas with its 95 % interval, and its curve. A replica
 /// that has not come to an end counts with its last row.
 ///
-/// # Panics
-/// Never: what is written of an arm is all that is told of it.
-#[must_use]
-pub fn standard_report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let column = config.kind.primary_metric;
-    let told = |(arm, replicas): &ArmReplicas<'_>| {
-        let ends = replicas.iter().filter_map(|replica| config.kind.figure(column, replica.history()));
-        let mut json = arm_json(config, *arm, replicas);
-        json["ends"] = ends.collect();
-        json["curve"] = curve("", replicas, column).rounded().to_json();
-        json
-    };
-    let arms: Vec<Value> = arms.iter().map(told).collect();
-    standard_report_of_result(config, &arms).expect("what has just been written has all that it takes")
-}
-
-/// The same from the arms of a `result.json`.
-///
 /// # Errors
-/// If something is missing in it, as a sentence.
-pub fn standard_report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+/// A sentence if something is missing in the arms of the result.
+pub fn standard_report(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let columns = config.kind.columns;
     let metric = &columns[config.kind.primary_metric];
     let read = |(index, json): (usize, &Value)| read(&config.arms[index].name, json);
@@ -124,11 +117,11 @@ mod tests {
         let curve = &report.figures[0].series[1];
         assert_eq!((curve.name.as_str(), curve.points.len()), ("b", 5));
         let arms = report.json["arms"].as_array().unwrap();
-        assert_eq!(standard_report_of_result(&config, arms), Ok(report.clone()));
+        assert_eq!(standard_report(&config, arms), Ok(report.clone()));
         for key in ["ends", "curve"] {
             let mut cut = arms.clone();
             cut[1].as_object_mut().unwrap().remove(key);
-            assert!(standard_report_of_result(&config, &cut).unwrap_err().starts_with("the arm \"b\" of the result"));
+            assert!(standard_report(&config, &cut).unwrap_err().starts_with("the arm \"b\" of the result"));
         }
     }
 

@@ -11,4 +11,4 @@ mod typed;
 pub(crate) use list::{integer_text, plain};
 pub(crate) use schema::toml_text;
 pub use schema::{Condition, Field, Schema, Scope, Shape, Value, Values};
-pub use typed::{Choice, FromValue, field_name};
+pub use typed::{Choice, FromValue, Typed, WithText, field_name};

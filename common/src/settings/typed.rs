@@ -1,7 +1,37 @@
 //! The typed form of settings: a struct with the schema's fields, and the macros that declare both.
 
-use super::Value;
+use super::{Schema, Value, Values};
 use crate::ratio::Ratio;
+
+/// Settings in a type of their own; implemented by [`settings!`](crate::settings!).
+pub trait Typed: Sized {
+    /// The settings as data.
+    const SCHEMA: &'static Schema;
+
+    /// The typed form of values of the schema.
+    ///
+    /// # Panics
+    /// If the values are of another schema.
+    #[must_use]
+    fn of(values: &Values) -> Self;
+}
+
+/// Settings with their text, for kinds whose tasks carry it: see [`Values::to_text`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithText<S> {
+    /// The typed form.
+    pub settings: S,
+    /// The text.
+    pub text: String,
+}
+
+impl<S: Typed> Typed for WithText<S> {
+    const SCHEMA: &'static Schema = S::SCHEMA;
+
+    fn of(values: &Values) -> Self {
+        Self { settings: S::of(values), text: values.to_text() }
+    }
+}
 
 /// A setting that is one of several words; made by [`choice!`](crate::choice!).
 pub trait Choice: Sized {
@@ -129,6 +159,8 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// assert_eq!((settings.games, settings.side), (20, Side::O));
 /// ```
 ///
+/// `check`, which finds what single fields cannot say, and `notes` may be left out.
+///
 /// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)`, `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and
 /// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes; and `list(SCHEMA, COUNT_MAX,
 /// DEFAULT)`, a list of tables. `execution` in front says
@@ -146,7 +178,7 @@ macro_rules! settings {
             $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $($shape:ident)+ ( $($argument:expr),* )
                 $( when $( $other:ident $is:ident [ $($word:literal),+ ] ) and + )? ),+ $(,)?
         }
-        check($check:expr)
+        $(check($check:expr))?
         $(notes($notes:expr))?
     ) => {
         $(#[doc = $summary])+
@@ -172,9 +204,9 @@ macro_rules! settings {
                 ..$crate::settings!(@field $type, $crate::settings::field_name(stringify!($field)), concat!($($doc),+), $($shape)+ ($($argument),*))
             }, )+ ],
             check: |values| {
-                let check: fn(&$settings) -> Vec<($name, String)> = $check;
-                let problems = check(&$settings::of(values));
-                problems.into_iter().map(|problem| (problem.0.text(), problem.1)).collect()
+                let checks: &[fn(&$settings) -> Vec<($name, String)>] = &[$($check)?];
+                let problems = checks.iter().flat_map(|check| check(&$settings::of(values)));
+                problems.map(|problem| (problem.0.text(), problem.1)).collect()
             },
             notes: |values| {
                 let notes: &[fn(&$settings) -> Vec<String>] = &[$($notes)?];
@@ -193,6 +225,14 @@ macro_rules! settings {
                 Self { $( $field: $crate::settings::FromValue::from_value(
                     values.next().expect("there is a value for each field")
                 ), )+ }
+            }
+        }
+
+        impl $crate::settings::Typed for $settings {
+            const SCHEMA: &'static $crate::settings::Schema = &$schema;
+
+            fn of(values: &$crate::settings::Values) -> Self {
+                Self::of(values)
             }
         }
 

@@ -1,6 +1,6 @@
 //! Tasks: the work of workers. A task is a pure function of its bytes.
 //!
-//! A kind of task is a value, [`TaskKind`], which an experiment makes from its own messages with [`Compute`]; only a
+//! A kind of task is a value, [`TaskKind`], made of an experiment's own messages by [`Compute`]; only a
 //! [`Registry`](crate::experiment::Registry) knows all kinds. A task is identified by a hash of its encoded bytes, so
 //! results can be accepted from any worker that computed those bytes. `encoded` has the encoding, the hash and the form
 //! in messages.
@@ -97,16 +97,6 @@ impl TaskKind {
         }
     }
 
-    /// A task of this kind without shared bytes.
-    ///
-    /// # Panics
-    /// If the body is of another kind of task.
-    #[must_use]
-    pub fn task<C: Compute>(&'static self, body: &C::Task) -> Task {
-        assert_eq!((self.experiment, self.work), (C::EXPERIMENT, C::WORK), "a body of another kind of task");
-        Task { kind: self, body: body.encode_to_vec().into(), shared: Bytes::new() }
-    }
-
     /// The fixed workload with its outputs, or with the sentence of a refusal.
     #[must_use]
     pub fn workload(&'static self) -> Vec<(Task, Bytes)> {
@@ -166,6 +156,12 @@ impl PartialEq for Task {
 impl Eq for Task {}
 
 impl Task {
+    /// A task of the kind that `C` defines, without shared bytes.
+    #[must_use]
+    pub fn of<C: Compute>(body: &C::Task) -> Self {
+        Self { kind: const { &TaskKind::of::<C>() }, body: body.encode_to_vec().into(), shared: Bytes::new() }
+    }
+
     /// The same task with these shared bytes.
     #[must_use]
     pub fn sharing(self, shared: Bytes) -> Self {

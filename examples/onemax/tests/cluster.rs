@@ -5,7 +5,7 @@ use std::process::Command;
 use evoxo_common::promises;
 use evoxo_tests::{live::Site, person::Person};
 
-const BITS: &str = "experiment = \"onemax\"\nreplicas = 3\n[settings]\npopulation = 20\ngenerations = 3000\nslice = 5";
+const BITS: &str = "experiment = \"onemax\"\nreplicas = 3\n[settings]\npopulation = 20\ngenerations = 3000";
 const ECHOES: &str = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 5\ntasks = 10";
 
 #[tokio::test]

@@ -3,20 +3,18 @@
 //!
 //! Its state is a hash chained over all outputs in task order, so a lost, repeated or swapped output is always noticed.
 
-use std::ops::Range;
+use std::{iter::once, ops::Range};
 
 use bytes::Bytes;
 use evoxo_common::{
-    card::Card,
     digest::Digest,
-    experiment::{ArmReplicas, Column, Config, Demand, Experiment, Identity, Kind, arm_json},
+    experiment::{Arm, Config, Demand, Experiment, Identity, Kind, fits},
     headline::Headline,
     report::{Report, Table},
     rng::Stream,
-    settings,
+    row, settings,
     task::{Compute, Refusal, Task, TaskKind, checked},
 };
-use prost::Message as _;
 use rand_core::Rng as _;
 use serde_json::{Value, json};
 
@@ -31,31 +29,7 @@ pub mod messages;
 const NAME: &str = "dispatch";
 
 /// The kind.
-pub const KIND: Kind = Kind {
-    name: NAME,
-    schema: &SCHEMA,
-    columns: &[Column { name: "round", doc: "rounds completed" }],
-    primary_metric: 0,
-    tail: |_| 1,
-    is_solution: None,
-    ranking: None,
-    rounds: |settings| Settings::of(settings).rounds,
-    demand: |settings| Settings::of(settings).demand(),
-    start: |identity| Box::new(Dispatch::start(identity)),
-    restore: |identity, state| Ok(Box::new(Dispatch::restore(identity, state)?)),
-    tasks: &[&ECHO],
-    asks: None,
-    reads: None,
-    complete: None,
-    cards: &[],
-    plays: &[],
-    report,
-    report_of_result: |_, _| {
-        Err("a run of \"dispatch\" only measures a cluster: no report can be made from its result".into())
-    },
-    headline: |_, _| Headline::default(),
-    kernels: &[],
-};
+pub const KIND: Kind = Kind::of::<Dispatch>();
 
 settings! {
     /// Rounds of tasks that do nothing, to measure the overhead of a cluster.
@@ -71,27 +45,15 @@ settings! {
         /// Length of each output in bytes: the task's payload, then the shared bytes, then zeros.
         reply_bytes: u32 = whole(0, 65_536, "100"),
     }
-    check(|_| Vec::new())
 }
 
-impl Settings {
-    fn demand(&self) -> Demand {
-        let Self { rounds, tasks, payload_bytes, shared_bytes, reply_bytes } = *self;
-        let output_bytes = u64::from(reply_bytes) + 8;
-        Demand {
-            tasks,
-            task_bytes: payload_bytes + 48,
-            shared_bytes,
-            output_bytes,
-            state_bytes: 48,
-            rows: rounds,
-            ..Demand::default()
-        }
+row! {
+    /// A row is a round.
+    struct Row, primary round {
+        /// rounds completed
+        round: u64,
     }
 }
-
-/// The only kind of task.
-pub static ECHO: TaskKind = TaskKind::of::<Echo>();
 
 /// Returns the beginning of what it was sent.
 pub enum Echo {}
@@ -135,26 +97,41 @@ struct Dispatch {
     state: State,
 }
 
-impl Dispatch {
-    /// The replica before its first round.
-    fn start(identity: Identity<'_>) -> Self {
-        let stream = Stream::root(identity.seed).text("dispatch").text(identity.arm).word(identity.replica.into());
-        Self { stream, settings: Settings::of(identity.settings), state: State::default() }
+impl Experiment for Dispatch {
+    const NAME: &'static str = NAME;
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Echo>()];
+    type Settings = Settings;
+    type State = State;
+    type Row = Row;
+
+    fn demand(settings: &Settings) -> Demand {
+        let Settings { rounds, tasks, payload_bytes, shared_bytes, reply_bytes } = *settings;
+        let output_bytes = u64::from(reply_bytes) + 8;
+        Demand {
+            tasks,
+            task_bytes: payload_bytes + 48,
+            shared_bytes,
+            output_bytes,
+            state_bytes: 48,
+            rows: rounds,
+            ..Demand::default()
+        }
     }
 
-    /// Restores a saved state, or says why the bytes are not a state.
-    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
-        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+    fn start(identity: Identity<'_, Settings>) -> Self {
+        Self { stream: identity.stream(NAME), settings: identity.settings, state: State::default() }
+    }
+
+    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
-        let rounds = fresh.settings.rounds;
-        if state.round > rounds {
-            return Err(format!("the state is of round {}, but the run has only {rounds} rounds", state.round));
-        }
+        fits(state.round <= fresh.settings.rounds)?;
         Ok(Self { state, ..fresh })
     }
-}
 
-impl Experiment for Dispatch {
+    fn save(&self) -> State {
+        self.state.clone()
+    }
+
     fn tasks(&self) -> usize {
         if self.state.round == self.settings.rounds { 0 } else { self.settings.tasks as usize }
     }
@@ -169,59 +146,54 @@ impl Experiment for Dispatch {
         let shared = fill(round.text("shared"), self.settings.shared_bytes);
         let task = |index| {
             let payload = fill(round.word(index as u64), self.settings.payload_bytes);
-            ECHO.task::<Echo>(&EchoTask { payload, reply_bytes: self.settings.reply_bytes }).sharing(shared.clone())
+            Task::of::<Echo>(&EchoTask { payload, reply_bytes: self.settings.reply_bytes }).sharing(shared.clone())
         };
         tasks.map(task).collect()
     }
 
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
         let outputs = outputs.iter().map(|output| checked::<Echo>(output).payload);
-        let pieces: Vec<Bytes> = std::iter::once(self.state.chain.clone()).chain(outputs).collect();
+        let pieces: Vec<Bytes> = once(self.state.chain.clone()).chain(outputs).collect();
         let chain = Digest::of_pieces(pieces.iter().map(AsRef::as_ref));
         self.state = State { round: self.state.round + 1, chain: Bytes::copy_from_slice(&chain.0) };
+        history.push(Row { round: self.state.round });
         Ok(())
     }
 
-    fn save(&self) -> Vec<u8> {
-        self.state.encode_to_vec()
+    /// The amounts of work. Times are not results, so they are not here.
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        let row = |(arm, json): (&Arm, &Value)| {
+            let settings = Settings::of(&arm.settings);
+            let replicas = json["replicas"].as_array().ok_or("an arm of the result has no replicas")?;
+            // A row of the history is a round.
+            let rounds: u64 = replicas.iter().filter_map(|replica| replica["rows"].as_u64()).sum();
+            let numbers = [
+                replicas.len() as u64,
+                rounds,
+                rounds * settings.tasks,
+                settings.payload_bytes,
+                settings.shared_bytes,
+                settings.reply_bytes.into(),
+            ];
+            Ok(once(arm.name.clone()).chain(numbers.map(|number| number.to_string())).collect())
+        };
+        let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes shared", "bytes out"];
+        Ok(Report {
+            tables: vec![Table {
+                title: "Tasks that do nothing".into(),
+                header: header.map(String::from).to_vec(),
+                rows: config.arms.iter().zip(arms).map(row).collect::<Result<_, String>>()?,
+            }],
+            notes: vec!["Times are in result.json under provenance.".into()],
+            json: json!({"arms": arms, "summary": {}}),
+            figures: Vec::new(),
+            maps: Vec::new(),
+        })
     }
 
-    fn rows(&self) -> Vec<Vec<f64>> {
-        vec![vec![self.state.round as f64]]
-    }
-
-    fn champion(&self) -> Option<Card> {
-        None
-    }
-}
-
-/// The amounts of work. Times are not results, so they are not here.
-fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let row = |(arm, replicas): &ArmReplicas<'_>| {
-        let settings = Settings::of(&config.arms[*arm].settings);
-        let rounds: u64 = replicas.iter().map(|replica| replica.rounds()).sum();
-        let numbers = [
-            replicas.len() as u64,
-            rounds,
-            rounds * settings.tasks,
-            settings.payload_bytes,
-            settings.shared_bytes,
-            settings.reply_bytes.into(),
-        ];
-        std::iter::once(config.arms[*arm].name.clone()).chain(numbers.map(|number| number.to_string())).collect()
-    };
-    let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes shared", "bytes out"];
-    let arms_json: Vec<Value> = arms.iter().map(|(arm, replicas)| arm_json(config, *arm, replicas)).collect();
-    Report {
-        tables: vec![Table {
-            title: "Tasks that do nothing".into(),
-            header: header.map(String::from).to_vec(),
-            rows: arms.iter().map(row).collect(),
-        }],
-        notes: vec!["Times are in result.json under provenance.".into()],
-        json: json!({"arms": arms_json, "summary": {}}),
-        figures: Vec::new(),
-        maps: Vec::new(),
+    /// A cluster is measured, so there is no question.
+    fn headline(_: &Config, _: &[Value]) -> Headline {
+        Headline::default()
     }
 }
 
@@ -231,7 +203,7 @@ mod tests {
     use crate::testing::{parse, run};
 
     fn echo(payload: &'static [u8], reply_bytes: u32) -> Task {
-        ECHO.task::<Echo>(&EchoTask { payload: Bytes::from_static(payload), reply_bytes })
+        Task::of::<Echo>(&EchoTask { payload: Bytes::from_static(payload), reply_bytes })
     }
 
     #[test]

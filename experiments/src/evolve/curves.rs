@@ -50,7 +50,7 @@ impl Curves {
 
 /// The name of a column.
 fn name(column: usize) -> &'static str {
-    super::COLUMNS[column].name
+    super::KIND.columns[column].name
 }
 
 /// The rows of a search, without that of what follows it.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, Replica, arm_json, file_name},
+    experiment::{self, Config, Replica, file_name},
     math::order,
     report::{Figure, Map, Report, Table},
     rng::Stream,
@@ -59,46 +59,37 @@ struct Told<'a> {
     json: &'a Value,
 }
 
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let told = |(arm, replicas): &ArmReplicas<'_>| {
-        let settings = Settings::of(&config.arms[*arm].settings);
-        // A value that a noisy search saw is not a result until it is confirmed.
-        let counts = |row: &&Vec<f64>| !settings.is_noisy() || row[CONFIRMED] > 0.0;
-        let last = |column: usize| -> Vec<f64> {
-            replicas.iter().filter_map(|it| it.history().last().filter(counts)).map(|row| row[column]).collect()
-        };
-        let mut json = arm_json(config, *arm, replicas);
-        // If every evaluation of a replica failed, no row of it counts.
-        let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
-        let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
-        let valueless = replicas.iter().filter(ended).filter(without).count();
-        let spent = vec![settings.evaluations as f64; valueless];
-        json["best"] = last(BEST).into();
-        json["violations"] = last(VIOLATION).into();
-        json["evaluations"] = [last(EVALUATIONS), spent.clone()].concat().into();
-        json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
-        json["hypervolume"] = last(HYPERVOLUME).into();
-        json["kept"] = last(KEPT).into();
-        json["qd_score"] = last(QUALITY).into();
-        json["outside"] = last(OUTSIDE).iter().sum::<f64>().into();
-        json["reached"] = [last(REACHED), vec![0.0; valueless]].concat().into();
-        if settings.is_noisy() {
-            json["noise"] = json!({"seen": last(SEEN), "errors": last(ERROR), "confirmed": last(CONFIRMED)});
-        }
-        Curves::of(&settings, replicas).write(&settings, &mut json);
-        json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION, REACHED]);
-        json["front"] = pictures::front(&settings, replicas);
-        json["map"] = pictures::archive(&settings, replicas);
-        json
+/// The entry of an arm in `result.json`.
+pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
+    let settings = Settings::of(&config.arms[arm].settings);
+    // A value that a noisy search saw is not a result until it is confirmed.
+    let counts = |row: &&Vec<f64>| !settings.is_noisy() || row[CONFIRMED] > 0.0;
+    let last = |column: usize| -> Vec<f64> {
+        replicas.iter().filter_map(|it| it.history().last().filter(counts)).map(|row| row[column]).collect()
     };
-    let arms: Vec<Value> = arms.iter().map(told).collect();
-    report_of_result(config, &arms).unwrap_or_else(|why| Report {
-        tables: Vec::new(),
-        notes: vec![format!("There are no tables: {why}.")],
-        json: json!({"arms": arms}),
-        figures: Vec::new(),
-        maps: Vec::new(),
-    })
+    let mut json = experiment::arm_json(config, arm, replicas);
+    // If every evaluation of a replica failed, no row of it counts.
+    let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
+    let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
+    let valueless = replicas.iter().filter(ended).filter(without).count();
+    let spent = vec![settings.evaluations as f64; valueless];
+    json["best"] = last(BEST).into();
+    json["violations"] = last(VIOLATION).into();
+    json["evaluations"] = [last(EVALUATIONS), spent.clone()].concat().into();
+    json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
+    json["hypervolume"] = last(HYPERVOLUME).into();
+    json["kept"] = last(KEPT).into();
+    json["qd_score"] = last(QUALITY).into();
+    json["outside"] = last(OUTSIDE).iter().sum::<f64>().into();
+    json["reached"] = [last(REACHED), vec![0.0; valueless]].concat().into();
+    if settings.is_noisy() {
+        json["noise"] = json!({"seen": last(SEEN), "errors": last(ERROR), "confirmed": last(CONFIRMED)});
+    }
+    Curves::of(&settings, replicas).write(&settings, &mut json);
+    json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION, REACHED]);
+    json["front"] = pictures::front(&settings, replicas);
+    json["map"] = pictures::archive(&settings, replicas);
+    json
 }
 
 /// See [`evoxo_common::experiment::Ranking`].
@@ -120,7 +111,7 @@ pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     confirmed.then(greater).then(violation).then(if maximised { best.reverse() } else { best })
 }
 
-pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let told = arms.iter().enumerate().map(|(index, json)| read(&config.arms[index].name, config, index, json));
     let told = told.collect::<Result<Vec<Told<'_>>, String>>()?;
     let (direction, name) = objective_of_all(&told);

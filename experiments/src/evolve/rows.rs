@@ -1,5 +1,7 @@
 //! The rows of a history of `evolve`, and when a search has one.
 
+use evoxo_common::row;
+
 use super::{
     algorithm::Individual,
     confirm::Confirmed,
@@ -8,22 +10,50 @@ use super::{
     settings::{AlgorithmName, Settings},
 };
 
-/// The columns of a row: see [`super::KIND`].
-pub(super) const COLUMNS: usize = 13;
+row! {
+    /// A row is a moment of a search.
+    pub(super) struct Row, primary best {
+        /// candidates evaluated so far
+        evaluations: u64,
+        /// first objective of the best candidate so far, or of the confirmed answer of a noisy search
+        best: f64,
+        /// first objective, median of the feasible candidates of the last batch; with a window, of what is kept
+        median: f64,
+        /// of the best candidate: sum of the constraints that it breaks
+        violation: f64,
+        /// candidates without a value so far
+        failures: u64,
+        /// of what nsga2 keeps, up to the reference point; else 0
+        hypervolume: f64,
+        /// candidates that the algorithm keeps: its population, or the elites of map-elites
+        kept: usize,
+        /// of map-elites: by how much all elites together are better than what is worth nothing; else 0
+        qd_score: f64,
+        /// of map-elites: candidates so far whose measures lay outside the grid
+        outside: u64,
+        /// the evaluation that was first as good as the target, counted from 1; 0 before
+        reached: u64,
+        /// first objective of the best candidate as the search saw it
+        seen: f64,
+        /// of a noisy search's answer, in the last row: evaluations with fresh seeds; else 0
+        confirmed: f64,
+        /// half the width of the 95 % interval of best where it is confirmed; else 0
+        error: f64,
+    }
+}
 
-/// The places of columns in a row.
-pub(super) const EVALUATIONS: usize = 0;
-pub(super) const BEST: usize = 1;
-pub(super) const VIOLATION: usize = 3;
-pub(super) const FAILURES: usize = 4;
-pub(super) const HYPERVOLUME: usize = 5;
-pub(super) const KEPT: usize = 6;
-pub(super) const QUALITY: usize = 7;
-pub(super) const OUTSIDE: usize = 8;
-pub(super) const REACHED: usize = 9;
-pub(super) const SEEN: usize = 10;
-pub(super) const CONFIRMED: usize = 11;
-pub(super) const ERROR: usize = 12;
+pub(super) const EVALUATIONS: usize = Row::evaluations;
+pub(super) const BEST: usize = Row::best;
+pub(super) const VIOLATION: usize = Row::violation;
+pub(super) const FAILURES: usize = Row::failures;
+pub(super) const HYPERVOLUME: usize = Row::hypervolume;
+pub(super) const KEPT: usize = Row::kept;
+pub(super) const QUALITY: usize = Row::qd_score;
+pub(super) const OUTSIDE: usize = Row::outside;
+pub(super) const REACHED: usize = Row::reached;
+pub(super) const SEEN: usize = Row::seen;
+pub(super) const CONFIRMED: usize = Row::confirmed;
+pub(super) const ERROR: usize = Row::error;
 
 /// The column that says how good a replica is.
 pub(super) fn deciding(settings: &Settings) -> usize {
@@ -99,31 +129,25 @@ impl Archive {
 
 impl Moment {
     /// The row of this moment; of the answer, if there is one.
-    pub(super) fn row(
-        &self,
-        settings: &Settings,
-        archive: &Archive,
-        median: f64,
-        answer: Option<&Confirmed>,
-    ) -> Vec<f64> {
+    pub(super) fn row(&self, settings: &Settings, archive: &Archive, median: f64, answer: Option<&Confirmed>) -> Row {
         let worth = answer.map_or(&self.best, |answer| &answer.mean);
         let said = |evaluation: &Evaluation| settings.said(0, evaluation.objective(0));
         let (confirmed, error) = answer.map_or((0.0, 0.0), |first| (first.draws as f64, first.half_width));
-        vec![
-            self.evaluations as f64,
-            said(worth),
+        Row {
+            evaluations: self.evaluations,
+            best: said(worth),
             median,
-            worth.violation(),
-            self.failures as f64,
-            archive.hypervolume,
-            archive.kept as f64,
-            archive.quality,
-            self.outside as f64,
-            self.reached as f64,
-            said(&self.best),
+            violation: worth.violation(),
+            failures: self.failures,
+            hypervolume: archive.hypervolume,
+            kept: archive.kept,
+            qd_score: archive.quality,
+            outside: self.outside,
+            reached: self.reached,
+            seen: said(&self.best),
             confirmed,
             error,
-        ]
+        }
     }
 }
 

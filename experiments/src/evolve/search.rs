@@ -4,34 +4,40 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    card::Card,
+    card::{Card, CardKind},
     digest::Digest,
-    experiment::{Demand, Experiment, Identity},
-    report::Sheet,
+    experiment::{self, Asks, Complete, Config, Demand, Experiment, Identity, Ranking, Reads},
+    headline::Headline,
+    report::{Report, Sheet},
     rng::Stream,
+    settings::WithText,
     stats::quantile,
-    task::{Task, checked},
+    task::{Task, TaskKind, checked},
 };
 use prost::Message as _;
 use rand_core::Rng as _;
+use serde_json::Value;
 
 use super::{
     algorithm::{Algorithm, Axis, Individual},
-    card::{Found, sheet},
-    choose::{algorithm, confirmed_front, confirmed_most, most, search},
+    baseline,
+    card::{CARD, Found, sheet},
+    choose::{algorithm, confirmed_front, confirmed_most, most, rounds_most, search},
     confirm::{Confirmation, Confirmed, Seeds, best},
     evaluation::Evaluation,
     genome::Candidate,
+    headline,
     messages::{self, EvaluateTask, Item, SearchState, Shared},
     pareto::fronts,
-    rows::{self, Archive, Moment},
+    report,
+    rows::{self, Archive, Moment, Row},
     settings::{AlgorithmName, Settings},
-    task::{EVALUATE, Evaluate, NAME, shared},
+    task::{Evaluate, NAME, shared},
     wasm,
 };
 
 /// What a replica needs at most, with this many bytes of settings for its tasks to share.
-pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
+fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
     let genome = settings.genome();
     let most = most(settings, &genome);
     let fresh = if settings.is_noisy() { confirmed_most(settings) } else { 0 };
@@ -85,24 +91,20 @@ pub(super) struct Replica {
     seeds: Seeds,
     /// The grid of map-elites, else empty.
     axes: Vec<Axis>,
-    /// The rows of the last round.
-    rows: Vec<Vec<f64>>,
+    /// The rows of this round.
+    rows: Vec<Row>,
 }
 
 impl Replica {
-    fn new(identity: Identity<'_>, state: Option<&[u8]>) -> Result<Self, String> {
-        let mut settings = Settings::of(identity.settings);
+    fn new(identity: Identity<'_, WithText<Settings>>, state: SearchState) -> Result<Self, String> {
+        let stream = identity.stream(NAME);
+        let WithText { mut settings, text } = identity.settings;
         // Tasks have it; nothing else here needs it.
         let module = wasm::decode(&std::mem::take(&mut settings.module))?;
         // Cards name a module by its bytes, as they name a program by its signature.
         if !module.is_empty() {
             settings.signature = Digest::of(&module).to_string();
         }
-        let stream = Stream::root(identity.seed).text(NAME).text(identity.arm).word(identity.replica.into());
-        let state = match state {
-            None => SearchState::default(),
-            Some(state) => SearchState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?,
-        };
         let begun = state.evaluations > 0;
         let counts_of_some = state.failures.max(state.outside).max(state.reached);
         if state.evaluations > settings.evaluations || counts_of_some > state.evaluations {
@@ -146,7 +148,7 @@ impl Replica {
         if confirmation.is_some() != (settings.is_noisy() && over) || finalists.len() > settings.finalists {
             return Err("what the state says of its answer does not fit its search".into());
         }
-        let common = shared(&identity.settings.to_text(), module.into());
+        let common = shared(&text, module.into());
         let steps = algorithm.steps().filter(|_| confirmation.is_none());
         Ok(Self {
             shared: Shared { steps, ..common }.encode(),
@@ -164,22 +166,6 @@ impl Replica {
             rows: Vec::new(),
             settings,
         })
-    }
-
-    /// A replica before its first batch.
-    ///
-    /// # Panics
-    /// If the settings make no sense; they were checked when they were read.
-    pub(super) fn start(identity: Identity<'_>) -> Self {
-        Self::new(identity, None).expect("settings are checked when they are read")
-    }
-
-    /// A replica from its saved state.
-    ///
-    /// # Errors
-    /// A sentence, if the bytes are no state that these settings can lead to.
-    pub(super) fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
-        Self::new(identity, Some(state))
     }
 
     /// The target, to be minimised.
@@ -407,6 +393,34 @@ impl Replica {
 }
 
 impl Experiment for Replica {
+    const NAME: &'static str = NAME;
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Evaluate>()];
+    const CARDS: &'static [CardKind] = &[CARD];
+    const IS_SOLUTION: Option<fn(&[f64]) -> bool> = Some(|row| row.get(Row::violation) == Some(&0.0));
+    const RANKING: Option<Ranking> = Some(Ranking { compare: report::compare, column: report::deciding_column });
+    const ASKS: Option<Asks> = Some(super::ASKS);
+    const READS: Option<Reads> = Some(super::READS);
+    const COMPLETE: Option<Complete> = Some(baseline::completed);
+    type Settings = WithText<Settings>;
+    type State = SearchState;
+    type Row = Row;
+
+    fn rounds(given: &WithText<Settings>) -> u64 {
+        rounds_most(&given.settings)
+    }
+
+    fn demand(given: &WithText<Settings>) -> Demand {
+        demand(&given.settings, given.text.len() as u64 + 16)
+    }
+
+    fn start(identity: Identity<'_, WithText<Settings>>) -> Self {
+        Self::new(identity, SearchState::default()).expect("settings are checked when they are read")
+    }
+
+    fn restore(identity: Identity<'_, WithText<Settings>>, state: SearchState) -> Result<Self, String> {
+        Self::new(identity, state)
+    }
+
     fn tasks(&self) -> usize {
         self.batch().div_ceil(self.settings.task_candidates())
     }
@@ -420,12 +434,12 @@ impl Experiment for Replica {
         let task = |task: usize| {
             let items = self.items((task * slice).min(size)..((task + 1) * slice).min(size));
             let timeout_ms = if self.settings.program().is_some() { self.settings.timeout * 1000 } else { 0 };
-            EVALUATE.task::<Evaluate>(&EvaluateTask { items, timeout_ms }).sharing(self.shared.clone())
+            Task::of::<Evaluate>(&EvaluateTask { items, timeout_ms }).sharing(self.shared.clone())
         };
         tasks.map(task).collect()
     }
 
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
         let minimised = |message: &messages::Evaluation| Evaluation::minimised(message, &self.maximised);
         let evaluations: Vec<Evaluation> = outputs
             .iter()
@@ -437,23 +451,19 @@ impl Experiment for Replica {
         } else {
             self.take(&evaluations);
         }
+        history.append(&mut self.rows);
         Ok(())
     }
 
-    fn save(&self) -> Vec<u8> {
-        let state = SearchState {
+    fn save(&self) -> SearchState {
+        SearchState {
             algorithm: if self.state.evaluations > 0 { self.algorithm.save().into() } else { Bytes::new() },
             best: self.best.as_ref().map(|(candidate, _)| candidate.message()),
             best_evaluation: self.best.as_ref().map(|(_, evaluation)| evaluation.message()),
             finalists: self.finalists.iter().map(Individual::message).collect(),
             confirmation: self.confirmation.as_ref().map(Confirmation::message),
             ..self.state.clone()
-        };
-        state.encode_to_vec()
-    }
-
-    fn rows(&self) -> Vec<Vec<f64>> {
-        self.rows.clone()
+        }
     }
 
     fn champion(&self) -> Option<Card> {
@@ -475,5 +485,17 @@ impl Experiment for Replica {
             _ => return None,
         };
         Some(sheet(name, &self.settings, &self.shown()))
+    }
+
+    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&experiment::Replica>]) -> Value {
+        report::arm_json(config, arm, &replicas[arm])
+    }
+
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        report::report(config, arms)
+    }
+
+    fn headline(config: &Config, arms: &[Value]) -> Headline {
+        headline::headline(config, arms)
     }
 }

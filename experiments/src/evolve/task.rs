@@ -5,7 +5,7 @@ use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
     settings::Values,
-    task::{Compute, NoPrograms, Programs, Refusal, TaskKind},
+    task::{Compute, NoPrograms, Programs, Refusal},
 };
 use prost::Message as _;
 use rand_core::Rng as _;
@@ -30,9 +30,6 @@ const MADE_BYTES_MAX: u64 = 8 << 20;
 
 /// Evaluates candidates.
 pub enum Evaluate {}
-
-/// See [`Evaluate`].
-pub static EVALUATE: TaskKind = TaskKind::of::<Evaluate>();
 
 impl Compute for Evaluate {
     const EXPERIMENT: &'static str = NAME;

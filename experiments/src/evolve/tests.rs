@@ -16,7 +16,7 @@ use super::{
     KIND,
     card::{CARD, Found},
     messages::{EvaluateTask, Evaluation, PopulationState, SearchState},
-    report::report_of_result,
+    report::report,
     rows::{HYPERVOLUME, VIOLATION},
     settings::{AlgorithmName, BoundsName, Settings},
 };
@@ -113,7 +113,7 @@ fn a_target_ends_a_replica() {
     let lines = lower.report(&run(&lower)).figures.swap_remove(0).references;
     assert_eq!(lines, [Reference::new("target", 9.0), Reference::new("optimum", 10.0)]);
     let arms = report.json["arms"].as_array().unwrap();
-    let again = (KIND.report_of_result)(&config, arms).unwrap();
+    let again = (KIND.report)(&config, arms).unwrap();
     assert_eq!((&again.tables, &again.notes), (&report.tables, &report.notes));
 }
 
@@ -233,7 +233,7 @@ fn arms_are_tested_against_each_other() {
     let contests = report.json["contests"].as_array().unwrap();
     assert_eq!((&contests[0]["better"], &contests[0]["worse"]), (&json!("ga"), &json!("random search")));
     let arms = report.json["arms"].as_array().unwrap();
-    let again = (KIND.report_of_result)(&config, arms).unwrap();
+    let again = (KIND.report)(&config, arms).unwrap();
     assert_eq!((&again.tables, &again.json["contests"]), (&report.tables, &report.json["contests"]));
     let mut result = report.json.clone();
     result["digest"] = "of a finished run".into();
@@ -300,7 +300,7 @@ fn a_replica_without_a_value_counts() {
     for key in ["best", "violations"] {
         arms[0][key].as_array_mut().unwrap().pop();
     }
-    let report = report_of_result(&config, &arms).unwrap();
+    let report = report(&config, &arms).unwrap();
     let row = &report.tables[0].rows[0];
     assert!(row[1] == "1 of 2" && row[6] == "1 of 2", "{row:?}");
     let mut last = [60.0, 7.0, 7.0, 0.0, 0.0, 0.0, 10.0];

@@ -21,71 +21,51 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    card::Card,
+    card::{Card, CardKind},
     evolve::{mutate, select},
-    experiment::{Column, Demand, Experiment, Identity, Kind},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
+    headline::Headline,
+    report::Report,
     rng::{Generator, Stream, below, chance},
-    task::{Task, checked},
+    row,
+    task::{Task, TaskKind, checked},
 };
 use evoxo_games::{
     board::Side,
     table::{self, Score, TableGenome, exact::Scorer, graph::Graph},
 };
-use prost::Message as _;
+use serde_json::Value;
 
 use messages::{ExactOdds, SampledGames, ScoreTask, State, score_task};
-use score::{NAME, SCORE, ScorePlayers};
+use score::{NAME, ScorePlayers};
 use settings::{Fitness, Settings};
 
 /// The kind.
-pub const KIND: Kind = Kind {
-    name: NAME,
-    schema: &settings::SCHEMA,
-    columns: COLUMNS,
-    primary_metric: column::WORTH,
-    tail: |_| 1,
-    is_solution: None,
-    ranking: None,
-    rounds: |settings| Settings::of(settings).generations.into(),
-    demand: |settings| demand(&Settings::of(settings)),
-    start: |identity| Box::new(Invincible::start(identity)),
-    restore: |identity, state| Ok(Box::new(Invincible::restore(identity, state)?)),
-    tasks: &[&SCORE],
-    asks: None,
-    reads: None,
-    complete: None,
-    cards: &[table::CARD],
-    plays: &[],
-    report: report::report,
-    report_of_result: report::of_result,
-    headline: headline::headline,
-    kernels: speed::KERNELS,
-};
+pub const KIND: Kind = Kind::of::<Invincible>();
 
-/// Points are per game. The fittest player is the one whose fitness is the greatest:
-/// of sampled games partly the luckiest one, so that its fitness says more than it is worth.
-const COLUMNS: &[Column] = &[
-    Column { name: "generation", doc: "generations completed" },
-    Column { name: "worth", doc: "what the fittest player is worth, exactly, in points per game" },
-    Column {
-        name: "fitness",
-        doc: "the fittest player's fitness, sampled or exact as the setting says, points per game",
-    },
-    Column { name: "mean", doc: "mean fitness of the population, points per game" },
-    Column { name: "win", doc: "the fittest player's exact probability to win against the filtered random mover" },
-    Column { name: "draw", doc: "the fittest player's exact probability to draw" },
-    Column { name: "loss", doc: "the fittest player's exact probability to lose" },
-];
-
-/// Places of columns.
-mod column {
-    pub(super) const WORTH: usize = 1;
-    pub(super) const FITNESS: usize = 2;
-    pub(super) const MEAN: usize = 3;
+row! {
+    /// Points are per game. The fittest player is the one whose fitness is the greatest:
+    /// of sampled games partly the luckiest one, so that its fitness says more than it is worth.
+    struct Row, primary worth {
+        /// generations completed
+        generation: u32,
+        /// what the fittest player is worth, exactly, in points per game
+        worth: f64,
+        /// the fittest player's fitness, sampled or exact as the setting says, points per game
+        fitness: f64,
+        /// mean fitness of the population, points per game
+        mean: f64,
+        /// the fittest player's exact probability to win against the filtered random mover
+        win: f64,
+        /// the fittest player's exact probability to draw
+        draw: f64,
+        /// the fittest player's exact probability to lose
+        loss: f64,
+    }
 }
 
 /// One replica.
-pub struct Invincible {
+struct Invincible {
     graph: &'static Graph,
     /// Classes with more than one legal cell. The genes of the others cannot change.
     loci: Vec<usize>,
@@ -96,7 +76,6 @@ pub struct Invincible {
     /// Players per task. Results do not depend on it.
     slice: usize,
     state: State,
-    row: Vec<f64>,
 }
 
 /// Games per task, about 10 ms of work.
@@ -111,55 +90,7 @@ fn slice(settings: &Settings) -> usize {
     }
 }
 
-fn demand(settings: &Settings) -> Demand {
-    let genes = Graph::of(settings.side.into()).len() as u64;
-    let (population, slice) = (settings.population as u64, slice(settings) as u64);
-    Demand {
-        tasks: population.div_ceil(slice),
-        task_bytes: slice * genes + 128,
-        shared_bytes: 0,
-        output_bytes: slice * 10 + 32,
-        state_bytes: settings.fathers as u64 * (genes + 11) + 32,
-        rows: settings.generations.into(),
-        ..Demand::default()
-    }
-}
-
 impl Invincible {
-    /// The replica before its first generation.
-    fn start(identity: Identity<'_>) -> Self {
-        let settings = Settings::of(identity.settings);
-        let graph = Graph::of(settings.side.into());
-        Self {
-            graph,
-            loci: (0..graph.len()).filter(|class| graph.legal_cells(*class).len() > 1).collect(),
-            stream: Stream::root(identity.seed).text("invincible").text(identity.arm).word(u64::from(identity.replica)),
-            side: settings.side.into(),
-            slice: slice(&settings),
-            settings,
-            state: State::default(),
-            row: Vec::new(),
-        }
-    }
-
-    /// Restores a saved state, or says why these settings cannot lead to it.
-    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
-        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
-        let fresh = Self::start(identity);
-        let parents = if state.generation == 0 { 0 } else { fresh.settings.fathers };
-        let genes = state.parents.chunks(fresh.graph.len());
-        if state.generation > fresh.settings.generations
-            || state.parents.len() != parents * fresh.graph.len()
-            || state.fitness.len() != parents
-            || genes
-                .flat_map(|genome| genome.iter().enumerate())
-                .any(|(class, gene)| !fresh.graph.is_legal(class, *gene))
-        {
-            return Err("the state does not fit the settings".into());
-        }
-        Ok(Self { state, ..fresh })
-    }
-
     fn parent(&self, rank: usize) -> &[u8] {
         &self.state.parents[rank * self.graph.len()..][..self.graph.len()]
     }
@@ -202,17 +133,17 @@ impl Invincible {
         self.settings.points().total(Score { wins, losses }, self.games())
     }
 
-    fn next_row(&self, fitness: i64, sum: i128) -> Vec<f64> {
+    fn row(&self, fitness: i64, sum: i128) -> Row {
         let odds = Scorer::of(self.side).score(self.parent(0)).odds(self.graph.denominator());
-        vec![
-            f64::from(self.state.generation),
-            self.settings.points().worth(odds).to_f64(),
-            fitness as f64 / self.scale(),
-            sum as f64 / (self.settings.population as f64 * self.scale()),
-            odds.win.to_f64(),
-            odds.draw.to_f64(),
-            odds.loss.to_f64(),
-        ]
+        Row {
+            generation: self.state.generation,
+            worth: self.settings.points().worth(odds).to_f64(),
+            fitness: fitness as f64 / self.scale(),
+            mean: sum as f64 / (self.settings.population as f64 * self.scale()),
+            win: odds.win.to_f64(),
+            draw: odds.draw.to_f64(),
+            loss: odds.loss.to_f64(),
+        }
     }
 }
 
@@ -222,6 +153,57 @@ fn draw(rng: &mut Generator, cells: &[u8]) -> u8 {
 }
 
 impl Experiment for Invincible {
+    const NAME: &'static str = NAME;
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<ScorePlayers>()];
+    const CARDS: &'static [CardKind] = &[table::CARD];
+    const KERNELS: &'static [Kernel] = speed::KERNELS;
+    type Settings = Settings;
+    type State = State;
+    type Row = Row;
+
+    fn demand(settings: &Settings) -> Demand {
+        let genes = Graph::of(settings.side.into()).len() as u64;
+        let (population, slice) = (settings.population as u64, slice(settings) as u64);
+        Demand {
+            tasks: population.div_ceil(slice),
+            task_bytes: slice * genes + 128,
+            shared_bytes: 0,
+            output_bytes: slice * 10 + 32,
+            state_bytes: settings.fathers as u64 * (genes + 11) + 32,
+            rows: settings.generations.into(),
+            ..Demand::default()
+        }
+    }
+
+    fn start(identity: Identity<'_, Settings>) -> Self {
+        let stream = identity.stream(NAME);
+        let settings = identity.settings;
+        let graph = Graph::of(settings.side.into());
+        Self {
+            graph,
+            loci: (0..graph.len()).filter(|class| graph.legal_cells(*class).len() > 1).collect(),
+            stream,
+            side: settings.side.into(),
+            slice: slice(&settings),
+            settings,
+            state: State::default(),
+        }
+    }
+
+    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+        let fresh = Self::start(identity);
+        let parents = if state.generation == 0 { 0 } else { fresh.settings.fathers };
+        let sizes = [state.parents.len(), state.fitness.len()] == [parents * fresh.graph.len(), parents];
+        let mut genes = state.parents.chunks(fresh.graph.len()).flat_map(|genome| genome.iter().enumerate());
+        let legal = genes.all(|(class, gene)| fresh.graph.is_legal(class, *gene));
+        fits(state.generation <= fresh.settings.generations && sizes && legal)?;
+        Ok(Self { state, ..fresh })
+    }
+
+    fn save(&self) -> State {
+        self.state.clone()
+    }
+
     fn tasks(&self) -> usize {
         let Settings { generations, population, .. } = self.settings;
         if self.state.generation == generations { 0 } else { population.div_ceil(self.slice) }
@@ -242,7 +224,7 @@ impl Experiment for Invincible {
                 }),
             };
             let genomes = (first..last).map(|index| self.individual(index)).collect::<Vec<_>>().concat();
-            SCORE.task::<ScorePlayers>(&ScoreTask {
+            Task::of::<ScorePlayers>(&ScoreTask {
                 side: messages::Side::from(self.side).into(),
                 genomes: genomes.into(),
                 fitness: Some(fitness),
@@ -251,7 +233,7 @@ impl Experiment for Invincible {
         tasks.map(task).collect()
     }
 
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
         let fitness: Vec<i64> = outputs
             .iter()
             .map(checked::<ScorePlayers>)
@@ -266,16 +248,9 @@ impl Experiment for Invincible {
             parents: parents.into(),
             fitness: chosen.iter().map(|index| fitness[*index]).collect(),
         };
-        self.row = self.next_row(self.state.fitness[0], fitness.iter().map(|points| i128::from(*points)).sum());
+        let sum = fitness.iter().map(|points| i128::from(*points)).sum();
+        history.push(self.row(self.state.fitness[0], sum));
         Ok(())
-    }
-
-    fn save(&self) -> Vec<u8> {
-        self.state.encode_to_vec()
-    }
-
-    fn rows(&self) -> Vec<Vec<f64>> {
-        vec![self.row.clone()]
     }
 
     fn champion(&self) -> Option<Card> {
@@ -287,5 +262,17 @@ impl Experiment for Invincible {
     fn population(&self) -> Vec<Card> {
         let player = |index: usize| TableGenome::new(self.side, self.individual(index)).ok();
         (0..self.settings.population).filter_map(player).map(Card::new).collect()
+    }
+
+    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
+        report::arm_json(config, arm, &replicas[arm])
+    }
+
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        report::report(config, arms)
+    }
+
+    fn headline(config: &Config, arms: &[Value]) -> Headline {
+        headline::headline(config, arms)
     }
 }

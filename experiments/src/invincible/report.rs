@@ -8,12 +8,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    column,
+    Row,
     facts::{BoardCounts, Found, SEARCH_GAMES, board_counts, games, random_play, search},
     settings::{Fitness, Settings},
 };
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, Replica, curve, file_name, replica_json, settings_json},
+    experiment::{Config, Replica, Row as _, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
     report::{Drawn, Figure, Reference, Report, Series, Table},
     rng::Stream,
@@ -57,29 +57,19 @@ struct Champion {
     boards_met: u64,
 }
 
-/// The curves of an arm: their names in `result.json` and in the figure, and their columns in the history. The last one is the
-/// first one again where fitness is exact.
-const CURVES: [(&str, &str, usize); 3] = [
-    ("worth", "exact worth of the fittest player", column::WORTH),
-    ("mean", "mean fitness of the population", column::MEAN),
-    ("fitness", "sampled fitness of the fittest player", column::FITNESS),
+/// The curves of an arm: columns of the history, and what a figure calls them. The last one is the first one again where
+/// fitness is exact.
+const CURVES: [(usize, &str); 3] = [
+    (Row::worth, "exact worth of the fittest player"),
+    (Row::mean, "mean fitness of the population"),
+    (Row::fitness, "sampled fitness of the fittest player"),
 ];
 
-/// Makes tables, notes, numbers and figures of all arms with their replicas.
-///
-/// # Panics
-/// Never: what it writes of an arm is all that is told of it.
-#[must_use]
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let arms: Vec<Value> = arms.iter().map(|(index, replicas)| arm_json(config, *index, replicas)).collect();
-    of_result(config, &arms).expect("what has just been written has all that it takes")
-}
-
-/// Makes everything of the arms of a `result.json` with this configuration.
+/// Tables, notes, numbers and figures of all arms.
 ///
 /// # Errors
-/// If something is missing in it, as a sentence.
-pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+/// A sentence if something is missing in the arms of the result.
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let read = |(index, json)| Arm::read(config, index, json);
     let read = arms.iter().enumerate().map(read).collect::<Result<Vec<Arm<'_>>, String>>()?;
     let summary = read.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
@@ -99,8 +89,8 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
     })
 }
 
-/// What `result.json` keeps of an arm.
-fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
+/// The entry of an arm in `result.json`.
+pub(super) fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
     let arm = &config.arms[index];
     let settings = Settings::of(&arm.settings);
     let points = settings.points();
@@ -115,14 +105,15 @@ fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
             json.extend(audit.odds.to_json().as_object().cloned().unwrap_or_default());
             json.insert("unbeatable".into(), audit.unbeatable().into());
             json.insert("optimal".into(), (points.worth(audit.odds) == optimum.fitness).into());
-            json.insert("worth".into(), last[column::WORTH].into());
-            json.insert("fitness".into(), last[column::FITNESS].into());
+            json.insert("worth".into(), last[Row::worth].into());
+            json.insert("fitness".into(), last[Row::fitness].into());
             json.insert("peak_generation".into(), peak(replica).into());
             json.insert("boards_met".into(), audit.boards_asked.into());
         }
         json
     };
-    let curves = CURVES.map(|(name, _, column)| (name.to_owned(), curve(name, replicas, column).rounded().to_json()));
+    let curves =
+        CURVES.map(|(column, _)| (Row::name(column).to_owned(), curve("", replicas, column).rounded().to_json()));
     json!({
         "name": arm.name,
         "settings": settings_json(config, index),
@@ -147,7 +138,7 @@ impl Champion {
 
 /// The first generation that is as good as any, within a hundredth of a point.
 fn peak(replica: &Replica) -> usize {
-    let worth = |row: &Vec<f64>| row[column::WORTH];
+    let worth = |row: &Vec<f64>| row[Row::worth];
     let best = replica.history().iter().map(worth).fold(f64::MIN, f64::max);
     1 + replica.history().iter().position(|row| worth(row) >= best - 0.01).unwrap_or(0)
 }
@@ -160,7 +151,7 @@ impl<'a> Arm<'a> {
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
         let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
         let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;
-        let curves = CURVES.iter().map(|(name, shown, _)| Series::kept(shown, &json["curves"][*name]));
+        let curves = CURVES.iter().map(|(column, shown)| Series::kept(shown, &json["curves"][Row::name(*column)]));
         let settings = Settings::of(settings);
         let (side, points) = (settings.side.into(), settings.points());
         Ok(Self {

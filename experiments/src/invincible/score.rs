@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
-    task::{Compute, Refusal, TaskKind},
+    task::{Compute, Refusal},
 };
 use evoxo_games::{
     board::Side,
@@ -20,9 +20,6 @@ pub(super) const NAME: &str = "invincible";
 
 /// Scores every player of a task, in its order.
 pub enum ScorePlayers {}
-
-/// See [`ScorePlayers`].
-pub static SCORE: TaskKind = TaskKind::of::<ScorePlayers>();
 
 impl Compute for ScorePlayers {
     const EXPERIMENT: &'static str = NAME;

@@ -3,10 +3,10 @@
 use evoxo_common::{experiment::Config, headline::Headline};
 use serde_json::Value;
 
-use super::report::of_result;
+use super::report::report;
 
 pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
-    let Ok(report) = of_result(config, arms) else { return Headline::default() };
+    let Ok(report) = report(config, arms) else { return Headline::default() };
     let said = |name: &str| {
         let sentence = report.json["summary"][name]["sentence"].as_str()?;
         Some(if config.arms.len() == 1 { format!("{sentence}.") } else { format!("In {name:?}: {sentence}.") })

@@ -21,93 +21,45 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    card::Card,
-    experiment::{Column, Demand, Experiment, Identity, Kind, Reads},
+    experiment::{Config, Demand, Experiment, Identity, Kind, Reads, Replica, fits},
+    headline::Headline,
+    report::Report,
     rng::Stream,
+    row,
     stats::{rating::outcome, wilson_points},
-    task::{Refusal, Task, checked},
+    task::{Refusal, Task, TaskKind, checked},
 };
 use prost::Message as _;
+use serde_json::Value;
 
 use messages::{GamesTask, OddsTask, State};
-use play::{GAMES, GAMES_EACH, Games, ODDS, ODDS_EACH, Odds};
+use play::{GAMES_EACH, Games, ODDS_EACH, Odds};
 use settings::{FILE_BYTES_MAX, FileSettings, Settings};
 
 /// The kind's name, as in experiment files.
 const NAME: &str = "league";
 
 /// The kind.
-pub const KIND: Kind = Kind {
-    name: NAME,
-    schema: &settings::SCHEMA,
-    columns: &COLUMNS,
-    primary_metric: 4,
-    tail: |_| 1,
-    is_solution: None,
-    ranking: None,
-    rounds: |settings| Settings::of(settings).rounds().into(),
-    demand: |settings| demand(&Settings::of(settings)),
-    start: |identity| Box::new(League::start(identity)),
-    restore: |identity, state| Ok(Box::new(League::restore(identity, state)?)),
-    tasks: &[&GAMES, &ODDS],
-    asks: None,
-    reads: Some(Reads {
-        file: |settings| Settings::of(settings).missing_file(),
-        bytes_max: FILE_BYTES_MAX,
-        runs: |_| false,
-        settings: |settings, bytes| {
-            let mut settings = Settings::of(settings);
-            let path = settings.missing_file().ok_or_else(|| Refusal("no file is missing".into()))?;
-            settings.files.0.push(FileSettings::new(path, bytes));
-            match settings.bad_player() {
-                None => Ok(vec![("files", settings.files_text())]),
-                Some(why) => Err(Refusal(why)),
-            }
-        },
-    }),
-    complete: None,
-    cards: &[],
-    plays: &roster::KINDS,
-    report: report::report,
-    report_of_result: report::of_result,
-    headline: headline::headline,
-    kernels: &[],
-};
+pub const KIND: Kind = Kind::of::<League>();
 
-/// The first of the columns that are shares.
-const SHARES: usize = 2;
-const COLUMNS: [Column; 5] = [
-    Column { name: "openings", doc: "openings from which all games were played" },
-    Column { name: "games", doc: "games played, or in tic-tac-toe computed" },
-    Column { name: "first", doc: "share of the points of those who moved first" },
-    Column { name: "draws", doc: "share of drawn games" },
-    Column {
-        name: "decided",
-        doc: "share of pairs of players whose score differs from a half beyond its 95 % interval",
-    },
-];
-
-fn demand(settings: &Settings) -> Demand {
-    let pairings = settings.pairings().len() as u64;
-    let roster = settings.roster().encoded_len() as u64;
-    let (output_bytes, state_bytes) = match settings.is_exact() {
-        true => (8 * ODDS_EACH as u64 + 16, 8 * ODDS_EACH as u64 * pairings + 32),
-        false => {
-            let each = GAMES_EACH as u64;
-            let openings = settings.pairs.min(settings.pairs_a_round);
-            (each * u64::from(openings) + 16, each * u64::from(settings.pairs) * pairings + 32)
-        }
-    };
-    Demand {
-        tasks: pairings,
-        task_bytes: 80,
-        shared_bytes: roster,
-        output_bytes,
-        state_bytes,
-        rows: settings.rounds().into(),
-        ..Demand::default()
+row! {
+    /// A row is a round.
+    struct Row, primary decided {
+        /// openings from which all games were played
+        openings: u32,
+        /// games played, or in tic-tac-toe computed
+        games: f64,
+        /// share of the points of those who moved first
+        first: f64,
+        /// share of drawn games
+        draws: f64,
+        /// share of pairs of players whose score differs from a half beyond its 95 % interval
+        decided: f64,
     }
 }
+
+/// The columns that are shares.
+const SHARES: [usize; 3] = [Row::first, Row::draws, Row::decided];
 
 /// One replica.
 struct League {
@@ -119,28 +71,6 @@ struct League {
 }
 
 impl League {
-    /// The replica before its first round.
-    fn start(identity: Identity<'_>) -> Self {
-        let settings = Settings::of(identity.settings);
-        Self {
-            stream: Stream::root(identity.seed).text(NAME).text(identity.arm).word(identity.replica.into()),
-            pairings: settings.pairings(),
-            roster: settings.roster().encode_to_vec().into(),
-            settings,
-            state: State::default(),
-        }
-    }
-
-    /// Restores a saved state, or says why these settings cannot lead to it.
-    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
-        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
-        let fresh = Self::start(identity);
-        match fits(&fresh.settings, &state) {
-            true => Ok(Self { state, ..fresh }),
-            false => Err("the state does not fit the settings".into()),
-        }
-    }
-
     /// The openings of the coming round: the rest of one that a shorter run ended with, or a whole one.
     fn openings(&self) -> u32 {
         let each = self.settings.pairs_a_round;
@@ -148,7 +78,7 @@ impl League {
         (whole - self.state.openings).min(each - self.state.openings % each)
     }
 
-    fn row(&self) -> Vec<f64> {
+    fn row(&self) -> Row {
         let mut totals = [0.0; 3];
         let mut decided = 0;
         for place in 0..self.pairings.len() {
@@ -165,18 +95,18 @@ impl League {
         }
         let games: f64 = totals.iter().sum();
         let share = |part: f64| if games > 0.0 { part / games } else { 0.0 };
-        vec![
-            f64::from(self.state.openings),
-            games.round(),
-            share(totals[0] + 0.5 * totals[1]),
-            share(totals[1]),
-            decided as f64 / self.pairings.len() as f64,
-        ]
+        Row {
+            openings: self.state.openings,
+            games: games.round(),
+            first: share(totals[0] + 0.5 * totals[1]),
+            draws: share(totals[1]),
+            decided: decided as f64 / self.pairings.len() as f64,
+        }
     }
 }
 
 /// Whether the settings can lead to a state.
-fn fits(settings: &Settings, state: &State) -> bool {
+fn leads_to(settings: &Settings, state: &State) -> bool {
     let (pairings, openings) = (settings.pairings().len(), state.openings as usize);
     match settings.is_exact() {
         true => {
@@ -215,6 +145,70 @@ fn results(settings: &Settings, state: &State, place: usize) -> [[f64; 3]; 2] {
 }
 
 impl Experiment for League {
+    const NAME: &'static str = NAME;
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Games>(), TaskKind::of::<Odds>()];
+    const PLAYS: &'static [&'static Kind] = &roster::KINDS;
+    const READS: Option<Reads> = Some(Reads {
+        file: |settings| Settings::of(settings).missing_file(),
+        bytes_max: FILE_BYTES_MAX,
+        runs: |_| false,
+        settings: |settings, bytes| {
+            let mut settings = Settings::of(settings);
+            let path = settings.missing_file().ok_or_else(|| Refusal("no file is missing".into()))?;
+            settings.files.0.push(FileSettings::new(path, bytes));
+            match settings.bad_player() {
+                None => Ok(vec![("files", settings.files_text())]),
+                Some(why) => Err(Refusal(why)),
+            }
+        },
+    });
+    type Settings = Settings;
+    type State = State;
+    type Row = Row;
+
+    fn demand(settings: &Settings) -> Demand {
+        let pairings = settings.pairings().len() as u64;
+        let roster = settings.roster().encoded_len() as u64;
+        let (output_bytes, state_bytes) = match settings.is_exact() {
+            true => (8 * ODDS_EACH as u64 + 16, 8 * ODDS_EACH as u64 * pairings + 32),
+            false => {
+                let each = GAMES_EACH as u64;
+                let openings = settings.pairs.min(settings.pairs_a_round);
+                (each * u64::from(openings) + 16, each * u64::from(settings.pairs) * pairings + 32)
+            }
+        };
+        Demand {
+            tasks: pairings,
+            task_bytes: 80,
+            shared_bytes: roster,
+            output_bytes,
+            state_bytes,
+            rows: settings.rounds().into(),
+            ..Demand::default()
+        }
+    }
+
+    fn start(identity: Identity<'_, Settings>) -> Self {
+        let (stream, settings) = (identity.stream(NAME), identity.settings);
+        Self {
+            stream,
+            pairings: settings.pairings(),
+            roster: settings.roster().encode_to_vec().into(),
+            settings,
+            state: State::default(),
+        }
+    }
+
+    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+        let fresh = Self::start(identity);
+        fits(leads_to(&fresh.settings, &state))?;
+        Ok(Self { state, ..fresh })
+    }
+
+    fn save(&self) -> State {
+        self.state.clone()
+    }
+
     fn tasks(&self) -> usize {
         if self.openings() == 0 { 0 } else { self.pairings.len() }
     }
@@ -224,8 +218,8 @@ impl Experiment for League {
         let task = |place: usize| {
             let (one, two) = (self.pairings[place].0 as u32, self.pairings[place].1 as u32);
             let task = match self.settings.is_exact() {
-                true => ODDS.task::<Odds>(&OddsTask { plies, one, two }),
-                false => GAMES.task::<Games>(&GamesTask {
+                true => Task::of::<Odds>(&OddsTask { plies, one, two }),
+                false => Task::of::<Games>(&GamesTask {
                     game: messages::Game::from(self.settings.game).into(),
                     plies,
                     one,
@@ -241,7 +235,7 @@ impl Experiment for League {
         tasks.map(task).collect()
     }
 
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
         let openings = self.openings();
         if self.settings.is_exact() {
             self.state.odds = outputs.iter().flat_map(|output| checked::<Odds>(output).odds).collect();
@@ -255,22 +249,23 @@ impl Experiment for League {
             self.state.games = games.into();
         }
         self.state.openings += openings;
+        history.push(self.row());
         Ok(())
-    }
-
-    fn save(&self) -> Vec<u8> {
-        self.state.encode_to_vec()
-    }
-
-    fn rows(&self) -> Vec<Vec<f64>> {
-        vec![self.row()]
-    }
-
-    fn champion(&self) -> Option<Card> {
-        None
     }
 
     fn is_amid_round(&self) -> bool {
         self.openings() > 0 && !self.state.openings.is_multiple_of(self.settings.pairs_a_round)
+    }
+
+    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
+        report::arm_json(config, arm, &replicas[arm])
+    }
+
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        report::report(config, arms)
+    }
+
+    fn headline(config: &Config, arms: &[Value]) -> Headline {
+        headline::headline(config, arms)
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
     stats::rating::outcome,
-    task::{Compute, Refusal, TaskKind},
+    task::{Compute, Refusal},
 };
 use evoxo_games::{
     board::{Board, Geometry, Outcome, Position, Side, tic_tac_toe},
@@ -29,15 +29,9 @@ use super::{
 };
 
 /// Games from some openings.
-pub static GAMES: TaskKind = TaskKind::of::<Games>();
-
-/// Exact odds in tic-tac-toe.
-pub static ODDS: TaskKind = TaskKind::of::<Odds>();
-
-/// See [`GAMES`].
 pub enum Games {}
 
-/// See [`ODDS`].
+/// Exact odds in tic-tac-toe.
 pub enum Odds {}
 
 /// Games of two players from an opening.

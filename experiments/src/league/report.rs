@@ -1,7 +1,7 @@
 //! What a league says at the end: a sentence, the table of ratings, who is stronger than whom, and what one number a player hides.
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Column, Config, Replica, arm_json, curve, settings_json},
+    experiment::{self, Config, Replica, Row as _, curve},
     report::{CURVE_POINTS_MAX, Report, Table},
     rng::Stream,
     stats::rating::VIRTUAL_GAMES,
@@ -10,91 +10,68 @@ use evoxo_common::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    COLUMNS, NAME, SHARES,
+    NAME, Row, SHARES,
     standing::{DOUBT, OPENINGS_MIN, RESAMPLES, Results, Standing},
     told,
 };
 
-/// An arm, its results, and its part of `result.json` as any kind has it.
+/// An arm and its results.
 struct Told<'a> {
     name: &'a str,
     results: Results,
     standing: Standing,
-    json: Value,
 }
 
 impl<'a> Told<'a> {
-    fn new(config: &'a Config, arm: usize, results: Results, json: Value) -> Self {
+    fn new(config: &'a Config, arm: usize, results: Results) -> Self {
         let name = config.arms[arm].name.as_str();
         let stream = Stream::root(config.seed).text(NAME).text(name).text("bootstrap");
-        Self { name, standing: results.standing(stream), results, json }
+        Self { name, standing: results.standing(stream), results }
     }
 }
 
-/// Makes everything of a run's replicas, by the index of their arm.
-#[must_use]
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let told = arms.iter().map(|(arm, replicas)| {
-        let mut json = arm_json(config, *arm, replicas);
-        json["curves"] = curves(replicas);
-        Told::new(config, *arm, told::of_replicas(config, *arm, replicas), json)
-    });
-    of_arms(told.collect())
+/// The entry of an arm in `result.json`.
+pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
+    let mut json = experiment::arm_json(config, arm, replicas);
+    json["curves"] = curves(replicas);
+    json["pairs"] = told::to_json(&told::of_replicas(config, arm, replicas));
+    json
 }
 
 /// The shares over openings.
 fn curves(replicas: &[&Replica]) -> Value {
     let longest = replicas.iter().max_by_key(|replica| replica.history().len());
-    let shares = COLUMNS.iter().enumerate().skip(SHARES);
-    let of = |(place, column): (usize, &Column)| {
-        let mut curve = curve(column.name, replicas, place);
+    let of = |place: usize| {
+        let name = Row::COLUMNS[place].name;
+        let mut curve = curve(name, replicas, place);
         let rows = longest.iter().flat_map(|replica| replica.history());
-        curve.points.iter_mut().zip(rows).for_each(|(point, row)| point.x = row[0]);
-        (column.name.to_owned(), curve.rounded().thinned(CURVE_POINTS_MAX).to_json())
+        curve.points.iter_mut().zip(rows).for_each(|(point, row)| point.x = row[Row::openings]);
+        (name.to_owned(), curve.rounded().thinned(CURVE_POINTS_MAX).to_json())
     };
-    Map::from_iter(shares.map(of)).into()
+    Map::from_iter(SHARES.map(of)).into()
 }
 
-/// Makes everything of the arms of a `result.json` with this configuration.
+/// Tables, notes and numbers of all arms.
 ///
 /// # Errors
-/// A sentence if something is missing in it.
-pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let read = |(arm, json): (usize, &Value)| {
-        let results = told::of_json(config, arm, &json["pairs"])?;
-        let mut about = json!({
-            "name": config.arms[arm].name,
-            "settings": settings_json(config, arm),
-            "replicas": json["replicas"],
-        });
-        // Results of early builds have none.
-        if let Some(curves) = json.get("curves") {
-            about["curves"] = curves.clone();
-        }
-        Ok(Told::new(config, arm, results, about))
-    };
-    Ok(of_arms(arms.iter().enumerate().map(read).collect::<Result<Vec<_>, String>>()?))
-}
-
-fn of_arms(arms: Vec<Told<'_>>) -> Report {
-    let several = arms.len() > 1;
+/// A sentence if something is missing in the arms of the result.
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let mut tables = Vec::new();
     let mut notes = Vec::new();
     let mut summary = Map::new();
-    let mut json = Vec::new();
-    for mut arm in arms {
-        let head = if several { format!("{}: ", arm.name) } else { String::new() };
+    for (place, json) in arms.iter().enumerate() {
+        let arm = Told::new(config, place, told::of_json(config, place, &json["pairs"])?);
+        let head = if arms.len() > 1 { format!("{}: ", arm.name) } else { String::new() };
         let sentence = sentence(&arm);
         tables.push(ratings_table(&arm, format!("{head}{sentence}")));
         tables.extend(stronger_tables(&arm, &head));
         tables.extend(scores_tables(&arm, &head));
         notes.extend(arm_notes(&arm).into_iter().map(|note| format!("{head}{note}")));
         summary.insert(arm.name.to_owned(), json!({"sentence": sentence, "ratings": ratings_json(&arm)}));
-        arm.json["pairs"] = told::to_json(&arm.results);
-        json.push(arm.json);
     }
     notes.extend(common_notes());
-    Report { tables, notes, json: json!({"arms": json, "summary": summary}), figures: Vec::new(), maps: Vec::new() }
+    let json = json!({"arms": arms, "summary": summary});
+    Ok(Report { tables, notes, json, figures: Vec::new(), maps: Vec::new() })
 }
 
 /// The verdict.

@@ -11,7 +11,7 @@ use messages::Roster;
 
 /// Odds of two players from openings of `plies` plies.
 fn odds(roster: &Roster, plies: u32, one: u32, two: u32) -> Vec<f64> {
-    let task = ODDS.task::<Odds>(&OddsTask { plies, one, two }).sharing(roster.encode_to_vec().into());
+    let task = Task::of::<Odds>(&OddsTask { plies, one, two }).sharing(roster.encode_to_vec().into());
     let output = task.run().unwrap();
     assert_eq!(task.check(&output), Ok(output.clone()));
     checked::<Odds>(&output).odds
@@ -96,10 +96,10 @@ fn a_report_can_be_made_from_a_result() {
         for replicas in [run(&config), evoxo_common::local::start(&config).collect()] {
             let report = config.report(&replicas);
             let arms = report.json["arms"].as_array().unwrap();
-            assert_eq!((KIND.report_of_result)(&config, arms), Ok(report.clone()));
+            assert_eq!((KIND.report)(&config, arms), Ok(report.clone()));
             let mut cut = arms.clone();
             cut[0]["pairs"] = "X".into();
-            assert!((KIND.report_of_result)(&config, &cut).unwrap_err().contains("of the result has no games"));
+            assert!((KIND.report)(&config, &cut).unwrap_err().contains("of the result has no games"));
         }
     }
 }
@@ -230,24 +230,24 @@ fn nonsense_is_refused() {
     let shared: Bytes = roster(&["random", "no.json"]).encode_to_vec().into();
     let refusal = |task: Task| task.sharing(shared.clone()).run().unwrap_err().0;
     let games = GamesTask { one: 0, two: 1, openings: 1, ..GamesTask::default() };
-    assert_eq!(refusal(GAMES.task::<Games>(&games)), "the file \"no.json\" is not in the roster");
-    assert!(refusal(GAMES.task::<Games>(&GamesTask { two: 9, ..games })).contains("do not play each other"));
-    assert!(refusal(GAMES.task::<Games>(&GamesTask { openings: 0, ..games })).contains("games from 0 openings"));
-    assert!(refusal(GAMES.task::<Games>(&GamesTask { first_opening: u32::MAX, ..games })).contains("openings"));
-    assert!(refusal(ODDS.task::<Odds>(&OddsTask { plies: 5, one: 0, two: 1 })).contains("at most 4"));
-    let garbage = ODDS.task::<Odds>(&OddsTask::default()).sharing(Bytes::from_static(&[0xff; 9]));
+    assert_eq!(refusal(Task::of::<Games>(&games)), "the file \"no.json\" is not in the roster");
+    assert!(refusal(Task::of::<Games>(&GamesTask { two: 9, ..games })).contains("do not play each other"));
+    assert!(refusal(Task::of::<Games>(&GamesTask { openings: 0, ..games })).contains("games from 0 openings"));
+    assert!(refusal(Task::of::<Games>(&GamesTask { first_opening: u32::MAX, ..games })).contains("openings"));
+    assert!(refusal(Task::of::<Odds>(&OddsTask { plies: 5, one: 0, two: 1 })).contains("at most 4"));
+    let garbage = Task::of::<Odds>(&OddsTask::default()).sharing(Bytes::from_static(&[0xff; 9]));
     assert!(garbage.run().unwrap_err().0.starts_with("the roster cannot be read"));
     let many = Roster { players: vec![messages::Player::default(); 65], files: Vec::new() };
-    let task = ODDS.task::<Odds>(&OddsTask::default()).sharing(many.encode_to_vec().into());
+    let task = Task::of::<Odds>(&OddsTask::default()).sharing(many.encode_to_vec().into());
     assert!(task.run().unwrap_err().0.starts_with("a roster of 65 players"));
     let long = messages::GamesOutput { games: vec![1; 3].into() }.encode_to_vec();
-    assert!(GAMES.task::<Games>(&games).check(&long.into()).unwrap_err().0.contains("must have 2 bytes"));
+    assert!(Task::of::<Games>(&games).check(&long.into()).unwrap_err().0.contains("must have 2 bytes"));
     let odd = messages::OddsOutput { odds: vec![f64::NAN; 6] }.encode_to_vec();
-    assert!(ODDS.task::<Odds>(&OddsTask::default()).check(&odd.into()).is_err());
+    assert!(Task::of::<Odds>(&OddsTask::default()).check(&odd.into()).is_err());
 
     let config = parse(SCORE_FOUR);
-    let identity = Identity::new(&config, &config.arms[0], 0);
-    let restore = |state: State| (KIND.restore)(identity, &state.encode_to_vec()).map(drop);
+    let identity = || Identity::new(&config, &config.arms[0], 0);
+    let restore = |state: State| League::restore(identity(), state).map(drop);
     let good = State { openings: 4, games: vec![1; 48].into(), odds: Vec::new() };
     assert_eq!(restore(good.clone()), Ok(()));
     // So a shorter league has ended.

@@ -10,7 +10,7 @@ use evoxo_common::{
 };
 use serde_json::Value;
 
-use super::{Settings, column};
+use super::{Row, Settings};
 
 pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
     let question = |(side, places): &(super::settings::Side, Vec<usize>)| Question {
@@ -27,7 +27,7 @@ pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
 /// An arm with the last rows of its replicas.
 fn entry(config: &Config, arm: usize, json: &Value) -> Entry {
     let rows = json["last"].as_array().into_iter().flatten();
-    let percent = |row: &Value| row[column::PERFECT_DRAW].as_f64().map(|share| 100.0 * share);
+    let percent = |row: &Value| row[Row::perfect_draw].as_f64().map(|share| 100.0 * share);
     let values = (0..).zip(rows).filter_map(|(number, row)| Some((number, percent(row)?))).collect();
     Entry { arm: config.arms[arm].name.clone(), values }
 }

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
-    task::{Compute, Refusal, TaskKind},
+    task::{Compute, Refusal},
 };
 use evoxo_games::board::{Outcome, Side};
 
@@ -20,9 +20,6 @@ pub(super) const NAME: &str = "menace";
 
 /// Plays games; shares no bytes.
 pub enum Learn {}
-
-/// See [`Learn`].
-pub static LEARN: TaskKind = TaskKind::of::<Learn>();
 
 /// Stages of a machine: its first move to its fourth.
 const STAGES: usize = 4;

@@ -3,23 +3,18 @@
 use serde_json::{Map, Value, json};
 
 use evoxo_common::{
-    experiment::{Arm, ArmReplicas, Config, arm_json, curve},
+    experiment::{self, Arm, Config, Replica, Row as _, curve},
     report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Estimate, estimate},
 };
 use evoxo_games::board::Side;
 
-use super::{COLUMNS, Settings, column, machine::Machine, messages::Rules, odds::Walk};
+use super::{Row, Settings, machine::Machine, messages::Rules, odds::Walk};
 
 /// Columns that are shown as curves, with their title and axis.
-const CURVES: [(&str, usize, &str, &str); 2] = [
-    (
-        "perfect_draw",
-        column::PERFECT_DRAW,
-        "How often the machine draws against a perfect player",
-        "probability to draw",
-    ),
-    ("lost", column::LOST, "How many games it loses while it learns", "share of games lost"),
+const CURVES: [(usize, &str, &str); 2] = [
+    (Row::perfect_draw, "How often the machine draws against a perfect player", "probability to draw"),
+    (Row::lost, "How many games it loses while it learns", "share of games lost"),
 ];
 
 /// What is read of an arm.
@@ -32,30 +27,25 @@ struct Told<'a> {
     curves: Vec<Series>,
 }
 
-/// Makes everything of a run's replicas, by the index of their arm.
-#[must_use]
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let told = |(arm, replicas): &ArmReplicas<'_>| {
-        let every = f64::from(Settings::of(&config.arms[*arm].settings).every);
-        let curves = CURVES.iter().map(|(name, column, ..)| {
-            let mut curve = curve(name, replicas, *column).rounded();
-            curve.points.iter_mut().for_each(|point| point.x *= every);
-            ((*name).to_owned(), curve.to_json())
-        });
-        let mut json = arm_json(config, *arm, replicas);
-        json["curves"] = curves.collect::<Map<String, Value>>().into();
-        json["last"] = replicas.iter().filter_map(|replica| replica.history().last().cloned()).collect();
-        json
-    };
-    let arms: Vec<Value> = arms.iter().map(told).collect();
-    of_result(config, &arms).expect("what has just been written has all that it takes")
+/// The entry of an arm in `result.json`.
+pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
+    let every = f64::from(Settings::of(&config.arms[arm].settings).every);
+    let curves = CURVES.map(|(column, ..)| {
+        let mut curve = curve("", replicas, column).rounded();
+        curve.points.iter_mut().for_each(|point| point.x *= every);
+        (Row::name(column).to_owned(), curve.to_json())
+    });
+    let mut json = experiment::arm_json(config, arm, replicas);
+    json["curves"] = Map::from_iter(curves).into();
+    json["last"] = replicas.iter().filter_map(|replica| replica.history().last().cloned()).collect();
+    json
 }
 
-/// Makes everything of the arms of a `result.json` with this configuration.
+/// Makes everything of the arms of a `result.json`.
 ///
 /// # Errors
-/// If something is missing in it, as a sentence.
-pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+/// A sentence if something is missing in it.
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let read = |(index, json): (usize, &Value)| read(config, index, json);
     let told = arms.iter().enumerate().map(read).collect::<Result<Vec<Told<'_>>, String>>()?;
     let summary = told.iter().map(|arm| (arm.name.to_owned(), summary(arm)));
@@ -79,10 +69,10 @@ fn read<'a>(config: &'a Config, index: usize, json: &Value) -> Result<Told<'a>, 
     let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
     let row = |row: &Value| -> Option<Vec<f64>> {
         let row: Vec<f64> = row.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
-        (row.len() == COLUMNS.len()).then_some(row)
+        (row.len() == Row::COLUMNS.len()).then_some(row)
     };
     let last = json["last"].as_array().and_then(|rows| rows.iter().map(row).collect());
-    let curves = CURVES.iter().map(|(curve, ..)| Series::kept(name, &json["curves"][*curve]));
+    let curves = CURVES.iter().map(|(column, ..)| Series::kept(name, &json["curves"][Row::name(*column)]));
     Ok(Told {
         name,
         settings: Settings::of(settings),
@@ -101,7 +91,7 @@ impl Told<'_> {
 fn table(arms: &[Told<'_>]) -> Table {
     let row = |arm: &Told<'_>| {
         let text = |column: usize| arm.percent(column).map_or_else(|| "-".into(), |estimate| estimate.text(1));
-        let shown = [column::PERFECT_DRAW, column::WIN, column::LOSS, column::LOST, column::RESIGNED];
+        let shown = [Row::perfect_draw, Row::win, Row::loss, Row::lost, Row::resigned];
         let mut row = vec![arm.name.to_owned(), arm.last.len().to_string()];
         row.extend(shown.map(text));
         row
@@ -130,15 +120,15 @@ fn summary(arm: &Told<'_>) -> Value {
         arm.percent(column).map(|estimate| json!({"mean": estimate.mean, "half_width": estimate.half_width}))
     };
     json!({
-        "perfect_draw_percent": json(column::PERFECT_DRAW),
-        "win_percent": json(column::WIN),
-        "loss_percent": json(column::LOSS),
+        "perfect_draw_percent": json(Row::perfect_draw),
+        "win_percent": json(Row::win),
+        "loss_percent": json(Row::loss),
     })
 }
 
 /// What perfect play has in this curve, and a mover that draws one of all empty cells.
-fn references(curve: &str, arms: &[Told<'_>]) -> Vec<Reference> {
-    if curve == "lost" {
+fn references(column: usize, arms: &[Told<'_>]) -> Vec<Reference> {
+    if column == Row::lost {
         // What random play loses depends on the opponent.
         return vec![Reference::new("perfect play, 0", 0.0)];
     }
@@ -152,17 +142,17 @@ fn references(curve: &str, arms: &[Told<'_>]) -> Vec<Reference> {
 }
 
 fn figures(arms: &[Told<'_>]) -> Vec<Figure> {
-    let figure = |(number, (name, _, title, y_label)): (usize, &(&str, usize, &str, &str))| {
+    let figure = |(number, (column, title, y_label)): (usize, &(usize, &str, &str))| {
         let drawn = |arm: &Told<'_>| Series { name: arm.name.into(), points: arm.curves[number].points.clone() };
         let series: Vec<Series> = arms.iter().map(drawn).filter(|series| !series.points.is_empty()).collect();
         (!series.is_empty()).then(|| Figure {
-            name: (*name).into(),
+            name: Row::name(*column).into(),
             title: (*title).into(),
             x_label: "games".into(),
             y_label: (*y_label).into(),
             y_range: None,
             drawn: Drawn::Means,
-            references: references(name, arms),
+            references: references(*column, arms),
             series,
         })
     };

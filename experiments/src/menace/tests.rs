@@ -109,9 +109,9 @@ fn machines_learn() {
         let rows = replicas.iter().filter(|replica| replica.arm() == arm).map(|replica| replica.history()[row][column]);
         rows.sum::<f64>() / 6.0
     };
-    assert!(mean("random", 39, column::WIN) > 0.65, "{}", mean("random", 39, column::WIN));
+    assert!(mean("random", 39, Row::win) > 0.65, "{}", mean("random", 39, Row::win));
     for arm in ["perfect", "itself"] {
-        let [first, last] = [0, 39].map(|row| mean(arm, row, column::PERFECT_DRAW));
+        let [first, last] = [0, 39].map(|row| mean(arm, row, Row::perfect_draw));
         assert!(last > first + 0.1, "{arm}: {first} then {last}");
     }
 }

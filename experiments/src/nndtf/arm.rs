@@ -14,6 +14,7 @@ use evoxo_games::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    Row,
     boards::training_boards,
     duel::{openings, series},
     judge::Judge,
@@ -247,10 +248,10 @@ impl Pupil {
 fn curve(name: &str, replicas: &[&Replica]) -> Series {
     let longest = replicas.iter().max_by_key(|replica| replica.history().len());
     let evaluations: Vec<f64> =
-        longest.map(|replica| replica.history().iter().map(|row| row[1]).collect()).unwrap_or_default();
+        longest.map(|replica| replica.history().iter().map(|row| row[Row::evaluations]).collect()).unwrap_or_default();
     let point = |(index, evaluations): (usize, &f64)| {
         let rows = replicas.iter().filter_map(|replica| replica.history().get(index));
-        let values: Vec<f64> = rows.map(|row| row[2]).collect();
+        let values: Vec<f64> = rows.map(|row| row[Row::best]).collect();
         let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
         Point { x: *evaluations, mean: mean(&values).unwrap_or(0.0), low, high }
     };

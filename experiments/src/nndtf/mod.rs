@@ -33,12 +33,15 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    card::Card,
-    experiment::{Column, Demand, Experiment, Identity, Kind},
+    card::{Card, CardKind},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica},
+    headline::Headline,
+    report::Report,
     rng::Stream,
-    task::{Task, checked},
+    row,
+    task::{Task, TaskKind, checked},
 };
-use prost::Message as _;
+use serde_json::Value;
 
 use boards::training_boards;
 use judge::Judge;
@@ -49,39 +52,24 @@ use search::{Asked, Search};
 use settings::{
     Algorithm, Births, Coupling as Coupled, Farming, Joins, Mutants, Mutates, Parents, Settings, SomeGenes, Weighs,
 };
-use task::{FITNESS, Fitness, NAME, SEGMENT, Segment};
+use task::{Fitness, NAME, Segment};
 
 /// The kind.
-pub const KIND: Kind = Kind {
-    name: NAME,
-    schema: &settings::SCHEMA,
-    columns: COLUMNS,
-    primary_metric: 2,
-    tail: |_| 1,
-    is_solution: None,
-    ranking: None,
-    rounds: |settings| rounds(&Settings::of(settings)),
-    demand: |settings| demand(&Settings::of(settings)),
-    start: |identity| Box::new(Nndtf::start(identity)),
-    restore: |identity, state| Ok(Box::new(Nndtf::restore(identity, state)?)),
-    tasks: &[&FITNESS, &SEGMENT],
-    asks: None,
-    reads: None,
-    complete: None,
-    cards: &[card::CARD],
-    plays: &[],
-    report: report::report,
-    report_of_result: report::of_result,
-    headline: headline::headline,
-    kernels: speed::KERNELS,
-};
+pub const KIND: Kind = Kind::of::<Nndtf>();
 
-const COLUMNS: &[Column] = &[
-    Column { name: "iteration", doc: "iterations done (for cma-es: generations)" },
-    Column { name: "evaluations", doc: "chromosomes evaluated" },
-    Column { name: "best", doc: "fitness of the fittest chromosome on the training boards, 0 to 1" },
-    Column { name: "mean", doc: "mean fitness of the population on the training boards, 0 to 1" },
-];
+row! {
+    /// A row is an iteration, or one of many.
+    struct Row, primary best {
+        /// iterations done (for cma-es: generations)
+        iteration: u64,
+        /// chromosomes evaluated
+        evaluations: u64,
+        /// fitness of the fittest chromosome on the training boards, 0 to 1
+        best: f64,
+        /// mean fitness of the population on the training boards, 0 to 1
+        mean: f64,
+    }
+}
 
 /// One replica.
 struct Nndtf {
@@ -99,7 +87,6 @@ struct Nndtf {
     /// The chromosomes of the next round, if tasks are rounds of evaluations.
     asked: Option<Asked>,
     state: messages::State,
-    rows: Vec<Vec<f64>>,
 }
 
 /// Evaluations per segment, about 50 ms of work.
@@ -164,22 +151,89 @@ fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
 }
 
 impl Nndtf {
-    /// The replica before its first iteration.
-    fn start(identity: Identity<'_>) -> Self {
-        Self::resume(identity, State::default()).expect("every search can begin with an empty state")
+    /// Prepares the chromosomes of the next round, if tasks are rounds of evaluations.
+    fn prepare(&mut self) {
+        let asks = self.segment.is_none() && !self.search.finished(&self.state);
+        self.asked = asks.then(|| self.search.ask(&self.state));
     }
 
-    /// Restores a saved state, or says why these settings cannot lead to it.
-    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
-        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
-        Self::resume(identity, state)
+    /// The card of a chromosome that has this sum on the training boards.
+    fn card(&self, all: &Judge, genes: &[f32], sum: u64) -> Option<Card> {
+        let player = NetworkPlayer::new(self.network, genes.to_vec()).ok()?;
+        let mut card = Card::new(player);
+        card.about.insert("fitness".into(), fitness(sum, self.whole).into());
+        card.about.insert("fitness_on_all_boards".into(), all.fitness(all.sum(genes)).into());
+        Some(card)
     }
 
-    fn resume(identity: Identity<'_>, state: State) -> Result<Self, String> {
-        let Identity { seed, arm, replica, settings } = identity;
-        let settings = Settings::of(settings);
+    fn row(&self, row: messages::Row) -> Row {
+        Row {
+            iteration: row.iteration,
+            evaluations: self.search.evaluations(row.iteration),
+            best: fitness(row.best, self.whole),
+            mean: fitness(row.total, self.whole) / f64::from(self.search.population()),
+        }
+    }
+}
+
+/// Iterations per segment.
+fn segment_of(settings: &Settings) -> u64 {
+    let an_iteration = match (settings.algorithm, settings.births) {
+        (Algorithm::Improved, _) => 7,
+        (Algorithm::Traditional, Births::All) => settings.population,
+        (Algorithm::Traditional, Births::Couple) => 2,
+        (Algorithm::CmaEs, _) => settings.offspring,
+    };
+    match settings.segment {
+        0 => (SEGMENT_EVALUATIONS / u64::from(an_iteration)).max(1),
+        segment => segment,
+    }
+}
+
+impl Experiment for Nndtf {
+    const NAME: &'static str = NAME;
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Fitness>(), TaskKind::of::<Segment>()];
+    const CARDS: &'static [CardKind] = &[card::CARD];
+    const KERNELS: &'static [Kernel] = speed::KERNELS;
+    type Settings = Settings;
+    type State = State;
+    type Row = Row;
+
+    fn rounds(settings: &Settings) -> u64 {
+        let iterations = iterations_of(settings);
+        match (settings.farming, settings.algorithm) {
+            (Farming::Segments, _) => iterations.div_ceil(segment_of(settings)),
+            (Farming::Evaluations, Algorithm::Improved) => 1 + 2 * iterations,
+            (Farming::Evaluations, Algorithm::Traditional) => 1 + iterations,
+            (Farming::Evaluations, Algorithm::CmaEs) => iterations,
+        }
+    }
+
+    fn demand(settings: &Settings) -> Demand {
+        let genes = network_of(settings).genes() as u64;
+        let (chromosomes, distribution) = match settings.algorithm {
+            Algorithm::Improved | Algorithm::Traditional => (u64::from(settings.population), 0),
+            Algorithm::CmaEs => (u64::from(settings.offspring), 1 + 2 * genes + genes * genes),
+        };
+        let state_bytes = chromosomes * (4 * genes + 10) + 8 * distribution + 64;
+        let judge_bytes = 3 * settings.boards as u64 + 64;
+        let rows = search::ROWS.min(iterations_of(settings));
+        let (task_bytes, output_bytes) = match settings.farming {
+            Farming::Segments => (state_bytes + judge_bytes + 128, state_bytes + 40 * rows),
+            // A round of the improved algorithm evaluates at most four.
+            Farming::Evaluations => (judge_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
+        };
+        Demand { tasks: 1, task_bytes, output_bytes, state_bytes, rows: rows + 1, ..Demand::default() }
+    }
+
+    fn start(identity: Identity<'_, Settings>) -> Self {
+        Self::restore(identity, State::default()).expect("every search can begin with an empty state")
+    }
+
+    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+        let stream = identity.stream(NAME);
+        let Identity { seed, replica, settings, .. } = identity;
         let network = network_of(&settings);
-        let stream = Stream::root(seed).text("nndtf").text(arm).word(u64::from(replica));
         let messages = search_of(&settings, stream);
         let search = Search::new(network.genes(), &messages)?;
         search.check(&state)?;
@@ -199,90 +253,16 @@ impl Nndtf {
         };
         let whole = settings.measure().whole(&judge.boards);
         let segment = (settings.farming == Farming::Segments).then(|| segment_of(&settings));
-        let mut nndtf = Self {
-            network,
-            measure: settings.measure(),
-            judge,
-            whole,
-            messages,
-            search,
-            segment,
-            asked: None,
-            state,
-            rows: Vec::new(),
-        };
+        let mut nndtf =
+            Self { network, measure: settings.measure(), judge, whole, messages, search, segment, asked: None, state };
         nndtf.prepare();
         Ok(nndtf)
     }
 
-    /// Prepares the chromosomes of the next round, if tasks are rounds of evaluations.
-    fn prepare(&mut self) {
-        let asks = self.segment.is_none() && !self.search.finished(&self.state);
-        self.asked = asks.then(|| self.search.ask(&self.state));
+    fn save(&self) -> State {
+        self.state.clone()
     }
 
-    /// The card of a chromosome that has this sum on the training boards.
-    fn card(&self, all: &Judge, genes: &[f32], sum: u64) -> Option<Card> {
-        let player = NetworkPlayer::new(self.network, genes.to_vec()).ok()?;
-        let mut card = Card::new(player);
-        card.about.insert("fitness".into(), fitness(sum, self.whole).into());
-        card.about.insert("fitness_on_all_boards".into(), all.fitness(all.sum(genes)).into());
-        Some(card)
-    }
-
-    fn row(&self, row: messages::Row) -> Vec<f64> {
-        vec![
-            row.iteration as f64,
-            self.search.evaluations(row.iteration) as f64,
-            fitness(row.best, self.whole),
-            fitness(row.total, self.whole) / f64::from(self.search.population()),
-        ]
-    }
-}
-
-/// Iterations per segment.
-fn segment_of(settings: &Settings) -> u64 {
-    let an_iteration = match (settings.algorithm, settings.births) {
-        (Algorithm::Improved, _) => 7,
-        (Algorithm::Traditional, Births::All) => settings.population,
-        (Algorithm::Traditional, Births::Couple) => 2,
-        (Algorithm::CmaEs, _) => settings.offspring,
-    };
-    match settings.segment {
-        0 => (SEGMENT_EVALUATIONS / u64::from(an_iteration)).max(1),
-        segment => segment,
-    }
-}
-
-/// The number of rounds of a replica.
-fn rounds(settings: &Settings) -> u64 {
-    let iterations = iterations_of(settings);
-    match (settings.farming, settings.algorithm) {
-        (Farming::Segments, _) => iterations.div_ceil(segment_of(settings)),
-        (Farming::Evaluations, Algorithm::Improved) => 1 + 2 * iterations,
-        (Farming::Evaluations, Algorithm::Traditional) => 1 + iterations,
-        (Farming::Evaluations, Algorithm::CmaEs) => iterations,
-    }
-}
-
-fn demand(settings: &Settings) -> Demand {
-    let genes = network_of(settings).genes() as u64;
-    let (chromosomes, distribution) = match settings.algorithm {
-        Algorithm::Improved | Algorithm::Traditional => (u64::from(settings.population), 0),
-        Algorithm::CmaEs => (u64::from(settings.offspring), 1 + 2 * genes + genes * genes),
-    };
-    let state_bytes = chromosomes * (4 * genes + 10) + 8 * distribution + 64;
-    let judge_bytes = 3 * settings.boards as u64 + 64;
-    let rows = search::ROWS.min(iterations_of(settings));
-    let (task_bytes, output_bytes) = match settings.farming {
-        Farming::Segments => (state_bytes + judge_bytes + 128, state_bytes + 40 * rows),
-        // A round of the improved algorithm evaluates at most four.
-        Farming::Evaluations => (judge_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
-    };
-    Demand { tasks: 1, task_bytes, output_bytes, state_bytes, rows: rows + 1, ..Demand::default() }
-}
-
-impl Experiment for Nndtf {
     fn tasks(&self) -> usize {
         usize::from(!self.search.finished(&self.state))
     }
@@ -292,7 +272,7 @@ impl Experiment for Nndtf {
         let task = match (self.segment, &self.asked) {
             (Some(iterations), _) => {
                 let bounded = self.messages.bounds.is_some();
-                SEGMENT.task::<Segment>(&SegmentTask {
+                Task::of::<Segment>(&SegmentTask {
                     judge,
                     search: (!bounded).then_some(self.messages),
                     state: Some(self.state.clone()),
@@ -300,13 +280,13 @@ impl Experiment for Nndtf {
                     bounded_search: bounded.then_some(self.messages),
                 })
             }
-            (None, Some(asked)) => FITNESS.task::<Fitness>(&FitnessTask { judge, genes: asked.genes.clone() }),
+            (None, Some(asked)) => Task::of::<Fitness>(&FitnessTask { judge, genes: asked.genes.clone() }),
             (None, None) => panic!("a search that is not finished asks for something"),
         };
         tasks.map(|_| task.clone()).collect()
     }
 
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
         let [output] = outputs else { panic!("a round is one task") };
         let rows = match self.asked.take() {
             None => {
@@ -319,17 +299,9 @@ impl Experiment for Nndtf {
                 self.search.tell(&mut self.state, asked, &sums).into_iter().collect()
             }
         };
-        self.rows = rows.into_iter().map(|row| self.row(row)).collect();
+        history.extend(rows.into_iter().map(|row| self.row(row)));
         self.prepare();
         Ok(())
-    }
-
-    fn save(&self) -> Vec<u8> {
-        self.state.encode_to_vec()
-    }
-
-    fn rows(&self) -> Vec<Vec<f64>> {
-        self.rows.clone()
     }
 
     fn champion(&self) -> Option<Card> {
@@ -346,5 +318,17 @@ impl Experiment for Nndtf {
         let all = Judge::all(self.network, self.measure);
         let chromosomes = self.state.genes.chunks(self.network.genes()).zip(&self.state.sums);
         chromosomes.filter_map(|(genes, sum)| self.card(&all, genes, *sum)).collect()
+    }
+
+    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
+        arm::Arm::of(config, arm, &replicas[arm], &replicas[0]).to_json()
+    }
+
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        report::report(config, arms)
+    }
+
+    fn headline(config: &Config, arms: &[Value]) -> Headline {
+        headline::headline(config, arms)
     }
 }

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Config},
+    experiment::Config,
     math::mean,
     report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Sample, estimate, share_text, wilson},
@@ -41,25 +41,16 @@ struct Match {
     duels: Vec<Duel>,
 }
 
-/// Makes everything of a run's replicas, by the index of their arm.
-#[must_use]
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let first = arms.first().map_or(&[][..], |(_, replicas)| replicas.as_slice());
-    of_arms(arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas, first)).collect())
-}
-
-/// Makes everything of the arms of a `result.json` with this configuration.
+/// Tables, notes, numbers and figures of all arms.
 ///
 /// # Errors
-/// An error that names the missing figures or curves.
-pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let arms = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
-    Ok(of_arms(arms.collect::<Result<Vec<Arm<'_>>, String>>()?))
-}
-
-/// Tables, notes, numbers and figures of all arms.
-fn of_arms(arms: Vec<Arm<'_>>) -> Report {
-    let classes: Vec<Class<'_>> = arms.into_iter().map(|arm| Class { champions: arm.champions(), arm }).collect();
+/// A sentence that names the missing figures or curves.
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let class = |(index, json): (usize, &Value)| {
+        let arm = Arm::read(config, index, json)?;
+        Ok(Class { champions: arm.champions(), arm })
+    };
+    let classes: Vec<Class<'_>> = arms.iter().enumerate().map(class).collect::<Result<_, String>>()?;
     let matches = matches(&classes);
     let summaries = classes.iter().map(|class| (class.arm.name.to_owned(), summary_json(class)));
     let mut summary: Map<String, Value> = Map::new();
@@ -71,16 +62,13 @@ fn of_arms(arms: Vec<Arm<'_>>) -> Report {
         tables.extend([differences_table(&classes), match_table(&classes, &matches)]);
     }
     tables.push(odds_table(&classes));
-    Report {
+    Ok(Report {
         tables,
         notes: notes(&classes),
-        json: json!({
-            "arms": classes.iter().map(|class| class.arm.to_json()).collect::<Vec<Value>>(),
-            "summary": summary,
-        }),
+        json: json!({"arms": arms, "summary": summary}),
         figures: figure(&classes).into_iter().collect(),
         maps: Vec::new(),
-    }
+    })
 }
 
 impl Class<'_> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
-    task::{Compute, Refusal, TaskKind},
+    task::{Compute, Refusal},
 };
 use evoxo_games::player::teacher::BOARDS;
 
@@ -20,9 +20,6 @@ pub(super) const NAME: &str = "nndtf";
 
 /// Evaluates chromosomes.
 pub enum Fitness {}
-
-/// See [`Fitness`].
-pub static FITNESS: TaskKind = TaskKind::of::<Fitness>();
 
 impl Compute for Fitness {
     const EXPERIMENT: &'static str = NAME;
@@ -45,9 +42,6 @@ impl Compute for Fitness {
 
 /// Advances a search.
 pub enum Segment {}
-
-/// See [`Segment`].
-pub static SEGMENT: TaskKind = TaskKind::of::<Segment>();
 
 impl Compute for Segment {
     const EXPERIMENT: &'static str = NAME;

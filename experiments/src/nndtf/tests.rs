@@ -12,6 +12,7 @@ use evoxo_common::{
     local, simd,
     task::Compute,
 };
+use prost::Message as _;
 
 const SMALL: &str = "experiment = \"nndtf\"\nseed = 5\nreplicas = 2\n[settings]\niterations = 40\nevaluations = 300\n\
                      offspring = 10\n[arms.proposed]\n[arms.\"improved, traditional\"]\nnetwork = \"traditional\"\n\

@@ -1,11 +1,14 @@
 //! The figures of a replica and of an arm for the report: computed from histories and champions, stored in
 //! `result.json`, and read back from there.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{
+    Row,
     agent::Agent,
-    column::{ALIVE, DRAWS, FOUND, GOOD, RULE_SHARE, STRENGTH},
+    figures::{FIGURES, Figure},
     headline::tail,
     strength::{Odds, odds},
 };
@@ -15,18 +18,6 @@ use evoxo_common::{
     stats::quantile,
 };
 
-/// Columns whose means over the first and over the last tenth of the cycles are reported, by name.
-const LEARNING: [(&str, usize); 4] =
-    [("rule_share", RULE_SHARE), ("strength", STRENGTH), ("draws", DRAWS), ("good", GOOD)];
-/// Columns with curves.
-pub(super) const CURVES: [(&str, usize); 6] = [
-    ("strength", STRENGTH),
-    ("rule_share", RULE_SHARE),
-    ("draws", DRAWS),
-    ("found", FOUND),
-    ("alive", ALIVE),
-    ("good", GOOD),
-];
 /// The most points of a curve. Each point is the mean of as many cycles as this requires.
 const POINTS: usize = 100;
 
@@ -40,10 +31,8 @@ pub(super) struct Ends {
 /// The figures of a replica's history.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Facts {
-    pub(super) rule_share: Ends,
-    pub(super) strength: Ends,
-    pub(super) draws: Ends,
-    pub(super) good: Ends,
+    /// By column, of the [`FIGURES`] that have them.
+    ends: BTreeMap<usize, Ends>,
     /// Sought rules present at the end.
     pub(super) alive: f64,
     /// The most sought rules present after any cycle.
@@ -75,19 +64,19 @@ pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> V
     let (Some(last), Some(agent)) = (history.last(), agent) else { return json };
     let tenth = tail(history.len());
     let ends = [&history[..tenth], &history[history.len() - tenth..]];
-    for (name, column) in LEARNING {
-        let [first, last] = ends.map(|rows| rounded(mean(rows, column)));
-        json[name] = json!({"first": first, "last": last});
+    for figure in FIGURES.iter().filter(|figure| figure.ends) {
+        let [first, last] = ends.map(|rows| rounded(mean(rows, figure.column)));
+        json[figure.name()] = json!({"first": first, "last": last});
     }
-    let first_alive = history.iter().position(|row| row[ALIVE] > 0.0);
+    let first_alive = history.iter().position(|row| row[Row::alive] > 0.0);
     let kept = first_alive.map(|first| {
         let since = &history[first..];
-        rounded(100.0 * since.iter().filter(|row| row[ALIVE] > 0.0).count() as f64 / since.len() as f64)
+        rounded(100.0 * since.iter().filter(|row| row[Row::alive] > 0.0).count() as f64 / since.len() as f64)
     });
     json["sought"] = json!({
-        "found": last[FOUND],
-        "alive": last[ALIVE],
-        "most_at_once": history.iter().map(|row| row[ALIVE]).fold(0.0, f64::max),
+        "found": last[Row::found],
+        "alive": last[Row::alive],
+        "most_at_once": history.iter().map(|row| row[Row::alive]).fold(0.0, f64::max),
         "cycles_alive_since_percent": kept,
     });
     let percent = |share: f64| rounded(100.0 * share);
@@ -110,8 +99,9 @@ impl Facts {
             let missing = || format!("a replica of the result has no number {group}.{name}");
             json[group][name].as_f64().ok_or_else(missing)
         };
-        let ends = |group: &str| -> Result<Ends, String> {
-            Ok(Ends { first: number(group, "first")?, last: number(group, "last")? })
+        let ends = |figure: &Figure| {
+            let name = figure.name();
+            Ok((figure.column, Ends { first: number(name, "first")?, last: number(name, "last")? }))
         };
         let odds = |side: &str| -> Result<[f64; 2], String> {
             let odds = &json["best_agent_percent"][side];
@@ -119,16 +109,18 @@ impl Facts {
             odds["win"].as_f64().zip(odds["loss"].as_f64()).map(|(win, loss)| [win, loss]).ok_or_else(missing)
         };
         Ok(Some(Self {
-            rule_share: ends("rule_share")?,
-            strength: ends("strength")?,
-            draws: ends("draws")?,
-            good: ends("good")?,
+            ends: FIGURES.iter().filter(|figure| figure.ends).map(ends).collect::<Result<_, String>>()?,
             alive: number("sought", "alive")?,
             alive_most: number("sought", "most_at_once")?,
             found: number("sought", "found")?,
             kept: json["sought"]["cycles_alive_since_percent"].as_f64(),
             odds: [odds("X")?, odds("O")?],
         }))
+    }
+
+    /// The ends of a figure that has them, by its column.
+    pub(super) fn ends(&self, column: usize) -> Ends {
+        self.ends[&column]
     }
 }
 
@@ -139,18 +131,18 @@ pub(super) fn curves_json(replicas: &[&Replica]) -> Value {
     let window = cycles.div_ceil(POINTS).max(1);
     let ends: Vec<usize> = (0..cycles).step_by(window).map(|start| (start + window).min(cycles)).collect();
     let mut curves = Map::from_iter([("cycle".to_owned(), ends.clone().into())]);
-    for (name, column) in CURVES {
+    for figure in Figure::shown() {
         let mut lists = [const { Vec::new() }; 3];
         for end in &ends {
             let start = (end - 1) / window * window;
             let rows = replicas.iter().filter_map(|replica| replica.history().get(start..*end));
-            let values: Vec<f64> = rows.map(|rows| mean(rows, column)).collect();
+            let values: Vec<f64> = rows.map(|rows| mean(rows, figure.column)).collect();
             let all = values.iter().sum::<f64>() / values.len() as f64;
             let points = [all, quantile(&values, 0.1), quantile(&values, 0.9)];
             lists.iter_mut().zip(points).for_each(|(list, point)| list.push((point * 1e3).round() / 1e3));
         }
         let [mean, low, high] = lists;
-        curves.insert(name.into(), json!({"mean": mean, "p10": low, "p90": high}));
+        curves.insert(figure.name().into(), json!({"mean": mean, "p10": low, "p90": high}));
     }
     curves.into()
 }

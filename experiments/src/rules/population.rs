@@ -10,6 +10,7 @@ use super::{
     agent::Agent,
     couple::{self, Tally},
     index::{IndexedAgent, with_blocks},
+    messages::Cycle,
     rule::{Rule, Source},
     settings::{
         AgentWeights, Fate, IdenticalParents, Inherit, InheritedWeights, Knowledge, Mutations, Newborn, Pairing,
@@ -41,25 +42,6 @@ pub struct Played {
     pub changes: [Vec<i32>; 2],
 }
 
-/// The figures of a cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Report {
-    /// Moves made.
-    pub moves: u32,
-    /// Moves made by a rule.
-    pub rule_moves: u32,
-    /// Games drawn.
-    pub draws: u32,
-    /// The best agent's share of points against a random mover: see [`strength`].
-    pub strength: f64,
-    /// The best agent's weight.
-    pub best: i32,
-    /// The sought rules that any agent has after the cycle, a bit each.
-    pub alive: u64,
-    /// The number of rules of all agents after the cycle that complete or block but are not sought.
-    pub good: u32,
-}
-
 impl Population {
     /// The population before the first cycle.
     #[must_use]
@@ -74,7 +56,7 @@ impl Population {
     }
 
     /// A whole cycle.
-    pub fn cycle(&mut self, settings: &Settings, replica: Stream, cycle: u32) -> Report {
+    pub fn cycle(&mut self, settings: &Settings, replica: Stream, cycle: u32) -> Cycle {
         let stream = replica.word(cycle.into());
         self.renew(settings, stream, cycle);
         let couples = self.couples(settings, stream);
@@ -90,7 +72,7 @@ impl Population {
         stream: Stream,
         couples: &[[usize; 2]],
         played: &[Played],
-    ) -> Report {
+    ) -> Cycle {
         self.learn(settings, couples, played);
         self.order(settings);
         let (best, strength) = (self.agents[0].weight, strength(&self.agents[0]));
@@ -98,7 +80,7 @@ impl Population {
         let alive = self.sought();
         self.found |= alive;
         let sum = |part: fn(&Tally) -> u32| played.iter().map(|played| part(&played.tally)).sum();
-        Report {
+        Cycle {
             moves: sum(|tally| tally.moves),
             rule_moves: sum(|tally| tally.rule_moves),
             draws: sum(|tally| tally.draws),
@@ -322,6 +304,6 @@ fn replace_weak(agent: &mut Agent, weak: i32, source: Source, rng: &mut Generato
 }
 
 /// Computes these cycles of a replica and reports each.
-pub fn cycles(population: &mut Population, settings: &Settings, replica: Stream, cycles: Range<u32>) -> Vec<Report> {
+pub fn cycles(population: &mut Population, settings: &Settings, replica: Stream, cycles: Range<u32>) -> Vec<Cycle> {
     cycles.map(|cycle| population.cycle(settings, replica, cycle)).collect()
 }

@@ -3,12 +3,18 @@
 //! What is said of the beginning and of the end is a mean over the first and the last tenth of the cycles, so that one lucky
 //! cycle decides nothing. Strength is exact. All of it is made of what `result.json` keeps, and so can be made again.
 
+use std::iter::once;
+
 use serde_json::{Map, Value, json};
 
-use super::facts::{CURVES, Ends, Facts, curves_json, read_curve, replica_facts};
+use super::{
+    Row,
+    facts::{Facts, curves_json, read_curve, replica_facts},
+    figures::{FIGURES, Figure},
+};
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, settings_json},
-    report::{Drawn, Figure, Reference, Report, Series, Table},
+    experiment::{Config, Replica, settings_json},
+    report::{Drawn, Figure as Plot, Reference, Report, Series, Table},
     settings::Scope,
     stats::{Estimate, estimate, share_text},
 };
@@ -20,6 +26,7 @@ struct Arm<'a> {
     page: bool,
     facts: Vec<Facts>,
     unfinished: usize,
+    /// Of [`Figure::shown`].
     curves: Vec<Series>,
 }
 
@@ -40,15 +47,14 @@ impl<'a> Arm<'a> {
     fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
         let name = config.arms[index].name.as_str();
         let replicas = json["replicas"].as_array().ok_or("an arm of the result has no replicas")?;
-        let curve = |(column, _): &(&str, usize)| {
-            Ok(Series { name: name.into(), points: read_curve(&json["curves"], column)? })
-        };
+        let curve =
+            |figure: &Figure| Ok(Series { name: name.into(), points: read_curve(&json["curves"], figure.name())? });
         Ok(Self {
             name,
             page: is_page(config, index),
             facts: replicas.iter().filter_map(|json| Facts::read(json).transpose()).collect::<Result<_, _>>()?,
             unfinished: replicas.iter().filter(|json| json["finished"] != true).count(),
-            curves: CURVES.iter().map(curve).collect::<Result<_, String>>()?,
+            curves: Figure::shown().into_iter().map(curve).collect::<Result<_, String>>()?,
         })
     }
 
@@ -75,27 +81,22 @@ impl<'a> Arm<'a> {
     }
 }
 
-/// Makes tables, notes, numbers and figures of all arms with their replicas.
-#[must_use]
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let arm = |(index, replicas): &ArmReplicas<'_>| {
-        let facts: Vec<Value> = replicas.iter().map(|replica| replica_facts(config, *index, replica)).collect();
-        json!({
-            "name": config.arms[*index].name,
-            "settings": settings_json(config, *index),
-            "curves": curves_json(replicas),
-            "replicas": facts,
-        })
-    };
-    let arms: Vec<Value> = arms.iter().map(arm).collect();
-    of_result(config, &arms).expect("what has just been written has all that it takes")
+/// The entry of an arm in `result.json`.
+pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
+    let facts: Vec<Value> = replicas.iter().map(|replica| replica_facts(config, arm, replica)).collect();
+    json!({
+        "name": config.arms[arm].name,
+        "settings": settings_json(config, arm),
+        "curves": curves_json(replicas),
+        "replicas": facts,
+    })
 }
 
-/// Makes everything of the arms of a `result.json` with this configuration.
+/// Tables, notes, numbers and figures of all arms.
 ///
 /// # Errors
-/// If it has not all numbers of these arms, as a sentence.
-pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+/// A sentence if a number is missing.
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let told: Vec<Arm<'_>> =
         arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json)).collect::<Result<_, _>>()?;
     let summary = told.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
@@ -103,7 +104,7 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
         tables: [learning_table(&told), sought_table(&told)].into_iter().chain(page_table(&told)).collect(),
         notes: notes(&told),
         json: json!({"arms": arms, "summary": summary.collect::<Map<_, _>>()}),
-        figures: figures(&told),
+        figures: plots(&told),
         maps: Vec::new(),
     })
 }
@@ -114,20 +115,21 @@ fn table(title: &str, header: &[&str], rows: Vec<Vec<String>>) -> Table {
 
 /// How the games of the first tenth of the cycles and of the last differ.
 fn learning_table(arms: &[Arm<'_>]) -> Table {
+    let learnt = || Figure::shown().into_iter().filter_map(|figure| Some((figure.column, figure.learnt?)));
     let row = |arm: &Arm<'_>| {
         let mut row = vec![arm.name.to_owned()];
-        let parts: [fn(&Facts) -> Ends; 3] = [|facts| facts.strength, |facts| facts.rule_share, |facts| facts.draws];
-        for part in parts {
-            row.push(arm.text(1, |facts| part(facts).first));
-            row.push(arm.text(1, |facts| part(facts).last));
+        for (column, _) in learnt() {
+            row.push(arm.text(1, |facts| facts.ends(column).first));
+            row.push(arm.text(1, |facts| facts.ends(column).last));
         }
         row
     };
-    table(
-        "From the first to the last tenth of the cycles: mean over replicas ± 95 % interval",
-        &["arm", "strength %, first", "last", "by rule %, first", "last", "draws %, first", "last"],
-        arms.iter().map(row).collect(),
-    )
+    let heads = learnt().flat_map(|(_, name)| [format!("{name}, first"), "last".into()]);
+    Table {
+        title: "From the first to the last tenth of the cycles: mean over replicas ± 95 % interval".into(),
+        header: once("arm".into()).chain(heads).collect(),
+        rows: arms.iter().map(row).collect(),
+    }
 }
 
 /// What became of the sought rules.
@@ -138,8 +140,8 @@ fn sought_table(arms: &[Arm<'_>]) -> Table {
             arm.text(1, |facts| facts.found),
             arm.text(1, |facts| facts.alive),
             arm.text(1, |facts| facts.alive_most),
-            arm.text(1, |facts| facts.good.first),
-            arm.text(1, |facts| facts.good.last),
+            arm.text(1, |facts| facts.ends(Row::good).first),
+            arm.text(1, |facts| facts.ends(Row::good).last),
             arm.text(1, |facts| facts.odds[0][1]),
             arm.text(1, |facts| facts.odds[1][1]),
         ]
@@ -163,10 +165,10 @@ fn page_table(arms: &[Arm<'_>]) -> Option<Table> {
         row("  after the first, one was alive in".into(), arm.kept(), "once found it stays");
         let reach = arm.share(|facts| facts.alive >= 1.0);
         row("  replicas with one alive at the end".into(), reach, "");
-        let change = |part: fn(&Facts) -> Ends| move |facts: &Facts| part(facts).last - part(facts).first;
-        let good = arm.text(1, change(|facts| facts.good));
+        let change = |column: usize| move |facts: &Facts| facts.ends(column).last - facts.ends(column).first;
+        let good = arm.text(1, change(Row::good));
         row("  change of the number of other good rules".into(), good, "more or less constant");
-        let growth = format!("{} points of 100", arm.text(1, change(|facts| facts.rule_share)));
+        let growth = format!("{} points of 100", arm.text(1, change(Row::rule_share)));
         row("  growth of the share of moves made by a rule".into(), growth, "slow but identifiable");
     }
     (!rows.is_empty()).then(|| table("Ours beside the page's words", &["what", "ours", "the page"], rows))
@@ -196,51 +198,42 @@ fn summary_json(arm: &Arm<'_>) -> Value {
             json!({"mean": estimate.mean, "low": low, "high": high})
         })
     };
-    let ends = |part: fn(&Facts) -> Ends| json!({"first": estimate(&|facts| part(facts).first), "last": estimate(&|facts| part(facts).last)});
-    json!({
-        "replicas": arm.facts.len(),
-        "rule_share": ends(|facts| facts.rule_share),
-        "strength": ends(|facts| facts.strength),
-        "draws": ends(|facts| facts.draws),
-        "good": ends(|facts| facts.good),
-        "sought": {
-            "found": estimate(&|facts| facts.found),
-            "alive": estimate(&|facts| facts.alive),
-            "most_at_once": estimate(&|facts| facts.alive_most),
-            "replicas_with_one_alive": arm.count(|facts| facts.alive >= 1.0),
-            "replicas_with_two_at_once": arm.count(|facts| facts.alive_most >= 2.0),
-        },
-    })
+    let mut json = json!({"replicas": arm.facts.len()});
+    for figure in FIGURES.iter().filter(|figure| figure.ends) {
+        let ends = |facts: &Facts| facts.ends(figure.column);
+        json[figure.name()] =
+            json!({"first": estimate(&|facts| ends(facts).first), "last": estimate(&|facts| ends(facts).last)});
+    }
+    json["sought"] = json!({
+        "found": estimate(&|facts| facts.found),
+        "alive": estimate(&|facts| facts.alive),
+        "most_at_once": estimate(&|facts| facts.alive_most),
+        "replicas_with_one_alive": arm.count(|facts| facts.alive >= 1.0),
+        "replicas_with_two_at_once": arm.count(|facts| facts.alive_most >= 2.0),
+    });
+    json
 }
 
-/// One for each column, with a curve for each arm.
-fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
-    const ABOUT: [(&str, &str, &str); CURVES.len()] = [
-        ("strength", "Strength of the best agent against a random mover", "points (%, draws half)"),
-        ("rule-share", "Moves made by a rule", "of all moves (%)"),
-        ("draws", "Games that nobody won", "of all games (%)"),
-        ("sought-found", "Sought rules found so far, of 48", "rules"),
-        ("sought-alive", "Sought rules alive, of 48", "rules"),
-        ("good", "Rules that complete or block but are not sought", "rules of all agents"),
-    ];
-    let figure = |(index, (name, title, y_label)): (usize, &(&str, &str, &str))| Figure {
-        name: (*name).into(),
-        title: (*title).into(),
+/// A plot of each figure, with a curve for each arm.
+fn plots(arms: &[Arm<'_>]) -> Vec<Plot> {
+    let plot = |(index, figure): (usize, &Figure)| Plot {
+        name: figure.plot.into(),
+        title: figure.title.into(),
         x_label: "cycle".into(),
-        y_label: (*y_label).into(),
+        y_label: figure.axis.into(),
         y_range: None,
         drawn: Drawn::Means,
-        references: if *name == "strength" { vec![Reference::new("random play, 50", 50.0)] } else { Vec::new() },
+        references: figure.random.iter().map(|(name, value)| Reference::new(*name, *value)).collect(),
         series: arms.iter().map(|arm| arm.curves[index].clone()).filter(|series| !series.points.is_empty()).collect(),
     };
-    ABOUT.iter().enumerate().map(figure).filter(|figure| !figure.series.is_empty()).collect()
+    Figure::shown().into_iter().enumerate().map(plot).filter(|plot| !plot.series.is_empty()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{parse, run};
-    use evoxo_common::{experiment::Replica, local};
+    use evoxo_common::local;
 
     const CONFIG: &str = "experiment = \"rules\"\nseed = 1\nreplicas = 3\n[settings]\ncycles = 30\n\
         [arms.page]\n[arms.\"weak rules go\"]\nagents = 12\nweak = \"replace\"\ngenerator = \"rigged\"\n";
@@ -281,7 +274,7 @@ mod tests {
         let points = config.report(&replicas).figures[2].series[0].points.clone();
         assert_eq!((points.len(), points[0].x, points[83].x), (84, 3.0, 250.0));
         let mean =
-            |replica: &Replica| replica.history()[3..6].iter().map(|row| row[super::super::column::DRAWS]).sum::<f64>();
+            |replica: &Replica| replica.history()[3..6].iter().map(|row| row[super::super::Row::draws]).sum::<f64>();
         assert!((points[1].mean - replicas.iter().map(mean).sum::<f64>() / 6.0).abs() < 1e-3);
     }
 

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
     settings::Values,
-    task::{Compute, Refusal, TaskKind},
+    task::{Compute, Refusal},
 };
 
 use super::{
     agent::{Agent, RULES_MAX},
     couple::Tally,
     messages::{self, Agents, CouplesOutput, CouplesTask, CyclesOutput, CyclesTask},
-    population::{Played, Population, Report, cycles, play},
+    population::{Played, Population, cycles, play},
     rule::{CELLS, Rule, SOUGHT},
     settings::{AGENTS_MAX, CYCLES_PER_TASK_MAX, GAMES_MAX, SCHEMA, Settings, WEIGHT_MAX},
 };
@@ -21,9 +21,6 @@ pub(super) const NAME: &str = "rules";
 
 /// Computes whole cycles.
 pub enum Cycles {}
-
-/// See [`Cycles`].
-pub static CYCLES: TaskKind = TaskKind::of::<Cycles>();
 
 impl Compute for Cycles {
     const EXPERIMENT: &'static str = NAME;
@@ -46,9 +43,6 @@ impl Compute for Cycles {
 
 /// Plays couples of one cycle.
 pub enum Couples {}
-
-/// See [`Couples`].
-pub static COUPLES: TaskKind = TaskKind::of::<Couples>();
 
 impl Compute for Couples {
     const EXPERIMENT: &'static str = NAME;
@@ -139,11 +133,8 @@ fn run_cycles(task: &CyclesTask) -> Result<CyclesOutput, Refusal> {
     let agents = read_agents(task.agents.as_ref(), settings.agents, settings.rules)?;
     let mut population = Population { agents, found: 0 };
     let replica = Stream::from_words(task.stream_high, task.stream_low);
-    let reports = cycles(&mut population, &settings, replica, task.first_cycle..end);
-    Ok(CyclesOutput {
-        agents: Some(write_agents(population.agents.iter())),
-        cycles: reports.into_iter().map(messages::Cycle::from).collect(),
-    })
+    let cycles = cycles(&mut population, &settings, replica, task.first_cycle..end);
+    Ok(CyclesOutput { agents: Some(write_agents(population.agents.iter())), cycles })
 }
 
 /// Checks that an output fits its task.
@@ -170,20 +161,6 @@ fn check_cycles(task: &CyclesTask, output: &CyclesOutput) -> Result<(), Refusal>
         return refuse(format!("the report of cycle {} is impossible", u64::from(task.first_cycle) + cycle as u64));
     }
     Ok(())
-}
-
-impl From<Report> for messages::Cycle {
-    fn from(report: Report) -> Self {
-        let Report { moves, rule_moves, draws, strength, best, alive, good } = report;
-        Self { moves, rule_moves, draws, strength, best, alive, good }
-    }
-}
-
-impl From<&messages::Cycle> for Report {
-    fn from(cycle: &messages::Cycle) -> Self {
-        let messages::Cycle { moves, rule_moves, draws, strength, best, alive, good } = *cycle;
-        Self { moves, rule_moves, draws, strength, best, alive, good }
-    }
 }
 
 /// Plays the couples of a task.

@@ -495,6 +495,6 @@ fn results_are_pinned() {
 fn the_first_cycles_agree_with_another_implementation() {
     let replicas = run("cycles = 20");
     let mean = |column: usize| replicas[0].history().iter().map(|row| row[column]).sum::<f64>() / 20.0;
-    let (share, strength) = (mean(super::column::RULE_SHARE), mean(super::column::STRENGTH));
+    let (share, strength) = (mean(super::Row::rule_share), mean(super::Row::strength));
     assert!((9.0..15.0).contains(&share) && (48.0..54.0).contains(&strength), "{share} {strength}");
 }

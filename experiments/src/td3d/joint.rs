@@ -15,7 +15,7 @@ use evoxo_games::net::learn::Average;
 use super::{
     join::{Outer, Over, from_bytes, join},
     messages::{LearnGames, PartTask, State, Tally, TestGames, WeightUpdate, part_output, part_task::Part},
-    part::{PART, PartOfRound},
+    part::PartOfRound,
     settings::{Join, Settings},
     wire::{Trial, write_weights},
 };
@@ -93,7 +93,7 @@ impl Joint {
         let trial = trial.write();
         let task = |number: usize| {
             let task = PartTask { trial: Some(trial), part: Some(part(number)) };
-            PART.task::<PartOfRound>(&task).sharing(shared.clone())
+            Task::of::<PartOfRound>(&task).sharing(shared.clone())
         };
         tasks.map(task).collect()
     }

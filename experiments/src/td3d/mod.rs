@@ -28,56 +28,42 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    card::Card,
-    experiment::{Column, Demand, Experiment, Identity, Kind},
-    rng::Stream,
+    card::{Card, CardKind},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
+    headline::Headline,
+    report::Report,
+    row,
     settings::Choice as _,
-    task::{Task, checked},
+    task::{Task, TaskKind, checked},
 };
 use evoxo_games::net::{self, Network};
-use prost::Message as _;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use joint::Joint;
 use messages::{LearnTask, State, Tally};
-use part::PART;
-use segment::{LEARN, Learn, NAME};
+use part::PartOfRound;
+use segment::{Learn, NAME};
 use settings::{InitialBiases, Settings};
 use wire::{Trial, read_weights, write_weights};
 
 /// The kind.
-pub const KIND: Kind = Kind {
-    name: NAME,
-    schema: &settings::SCHEMA,
-    columns: COLUMNS,
-    primary_metric: 1,
-    tail: headline::tail,
-    is_solution: None,
-    ranking: None,
-    rounds: |settings| rounds(&Settings::of(settings)),
-    demand: |settings| demand(&Settings::of(settings)),
-    start: |identity| Box::new(Td3d::start(identity)),
-    restore: |identity, state| Ok(Box::new(Td3d::restore(identity, state)?)),
-    tasks: &[&LEARN, &PART],
-    asks: None,
-    reads: None,
-    complete: None,
-    cards: &[net::CARD],
-    plays: &[],
-    report: report::report,
-    report_of_result: report::of_result,
-    headline: headline::headline,
-    kernels: speed::KERNELS,
-};
+pub const KIND: Kind = Kind::of::<Td3d>();
 
-/// A row is a test: games against the benchmark player without exploring or learning.
-const COLUMNS: &[Column] = &[
-    Column { name: "games", doc: "games of the trial played before the test" },
-    Column { name: "percent", doc: "wins in percent of the games of one test, draws counting half" },
-    Column { name: "wins", doc: "games won" },
-    Column { name: "draws", doc: "games drawn" },
-    Column { name: "losses", doc: "games lost" },
-];
+row! {
+    /// A row is a test: games against the benchmark player without exploring or learning.
+    struct Row, primary percent {
+        /// games of the trial played before the test
+        games: u64,
+        /// wins in percent of the games of one test, draws counting half
+        percent: f64,
+        /// games won
+        wins: u32,
+        /// games drawn
+        draws: u32,
+        /// games lost
+        losses: u32,
+    }
+}
 
 /// One replica.
 struct Td3d {
@@ -87,92 +73,9 @@ struct Td3d {
     /// How several workers learn together; `None` for the serial learner.
     joint: Option<Joint>,
     state: State,
-    /// The number of tests before the last round.
-    tests_before: usize,
-}
-
-/// The number of rounds of a trial.
-fn rounds(settings: &Settings) -> u64 {
-    let games = settings.games;
-    Joint::of(settings).map_or_else(|| games.div_ceil(settings.games_of_task()), |joint| joint.rounds(games))
-}
-
-fn demand(settings: &Settings) -> Demand {
-    let weights = 4 * settings.architecture().parameters() as u64;
-    let averages = if settings.averaging_games > 0 { weights } else { 0 };
-    // A test is at most two varints of 3 bytes, their keys, and the key and length of the whole; a trial is below 200 bytes.
-    let (tests, test_bytes, message) = (settings.games / settings.test_every, 10, 256);
-    let Some(joint) = Joint::of(settings) else {
-        let output_tests = (settings.games_of_task() / settings.test_every + 1).min(tests);
-        return Demand {
-            tasks: 1,
-            task_bytes: weights + averages + message,
-            shared_bytes: 0,
-            output_bytes: weights + averages + output_tests * test_bytes + message,
-            state_bytes: weights + averages + tests * test_bytes + message,
-            rows: tests,
-            ..Demand::default()
-        };
-    };
-    let velocity = if joint.outer.momentum > 0.0 { weights } else { 0 };
-    Demand {
-        tasks: joint.tasks_max(),
-        task_bytes: message,
-        shared_bytes: weights,
-        // If all weights changed, with a bit for each four bytes.
-        output_bytes: weights + weights / 32 + message,
-        state_bytes: weights + averages + velocity + tests * test_bytes + message,
-        rows: tests,
-        ..Demand::default()
-    }
 }
 
 impl Td3d {
-    /// The replica before its first game.
-    fn start(identity: Identity<'_>) -> Self {
-        let settings = Settings::of(identity.settings);
-        Self {
-            trial: Trial {
-                architecture: settings.architecture(),
-                learning: settings.learning(),
-                stream: Stream::root(identity.seed).text("td3d").text(identity.arm).word(u64::from(identity.replica)),
-            },
-            joint: Joint::of(&settings),
-            settings,
-            seed: identity.seed,
-            state: State::default(),
-            tests_before: 0,
-        }
-    }
-
-    /// Restores a saved state, or says why these settings cannot lead to it.
-    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
-        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
-        let fresh = Self::start(identity);
-        let games = fresh.trial.learning.rate.games;
-        let lost = state.games > 0 && state.weights.is_empty();
-        let tested = state.games.saturating_sub(u64::from(lost)) / fresh.settings.test_every;
-        let count = |kept: bool| if kept { fresh.trial.architecture.parameters() } else { 0 };
-        let learnt = state.games > 0 && !lost;
-        let weights = read_weights(&state.weights, count(learnt));
-        let average = read_weights(&state.average, count(learnt && fresh.trial.learning.averaging_games > 0));
-        let impossible =
-            |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(fresh.settings.test_games);
-        // With several learners the test that is due may not have been played yet: it is a round of its own.
-        let due = fresh.joint.is_some() && learnt && state.games.is_multiple_of(fresh.settings.test_every);
-        let tests = state.tests.len() as u64;
-        let counted = tests == tested || due && tests + 1 == tested;
-        if state.games > games || !counted || state.tests.iter().any(impossible) {
-            return Err("the state does not fit the settings".into());
-        }
-        let fading = fresh.joint.is_some_and(|joint| joint.outer.momentum > 0.0);
-        let velocity = read_weights(&state.velocity, count(learnt && fading));
-        match weights.and(average).and(velocity) {
-            Ok(_) => Ok(Self { tests_before: state.tests.len(), state, ..fresh }),
-            Err(why) => Err(format!("the state does not fit the settings: {why}")),
-        }
-    }
-
     /// The present weights, and their average.
     fn weights(&self) -> (Bytes, Bytes) {
         if self.state.games > 0 {
@@ -212,7 +115,7 @@ impl Td3d {
 
     fn plan_segment(&self) -> Task {
         let (weights, average) = self.weights();
-        LEARN.task::<Learn>(&LearnTask {
+        Task::of::<Learn>(&LearnTask {
             trial: Some(self.trial.write()),
             weights,
             average,
@@ -240,6 +143,88 @@ impl Td3d {
 }
 
 impl Experiment for Td3d {
+    const NAME: &'static str = NAME;
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Learn>(), TaskKind::of::<PartOfRound>()];
+    const CARDS: &'static [CardKind] = &[net::CARD];
+    const KERNELS: &'static [Kernel] = speed::KERNELS;
+    type Settings = Settings;
+    type State = State;
+    type Row = Row;
+
+    fn rounds(settings: &Settings) -> u64 {
+        let games = settings.games;
+        Joint::of(settings).map_or_else(|| games.div_ceil(settings.games_of_task()), |joint| joint.rounds(games))
+    }
+
+    fn demand(settings: &Settings) -> Demand {
+        let weights = 4 * settings.architecture().parameters() as u64;
+        let averages = if settings.averaging_games > 0 { weights } else { 0 };
+        // A test is at most two varints of 3 bytes, their keys, and the key and length of the whole; a trial is below 200 bytes.
+        let (tests, test_bytes, message) = (settings.games / settings.test_every, 10, 256);
+        let Some(joint) = Joint::of(settings) else {
+            let output_tests = (settings.games_of_task() / settings.test_every + 1).min(tests);
+            return Demand {
+                tasks: 1,
+                task_bytes: weights + averages + message,
+                shared_bytes: 0,
+                output_bytes: weights + averages + output_tests * test_bytes + message,
+                state_bytes: weights + averages + tests * test_bytes + message,
+                rows: tests,
+                ..Demand::default()
+            };
+        };
+        let velocity = if joint.outer.momentum > 0.0 { weights } else { 0 };
+        Demand {
+            tasks: joint.tasks_max(),
+            task_bytes: message,
+            shared_bytes: weights,
+            // If all weights changed, with a bit for each four bytes.
+            output_bytes: weights + weights / 32 + message,
+            state_bytes: weights + averages + velocity + tests * test_bytes + message,
+            rows: tests,
+            ..Demand::default()
+        }
+    }
+
+    fn start(identity: Identity<'_, Settings>) -> Self {
+        let (seed, stream, settings) = (identity.seed, identity.stream(NAME), identity.settings);
+        Self {
+            trial: Trial { architecture: settings.architecture(), learning: settings.learning(), stream },
+            joint: Joint::of(&settings),
+            settings,
+            seed,
+            state: State::default(),
+        }
+    }
+
+    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+        let fresh = Self::start(identity);
+        let games = fresh.trial.learning.rate.games;
+        let lost = state.games > 0 && state.weights.is_empty();
+        let tested = state.games.saturating_sub(u64::from(lost)) / fresh.settings.test_every;
+        let count = |kept: bool| if kept { fresh.trial.architecture.parameters() } else { 0 };
+        let learnt = state.games > 0 && !lost;
+        let weights = read_weights(&state.weights, count(learnt));
+        let average = read_weights(&state.average, count(learnt && fresh.trial.learning.averaging_games > 0));
+        let impossible =
+            |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(fresh.settings.test_games);
+        // With several learners the test that is due may not have been played yet: it is a round of its own.
+        let due = fresh.joint.is_some() && learnt && state.games.is_multiple_of(fresh.settings.test_every);
+        let tests = state.tests.len() as u64;
+        let counted = tests == tested || due && tests + 1 == tested;
+        fits(state.games <= games && counted && !state.tests.iter().any(impossible))?;
+        let fading = fresh.joint.is_some_and(|joint| joint.outer.momentum > 0.0);
+        let velocity = read_weights(&state.velocity, count(learnt && fading));
+        match weights.and(average).and(velocity) {
+            Ok(_) => Ok(Self { state, ..fresh }),
+            Err(why) => Err(format!("the state does not fit the settings: {why}")),
+        }
+    }
+
+    fn save(&self) -> State {
+        self.state.clone()
+    }
+
     fn tasks(&self) -> usize {
         match &self.joint {
             None => usize::from(self.segment() > 0),
@@ -257,28 +242,24 @@ impl Experiment for Td3d {
         }
     }
 
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
-        self.tests_before = self.state.tests.len();
-        match self.joint {
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
+        let before = self.state.tests.len();
+        let outcome = match self.joint {
             None => self.absorb_segment(outputs),
             Some(joint) => {
                 let (weights, average) = self.weights();
                 joint.absorb(&self.trial, &mut self.state, (&weights, &average), outputs)
             }
-        }
-    }
-
-    fn save(&self) -> Vec<u8> {
-        self.state.encode_to_vec()
-    }
-
-    fn rows(&self) -> Vec<Vec<f64>> {
-        let row = |(index, tally): (usize, &Tally)| {
-            let games = (index as u64 + 1) * self.settings.test_every;
-            let counts = [tally.wins, tally.draws, self.losses(tally)].map(f64::from);
-            [games as f64, self.percent(tally)].into_iter().chain(counts).collect()
         };
-        self.state.tests.iter().enumerate().skip(self.tests_before).map(row).collect()
+        let row = |(index, tally): (usize, &Tally)| Row {
+            games: (index as u64 + 1) * self.settings.test_every,
+            percent: self.percent(tally),
+            wins: tally.wins,
+            draws: tally.draws,
+            losses: self.losses(tally),
+        };
+        history.extend(self.state.tests.iter().enumerate().skip(before).map(row));
+        outcome
     }
 
     /// The weights that the last test used, or would have used.
@@ -298,5 +279,21 @@ impl Experiment for Td3d {
             about.insert("strength".into(), strength);
         }
         Some(Card { about, ..Card::new(Network { architecture, weights }) })
+    }
+
+    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
+        report::arm_json(config, arm, &replicas[arm])
+    }
+
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        report::report(config, arms)
+    }
+
+    fn headline(config: &Config, arms: &[Value]) -> Headline {
+        headline::headline(config, arms)
+    }
+
+    fn tail(tests: usize) -> usize {
+        headline::tail(tests)
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use evoxo_common::task::{Compute, Refusal, TaskKind};
+use evoxo_common::task::{Compute, Refusal};
 use evoxo_games::{board::Geometry, net::learn::Learning};
 
 use super::{
@@ -16,9 +16,6 @@ use super::{
 
 /// Computes a part of a round.
 pub enum PartOfRound {}
-
-/// See [`PartOfRound`].
-pub static PART: TaskKind = TaskKind::of::<PartOfRound>();
 
 impl Compute for PartOfRound {
     const EXPERIMENT: &'static str = NAME;

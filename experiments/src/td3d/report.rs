@@ -6,13 +6,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{
+    Row,
     arm::{Arm, curve},
     claims::{Comparison, claims_notes, claims_table, comparisons, signed},
     facts::{self, GAMES, Measure, NETWORKS, Regime},
     trial::{LEVELS, Test, Trial, median_games, median_games_interval},
 };
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, Replica, replica_json},
+    experiment::{Config, Replica, replica_json},
     report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Sample, estimate, holm, t_test},
     text::{probability, thousands},
@@ -21,34 +22,28 @@ use evoxo_common::{
 /// Percentages that a closer view shows.
 const TOP: (f64, f64) = (90.0, 100.0);
 
-/// Makes everything of a run's replicas, by the index of their arm.
-#[must_use]
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let tests = |replica: &&Replica| {
-        let test = |row: &Vec<f64>| Test {
-            games: row[0] as u64,
-            wins: row[2] as u32,
-            draws: row[3] as u32,
-            losses: row[4] as u32,
-        };
-        replica.history().iter().map(test).collect::<Vec<Test>>()
+/// The entry of an arm in `result.json`.
+pub(super) fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
+    let test = |row: &Vec<f64>| Test {
+        games: row[Row::games] as u64,
+        wins: row[Row::wins] as u32,
+        draws: row[Row::draws] as u32,
+        losses: row[Row::losses] as u32,
     };
-    let arm = |(index, replicas): &ArmReplicas<'_>| {
-        let all: Vec<Vec<Test>> = replicas.iter().map(tests).collect();
-        let about = |replica: &Replica| replica_json(config, *index, replica).as_object().cloned().unwrap_or_default();
-        let trials = replicas.iter().zip(&all).map(|(replica, tests)| Trial::of(about(replica), tests));
-        let games = all.iter().filter_map(|tests| tests.last()).map(|test| test.games).max();
-        Arm::new(config, *index, trials.collect(), games.unwrap_or(0), curve(&config.arms[*index].name, &all))
-    };
-    of_arms(&arms.iter().map(arm).collect::<Vec<Arm<'_>>>())
+    let tests = |replica: &&Replica| replica.history().iter().map(test).collect::<Vec<Test>>();
+    let all: Vec<Vec<Test>> = replicas.iter().map(tests).collect();
+    let about = |replica: &Replica| replica_json(config, index, replica).as_object().cloned().unwrap_or_default();
+    let trials = replicas.iter().zip(&all).map(|(replica, tests)| Trial::of(about(replica), tests));
+    let games = all.iter().filter_map(|tests| tests.last()).map(|test| test.games).max();
+    Arm::new(config, index, trials.collect(), games.unwrap_or(0), curve(&config.arms[index].name, &all)).to_json()
 }
 
-/// Makes everything of the arms of a `result.json` with this configuration.
+/// Tables, notes, numbers and figures of all arms.
 ///
 /// # Errors
-/// An error that names the missing figures or curves.
-pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let arm = |(index, json): (usize, &Value)| -> Result<Arm<'_>, String> {
+/// A sentence that names the missing figures or curves.
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let read = |(index, json): (usize, &Value)| -> Result<Arm<'_>, String> {
         let name = &config.arms[index].name;
         let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
         let trials = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.iter().map(Trial::read);
@@ -56,7 +51,7 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
         let curve = Series::kept(name, &json["curves"]["percent"]).ok_or_else(|| lacks("curve"))?;
         Ok(Arm::new(config, index, trials.collect::<Result<Vec<Trial>, String>>()?, games, curve))
     };
-    Ok(of_arms(&arms.iter().enumerate().map(arm).collect::<Result<Vec<Arm<'_>>, String>>()?))
+    Ok(of_arms(&arms.iter().enumerate().map(read).collect::<Result<Vec<Arm<'_>>, String>>()?))
 }
 
 /// Makes everything of all arms.

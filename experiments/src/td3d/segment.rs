@@ -8,7 +8,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
-    task::{Compute, Refusal, TaskKind},
+    task::{Compute, Refusal},
 };
 use evoxo_games::{
     board::{Geometry, Shape},
@@ -37,9 +37,6 @@ pub const TEST_GAMES_MAX: u64 = 100_000;
 
 /// Plays and learns a segment.
 pub enum Learn {}
-
-/// See [`Learn`].
-pub static LEARN: TaskKind = TaskKind::of::<Learn>();
 
 impl Compute for Learn {
     const EXPERIMENT: &'static str = NAME;

@@ -13,6 +13,7 @@ use evoxo_games::{
         learn::{Learning, Opponent, Rate},
     },
 };
+use prost::Message as _;
 
 /// A small trial of each network; together they use most settings.
 const SMALL: &str = r#"
@@ -147,7 +148,8 @@ fn settings_of(overrides: &[(&str, &str)]) -> Settings {
 /// The initial weights with one more setting.
 fn initial(setting: &str, value: &str) -> (Architecture, Vec<f32>) {
     let config = parse_with("experiment = \"td3d\"", &[("network", "deep"), (setting, value)]);
-    let trial = Td3d::start(Identity { seed: 1, arm: "", replica: 0, settings: &config.arms[0].settings });
+    let trial =
+        Td3d::start(Identity { seed: 1, arm: "", replica: 0, settings: Settings::of(&config.arms[0].settings) });
     let architecture = trial.trial.architecture;
     (architecture, read_weights(&trial.weights().0, architecture.parameters()).unwrap())
 }
@@ -291,7 +293,7 @@ fn rounds_and_columns_fit() {
     let config = parse_with(SMALL, &[("segment_games", "50")]);
     for mut replica in local::start(&config) {
         while local::step(&mut replica).unwrap() {}
-        assert_eq!(replica.rounds(), rounds(&Settings::of(&config.arms[0].settings)));
+        assert_eq!(replica.rounds(), Td3d::rounds(&Settings::of(&config.arms[0].settings)));
         let games: Vec<f64> = replica.history().iter().map(|row| row[0]).collect();
         assert_eq!(games, [40.0, 80.0, 120.0]);
         for row in replica.history() {

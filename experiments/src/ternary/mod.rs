@@ -27,62 +27,51 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    card::Card,
+    card::{Card, CardKind},
     evolve::{cross, mutate, select},
-    experiment::{Column, Demand, Experiment, Identity, Kind},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
+    headline::Headline,
+    report::Report,
     rng::{Stream, chance},
-    task::{Task, checked},
+    row,
+    task::{Task, TaskKind, checked},
 };
 use evoxo_games::{board::Side, index};
-use prost::Message as _;
+use serde_json::Value;
 
 use index::{Classes, Strings};
 use messages::{Population, State, TournamentOutput, TournamentTask};
 use player::Code;
 use settings::{Crossover, RandomMover, Settings};
-use tournament::{NAME, TOURNAMENT, Tournament};
+use tournament::{NAME, Tournament};
 
 /// The kind.
-pub const KIND: Kind = Kind {
-    name: NAME,
-    schema: &settings::SCHEMA,
-    columns: COLUMNS,
-    primary_metric: 5,
-    tail: |_| 1,
-    is_solution: None,
-    ranking: None,
-    rounds: |settings| Settings::of(settings).generations.into(),
-    demand: |settings| demand(&Settings::of(settings)),
-    start: |identity| Box::new(Ternary::start(identity)),
-    restore: |identity, state| Ok(Box::new(Ternary::restore(identity, state)?)),
-    tasks: &[&TOURNAMENT],
-    asks: None,
-    reads: None,
-    complete: None,
-    cards: &[card::CARD],
-    plays: &[],
-    report: report::report,
-    report_of_result: report::of_result,
-    headline: headline::headline,
-    kernels: speed::KERNELS,
-};
+pub const KIND: Kind = Kind::of::<Ternary>();
 
-/// Points are per game: 1 for a win, minus the penalty for a loss. Fitness is of sampled games. The fittest player is chosen by
-/// it, so it overstates that player. Odds are exact; where a string names a taken cell, it plays any empty one.
-const COLUMNS: &[Column] = &[
-    Column { name: "generation", doc: "generations completed" },
-    Column { name: "fitness", doc: "sampled fitness of the fittest player, points per game" },
-    Column { name: "mean", doc: "mean fitness of the population, points per game" },
-    Column { name: "repairs", doc: "decisions rewritten in this generation, per player" },
-    Column { name: "broken", doc: "share of decisions that name a taken cell after the games, over the population" },
-    Column { name: "win", doc: "the fittest player's exact probability to win against the plain random mover" },
-    Column { name: "draw", doc: "the fittest player's exact probability to draw against the plain random mover" },
-    Column { name: "loss", doc: "the fittest player's exact probability to lose against the plain random mover" },
-    Column {
-        name: "loss_rules",
-        doc: "the fittest player's exact probability to lose against a random mover with the rules",
-    },
-];
+row! {
+    /// Points are per game: 1 for a win, minus the penalty for a loss. Fitness is of sampled games. The fittest player is chosen by
+    /// it, so it overstates that player. Odds are exact; where a string names a taken cell, it plays any empty one.
+    struct Row, primary win {
+        /// generations completed
+        generation: u32,
+        /// sampled fitness of the fittest player, points per game
+        fitness: f64,
+        /// mean fitness of the population, points per game
+        mean: f64,
+        /// decisions rewritten in this generation, per player
+        repairs: f64,
+        /// share of decisions that name a taken cell after the games, over the population
+        broken: f64,
+        /// the fittest player's exact probability to win against the plain random mover
+        win: f64,
+        /// the fittest player's exact probability to draw against the plain random mover
+        draw: f64,
+        /// the fittest player's exact probability to lose against the plain random mover
+        loss: f64,
+        /// the fittest player's exact probability to lose against a random mover with the rules
+        loss_rules: f64,
+    }
+}
 
 /// One replica.
 struct Ternary {
@@ -95,8 +84,6 @@ struct Ternary {
     /// Players per task. Results do not depend on it.
     slice: usize,
     state: State,
-    /// The row of the last generation.
-    row: Vec<f64>,
 }
 
 /// Players per task.
@@ -112,20 +99,6 @@ fn codes(settings: &Settings) -> Vec<Code> {
     let code = settings.code();
     let other = Code { side: code.side.other(), ..code };
     if settings.opponents > 0 { vec![code, other] } else { vec![code] }
-}
-
-fn demand(settings: &Settings) -> Demand {
-    let (population, slice, codes) = (settings.population as u64, slice(settings) as u64, codes(settings));
-    let longest = codes.iter().map(|code| code.len()).max().unwrap_or(0) as u64;
-    Demand {
-        tasks: population.div_ceil(slice) * codes.len() as u64,
-        task_bytes: slice * longest + 128,
-        shared_bytes: codes.len() as u64 * population * longest,
-        output_bytes: slice * (longest + 15) + 64,
-        state_bytes: codes.len() as u64 * population * (longest + 11) + 64,
-        rows: settings.generations.into(),
-        ..Demand::default()
-    }
 }
 
 /// The name of a side in the names of streams.
@@ -146,38 +119,6 @@ impl From<Side> for messages::Side {
 }
 
 impl Ternary {
-    /// The replica before its first generation.
-    fn start(identity: Identity<'_>) -> Self {
-        let settings = Settings::of(identity.settings);
-        Self {
-            stream: Stream::root(identity.seed).text("ternary").text(identity.arm).word(u64::from(identity.replica)),
-            code: settings.code(),
-            slice: slice(&settings),
-            settings,
-            state: State::default(),
-            row: Vec::new(),
-        }
-    }
-
-    /// Restores a saved state, or says why these settings cannot lead to it.
-    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
-        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
-        let fresh = Self::start(identity);
-        let codes = if state.generation == 0 { Vec::new() } else { codes(&fresh.settings) };
-        let players = fresh.settings.population;
-        let fits = |(population, code): (&Population, &Code)| {
-            population.genomes.len() == players * code.len()
-                && population.fitness.len() == players
-                && population.genomes.iter().all(|letter| *letter < code.alphabet.letters())
-        };
-        let populations = &state.populations;
-        let all_fit = populations.len() == codes.len() && populations.iter().zip(&codes).all(fits);
-        if state.generation > fresh.settings.generations || !all_fit {
-            return Err("the state does not fit the settings".into());
-        }
-        Ok(Self { state, ..fresh })
-    }
-
     /// The strings of a side in the next generation, one after another.
     fn bred(&self, number: usize, code: Code) -> Vec<u8> {
         let births = self.stream.text(name(code.side)).word(self.state.generation.into()).text("births");
@@ -230,7 +171,7 @@ impl Ternary {
         Some(&population.genomes[best * self.code.len()..][..self.code.len()])
     }
 
-    fn next_row(&self, repairs: u32) -> Vec<f64> {
+    fn row(&self, repairs: u32) -> Row {
         let population = &self.state.populations[0];
         let best = self.best().expect("a generation has just been absorbed");
         let Settings { opponents, random_games, penalty, population: players, .. } = self.settings;
@@ -240,21 +181,67 @@ impl Ternary {
         let top = population.fitness.iter().max().copied().unwrap_or(0);
         let broken: usize = population.genomes.chunks(self.code.len()).map(|genome| self.code.broken(genome)).sum();
         let [win, draw, loss] = odds::odds(self.code, best, false);
-        vec![
-            f64::from(self.state.generation),
-            top as f64 / scale,
-            sum as f64 / (players * scale),
-            f64::from(repairs) / players,
-            broken as f64 / (players * self.code.index().len() as f64),
+        Row {
+            generation: self.state.generation,
+            fitness: top as f64 / scale,
+            mean: sum as f64 / (players * scale),
+            repairs: f64::from(repairs) / players,
+            broken: broken as f64 / (players * self.code.index().len() as f64),
             win,
             draw,
             loss,
-            odds::odds(self.code, best, true)[2],
-        ]
+            loss_rules: odds::odds(self.code, best, true)[2],
+        }
     }
 }
 
 impl Experiment for Ternary {
+    const NAME: &'static str = NAME;
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Tournament>()];
+    const CARDS: &'static [CardKind] = &[card::CARD];
+    const KERNELS: &'static [Kernel] = speed::KERNELS;
+    type Settings = Settings;
+    type State = State;
+    type Row = Row;
+
+    fn demand(settings: &Settings) -> Demand {
+        let (population, slice, codes) = (settings.population as u64, slice(settings) as u64, codes(settings));
+        let longest = codes.iter().map(|code| code.len()).max().unwrap_or(0) as u64;
+        Demand {
+            tasks: population.div_ceil(slice) * codes.len() as u64,
+            task_bytes: slice * longest + 128,
+            shared_bytes: codes.len() as u64 * population * longest,
+            output_bytes: slice * (longest + 15) + 64,
+            state_bytes: codes.len() as u64 * population * (longest + 11) + 64,
+            rows: settings.generations.into(),
+            ..Demand::default()
+        }
+    }
+
+    fn start(identity: Identity<'_, Settings>) -> Self {
+        let (stream, settings) = (identity.stream(NAME), identity.settings);
+        Self { stream, code: settings.code(), slice: slice(&settings), settings, state: State::default() }
+    }
+
+    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+        let fresh = Self::start(identity);
+        let codes = if state.generation == 0 { Vec::new() } else { codes(&fresh.settings) };
+        let players = fresh.settings.population;
+        let of_code = |(population, code): (&Population, &Code)| {
+            population.genomes.len() == players * code.len()
+                && population.fitness.len() == players
+                && population.genomes.iter().all(|letter| *letter < code.alphabet.letters())
+        };
+        let populations = &state.populations;
+        let all_fit = populations.len() == codes.len() && populations.iter().zip(&codes).all(of_code);
+        fits(state.generation <= fresh.settings.generations && all_fit)?;
+        Ok(Self { state, ..fresh })
+    }
+
+    fn save(&self) -> State {
+        self.state.clone()
+    }
+
     fn tasks(&self) -> usize {
         let Settings { generations, population, .. } = self.settings;
         match self.state.generation == generations {
@@ -290,12 +277,12 @@ impl Experiment for Ternary {
                 stream_low: games.low(),
                 first_individual: first as u32,
             };
-            TOURNAMENT.task::<Tournament>(&task).sharing(bred.get(1 - number).cloned().unwrap_or_default())
+            Task::of::<Tournament>(&task).sharing(bred.get(1 - number).cloned().unwrap_or_default())
         };
         tasks.map(task).collect()
     }
 
-    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+    fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
         let outputs: Vec<TournamentOutput> = outputs.iter().map(checked::<Tournament>).collect();
         let tasks = outputs.len() / codes(&self.settings).len();
         let population = |slices: &[TournamentOutput]| Population {
@@ -312,16 +299,8 @@ impl Experiment for Ternary {
             "a round plays the games of whole populations"
         );
         self.state = State { generation: self.state.generation + 1, populations };
-        self.row = self.next_row(outputs[..tasks].iter().flat_map(|slice| &slice.repairs).sum());
+        history.push(self.row(outputs[..tasks].iter().flat_map(|slice| &slice.repairs).sum()));
         Ok(())
-    }
-
-    fn save(&self) -> Vec<u8> {
-        self.state.encode_to_vec()
-    }
-
-    fn rows(&self) -> Vec<Vec<f64>> {
-        vec![self.row.clone()]
     }
 
     fn champion(&self) -> Option<Card> {
@@ -332,5 +311,17 @@ impl Experiment for Ternary {
     fn population(&self) -> Vec<Card> {
         let population = self.state.populations.first();
         population.into_iter().flat_map(|side| side.genomes.chunks(self.code.len())).map(|it| self.card(it)).collect()
+    }
+
+    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
+        told::Arm::of(config, arm, &replicas[arm]).to_json()
+    }
+
+    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+        report::report(config, arms)
+    }
+
+    fn headline(config: &Config, arms: &[Value]) -> Headline {
+        headline::headline(config, arms)
     }
 }

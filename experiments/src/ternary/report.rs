@@ -6,11 +6,12 @@
 
 use serde_json::{Value, json};
 
+use super::Row;
 use super::headline::ARGUMENTS;
 use super::odds::{WINS_AT_RANDOM, WINS_MOST};
-use super::told::{Arm, Champion, Course};
+use super::told::{Arm, CURVES, Champion, Course};
 use evoxo_common::{
-    experiment::{ArmReplicas, Config},
+    experiment::{Config, Row as _},
     report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Difference, Estimate, Sample, estimate, holm, share_text, t_test, wilson},
     text::probability,
@@ -18,33 +19,24 @@ use evoxo_common::{
 use evoxo_games::board::Side;
 use evoxo_games::index::{Classes, Index, Strings};
 
-/// Makes everything of a run's replicas, by the index of their arm.
-#[must_use]
-pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    of_arms(&arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas)).collect::<Vec<Arm<'_>>>())
-}
-
-/// Makes everything of the arms of a `result.json` with this configuration.
+/// Tables, notes, numbers and figures of all arms.
 ///
 /// # Errors
-/// If something is missing in it, as a sentence.
-pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let arms = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
-    Ok(of_arms(&arms.collect::<Result<Vec<Arm<'_>>, String>>()?))
-}
-
-fn of_arms(arms: &[Arm<'_>]) -> Report {
-    let contests = contests(arms);
-    let mut tables = vec![champions_table(arms), repairs_table(arms)];
+/// A sentence if something is missing in the arms of the result.
+pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let read = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
+    let told = &read.collect::<Result<Vec<Arm<'_>>, String>>()?;
+    let contests = contests(told);
+    let mut tables = vec![champions_table(told), repairs_table(told)];
     tables.extend((!contests.is_empty()).then(|| contests_table(&contests)));
     tables.push(chapter_table());
-    let summary = arms.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
+    let summary = told.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
     let json = json!({
-        "arms": arms.iter().map(Arm::to_json).collect::<Vec<_>>(),
+        "arms": arms,
         "summary": summary.collect::<serde_json::Map<_, _>>(),
         "contests": contests.iter().map(Contest::to_json).collect::<Vec<_>>(),
     });
-    Report { tables, notes: notes(arms, !contests.is_empty()), json, figures: figures(arms), maps: Vec::new() }
+    Ok(Report { tables, notes: notes(told, !contests.is_empty()), json, figures: figures(told), maps: Vec::new() })
 }
 
 fn text(estimate: Option<Estimate>, decimals: usize) -> String {
@@ -250,10 +242,10 @@ fn summary_json(arm: &Arm<'_>) -> Value {
 }
 
 /// What the best players and random play have in this curve.
-fn references(side: Side, curve: &str) -> Vec<Reference> {
-    let (most, random) = match curve {
-        "win" => (WINS_MOST[side as usize], WINS_AT_RANDOM[side as usize]),
-        "loss" => (0.0, WINS_AT_RANDOM[side.other() as usize]),
+fn references(side: Side, column: usize) -> Vec<Reference> {
+    let (most, random) = match column {
+        Row::win => (WINS_MOST[side as usize], WINS_AT_RANDOM[side as usize]),
+        Row::loss => (0.0, WINS_AT_RANDOM[side.other() as usize]),
         _ => return Vec::new(),
     };
     let known = [("the best possible", most), ("random play", random)];
@@ -262,27 +254,22 @@ fn references(side: Side, curve: &str) -> Vec<Reference> {
 
 /// For each side a curve per arm: how often the fittest player wins and loses, exactly, and repairs.
 fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
-    let kinds = [
-        ("win", "How often the fittest player wins against the random mover, exactly", "probability to win"),
-        ("loss", "How often the fittest player loses against the random mover, exactly", "probability to lose"),
-        ("repairs", "Decisions rewritten", "repairs per player and generation"),
-    ];
-    let figure = |side: Side, (name, title, y_label): (&str, &str, &str)| {
+    let figure = |side: Side, (column, title, y_label): (usize, &str, &str)| {
         let series: Vec<Series> =
-            arms.iter().filter(|arm| arm.code.side == side).filter_map(|arm| arm.curve(name)).collect();
+            arms.iter().filter(|arm| arm.code.side == side).filter_map(|arm| arm.curve(column)).collect();
         // Repairs fall by orders of magnitude.
         let repaired = series.iter().flat_map(|series| &series.points).any(|point| point.mean > 0.0);
-        let drawn = if name == "repairs" && repaired { Drawn::Powers } else { Drawn::Means };
+        let drawn = if column == Row::repairs && repaired { Drawn::Powers } else { Drawn::Means };
         (!series.is_empty()).then(|| Figure {
-            name: format!("{name}-{}", side.letter()),
+            name: format!("{}-{}", Row::name(column), side.letter()),
             title: format!("{title}: {}", side.letter()),
             x_label: "generation".into(),
             y_label: y_label.into(),
             y_range: None,
             drawn,
-            references: references(side, name),
+            references: references(side, column),
             series,
         })
     };
-    Side::BOTH.into_iter().flat_map(|side| kinds.into_iter().filter_map(move |kind| figure(side, kind))).collect()
+    Side::BOTH.into_iter().flat_map(|side| CURVES.into_iter().filter_map(move |curve| figure(side, curve))).collect()
 }

@@ -2,23 +2,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::player::{Code, Ternary};
+use super::{
+    Row,
+    player::{Code, Ternary},
+};
 use evoxo_common::{
-    experiment::{Config, Replica, curve, replica_json, settings_json},
+    experiment::{Config, Replica, Row as _, curve, replica_json, settings_json},
     report::Series,
     stats::{Estimate, estimate},
 };
 use evoxo_games::audit::Odds;
 
-/// Columns of the history: see [`super::COLUMNS`].
-const MEAN: usize = 2;
-const REPAIRS: usize = 3;
-const BROKEN: usize = 4;
-const WIN: usize = 5;
-const LOSS: usize = 7;
-
-/// Columns that are reported as curves.
-const CURVES: [(&str, usize); 3] = [("win", WIN), ("loss", LOSS), ("repairs", REPAIRS)];
+/// Columns that are reported as curves, each with its title and its axis.
+pub(super) const CURVES: [(usize, &str, &str); 3] = [
+    (Row::win, "How often the fittest player wins against the random mover, exactly", "probability to win"),
+    (Row::loss, "How often the fittest player loses against the random mover, exactly", "probability to lose"),
+    (Row::repairs, "Decisions rewritten", "repairs per player and generation"),
+];
 
 /// The audit of a champion.
 pub(super) struct Champion {
@@ -56,8 +56,8 @@ impl Course {
     fn of(history: &[Vec<f64>]) -> Option<Self> {
         let (first, last) = history.first().zip(history.last())?;
         let ends = |column: usize| [first[column], last[column]];
-        let win_over_time = history.iter().map(|row| row[WIN]).sum::<f64>() / history.len() as f64;
-        Some(Self { repairs: ends(REPAIRS), broken: ends(BROKEN), mean: last[MEAN], win_over_time })
+        let win_over_time = history.iter().map(|row| row[Row::win]).sum::<f64>() / history.len() as f64;
+        Some(Self { repairs: ends(Row::repairs), broken: ends(Row::broken), mean: last[Row::mean], win_over_time })
     }
 
     fn read(json: &Value) -> Option<Self> {
@@ -143,7 +143,7 @@ impl<'a> Arm<'a> {
     /// The arm of this index with its replicas.
     pub(super) fn of(config: &'a Config, index: usize, replicas: &[&Replica]) -> Self {
         let results = replicas.iter().map(|replica| ReplicaResult::of(config, index, replica)).collect();
-        let curves = CURVES.iter().map(|(name, column)| curve(name, replicas, *column).rounded()).collect();
+        let curves = CURVES.map(|(column, ..)| curve(Row::name(column), replicas, column).rounded()).into();
         Self::new(config, index, results, curves)
     }
 
@@ -156,8 +156,12 @@ impl<'a> Arm<'a> {
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
         let results =
             |replica: &Value| ReplicaResult::read(replica).ok_or_else(|| lacks("all results of its replicas"));
-        let curve = |(name, _): &(&str, usize)| Series::kept(name, &json["curves"][*name]);
-        let curves = CURVES.iter().map(curve).collect::<Option<Vec<Series>>>().ok_or_else(|| lacks("its curves"))?;
+        let curve = |name: &str| Series::kept(name, &json["curves"][name]);
+        let curves = CURVES
+            .iter()
+            .map(|(column, ..)| curve(Row::name(*column)))
+            .collect::<Option<Vec<Series>>>()
+            .ok_or_else(|| lacks("its curves"))?;
         Ok(Self::new(config, index, replicas.iter().map(results).collect::<Result<_, String>>()?, curves))
     }
 
@@ -188,8 +192,9 @@ impl<'a> Arm<'a> {
         self.replicas.iter().filter_map(|result| result.course.as_ref()).map(value).collect()
     }
 
-    /// A curve, by its name in [`CURVES`], under the arm's name; None where no generation has been played.
-    pub(super) fn curve(&self, name: &str) -> Option<Series> {
+    /// A curve, by its column in [`CURVES`], under the arm's name; None where no generation has been played.
+    pub(super) fn curve(&self, column: usize) -> Option<Series> {
+        let name = Row::name(column);
         let curve = self.curves.iter().find(|curve| curve.name == name && !curve.points.is_empty())?;
         Some(Series { name: self.name.into(), points: curve.points.clone() })
     }

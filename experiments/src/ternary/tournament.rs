@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use evoxo_common::{
     rng::{Stream, below},
-    task::{Compute, Refusal, TaskKind},
+    task::{Compute, Refusal},
 };
 use evoxo_games::board::Side;
 
@@ -19,9 +19,6 @@ pub(super) const NAME: &str = "ternary";
 
 /// Plays every player's games, in the task's order. The shared bytes are the population of the other side.
 pub enum Tournament {}
-
-/// See [`Tournament`].
-pub static TOURNAMENT: TaskKind = TaskKind::of::<Tournament>();
 
 impl Compute for Tournament {
     const EXPERIMENT: &'static str = NAME;
