@@ -9,13 +9,13 @@ pub mod algorithm;
 mod baseline;
 mod card;
 mod check;
-mod choose;
 mod confirm;
 mod contests;
 mod curves;
 pub mod evaluation;
 pub mod genome;
 mod headline;
+mod limits;
 mod optimism;
 pub mod pareto;
 mod pictures;
@@ -25,6 +25,8 @@ mod report;
 mod rows;
 mod search;
 pub mod settings;
+#[cfg(test)]
+mod table_tests;
 pub mod tables;
 pub mod task;
 #[cfg(test)]

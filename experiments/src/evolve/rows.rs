@@ -3,11 +3,11 @@
 use evoxo_common::row;
 
 use super::{
-    algorithm::Individual,
+    algorithm::{Individual, Leaves},
     confirm::Confirmed,
     evaluation::Evaluation,
     pareto::hypervolume,
-    settings::{AlgorithmName, Settings},
+    settings::Settings,
 };
 
 row! {
@@ -57,11 +57,11 @@ pub(super) const ERROR: usize = Row::error;
 
 /// The column that says how good a replica is.
 pub(super) fn deciding(settings: &Settings) -> usize {
-    match settings.algorithm {
+    match settings.algorithm.leaves {
         _ if settings.reference_point().is_some() => HYPERVOLUME,
-        AlgorithmName::MapElites if settings.worthless().is_some() => QUALITY,
-        AlgorithmName::MapElites => KEPT,
-        _ => BEST,
+        Leaves::Archive if settings.worthless().is_some() => QUALITY,
+        Leaves::Archive => KEPT,
+        Leaves::Front | Leaves::Nothing => BEST,
     }
 }
 
