@@ -118,13 +118,13 @@ impl Experiment for Sums {
         }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
+    fn start(identity: Identity<'_, Self>) -> Self {
         let settings = identity.settings;
         let sum = settings.terms.0.iter().map(|term| u64::from(term.number)).sum();
         Self { settings, state: State { round: 0, sum } }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let settings = identity.settings;
         fits(state.round <= settings.rounds)?;
         Ok(Self { settings, state })

@@ -23,29 +23,28 @@ use crate::{
 };
 
 /// The identity of a replica: its states are a function of this.
-#[derive(Clone, Copy, Debug)]
-pub struct Identity<'a, S> {
+pub struct Identity<'a, E: Experiment> {
     /// The run's seed.
     pub seed: u64,
-    /// The arm's name; it is part of the names of the arm's own streams.
+    /// The arm's name.
     pub arm: &'a str,
     /// From 0.
     pub replica: u32,
     /// The arm's settings.
-    pub settings: S,
+    pub settings: E::Settings,
 }
 
-impl<'a, S: Typed> Identity<'a, S> {
+impl<'a, E: Experiment> Identity<'a, E> {
     /// Replica number `replica` of an arm of a run.
     #[must_use]
     pub fn new(config: &Config, arm: &'a Arm, replica: u32) -> Self {
-        Self { seed: config.seed, arm: &arm.name, replica, settings: S::of(&arm.settings) }
+        Self { seed: config.seed, arm: &arm.name, replica, settings: E::Settings::of(&arm.settings) }
     }
 
-    /// The stream below which a kind of this name names all streams of the replica that it shares with no other replica.
+    /// The replica's own stream: no other replica has the streams below it.
     #[must_use]
-    pub fn stream(&self, kind: &str) -> Stream {
-        Stream::root(self.seed).text(kind).text(self.arm).word(self.replica.into())
+    pub fn stream(&self) -> Stream {
+        Stream::root(self.seed).text(E::NAME).text(self.arm).word(self.replica.into())
     }
 }
 
@@ -189,7 +188,9 @@ pub struct Kind {
     pub tail: fn(usize) -> usize,
     /// [`Experiment::headline`].
     pub headline: fn(&Config, &[Value]) -> Headline,
+    /// [`Experiment::start`], of this replica of an arm.
     pub(crate) start: fn(&Config, &Arm, u32) -> Box<dyn Running>,
+    /// [`Experiment::restore`], from these bytes.
     pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
     /// [`Experiment::arm_json`].
     pub arm_json: fn(&Config, usize, &[Vec<&Replica>]) -> Value,
@@ -228,9 +229,7 @@ impl Kind {
             report: E::report,
         }
     }
-}
 
-impl Kind {
     /// The behaviour signature: a hash of this build's outputs of a fixed workload of each of the kind's tasks, and of the
     /// signatures of the kinds whose champions play in them. Builds with the same signature may work on the same run.
     #[must_use]
@@ -240,9 +239,7 @@ impl Kind {
         let pieces: Vec<(&str, Digest)> = tasks.chain(played).collect();
         Digest::of_pieces(pieces.iter().flat_map(|(name, hash)| [name.as_bytes(), &hash.0]))
     }
-}
 
-impl Kind {
     /// Whether the tasks of an arm with these settings run nothing but this build's own code: no program of a worker, and nothing out of
     /// a file. Such a task fails on no machine that is in order.
     #[must_use]

@@ -62,7 +62,7 @@ use crate::{
 /// A replica is pure, so its states are equal bit for bit wherever its tasks were computed. What has a default is left out
 /// by kinds that do not need it.
 pub trait Experiment: Send + Sized + 'static {
-    /// The name in experiment files.
+    /// The name in experiment files, and of the replicas' own random streams.
     const NAME: &'static str;
     /// What an experiment file can say: a struct that [`settings!`](crate::settings!) declares, or
     /// [`WithText`](crate::settings::WithText) of one.
@@ -102,13 +102,13 @@ pub trait Experiment: Send + Sized + 'static {
     }
 
     /// The replica before its first round.
-    fn start(identity: Identity<'_, Self::Settings>) -> Self;
+    fn start(identity: Identity<'_, Self>) -> Self;
 
     /// The replica in a saved state: the inverse of [`Self::save`].
     ///
     /// # Errors
     /// A sentence if the settings cannot lead to this state: states come from files, so nothing in one is certain.
-    fn restore(identity: Identity<'_, Self::Settings>, state: Self::State) -> Result<Self, String>;
+    fn restore(identity: Identity<'_, Self>, state: Self::State) -> Result<Self, String>;
 
     /// The state.
     fn save(&self) -> Self::State;

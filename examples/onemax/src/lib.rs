@@ -95,21 +95,21 @@ impl Experiment for OneMax {
 
     fn demand(settings: &Settings) -> Demand {
         // In a message a string has a byte for each bit, and at most four more.
-        let bytes = |strings: usize| (strings * (settings.length + 4)) as u64;
+        let bytes = |strings: usize| (48 + strings * (settings.length + 4)) as u64;
         let (tasks, rows) = (settings.population as u64, settings.generations.into());
-        let (task_bytes, state_bytes) = (bytes(1) + 48, bytes(settings.population) + 8);
+        let (task_bytes, state_bytes) = (bytes(1), bytes(settings.population));
         Demand { tasks, task_bytes, output_bytes: 8, state_bytes, rows, ..Demand::default() }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
-        let (stream, settings) = (identity.stream(Self::NAME), identity.settings);
+    fn start(identity: Identity<'_, Self>) -> Self {
+        let (stream, settings) = (identity.stream(), identity.settings);
         let mut rng = stream.text("first").rng();
         let mut string = || (0..settings.length).map(|_| if chance(&mut rng, 1, 2) { '1' } else { '0' }).collect();
         let strings = (0..settings.population).map(|_| string()).collect();
         Self { settings, stream, state: Population { generation: 0, strings } }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: Population) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: Population) -> Result<Self, String> {
         let fresh = Self::start(identity);
         let Settings { population, length, generations, .. } = fresh.settings;
         let good = |string: &String| string.len() == length && Self::accepts(string);
@@ -133,13 +133,12 @@ impl Experiment for OneMax {
         let Population { generation, strings } = &self.state;
         let ones: Vec<u32> = outputs.iter().map(checked::<Self>).collect();
         let births = self.stream.word((*generation).into()).text("births");
+        let rate = (self.settings.flips, self.settings.length as u64);
         let child = |index: u64| {
             let rng = &mut births.word(index).rng();
             let [mother, father] = [(); 2].map(|()| &strings[select::binary_tournament(rng, &ones)]);
             let [mut child, _] = cross::one_point(rng, mother.as_bytes(), father.as_bytes());
-            mutate::redraw_each(rng, &mut child, (self.settings.flips, self.settings.length as u64), |_, _, bit| {
-                bit ^ 1
-            });
+            mutate::redraw_each(rng, &mut child, rate, |_, _, bit| bit ^ 1);
             String::from_utf8(child).expect("'0' and '1' differ in their last bit")
         };
         let (generation, best) = (generation + 1, select::fittest(&ones, 1)[0]);

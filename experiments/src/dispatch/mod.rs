@@ -118,11 +118,11 @@ impl Experiment for Dispatch {
         }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
-        Self { stream: identity.stream(NAME), settings: identity.settings, state: State::default() }
+    fn start(identity: Identity<'_, Self>) -> Self {
+        Self { stream: identity.stream(), settings: identity.settings, state: State::default() }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
         fits(state.round <= fresh.settings.rounds)?;
         Ok(Self { state, ..fresh })

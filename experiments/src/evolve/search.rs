@@ -96,8 +96,8 @@ pub(super) struct Replica {
 }
 
 impl Replica {
-    fn new(identity: Identity<'_, WithText<Settings>>, state: SearchState) -> Result<Self, String> {
-        let stream = identity.stream(NAME);
+    fn new(identity: Identity<'_, Self>, state: SearchState) -> Result<Self, String> {
+        let stream = identity.stream();
         let WithText { mut settings, text } = identity.settings;
         // Tasks have it; nothing else here needs it.
         let module = wasm::decode(&std::mem::take(&mut settings.module))?;
@@ -414,11 +414,11 @@ impl Experiment for Replica {
         demand(&given.settings, given.text.len() as u64 + 16)
     }
 
-    fn start(identity: Identity<'_, WithText<Settings>>) -> Self {
+    fn start(identity: Identity<'_, Self>) -> Self {
         Self::new(identity, SearchState::default()).expect("settings are checked when they are read")
     }
 
-    fn restore(identity: Identity<'_, WithText<Settings>>, state: SearchState) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: SearchState) -> Result<Self, String> {
         Self::new(identity, state)
     }
 

@@ -175,8 +175,8 @@ impl Experiment for Invincible {
         }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
-        let stream = identity.stream(NAME);
+    fn start(identity: Identity<'_, Self>) -> Self {
+        let stream = identity.stream();
         let settings = identity.settings;
         let graph = Graph::of(settings.side.into());
         Self {
@@ -190,7 +190,7 @@ impl Experiment for Invincible {
         }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
         let parents = if state.generation == 0 { 0 } else { fresh.settings.fathers };
         let sizes = [state.parents.len(), state.fitness.len()] == [parents * fresh.graph.len(), parents];

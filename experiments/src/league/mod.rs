@@ -188,8 +188,8 @@ impl Experiment for League {
         }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
-        let (stream, settings) = (identity.stream(NAME), identity.settings);
+    fn start(identity: Identity<'_, Self>) -> Self {
+        let (stream, settings) = (identity.stream(), identity.settings);
         Self {
             stream,
             pairings: settings.pairings(),
@@ -199,7 +199,7 @@ impl Experiment for League {
         }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
         fits(leads_to(&fresh.settings, &state))?;
         Ok(Self { state, ..fresh })

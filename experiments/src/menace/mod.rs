@@ -126,8 +126,8 @@ impl Experiment for Menace {
         }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
-        let stream = identity.stream(NAME);
+    fn start(identity: Identity<'_, Self>) -> Self {
+        let stream = identity.stream();
         let settings = identity.settings;
         let (side, rules) = (board::Side::from(settings.side), settings.rules());
         let fresh = |side| Machine::fresh(side, &rules).beads;
@@ -136,7 +136,7 @@ impl Experiment for Menace {
         Self { games: stream.text("games"), settings, side, state }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
         let Settings { games, every, opponent, .. } = fresh.settings;
         players(fresh.side, opponent.into(), &state).map_err(|why| format!("the state does not fit: {}", why.0))?;

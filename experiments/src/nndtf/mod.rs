@@ -226,12 +226,12 @@ impl Experiment for Nndtf {
         Demand { tasks: 1, task_bytes, output_bytes, state_bytes, rows: rows + 1, ..Demand::default() }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
+    fn start(identity: Identity<'_, Self>) -> Self {
         Self::restore(identity, State::default()).expect("every search can begin with an empty state")
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
-        let stream = identity.stream(NAME);
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
+        let stream = identity.stream();
         let Identity { seed, replica, settings, .. } = identity;
         let network = network_of(&settings);
         let messages = search_of(&settings, stream);

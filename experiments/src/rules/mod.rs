@@ -155,13 +155,13 @@ impl Experiment for Rules {
         Demand { tasks, task_bytes, output_bytes, state_bytes: population(agents) + 32, rows, ..Demand::default() }
     }
 
-    fn start(identity: Identity<'_, WithText<Settings>>) -> Self {
-        let stream = identity.stream(NAME);
+    fn start(identity: Identity<'_, Self>) -> Self {
+        let stream = identity.stream();
         let WithText { settings, text } = identity.settings;
         Self { population: Population::start(&settings, stream), settings, settings_text: text, stream, cycle: 0 }
     }
 
-    fn restore(identity: Identity<'_, WithText<Settings>>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
         fits(state.cycle <= fresh.settings.cycles && state.found >> SOUGHT == 0)?;
         if state.cycle == 0 {

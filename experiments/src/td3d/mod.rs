@@ -186,8 +186,8 @@ impl Experiment for Td3d {
         }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
-        let (seed, stream, settings) = (identity.seed, identity.stream(NAME), identity.settings);
+    fn start(identity: Identity<'_, Self>) -> Self {
+        let (seed, stream, settings) = (identity.seed, identity.stream(), identity.settings);
         Self {
             trial: Trial { architecture: settings.architecture(), learning: settings.learning(), stream },
             joint: Joint::of(&settings),
@@ -197,7 +197,7 @@ impl Experiment for Td3d {
         }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
         let games = fresh.trial.learning.rate.games;
         let lost = state.games > 0 && state.weights.is_empty();

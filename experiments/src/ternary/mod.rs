@@ -218,12 +218,12 @@ impl Experiment for Ternary {
         }
     }
 
-    fn start(identity: Identity<'_, Settings>) -> Self {
-        let (stream, settings) = (identity.stream(NAME), identity.settings);
+    fn start(identity: Identity<'_, Self>) -> Self {
+        let (stream, settings) = (identity.stream(), identity.settings);
         Self { stream, code: settings.code(), slice: slice(&settings), settings, state: State::default() }
     }
 
-    fn restore(identity: Identity<'_, Settings>, state: State) -> Result<Self, String> {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let fresh = Self::start(identity);
         let codes = if state.generation == 0 { Vec::new() } else { codes(&fresh.settings) };
         let players = fresh.settings.population;
