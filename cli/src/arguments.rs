@@ -60,6 +60,8 @@ enum Verb {
     Match(verb::r#match::Arguments),
     /// Print a run's tables again from its result.json, and draw its plots
     Report(verb::report::Arguments),
+    /// Show the page of runs that are in directories
+    View(verb::view::Arguments),
     /// Reports of many runs as HTML pages, with a front page
     Gallery(verb::gallery::Arguments),
     /// Print the JSON Schema of a run's result.json
@@ -145,6 +147,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Play(arguments) => verb::play::run(&arguments, registry),
         Verb::Engine(arguments) => verb::engine::run(&arguments, registry),
         Verb::Report(arguments) => verb::report::run(&arguments, registry),
+        Verb::View(arguments) => verb::view::run(&arguments),
         Verb::Gallery(arguments) => verb::gallery::run(&arguments, registry),
         Verb::Schema(arguments) => verb::schema::run(&arguments),
         Verb::Best(arguments) => verb::best::run(&arguments, registry),

@@ -18,7 +18,7 @@ use evoxo_coordinator::files_for;
 use evoxo_process::{Address, open_files};
 use evoxo_worker::{Program, cli::Simd};
 
-use crate::directory::Directory;
+use crate::page;
 
 /// The size and options of the cluster.
 pub(crate) struct Plan {
@@ -33,8 +33,8 @@ pub(crate) struct Plan {
     pub(crate) memory_bytes: u64,
     /// Whether the coordinator shows its page.
     pub(crate) page: bool,
-    /// Whether a browser is to show it.
-    pub(crate) open: bool,
+    /// Whether the page stays at the end of the run, while somebody has it open.
+    pub(crate) stays: bool,
 }
 
 /// A coordinator and its workers.
@@ -77,9 +77,8 @@ fn failed_by_itself(status: ExitStatus) -> bool {
 }
 
 impl Children {
-    /// Starts them; they write to the directory's log.
-    pub(crate) fn start(directory: &Directory, plan: Plan) -> anyhow::Result<Self> {
-        let (store, log) = (directory.store(), directory.log());
+    /// Starts them on a store; they write to this log.
+    pub(crate) fn start(store: String, log: PathBuf, plan: Plan) -> anyhow::Result<Self> {
         let needed = files_for(plan.workers as usize + OTHER_CONNECTIONS);
         if let Some(allowed) = open_files().filter(|allowed| *allowed < needed as u64) {
             bail!(
@@ -119,9 +118,32 @@ impl Children {
         Path::new(&self.store).join("leader").exists()
     }
 
-    /// The page's address, if there is a page.
+    /// The address of a run's page, if there is a page.
     pub(crate) fn page(&self, run: &str) -> Option<String> {
-        self.plan.page.then(|| format!("http://{}/#/runs/{run}", self.address))
+        self.plan.page.then(|| format!("{}#/runs/{run}", self.pages()))
+    }
+
+    /// The address of the list of all runs.
+    pub(crate) fn pages(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// Whether the coordinator is there.
+    pub(crate) fn is_there(&mut self) -> anyhow::Result<bool> {
+        Ok(self.coordinator.try_wait()?.is_none())
+    }
+
+    /// Whether somebody has its page open.
+    pub(crate) fn is_seen(&mut self) -> anyhow::Result<bool> {
+        Ok(self.is_there()? && page::is_seen(self.address))
+    }
+
+    /// Ends the workers: what is left is the coordinator with its page.
+    pub(crate) fn dismiss_workers(&mut self) -> anyhow::Result<()> {
+        let mut workers = std::mem::take(&mut self.workers);
+        workers.iter_mut().for_each(|worker| drop(worker.stdin.take()));
+        let deadline = Instant::now() + PATIENCE;
+        workers.iter_mut().try_for_each(|worker| ended(worker, deadline))
     }
 
     /// Replaces the processes that were killed.
@@ -165,12 +187,7 @@ impl Children {
         self.workers.iter_mut().for_each(|worker| drop(worker.stdin.take()));
         let deadline = Instant::now() + PATIENCE;
         for child in std::iter::once(&mut self.coordinator).chain(&mut self.workers) {
-            while child.try_wait()?.is_none() {
-                if Instant::now() > deadline {
-                    child.kill().context("cannot end a local process")?;
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
+            ended(child, deadline)?;
         }
         let saved = self.coordinator.wait()?.success();
         if saved { Ok(None) } else { last_error(&self.log, self.log_start).map(Some) }
@@ -198,6 +215,17 @@ impl Children {
             .spawn()
             .context("cannot start a local worker")
     }
+}
+
+/// Waits until a process has ended, and kills it at the deadline.
+fn ended(child: &mut Child, deadline: Instant) -> anyhow::Result<()> {
+    while child.try_wait()?.is_none() {
+        if Instant::now() > deadline {
+            child.kill().context("cannot end a local process")?;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
 }
 
 /// This program as one of its hidden verbs.

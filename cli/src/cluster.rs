@@ -1,6 +1,10 @@
-//! A run on a local cluster: submit, follow to the end, fetch.
+//! A run on a local cluster: submit, follow to the end, fetch; and its page afterwards.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use anyhow::bail;
 use evoxo_common::experiment::Config;
@@ -12,6 +16,7 @@ use crate::{
     page,
     progress::Progress,
     remote::{self, Client, Coordinator, connect, converse, is_lost, refused},
+    say::{program, tell},
     stop::Stop,
 };
 
@@ -20,10 +25,15 @@ pub(crate) type Computed = (v1::Run, Vec<v1::Replica>);
 
 /// How often children are checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often it is asked whether somebody has the page open.
+const PAGE_INTERVAL: Duration = Duration::from_millis(300);
+/// How long a browser may take that was told to open it.
+const OPENING: Duration = Duration::from_secs(10);
 /// How long the coordinator may not take the run before that is said.
 const AWAY_MAX: Duration = Duration::from_secs(5);
 
-/// Computes a run with processes of its own, which have ended when this returns.
+/// Computes a run with processes of its own. They have ended when this returns, but for the coordinator of a finished run whose page
+/// stays.
 pub(crate) fn compute(
     directory: &Directory,
     plan: Plan,
@@ -31,16 +41,47 @@ pub(crate) fn compute(
     config: &Config,
     stop: &Stop,
     progress: &mut Progress,
-) -> anyhow::Result<Computed> {
-    let open = plan.open;
-    let mut children = Children::start(directory, plan)?;
-    let followed = converse(follow(&mut children, name, config, stop, progress, open));
+    opens: bool,
+) -> anyhow::Result<(Computed, Option<Children>)> {
+    let stays = plan.stays;
+    let mut children = Children::start(directory.store(), directory.log(), plan)?;
+    let followed = converse(follow(&mut children, name, config, stop, progress, opens));
+    let followed = match followed {
+        // It has replicas if and only if it came to its end.
+        Ok(computed) if stays && !computed.1.is_empty() => {
+            children.dismiss_workers()?;
+            return Ok((computed, Some(children)));
+        }
+        followed => followed,
+    };
     let unsaved = children.stop()?;
     let (run, replicas) = followed?;
     match unsaved {
         Some(why) if stop.is_asked() && replicas.is_empty() => Err(not_saved(&why)),
-        _ => Ok((run, replicas)),
+        _ => Ok(((run, replicas), None)),
     }
+}
+
+/// Keeps the page of a finished run while somebody has it open, until a stop is requested.
+pub(crate) fn stay(
+    mut children: Children,
+    run: &str,
+    directory: &Path,
+    opened: bool,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    let (began, mut told) = (Instant::now(), false);
+    while !stop.is_asked() && (children.is_seen()? || opened && began.elapsed() < OPENING) {
+        if !std::mem::replace(&mut told, true) {
+            let address = children.page(run).unwrap_or_default();
+            tell(format_args!("the page stays at {address} while somebody has it open; Ctrl-C ends it"));
+        }
+        sleep(PAGE_INTERVAL);
+    }
+    // All is stored and printed: how the coordinator ends changes nothing.
+    children.stop()?;
+    tell(format_args!("`{} view {}` opens the page again", program(), directory.display()));
+    Ok(())
 }
 
 /// The error if not everything could be saved at a stop, on a cluster or on one thread.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Files and directories that this program creates.
-const CONFIG: &str = "config.toml";
+pub(crate) const CONFIG: &str = "config.toml";
 const STORE: &str = "store";
 const LOG: &str = "cluster.log";
 const RESULT: &str = "result.json";
@@ -245,7 +245,7 @@ pub(crate) fn stored(directory: &Path) -> anyhow::Result<Option<(String, String)
 
 /// Whether a run's directory has neither results nor a checkpoint or a finished replica in its store, nor in the one that
 /// [`crate::longer`] has put aside.
-fn nothing_is_computed(directory: &Path) -> bool {
+pub(crate) fn nothing_is_computed(directory: &Path) -> bool {
     let is_empty = |path: PathBuf| !fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     let has_none = |store: &str| {
         let runs = fs::read_dir(directory.join(store).join("runs"));
@@ -264,20 +264,25 @@ pub(crate) fn name(directory: &Path) -> String {
     name.unwrap_or_else(|| "run".into())
 }
 
-/// Why a directory that contains this run is refused.
-fn other_settings(path: &Path, config: &Config, there: &Config, what: &str) -> anyhow::Error {
-    let name = path.display();
+/// How the run there differs: "another version of the program rosen", "other settings (seed is 1 there, and 2 here)".
+pub(crate) fn differs(config: &Config, there: &Config, what: &str) -> String {
     let same_name =
         |program: &ProgramId| config.programs().iter().any(|other| other.name == program.name && other != program);
-    if let Some(program) = there.programs().iter().find(|program| same_name(program)) {
-        return usage(format_args!(
-            "{name} contains a run with another version of the program {}: choose another directory with --out",
-            program.name
-        ));
+    match there.programs().iter().find(|program| same_name(program)) {
+        Some(program) => format!("another version of the program {}", program.name),
+        None => format!("other settings ({what})"),
     }
-    usage(format_args!(
-        "{name} contains a run with other settings ({what}): choose another directory with --out, or use the settings of {name}/{CONFIG}"
-    ))
+}
+
+/// Why a directory that contains this run is refused.
+fn other_settings(path: &Path, config: &Config, there: &Config, what: &str) -> anyhow::Error {
+    let (name, how) = (path.display(), differs(config, there, what));
+    let or_use = if how.starts_with("other settings") {
+        format!(", or use the settings of {name}/{CONFIG}")
+    } else {
+        String::new()
+    };
+    usage(format_args!("{name} contains a run with {how}: choose another directory with --out{or_use}"))
 }
 
 #[cfg(test)]

@@ -117,13 +117,26 @@ impl LastRows {
     /// The best replica of each arm that has a solution; of equals the first.
     pub(crate) fn best<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = Best> + 'a {
         self.0.iter().enumerate().filter_map(move |(arm, replicas)| {
-            let better = |one: &&Last, other: &&Last| compare(config, arm, one, other);
-            let best = replicas.iter().rev().min_by(better)?;
+            let best = best_of(config, arm, replicas)?;
             let column = config.kind.deciding_column(&config.arms[arm].settings);
             let value = best.figure(config, column)?;
             Some(Best { arm, replica: best.replica, of: replicas.len(), column, value })
         })
     }
+
+    /// The arm with the best replica of all, if one column decides in all arms.
+    pub(crate) fn best_arm(&self, config: &Config) -> Option<usize> {
+        let column = |arm: usize| config.kind.deciding_column(&config.arms[arm].settings);
+        let bests =
+            self.0.iter().enumerate().filter_map(|(arm, replicas)| Some((arm, best_of(config, arm, replicas)?)));
+        let best = bests.min_by(|(arm, one), (_, other)| compare(config, *arm, one, other))?;
+        (0..config.arms.len()).all(|arm| column(arm) == column(best.0)).then_some(best.0)
+    }
+}
+
+/// The best replica of an arm; of equals the first.
+fn best_of<'a>(config: &Config, arm: usize, replicas: &'a [Last]) -> Option<&'a Last> {
+    replicas.iter().rev().min_by(|one, other| compare(config, arm, one, other))
 }
 
 impl Best {

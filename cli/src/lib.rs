@@ -6,6 +6,7 @@
 //! }
 //! ```
 
+mod answer;
 mod arguments;
 mod autoscale;
 mod champion;
@@ -23,6 +24,7 @@ mod json;
 mod kept;
 mod legs;
 mod longer;
+mod numbered;
 mod numbers;
 mod page;
 mod player;

@@ -1,11 +1,21 @@
 //! The page of a coordinator in a browser.
 
-use std::process::{Command, Stdio};
+use std::{
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 
 /// The system's program that opens an address as a person would.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest answer, in bytes: headers and a few letters.
+const ANSWER_BYTES_MAX: u64 = 16 << 10;
 
 /// Opens an address, and does not wait.
 pub(crate) fn open(address: &str) -> anyhow::Result<()> {
@@ -15,4 +25,17 @@ pub(crate) fn open(address: &str) -> anyhow::Result<()> {
     // It must be waited for by someone.
     std::thread::spawn(move || child.wait());
     Ok(())
+}
+
+/// Whether somebody has the page of the coordinator at this address open. One that does not answer shows nobody anything.
+pub(crate) fn is_seen(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(stream, "GET /api/seen HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.ends_with("{\"seen\":true}"))
 }

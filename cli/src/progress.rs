@@ -5,8 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use evoxo_common::text::rounded;
 use evoxo_coordinator::rate::Rate;
-use evoxo_proto::v1;
+use evoxo_proto::v1::{self, RunState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{remote::standstill, say::tell};
@@ -14,6 +15,8 @@ use crate::{remote::standstill, say::tell};
 /// Without a terminal: the time of the first line, and the interval of further ones.
 const LINE_FIRST: Duration = Duration::from_secs(1);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// How long a run may stand still before the reason is said: the workers of a run that has just begun are about to come.
+const STANDSTILL_SHOWN: Duration = Duration::from_secs(5);
 /// How long an arm is shown before it is another's turn.
 const ARM_SHOWN: Duration = Duration::from_secs(3);
 
@@ -24,6 +27,8 @@ pub(crate) struct Progress {
     line_due: Instant,
     notices: Vec<String>,
     arms: Turns,
+    /// Since when the run has stood still.
+    still: Option<Instant>,
 }
 
 impl Progress {
@@ -42,6 +47,7 @@ impl Progress {
             line_due: Instant::now() + LINE_FIRST,
             notices: Vec::new(),
             arms: Turns::default(),
+            still: None,
         }
     }
 
@@ -60,7 +66,14 @@ impl Progress {
         self.rate.note(now, run.rounds_done);
         let lines_due = self.bar.is_some() || now >= self.line_due;
         let arm = lines_due.then(|| self.arms.next(now, run)).flatten();
-        let (message, rate) = (describe(run, arm), pace(&self.rate, run));
+        let why = standstill(run);
+        let since = *self.still.get_or_insert(now);
+        let begins = run.state() == RunState::Running && now.duration_since(since) < STANDSTILL_SHOWN;
+        if why.is_empty() {
+            self.still = None;
+        }
+        let message = describe(run, arm) + if begins { "" } else { &why };
+        let rate = pace(&self.rate, run);
         match &self.bar {
             Some(bar) => {
                 bar.set_length(run.rounds_total);
@@ -179,7 +192,7 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
-/// "invincible: 12 of 120 replicas finished; arm O, 6.5 (2 of 6): 40 of 100 rounds, best fitness 0.420". The rounds of a
+/// "invincible: 12 of 120 replicas finished; arm O, 6.5 (2 of 6): 40 of 100 rounds, best fitness 0.42". The rounds of a
 /// single arm are those of the run, which are said beside it.
 fn describe(run: &v1::Run, arm: Option<usize>) -> String {
     let (name, finished, total) = (&run.name, run.replicas_finished, run.replicas_total);
@@ -190,10 +203,11 @@ fn describe(run: &v1::Run, arm: Option<usize>) -> String {
             1 => String::new(),
             count => format!("; arm {} ({} of {count}): {rounds_done} of {rounds_total} rounds", arm.name, place + 1),
         };
-        let metric = arm.primary_metric.map(|value| format!(", {primary_metric_name} {value:.3}")).unwrap_or_default();
+        let metric =
+            arm.primary_metric.map(|value| format!(", {primary_metric_name} {}", rounded(value))).unwrap_or_default();
         which + &metric
     });
-    format!("{name}: {finished} of {total} replicas finished{}{}", arm.unwrap_or_default(), standstill(run))
+    format!("{name}: {finished} of {total} replicas finished{}", arm.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -223,19 +237,16 @@ mod tests {
         }
     }
 
-    /// Without workers there is no arm that goes on, and a reason.
     #[test]
     fn progress_is_described() {
         assert_eq!(
             describe(&run(10), Some(1)),
-            "mine: 14 of 30 replicas finished; arm two (2 of 3): 0 of 0 rounds, best fitness 0.250"
+            "mine: 14 of 30 replicas finished; arm two (2 of 3): 0 of 0 rounds, best fitness 0.25"
         );
         let mut single = run(10);
         single.arms.truncate(1);
-        assert_eq!(describe(&single, Some(0)), "mine: 14 of 30 replicas finished, best fitness 0.500");
-        let alone = v1::Run { workers: 0, ..run(10) };
-        let said = describe(&alone, None);
-        assert!(said.ends_with("finished; no worker computes \"invincible\" yet"), "{said}");
+        assert_eq!(describe(&single, Some(0)), "mine: 14 of 30 replicas finished, best fitness 0.5");
+        assert_eq!(describe(&run(10), None), "mine: 14 of 30 replicas finished");
     }
 
     /// Every arm that goes on has its turn, also if only one moves on, and finished ones have none.

@@ -22,6 +22,7 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use crate::{
+    answer::answer_text,
     digests,
     history::{Best, HISTORY_SHA256, History, LastRows},
     html::{self, Told, champions},
@@ -209,6 +210,11 @@ impl Results {
         self.replicas.iter().filter_map(of).flatten().collect()
     }
 
+    /// The champions of all replicas that have one, each with the name of its card.
+    pub(crate) fn champion_cards(&self) -> Vec<(String, Card)> {
+        self.replicas.iter().filter_map(|replica| Some((self.stem(replica)?, replica.champion()?))).collect()
+    }
+
     /// The tables of present players, each with the name of its file: those of all replicas below one another, with all columns
     /// that one of them has.
     pub(crate) fn sheets(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
@@ -276,6 +282,21 @@ impl Results {
         Ok(html::document(&Told { name, config, result, report, conclusion, champions, more_champions }))
     }
 
+    /// The report, behind it the best candidate of each arm in rounded numbers, and what they are compared with.
+    fn answered(&self, result: &Value, directory: &Path, compared: Option<String>) -> anyhow::Result<String> {
+        let rows = LastRows::of(&History::of(self.history()?), &self.config)?;
+        let found = rows.best(&self.config).filter_map(|best| self.card(&best).map(|card| (best, card)));
+        let (found, first) = (found.collect::<Vec<_>>(), rows.best_arm(&self.config));
+        let mut answer = answer_text(&self.config, &found, first, directory, columns());
+        answer += &compared.map(|line| line + "\n").unwrap_or_default();
+        let mut text = report_text(result["conclusion"].as_str(), &self.report);
+        // Below its notes there is no empty line yet.
+        if !answer.is_empty() && !text.ends_with("\n\n") {
+            text.push('\n');
+        }
+        Ok(text + &answer)
+    }
+
     /// The champion of a replica.
     pub(crate) fn card(&self, best: &Best) -> Option<Card> {
         let arm = &self.config.arms[best.arm].name;
@@ -283,13 +304,20 @@ impl Results {
         replica.champion()
     }
 
-    /// Prints them where a person looks for them, and says how the process ends: well only without doubts.
-    pub(crate) fn print(&self, result: &Value, directory: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    /// Prints them where a person looks for them, with what they are compared with, and says how the process ends: well only without
+    /// doubts.
+    pub(crate) fn print(
+        &self,
+        result: &Value,
+        directory: &Path,
+        compared: Option<String>,
+        as_json: bool,
+    ) -> anyhow::Result<ExitCode> {
         let text = match as_json {
             true => json::text(result),
             false => format!(
                 "{}\n{}\nresults are in {}\na report to send to others is {}\n",
-                report_text(result["conclusion"].as_str(), &self.report),
+                self.answered(result, directory, compared)?,
                 digest_text(result),
                 directory.display(),
                 directory.join(REPORT).display()
@@ -372,10 +400,15 @@ pub(crate) fn concluded(config: &Config, result: &Value, report: &Report) -> Str
     of_result(config, &result)
 }
 
+/// The letters of a line of the terminal; no limit if output goes elsewhere.
+fn columns() -> usize {
+    let columns = std::io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
+    columns.map_or(usize::MAX, |(columns, _)| usize::from(columns).max(COLUMNS_MIN))
+}
+
 /// What is printed at the end, its verdict first if that is known: as wide as the terminal, or as it is if it goes elsewhere.
 pub(crate) fn report_text(conclusion: Option<&str>, report: &Report) -> String {
-    let columns = std::io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
-    let width = columns.map_or(usize::MAX, |(columns, _)| usize::from(columns).max(COLUMNS_MIN));
+    let width = columns();
     let tables: Vec<String> = report.tables.iter().map(|table| table.within(width)).collect();
     let notes: Vec<String> =
         report.notes.iter().map(|note| wrapped(&format!("- {note}"), width, "  ") + "\n").collect();

@@ -199,20 +199,25 @@ impl Experiment {
 
     /// The file's name as a run's name.
     pub(crate) fn run_name(&self) -> String {
-        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-        let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c) { c } else { '-' };
-        let name: String = stem.chars().map(plain).take(64).collect();
-        let name = name.trim_start_matches(['-', '_', '.']);
-        let name = if name.is_empty() { "run" } else { name };
-        // Names in other scripts must differ too.
-        match stem.is_ascii() {
-            true => name.into(),
-            false => format!(
-                "{}-{}",
-                name[..name.len().min(48)].trim_end_matches('-'),
-                &Digest::of(stem.as_bytes()).to_string()[..8]
-            ),
-        }
+        plain_name(&self.file.file_stem().unwrap_or_default().to_string_lossy())
+    }
+}
+
+/// The name of a run that is called so: in small letters, with "-" for what a run's name cannot have.
+pub(crate) fn plain_name(called: &str) -> String {
+    let called = called.to_lowercase();
+    let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c) { c } else { '-' };
+    let name: String = called.chars().map(plain).take(64).collect();
+    let name = name.trim_start_matches(['-', '_', '.']);
+    let name = if name.is_empty() { "run" } else { name };
+    // Names in other scripts must differ too.
+    match called.is_ascii() {
+        true => name.into(),
+        false => format!(
+            "{}-{}",
+            name[..name.len().min(48)].trim_end_matches('-'),
+            &Digest::of(called.as_bytes()).to_string()[..8]
+        ),
     }
 }
 

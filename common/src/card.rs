@@ -45,6 +45,11 @@ pub trait Champion: Any + fmt::Debug + Send + Sync {
     /// Its contents, for `evoxo show`; only the first `first` parts (rules, boards, layers, genes).
     fn show(&self, first: usize) -> Showing;
 
+    /// What a search was for, in a few lines for the end of a run. `None` for players of games, whose worth is in the tables.
+    fn answer(&self) -> Option<Answer> {
+        None
+    }
+
     /// Its curves, for `evoxo show --plots`: functions that [`crate::plot::svg`] draws. None unless it has some to show.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
@@ -63,6 +68,17 @@ pub trait Champion: Any + fmt::Debug + Send + Sync {
     fn capability(&self, _about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
         Ok(None)
     }
+}
+
+/// A champion that is the answer of a search, in rounded numbers. The card has all digits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What it is: "The best candidate".
+    pub what: String,
+    /// Its values, each with its name.
+    pub values: Vec<(String, String)>,
+    /// Its parts, each with its name. They may be long.
+    pub parts: Vec<(String, String)>,
 }
 
 /// A description of a champion's contents.

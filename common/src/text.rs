@@ -43,6 +43,24 @@ pub fn number(value: f64) -> String {
     format!("{value:.4e}").parse().unwrap_or(value).to_string()
 }
 
+/// A number with four digits that say something, for people who read a result: "27.05", "0.5", "1.235e-9". Digits before the point
+/// are never cut off below ten millions.
+#[must_use]
+pub fn rounded(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return value.to_string();
+    }
+    let scientific = format!("{value:.3e}");
+    let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok()).unwrap_or(0);
+    match exponent {
+        -4..7 => {
+            let plain = format!("{value:.*}", usize::try_from(3 - exponent).unwrap_or(0));
+            if plain.contains('.') { plain.trim_end_matches('0').trim_end_matches('.').to_owned() } else { plain }
+        }
+        _ => scientific,
+    }
+}
+
 /// A text on lines of at most `width` letters, broken at spaces, each line but the first behind this beginning. A longer word
 /// has a line of its own.
 #[must_use]
@@ -78,6 +96,15 @@ mod tests {
     fn numbers_are_short() {
         let texts = [1000.0, 0.123_456_789, -2_345_678.9, 0.0, 1e-9].map(number);
         assert_eq!(texts, ["1000", "0.12346", "-2345700", "0", "0.000000001"]);
+    }
+
+    #[test]
+    fn people_read_four_digits() {
+        let numbers =
+            [27.050_211, 0.5, 0.000_069_774, 0.0099996, 1_234_567.8, 12_345_678.0, 1.2345e-9, -0.25, 0.0, 1.0];
+        let texts = ["27.05", "0.5", "6.977e-5", "0.01", "1234568", "1.235e7", "1.235e-9", "-0.25", "0", "1"];
+        assert_eq!(numbers.map(rounded), texts);
+        assert_eq!([f64::NAN, f64::INFINITY].map(rounded), ["NaN", "inf"]);
     }
 
     #[test]

@@ -155,10 +155,16 @@ def ask(
     wait: Optional[float] = None,
     journal: Optional[Place] = None,
 ) -> Asked:
-    """Starts or continues a run whose candidates the caller evaluates: a laboratory, a notebook, a queue.
+    """Asks evoxo for candidates, and tells it their values: for evaluations by a laboratory, a person, a queue.
 
-        for batch in evoxo.ask("dye", genome=evoxo.reals(3, 0, 1), objectives=["max colour"], evaluations=200):
+    It starts a run, or continues the one in `out`, and gives its candidates batch by batch until all evaluations are told. Then the
+    results are in `out`, which is out/NAME unless it is given: the report report.html, and the best candidates in champions/.
+    `Asked.results` reads them.
+
+        asked = evoxo.ask("dye", genome=evoxo.reals(3, 0, 1), objectives=["max colour"], evaluations=200)
+        for batch in asked:
             batch.tell([measure(candidate.genes) for candidate in batch])
+        print(asked.results().x)
 
     name, genome, objectives, constraints, measures: as in `problem`.
     version: change it when the same genes are evaluated in another way.

@@ -3,6 +3,7 @@
 mod one_command {
     mod beside;
     mod damage;
+    mod ends;
     mod keeps;
     mod longer;
     mod output;

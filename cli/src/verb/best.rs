@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
-use evoxo_common::{card::Card, experiment::Registry, report::Table};
+use evoxo_common::{card::Card, experiment::Registry, report::Table, text::rounded};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let columns: BTreeSet<usize> = found.iter().map(|(best, ..)| best.column).collect();
     let metrics: Vec<&str> = columns.iter().map(|column| name(*column)).collect();
     let row = |(best, _, file): &(Best, Card, Option<PathBuf>)| {
-        let value = |column: &usize| if *column == best.column { format!("{:?}", best.value) } else { String::new() };
+        let value = |column: &usize| if *column == best.column { rounded(best.value) } else { String::new() };
         let card = file.as_ref().map_or_else(|| "not written yet".to_owned(), |file| file.display().to_string());
         let beginning = vec![config.arms[best.arm].name.clone(), best.replica.to_string()];
         [beginning, columns.iter().map(value).collect(), vec![card]].concat()

@@ -31,7 +31,7 @@ use crate::{
 a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A check that finds \
 nothing is no proof.
 
-Exit status: 0 if all values are the same, 1 if not, or if the program failed, 2 wrong usage."
+Exit status: 0 if all values are the same, 1 if not, if no candidate has a value, or if the program failed, 2 wrong usage."
 )]
 pub(crate) struct Arguments {
     /// The program, for example rosen="python3 rosen.py"
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         found.text(&arguments.program.name)
     };
     write!(out, "{text}")?;
-    Ok(if found.differences().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if found.differences().is_empty() && !found.has_no_value() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The settings of an arm that asks the program: of the file, or what follows from the program alone.
@@ -194,6 +194,11 @@ impl Found {
         self.runs.iter().map(|run| (run, differing(run))).filter(|(_, numbers)| !numbers.is_empty()).collect()
     }
 
+    /// Whether every candidate failed, for example because its value is NaN.
+    fn has_no_value(&self) -> bool {
+        self.expected.iter().all(|answer| answer.said.is_err())
+    }
+
     fn text(&self, name: &str) -> String {
         let (mut lines, differences) = (Vec::new(), self.differences());
         for (run, numbers) in &differences {
@@ -210,6 +215,12 @@ impl Found {
             }
         }
         lines.push(match differences.is_empty() {
+            _ if self.has_no_value() => {
+                format!(
+                    "{name} has no value for any of the {} candidates: nothing can be evolved by it",
+                    self.expected.len()
+                )
+            }
             false => format!("{name} is not pure: its values must follow from the genes and the seed alone"),
             true => format!(
                 "{name} is pure as far as {} candidates show; one candidate takes {}",

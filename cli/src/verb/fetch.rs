@@ -8,6 +8,7 @@ use evoxo_proto::v1;
 
 use crate::{
     directory::Directory,
+    numbered::Place,
     remote::{self, Coordinator, connect, converse},
     results::{Provenance, Results},
     say::notice,
@@ -21,7 +22,7 @@ pub(crate) struct Arguments {
     name: String,
     #[command(flatten)]
     coordinator: Coordinator,
-    /// Directory for the results [default: out/NAME]
+    /// Directory for the results [default: out/NAME; with a number if a run with other settings is there]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
     /// Also write the cards of the players of the last population into populations/
@@ -36,7 +37,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let (run, replicas) = converse(fetch(arguments))?;
     let config = Config::parse(registry, "the coordinator's configuration", &run.config, &[])
         .context("this build cannot read the run: use the coordinator's version")?;
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&run.name));
+    let place = arguments.out.is_none().then(|| Place::of(registry, &run.name, &config, false));
+    let out = place.as_ref().map(|place| place.path.clone()).or(arguments.out.clone()).unwrap_or_default();
+    place.iter().for_each(Place::tell);
     let directory = Directory::open(registry, &out, &config, false)?;
     let results = Results::new(config, &run, &replicas)?;
     directory.keep_finished(&results)?;
@@ -45,7 +48,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if arguments.populations {
         directory.write_populations(&results)?;
     }
-    results.print(&result, directory.path(), arguments.json)
+    let compared = place.and_then(|place| place.compared(registry));
+    results.print(&result, directory.path(), compared, arguments.json)
 }
 
 /// The run and its replicas. If the coordinator is gone meanwhile, whoever leads then is asked.

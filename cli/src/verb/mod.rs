@@ -26,5 +26,6 @@ pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod top;
 pub(crate) mod verify;
+pub(crate) mod view;
 pub(crate) mod watch;
 pub(crate) mod workers;

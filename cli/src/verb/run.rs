@@ -1,6 +1,11 @@
 //! `evoxo run FILE`: everything on this machine.
 
-use std::{path::PathBuf, process::ExitCode, time::Instant};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    time::Instant,
+};
 
 use anyhow::{Context as _, bail};
 use evoxo_common::{experiment::Registry, simd};
@@ -15,9 +20,10 @@ use crate::{
     inline::Inline,
     legs::{Leg, Legs},
     longer::lengthen,
+    numbered::{Place, numbered},
     progress::Progress,
     results::{Provenance, REPORT, Results},
-    say::{program, tell, whole},
+    say::{printed, program, stdout, tell, whole},
     source::Experiment,
     stop::Stop,
 };
@@ -45,7 +51,7 @@ pub(crate) struct Arguments {
     /// Worker processes of one slot each; 0 computes on one thread without a cluster [default: the cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, 1024))]
     workers: Option<u32>,
-    /// Directory for results and checkpoints [default: out/ and the file's name]
+    /// Directory for results and checkpoints [default: out/ and the file's name; with a number if a run with other settings is there]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
     /// Also write the cards of the players of the last population into populations/; after Ctrl-C of those that are left
@@ -60,7 +66,7 @@ pub(crate) struct Arguments {
     /// Instructions the kernels may use; results do not depend on it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     simd: Simd,
-    /// Show no page while it is computed
+    /// Show no page; with one, on a terminal, it stays at the end while somebody has it open
     #[arg(long)]
     no_page: bool,
     /// Open the page in a browser
@@ -81,7 +87,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let config = arguments.experiment.read_to_compute(registry)?;
     let programs = arguments.experiment.programs_of(&config)?;
     let name = arguments.experiment.run_name();
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&name));
+    let place = arguments.out.is_none().then(|| Place::of(registry, &name, &config, true));
+    place.iter().for_each(Place::tell);
+    let name = place.as_ref().map_or(name.clone(), |place| numbered(&name, place.number));
+    let out = place.as_ref().map(|place| place.path.clone()).or(arguments.out.clone()).unwrap_or_default();
+    let compared = || place.as_ref().and_then(|place| place.compared(registry));
     let directory = Directory::open(registry, &out, &config, true)?;
     let memory_bytes = arguments.memory.unwrap_or_else(memory_by_default);
     let name = lengthen(registry, &directory, name, &config, memory_bytes)?;
@@ -96,26 +106,27 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if let Some((run, replicas)) = inline.finished(&name, &config)? {
         let results = Results::new(config, &run, &replicas)?;
         let provenance = before.map_or_else(|| Provenance::Computed(leg.end(&run, None)), Provenance::Known);
-        return finish(arguments, &directory, &results, provenance);
+        return finish(arguments, &directory, &results, provenance, compared());
     }
     directory.write_config(&config)?;
     let stop = Stop::listen()?;
     let mut progress = Progress::new();
+    // Where nobody can press Ctrl-C, nothing waits for a browser.
+    let stays = !arguments.no_page && io::stdout().is_terminal() && io::stderr().is_terminal();
     let outcome = if workers == 0 {
         simd::set_level(arguments.simd.level());
         let outcome = inline.compute(&name, &config, &programs, &stop, &mut progress);
         drop(inline);
-        outcome
+        outcome.map(|computed| (computed, None))
     } else {
         // The inline cluster has the store open, which the coordinator needs.
         drop(inline);
         let (batch, simd) = (arguments.batch.clone(), arguments.simd);
-        let (page, open) = (!arguments.no_page, arguments.open);
-        let plan = Plan { workers, batch, simd, programs, memory_bytes, page, open };
-        cluster::compute(&directory, plan, &name, &config, &stop, &mut progress)
+        let plan = Plan { workers, batch, simd, programs, memory_bytes, page: !arguments.no_page, stays };
+        cluster::compute(&directory, plan, &name, &config, &stop, &mut progress, arguments.open)
     };
     progress.end();
-    let (mut run, mut replicas) = outcome?;
+    let ((mut run, mut replicas), page) = outcome?;
     let ended = |run: &v1::Run| matches!(run.state(), RunState::Finished | RunState::InDoubt);
     if stop.is_asked() && !ended(&run) {
         // What is saved may be more than this process was told, even all; nobody has the store open any more.
@@ -137,7 +148,13 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         _ => bail!("the run stopped before its end: the same command continues from its last checkpoint"),
     }
     let results = Results::new(config, &run, &replicas)?;
-    finish(arguments, &directory, &results, Provenance::Computed(leg.end(&run, before.as_ref())))
+    let provenance = Provenance::Computed(leg.end(&run, before.as_ref()));
+    let status = finish(arguments, &directory, &results, provenance, compared())?;
+    if let Some(page) = page {
+        printed(stdout().flush())?;
+        cluster::stay(page, &name, directory.path(), arguments.open, &stop)?;
+    }
+    Ok(status)
 }
 
 /// Writes and prints the results.
@@ -146,13 +163,14 @@ fn finish(
     directory: &Directory,
     results: &Results,
     provenance: Provenance,
+    compared: Option<String>,
 ) -> anyhow::Result<ExitCode> {
     let result = results.to_json(provenance);
     directory.write_results(results, &result)?;
     if arguments.populations {
         directory.write_populations(results)?;
     }
-    results.print(&result, directory.path(), arguments.json)
+    results.print(&result, directory.path(), compared, arguments.json)
 }
 
 /// Writes what there is of a run that was stopped.

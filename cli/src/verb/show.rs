@@ -1,4 +1,4 @@
-//! `evoxo show FILE`: a champion's contents, for people; or those of all champions in a directory, or of all players of a run.
+//! `evoxo show FILE`: a champion's contents, for people; or those of the champions in a directory, or of all players of a run.
 
 use std::{
     fs,
@@ -8,7 +8,12 @@ use std::{
 };
 
 use anyhow::Context as _;
-use evoxo_common::{card::Card, experiment::Registry, plot};
+use evoxo_common::{
+    card::{Answer, Card},
+    experiment::Registry,
+    plot,
+    report::Table,
+};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -27,14 +32,18 @@ opponent's, V no stone, * anything; [ ] is where it moves. For a table or a stri
 brackets. For a network: its layers, or its genes.
 
 Examples:
-  evoxo show out/rules --first 3     all agents, with their three heaviest rules
+  evoxo show out/rules                    its champions, three rules of each
+  evoxo show out/rules --populations --first 1
+      All agents of the last populations, with their heaviest rule.
   evoxo show out/nndtf/champions/proposed-0.json --plots plots   also drawn"
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a directory with cards; or a
-    /// run's directory, for all players of its last populations
+    /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a run's directory, or one with cards
     file: PathBuf,
-    /// Number of rules, boards, layers or genes to show
+    /// Of a run's directory: all players of its last populations, instead of the champions
+    #[arg(long)]
+    populations: bool,
+    /// Number of rules, boards, layers or genes to show [default: all; of each champion in a directory 3]
     #[arg(
         long,
         value_name = "COUNT",
@@ -58,17 +67,24 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         if arguments.plots.is_some() {
             return Err(usage("--plots draws one champion: give its file instead of a directory"));
         }
-        let cards = players(registry, &arguments.file)?;
+        let cards = players(registry, &arguments.file, arguments.populations)?;
         if arguments.json {
             let all: Map<String, Value> =
                 cards.into_iter().map(|(name, card)| (name, card.champion.show(first).json)).collect();
             writeln!(out, "{:#}", Value::from(all))?;
             return Ok(ExitCode::SUCCESS);
         }
-        for (name, card) in cards {
-            writeln!(out, "{name}: {}", card.champion.show(first).text)?;
+        if arguments.populations {
+            for (name, card) in cards {
+                writeln!(out, "{name}: {}", card.champion.show(first).text)?;
+            }
+            return Ok(ExitCode::SUCCESS);
         }
+        write!(out, "{}", page(&cards, arguments.first.unwrap_or(PARTS)))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.populations {
+        return Err(usage("--populations shows the players of a run: give the run's directory"));
     }
     let card = champion::read(registry, &arguments.file)?;
     if let Some(directory) = &arguments.plots {
@@ -80,6 +96,53 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         false => write!(out, "{}", showing.text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rules, boards or layers of each champion on a page of several.
+const PARTS: usize = 3;
+/// Champions on a page.
+const CHAMPIONS_MAX: usize = 20;
+/// Letters of the genes in a table's column.
+const LETTERS_MAX: usize = 40;
+
+/// A page of text about these champions: a table if they are answers of a search, else each with its first parts.
+fn page(cards: &[(String, Card)], first: usize) -> String {
+    let shown = &cards[..cards.len().min(CHAMPIONS_MAX)];
+    let answers: Option<Vec<(&str, Answer)>> =
+        shown.iter().map(|(name, card)| Some((name.as_str(), card.champion.answer()?))).collect();
+    let mut text = match answers {
+        Some(answers) => table(&answers).to_string(),
+        None => shown.iter().map(|(name, card)| format!("{name}: {}\n", card.champion.show(first).text)).collect(),
+    };
+    if cards.len() > shown.len() {
+        text += &format!("and {} more, which --json shows too\n", cards.len() - shown.len());
+    }
+    text
+}
+
+fn table(answers: &[(&str, Answer)]) -> Table {
+    let mut header = vec!["champion".to_owned()];
+    let named = |answer: &Answer| -> Vec<(String, String)> { [&answer.values[..], &answer.parts].concat() };
+    for (name, _) in answers.iter().flat_map(|(_, answer)| named(answer)) {
+        if !header.contains(&name) {
+            header.push(name);
+        }
+    }
+    let row = |(card, answer): &(&str, Answer)| {
+        let entries = named(answer);
+        let entry = |name: &String| {
+            let text = entries.iter().find(|(of, _)| of == name).map_or("", |(_, text)| text);
+            match text.char_indices().nth(LETTERS_MAX) {
+                Some((end, _)) => {
+                    format!("{} ...", text[..end].rsplit_once(' ').map_or(&text[..end], |(whole, _)| whole))
+                }
+                None => text.to_owned(),
+            }
+        };
+        [vec![(*card).to_owned()], header[1..].iter().map(entry).collect()].concat()
+    };
+    let rows = answers.iter().map(row).collect();
+    Table { title: "Champions, in rounded numbers: their cards have all digits".into(), header, rows }
 }
 
 /// Writes a champion's weights and curves as pictures.
@@ -95,14 +158,14 @@ fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
     plots::write(directory, diagrams.chain(figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure)))))
 }
 
-/// The players in a directory: its cards; of a run's directory all players of its replicas as they are stored, or the cards that
-/// were fetched.
-fn players(registry: &Registry, directory: &Path) -> anyhow::Result<Vec<(String, Card)>> {
+/// The champions in a directory, or if asked for all players: its cards; of a run's directory those of its replicas as they are
+/// stored, or the cards that were fetched.
+fn players(registry: &Registry, directory: &Path, populations: bool) -> anyhow::Result<Vec<(String, Card)>> {
     let of_run = directory.join("config.toml").is_file();
     if of_run && directory.join("store").is_dir() {
         let stored = stored::read(registry, directory)?;
         let stored = stored.with_context(|| format!("nothing is stored yet in {}", directory.display()))?;
-        let players = stored.players();
+        let players = if populations { stored.players() } else { stored.champion_cards() };
         if players.is_empty() {
             return Err(usage(format_args!("the run in {} has no players", directory.display())));
         }
@@ -114,7 +177,8 @@ fn players(registry: &Registry, directory: &Path) -> anyhow::Result<Vec<(String,
         let result: Value = serde_json::from_slice(&file::read(&result, RESULT_BYTES_MAX, "")?).unwrap_or_default();
         say_if_unfinished(result["state"].as_str().unwrap_or_default(), directory);
     }
-    let below = ["populations", "champions"].map(|name| directory.join(name));
+    let names: &[&str] = if populations { &["populations", "champions"] } else { &["champions"] };
+    let below: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();
     let directory = below.iter().find(|below| of_run && below.is_dir()).map_or(directory, PathBuf::as_path);
     let read = |path: &PathBuf| Ok((stem(path), champion::read(registry, path)?));
     cards(directory)?.iter().map(read).collect()

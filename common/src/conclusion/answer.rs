@@ -21,10 +21,11 @@ pub(super) fn figures(question: &Question, when: &str) -> Option<String> {
         [] => None,
         [(only, estimate)] => {
             let of_arm = if question.arms.len() == 1 { String::new() } else { format!(" in {:?}", only.arm) };
-            Some(format!("{when} {figure} is {}{of_arm} ({}).", estimate.short(), what([*only].into_iter())))
+            Some(format!("{when} {figure} is {}{of_arm} ({}).", text(question, estimate), what([*only].into_iter())))
         }
         several => {
-            let each = several.iter().take(ARMS_MAX).map(|(arm, it)| format!("{} in {:?}", it.short(), arm.arm));
+            let each =
+                several.iter().take(ARMS_MAX).map(|(arm, it)| format!("{} in {:?}", text(question, it), arm.arm));
             let each: Vec<String> = each.collect();
             let more = if several.len() > ARMS_MAX { ", and so on" } else { "" };
             let what = what(several.iter().map(|(arm, _)| *arm));
@@ -44,6 +45,16 @@ pub(super) fn answer(question: &Question, alone: bool) -> Option<String> {
         Answer::Order | Answer::Pairs(_) if arms < 2 => figures(question, "At the end"),
         Answer::Order => Some(format!("{} {}", question.asks, order(question))),
         Answer::Pairs(pairs) => Some(format!("{} {}", question.asks, differences(question, pairs))),
+    }
+}
+
+/// An estimate of the question's figure, which may be a share in percent.
+fn text(question: &Question, estimate: &Estimate) -> String {
+    match estimate.half_width {
+        Some(half_width) if half_width >= 50.0 && question.figure.contains('%') => {
+            estimate.percent(estimate.decimals())
+        }
+        _ => estimate.short(),
     }
 }
 
@@ -69,7 +80,7 @@ fn order(question: &Question) -> String {
     known.sort_by(|(_, one), (_, other)| other.mean.total_cmp(&one.mean));
     let name = |place: usize| format!("{:?}", question.arms[place].arm);
     let shown: Vec<String> =
-        known.iter().take(ORDER_MAX).map(|(place, it)| format!("{} {}", name(*place), it.short())).collect();
+        known.iter().take(ORDER_MAX).map(|(place, it)| format!("{} {}", name(*place), text(question, it))).collect();
     let more = known.len().saturating_sub(ORDER_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let listed = format!(

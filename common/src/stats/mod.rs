@@ -37,6 +37,16 @@ impl Estimate {
         format!("{mean}{}", half_width.unwrap_or_default())
     }
 
+    /// The same of a share in percent. Few replicas that differ give an interval that is longer than all percentages; then it is what
+    /// a share can be: "12.50 (0 to 100)".
+    #[must_use]
+    pub fn percent(&self, decimals: usize) -> String {
+        match self.half_width {
+            Some(half_width) if half_width >= 50.0 => format!("{:.decimals$} (0 to 100)", self.mean),
+            _ => self.text(decimals),
+        }
+    }
+
     /// Decimals for [`Self::text`]: enough for two digits of the interval; where there is none two, or as many as show two digits
     /// of the mean.
     #[must_use]
@@ -207,6 +217,8 @@ mod tests {
         assert!(near(hundred.mean, 49.5) && near(hundred.half_width.unwrap(), 5.7566), "{hundred:?}");
         assert_eq!(estimate(&[7.0]), Some(Estimate { mean: 7.0, half_width: None }));
         assert_eq!(estimate(&[7.0]).unwrap().text(2), "7.00");
+        let shares = [[0.0, 25.0], [12.0, 13.0]].map(|two| estimate(&two).unwrap().percent(2));
+        assert_eq!(shares, ["12.50 (0 to 100)", "12.50 ± 6.35"]);
         let short = |mean, half_width| Estimate { mean, half_width }.short();
         assert_eq!(short(8.854e-9, Some(9.98e-9)), "8.85e-9 ± 1.0e-8");
         assert_eq!([short(-2e9, None), short(0.0, None), short(12.93, Some(9.04))], ["-2.00e9", "0.00", "12.9 ± 9.0"]);

@@ -20,6 +20,7 @@ mod route;
 mod sessions;
 mod timed;
 mod told;
+mod viewers;
 mod visit;
 
 use std::{
@@ -51,6 +52,7 @@ use live::Live;
 use play::Players;
 use report::Reports;
 use timed::Timed;
+use viewers::Viewers;
 use visit::Visit;
 
 /// Connections of browsers at once. Of these and of the next ones an address gets three quarters, and a session three quarters of that;
@@ -96,6 +98,7 @@ struct Inner {
     connections: Places,
     strangers: Places,
     streams: Places,
+    viewers: Arc<Viewers>,
     /// Connections so far.
     visits: AtomicU64,
 }
@@ -113,6 +116,7 @@ impl Page {
             connections: Places::new(CONNECTIONS_MAX, true),
             strangers: Places::new(STRANGERS_MAX, true),
             streams: Places::new(STREAMS_MAX, true),
+            viewers: Arc::default(),
             visits: AtomicU64::new(0),
             core,
         }));

@@ -137,10 +137,8 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             Some(events) => whole(StatusCode::OK, "text/event-stream", events),
             None => failure(StatusCode::TOO_MANY_REQUESTS, "there are too many viewers at once: try again"),
         },
-        ["api", "runs"] => {
-            let runs = page.core.views.list().iter().map(|view| run_to_json(&view.run)).collect::<Vec<Value>>();
-            json_of(&json!({ "runs": runs }))
-        }
+        ["api", what @ ("seen" | "hidden")] => json_of(&seen(page, what)),
+        ["api", "runs"] => json_of(&runs_json(page)),
         ["api", "play"] => match page.players.offers() {
             Some(offers) => json_of(&offers),
             None => failure(StatusCode::NOT_FOUND, "this program knows no game"),
@@ -202,12 +200,13 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
 fn events(page: &Inner, visit: &Visit, visitor: &Visitor) -> Option<Body> {
     let place = page.streams.take(visit.peer, visit.owner(visitor.id()), Some(visit.leave()))?;
     let left = place.notice().given();
-    // The place is kept until the stream ends.
+    let viewer = page.viewers.enter();
+    // Both are kept until the stream ends.
     let events = page
         .live
         .events()
         .inspect(move |_| {
-            let _kept = &place;
+            let _kept = (&place, &viewer);
         })
         .take_until(Box::pin(left));
     Some(match &page.door {
@@ -272,6 +271,18 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
     };
     info!("{what} {object}: {done} on the page, asked from {peer}");
     json_of(&json)
+}
+
+/// Whether somebody has the page open, after whoever asks has said that it is hidden.
+fn seen(page: &Inner, what: &str) -> Value {
+    if what == "hidden" {
+        page.viewers.is_hidden();
+    }
+    json!({ "seen": page.viewers.is_seen() })
+}
+
+fn runs_json(page: &Inner) -> Value {
+    json!({ "runs": page.core.views.list().iter().map(|view| run_to_json(&view.run)).collect::<Value>() })
 }
 
 /// A run with its settings.

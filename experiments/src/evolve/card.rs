@@ -9,8 +9,9 @@
 use std::sync::Arc;
 
 use evoxo_common::{
-    card::{CardKind, Champion, Entries, FileBeside, Load, Showing},
+    card::{Answer, CardKind, Champion, Entries, FileBeside, Load, Showing},
     report::Sheet,
+    text::{rounded, wrapped},
 };
 use serde_json::{Map, Value, json};
 
@@ -95,6 +96,25 @@ impl Found {
         ];
         let confirmed = said.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         Self { confirmed, ..Self::new(settings, candidate, mean) }
+    }
+}
+
+/// The letters of a line of genes, at most.
+const WIDTH: usize = 100;
+
+/// A number of a card as people read it: whole numbers whole, others rounded.
+fn read_number(number: &Value) -> String {
+    match number.as_f64() {
+        Some(value) if number.is_f64() => rounded(value),
+        _ => number.to_string(),
+    }
+}
+
+/// The genes of a part as people read them.
+fn read_genes(genes: &Value) -> String {
+    match genes {
+        Value::String(word) => word.clone(),
+        other => other.as_array().into_iter().flatten().map(read_number).collect::<Vec<_>>().join(" "),
     }
 }
 
@@ -185,38 +205,33 @@ impl Champion for Found {
         let version = if self.version.is_empty() { String::new() } else { format!(", version {}", self.version) };
         let mut text = format!("A candidate of {}{version}\n", self.problem);
         for (objective, value) in &self.objectives {
-            text += &format!("  {objective}: {value}\n");
+            text += &format!("  {objective}: {}\n", read_number(value));
         }
         if let [Some(evaluations), Some(low), Some(high)] =
             ["evaluations", "low", "high"].map(|key| self.confirmed.get(key))
         {
+            let (low, high) = (read_number(low), read_number(high));
             text +=
                 &format!("  the means of {evaluations} evaluations with fresh seeds; 95 % interval {low} to {high}\n");
         }
         if self.violation > 0.0 {
-            text += &format!("  constraints are broken by {} together\n", self.violation);
+            text += &format!("  constraints are broken by {} together\n", rounded(self.violation));
         }
         for (name, value) in &self.constraints {
             let kept = if value.as_f64() <= Some(0.0) { "kept" } else { "broken" };
-            text += &format!("  {name}: {value} (a constraint, {kept})\n");
+            text += &format!("  {name}: {} (a constraint, {kept})\n", read_number(value));
         }
         for (name, value) in &self.measures {
-            text += &format!("  {name}: {value} (a measure)\n");
+            text += &format!("  {name}: {} (a measure)\n", read_number(value));
         }
         let mut shown = Map::new();
         for (part, genes) in &self.genes {
-            let (line, value) = match genes {
-                Value::String(word) => {
-                    let word: String = word.chars().take(first).collect();
-                    (word.clone(), word.into())
-                }
-                other => {
-                    let list: Vec<Value> = other.as_array().into_iter().flatten().take(first).cloned().collect();
-                    (list.iter().map(Value::to_string).collect::<Vec<_>>().join(" "), Value::Array(list))
-                }
+            let genes: Value = match genes {
+                Value::String(word) => word.chars().take(first).collect::<String>().into(),
+                other => other.as_array().into_iter().flatten().take(first).cloned().collect::<Vec<_>>().into(),
             };
-            text += &format!("\n{part}\n{line}\n");
-            shown.insert(part.clone(), value);
+            text += &format!("\n{part}\n{}\n", wrapped(&read_genes(&genes), WIDTH, ""));
+            shown.insert(part.clone(), genes);
         }
         let json = json!({
             "problem": self.problem,
@@ -229,5 +244,17 @@ impl Champion for Found {
             "genes": shown,
         });
         Showing { text, json }
+    }
+    fn answer(&self) -> Option<Answer> {
+        let of_front = self.objectives.keys().next().filter(|_| self.objectives.len() > 1);
+        let what = of_front.map_or_else(
+            || "The best candidate".to_owned(),
+            |first| format!("One candidate of the front, the best by {first}"),
+        );
+        let named = |(name, value): (&String, &Value)| (name.clone(), read_number(value));
+        let numbers = [&self.objectives, &self.constraints, &self.measures];
+        let values = numbers.into_iter().flatten().map(named).collect();
+        let parts = self.genes.iter().map(|(part, genes)| (part.clone(), read_genes(genes))).collect();
+        Some(Answer { what, values, parts })
     }
 }

@@ -7,7 +7,10 @@ use evoxo_common::{
 };
 use serde_json::Value;
 
-use super::rows::{HYPERVOLUME, KEPT, QUALITY};
+use super::{
+    rows::{HYPERVOLUME, KEPT, QUALITY},
+    settings::Settings,
+};
 
 pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
     let decides = config.deciding_column();
@@ -24,13 +27,28 @@ pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
         let solutions = values.filter(|(_, violation)| *violation == Some(0.0)).filter_map(|(value, _)| value);
         Entry { arm: config.arms[arm].name.clone(), values: (0..).zip(solutions).collect() }
     };
-    let column = &config.kind.columns[decides];
     let question = Question {
         asks: "Which arm searches better?".into(),
-        figure: format!("{} ({})", column.name, column.doc),
+        figure: match decides {
+            HYPERVOLUME => "the hypervolume".into(),
+            KEPT => "the number of cells filled".into(),
+            QUALITY => "the QD score".into(),
+            _ => best_of(config),
+        },
         by: Answer::Contests,
         shared: None,
         arms: arms.iter().enumerate().map(entry).collect(),
     };
     Headline { sentences: Vec::new(), questions: vec![question] }
+}
+
+/// What the best value is called: "the least cost".
+fn best_of(config: &Config) -> String {
+    let mut firsts = config.arms.iter().map(|arm| Settings::of(&arm.settings).objectives().into_iter().next());
+    match firsts.next().flatten() {
+        Some((maximised, name)) if firsts.all(|other| other.as_ref() == Some(&(maximised, name.clone()))) => {
+            format!("the {} {name}", if maximised { "greatest" } else { "least" })
+        }
+        _ => "the best objective".into(),
+    }
 }

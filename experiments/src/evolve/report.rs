@@ -280,9 +280,10 @@ fn archives_table(told: &[Told<'_>]) -> Option<Table> {
             centroids => centroids,
         };
         let shares: Vec<f64> = arm.kept.iter().map(|kept| 100.0 * kept / cells as f64).collect();
+        let share = estimate(&shares).map_or_else(|| "-".into(), |it| it.percent(it.decimals()));
         let score = arm.settings.worthless().map_or_else(|| "-".into(), |_| text(&arm.qd_scores));
         let outside = format!("{}", arm.outside);
-        vec![arm.name.to_owned(), score, text(&arm.kept), cells.to_string(), text(&shares), outside]
+        vec![arm.name.to_owned(), score, text(&arm.kept), cells.to_string(), share, outside]
     };
     let of = told.iter().filter(|arm| arm.settings.algorithm == AlgorithmName::MapElites);
     let rows: Vec<Vec<String>> = of.map(row).collect();

@@ -187,6 +187,12 @@ impl<'a> Arm<'a> {
         self.estimate(value).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
     }
 
+    /// The same of a share.
+    fn percent(&self, share: impl Fn(&Champion) -> Ratio) -> String {
+        let estimate = self.estimate(|champion| 100.0 * share(champion).to_f64());
+        estimate.map_or_else(|| "-".into(), |estimate| estimate.percent(2))
+    }
+
     fn unbeatable(&self) -> usize {
         self.champions.iter().filter(|champion| champion.unbeatable).count()
     }
@@ -221,9 +227,9 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
         let total = arm.champions.len();
         rows.push(vec![
             arm.name.to_owned(),
-            arm.text(2, |champion| 100.0 * champion.odds.win.to_f64()),
-            arm.text(2, |champion| 100.0 * champion.odds.draw.to_f64()),
-            arm.text(2, |champion| 100.0 * champion.odds.loss.to_f64()),
+            arm.percent(|champion| champion.odds.win),
+            arm.percent(|champion| champion.odds.draw),
+            arm.percent(|champion| champion.odds.loss),
             share_text(arm.unbeatable(), total),
             share_text(arm.optimal(), total),
         ]);

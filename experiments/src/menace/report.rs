@@ -100,7 +100,7 @@ impl Told<'_> {
 
 fn table(arms: &[Told<'_>]) -> Table {
     let row = |arm: &Told<'_>| {
-        let text = |column: usize| arm.percent(column).map_or_else(|| "-".into(), |estimate| estimate.text(1));
+        let text = |column: usize| arm.percent(column).map_or_else(|| "-".into(), |estimate| estimate.percent(1));
         let shown = [column::PERFECT_DRAW, column::WIN, column::LOSS, column::LOST, column::RESIGNED];
         let mut row = vec![arm.name.to_owned(), arm.last.len().to_string()];
         row.extend(shown.map(text));

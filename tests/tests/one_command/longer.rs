@@ -129,13 +129,16 @@ fn all_players_of_a_run_are_shown() {
             std::process::Command::new(program).current_dir(desk.path("")).arg("show").args(arguments).output();
         output.expect("evoxo starts")
     };
-    let json: Value = serde_json::from_slice(&show(&["out/table", "--json", "--first", "1"]).stdout).expect("JSON");
+    let json: Value =
+        serde_json::from_slice(&show(&["out/table", "--populations", "--json", "--first", "1"]).stdout).expect("JSON");
     assert_eq!(json.as_object().map(serde_json::Map::len), Some(2 * 2 * 20));
     assert!(json["X-1-19"][0]["board"].is_string(), "{json}");
-    let shown = String::from_utf8(show(&["out/table", "--first", "1"]).stdout).expect("text");
+    let shown = String::from_utf8(show(&["out/table", "--populations", "--first", "1"]).stdout).expect("text");
     assert!(shown.matches("A table that plays X").count() == 40 && shown.contains("O-1-0-0: "), "{shown}");
-    // What was fetched has no store, but cards.
+    // Without being asked for all of them, the champions: in the store, or, of what was fetched, as cards.
+    let champions = show(&["out/table", "--json"]).stdout;
     fs::remove_dir_all(desk.path("out/table/store")).expect("a directory");
+    assert_eq!(show(&["out/table", "--json"]).stdout, champions);
     let json: Value = serde_json::from_slice(&show(&["out/table", "--json"]).stdout).expect("JSON");
     assert_eq!(json.as_object().map(serde_json::Map::len), Some(4), "the champions");
 }

@@ -3,6 +3,8 @@
 import { feed } from "./feed.js";
 
 const HIDDEN_MAX_MS = 20_000;
+/** A page that is hidden says so often that it is there: a run at its end waits until nobody has its page open. */
+const HERE_MS = 60_000;
 const NEWS_MAX = 64;
 
 /** What is known now. `link` is "connecting", "live", "lost", "resting" or "out"; `who` looks, and what they may do. */
@@ -84,12 +86,16 @@ function lost() {
 /** Begins. */
 export function start() {
   const { begin, end } = feed({ take, lost, whole, look: () => get("/api/session") });
-  let timer = null;
+  let [timer, hidden] = [null, null];
+  const here = () => get("/api/hidden").catch(() => null);
   begin();
   document.addEventListener("visibilitychange", () => {
     clearTimeout(timer);
+    clearInterval(hidden);
     if (!document.hidden) return begin();
     timer = setTimeout(() => {
+      here();
+      hidden = setInterval(here, HERE_MS);
       end();
       state.link = "resting";
     }, HIDDEN_MAX_MS);
