@@ -9,6 +9,8 @@
 
     evoxo.main(sphere)
 
+In a script or a notebook, ``sphere.run(evaluations=20_000)`` does the same and returns the results.
+
 A worker of evoxo starts such a file as a program and talks to it over standard input and output; a person types
 ``python3 sphere.py check``, ``run`` or ``submit``. `results` reads what a run has left in its directory.
 
@@ -39,7 +41,7 @@ from ._declaration import Failed, Result  # noqa: E402
 from ._link import Batch, Candidate  # noqa: E402
 from ._problem import Problem, problem  # noqa: E402
 from ._processes import RunFailed  # noqa: E402
-from ._results import Results, results  # noqa: E402
+from ._results import Plot, Results, results  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -51,6 +53,7 @@ __all__ = [
     "Failed",
     "Integers",
     "Part",
+    "Plot",
     "Permutation",
     "Problem",
     "Reals",

@@ -15,6 +15,7 @@ from ._channel import claimed
 from ._check import CANDIDATES, check
 from ._experiment import EVALUATIONS, REPLICAS, SEED, default_algorithm, experiment, write
 from ._problem import Problem
+from ._processes import run_name
 from ._serve import serve
 
 
@@ -64,10 +65,11 @@ def _parser(problem: Problem) -> argparse.ArgumentParser:
     )
     running = verbs.add_parser("run", help="evolve on this machine, with a worker for each core")
     running.add_argument("--workers", type=_whole(0), metavar="N", help="worker processes; default: evoxo's")
-    running.add_argument("--out", metavar="DIR", help=f"directory for the results; default: out/{problem.name}")
+    running.add_argument("--out", metavar="DIR", help=f"directory for the results; default: out/{run_name(problem.name)}, with a"
+                         " number if a run of another version or with other settings is there")
     submitting = verbs.add_parser("submit", help="give the experiment to a coordinator")
     submitting.add_argument("--coordinator", metavar="ADDRESS", help="default: evoxo's")
-    submitting.add_argument("--name", metavar="N", help=f"name of the run; default: {problem.name}")
+    submitting.add_argument("--name", metavar="N", help=f"name of the run; default: {run_name(problem.name)}")
     printing = verbs.add_parser("file", help="print the experiment file")
     for verb in (running, submitting, printing):
         verb.add_argument("--algorithm", metavar="NAME", help=f"default: {default_algorithm(problem)}")
@@ -123,12 +125,15 @@ def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
     except FileNotFoundError as error:
         return _fail(str(error))
     program = f"{problem.name}={shlex.join(command())}"
-    out = Path((typed.out if typed.verb == "run" else typed.name and f"out/{typed.name}") or f"out/{problem.name}")
+    chosen = typed.out if typed.verb == "run" else typed.name and f"out/{typed.name}"
+    out = Path(chosen or f"out/{run_name(problem.name)}")
     if out.name in ("", ".."):
         out = out.resolve()
     file = out.with_name(out.name + ".toml")
     if typed.verb == "run":
-        words = [evoxo, "run", str(file), "--program", program, "--out", str(out)]
+        words = [evoxo, "run", str(file), "--program", program]
+        # Without a directory, evoxo takes another one where a run with other settings is.
+        words += ["--out", str(out)] if typed.out else []
         words += [] if typed.workers is None else ["--workers", str(typed.workers)]
     else:
         words = [evoxo, "submit", str(file), "--program", program]
@@ -136,7 +141,8 @@ def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
         words += [] if typed.name is None else ["--name", typed.name]
     other = "another directory with --out" if typed.verb == "run" else "another name with --name"
     try:
-        write(file, text, f"choose {other}, or give that file to evoxo: {shlex.join(words)}", results=out)
+        results = out if typed.verb == "run" and typed.out else None
+        write(file, text, f"choose {other}, or give that file to evoxo: {shlex.join(words)}", results=results)
     except ValueError as error:
         return _fail(str(error))
     except OSError as error:

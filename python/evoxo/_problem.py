@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
+import os
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._declaration import NAME, Answer, Declaration, Failed
+from ._experiment import EVALUATIONS, REPLICAS, SEED
 from ._genome import Genes, Part, parts_of
+from ._results import Results
+from ._run import run
+from ._source import version_of
+from ._typed import file_of
 
-VERSION_DIGITS = 12
-"""Digits of the version that is made from a source file."""
+UNKNOWN = "unknown"
+"""The version of a problem until its text is known."""
 
 
-def _source(function: Callable[..., Any]) -> Path:
-    """The file that defines a function. Raises ValueError if there is none."""
+def _source(function: Callable[..., Any]) -> Optional[Path]:
+    """The file that defines a function. None if there is none."""
     try:
         file = inspect.getsourcefile(inspect.unwrap(function))
     except TypeError:  # It is an object, or written in C.
         file = None
-    if file is None or not Path(file).is_file():
-        raise ValueError("the function has no source file that a version could be made from: give it a version=")
-    return Path(file)
+    return Path(file) if file is not None and Path(file).is_file() else None
 
 
 class Problem(Declaration):
@@ -41,9 +44,16 @@ class Problem(Declaration):
         name: str = getattr(function, "__name__", "")
         if not NAME.fullmatch(name):
             raise ValueError(f"the function is called {name!r}, and a problem cannot be: define it with def NAME")
+        self.file = _source(function)
+        """The file that defines the function; None of one that was typed into a notebook or a prompt."""
+        self.typed: Optional[str] = None
+        """Without a file, and without a version that was given: the text of one that `run` writes."""
+        if version is None and self.file is not None:
+            version = version_of(self.file.read_bytes())
+        super().__init__(name, genome, objectives, constraints, measures, UNKNOWN if version is None else version)
         if version is None:
-            version = hashlib.sha256(_source(function).read_bytes()).hexdigest()[:VERSION_DIGITS]
-        super().__init__(name, genome, objectives, constraints, measures, version)
+            self.typed = file_of(function, self)
+            self.version = version_of(self.typed.encode())
         self._takes_seed = self._check_parameters()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -78,6 +88,33 @@ class Problem(Declaration):
             named["seed"] = seed
         return arguments, named
 
+    def run(
+        self,
+        *,
+        evaluations: int = EVALUATIONS,
+        algorithm: Optional[str] = None,
+        replicas: int = REPLICAS,
+        seed: int = SEED,
+        settings: Optional[Mapping[str, object]] = None,
+        workers: Optional[int] = None,
+        out: Union[str, "os.PathLike[str]", None] = None,
+        quiet: bool = False,
+    ) -> Results:
+        """Evolves on this machine, in a script or a notebook, and returns the results: `.best`, `.x`, `.f`, `.history`, `.plot()`.
+
+        evaluations, algorithm, replicas, seed, settings: of the experiment; the default algorithm follows from the genome.
+        workers: worker processes, by default one for each core; 0 computes on one thread.
+        out: the directory of the results; by default out/ and the problem's name, with a number if a run of another version or
+            with other settings is there. The same call reads finished results again, and continues a run that was interrupted.
+        quiet: whether to show no progress on standard error.
+
+        A function that was typed into a notebook is written to a file, from which the workers start it.
+
+        Raises ValueError if one of these does not fit, FileNotFoundError if the program evoxo is not found, and `RunFailed` with
+        what evoxo says if there are no results.
+        """
+        return run(self, evaluations, algorithm, replicas, seed, settings, workers, out, quiet)
+
     def evaluate(self, candidate: str, genes: Mapping[str, Genes], seed: int) -> Answer:
         """The answer for one candidate: its numbers, or the sentence with which it failed.
 
@@ -106,8 +143,8 @@ def problem(
     objectives: one or several, each "min NAME" or "max NAME".
     constraints: names of numbers that must be 0 or less.
     measures: names of numbers that describe behaviour, for quality diversity.
-    version: a text that changes whenever the function computes something else. By default it is a hash of the
-        function's source file; a file that is imported by that file does not change it.
+    version: a text that changes whenever the function computes something else. By default it is a hash of the function's
+        source file without its comments, docstrings and empty lines; a file that is imported by that file does not change it.
 
     The function also gets the candidate's seed, a whole number from 0 to 2**64 - 1, if it has a parameter `seed`. It
     returns a number, a sequence of numbers (of several objectives) or a `Result`, or raises `Failed`. Everything that

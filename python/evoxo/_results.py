@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+from ._genome import PART
 
 Row = Dict[str, Union[str, int, float]]
+
+
+GENES_SHOWN = 12
+"""Genes of a part that the text of results shows."""
+
+
+class Plot:
+    """A picture, made by `Results.plot`: a notebook shows it."""
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+        """The text of the SVG."""
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the SVG to a file."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<evoxo plot, an SVG of {len(self.svg):,} characters: .save(PATH) writes it>"
 
 
 class Results:
@@ -42,6 +67,81 @@ class Results:
     def arms(self) -> List[str]:
         """The names of the arms, in the order of the experiment file."""
         return [arm["name"] for arm in self.result["arms"]]
+
+    @property
+    def best(self) -> Dict[str, Any]:
+        """The card of the best candidate of all replicas; with several objectives, of the best by the first one.
+
+        Raises ValueError with a sentence if there is none.
+        """
+        candidates = [card for card in self.champions if isinstance(card.get("objectives"), dict)]
+        found = [card for card in candidates if "violation" not in card]
+        if not found:
+            why = "that satisfies all constraints" if candidates else "of a problem: it is a run of another kind"
+            raise ValueError(f"{self.directory} has no candidate {why}")
+
+        def less_is_better(card: Dict[str, Any]) -> float:
+            objective, value = next(iter(card["objectives"].items()))
+            return -float(value) if objective.startswith("max ") else float(value)
+
+        return min(found, key=less_is_better)
+
+    @property
+    def x(self) -> Any:
+        """The genes of `best`, as a fitness function gets them: a list or a text, or a dict by name if there are several parts."""
+        genes = self.best["genes"]
+        return genes[PART] if list(genes) == [PART] else genes
+
+    @property
+    def f(self) -> Union[float, List[float]]:
+        """The value of `best`: a number, or a list with one for each objective."""
+        values = list(self.best["objectives"].values())
+        return values[0] if len(values) == 1 else values
+
+    @property
+    def front(self) -> List[Dict[str, Any]]:
+        """The rows of `front.csv`, the candidates that no other one dominates, of all replicas: "arm", "replica", objectives, genes.
+
+        Raises ValueError with a sentence if the algorithm keeps none.
+        """
+        genes = self.champions[0].get("genes", {}) if self.champions else {}
+        # Bits and symbols are one word each.
+        words = {"arm"} | {part for part, of in genes.items() if isinstance(of, str) or len(of) != 1}
+        rows = _rows(self.directory / "front.csv")
+        return [{name: text if name in words else _number(text) for name, text in row.items()} for row in rows]
+
+    @property
+    def plots(self) -> List[str]:
+        """The names of the plots that `plot` shows."""
+        return sorted(file.stem for file in (self.directory / "plots").glob("*.svg"))
+
+    def plot(self, name: Optional[str] = None) -> Plot:
+        """A plot of the run as an SVG, which a notebook shows: by default the front if there is one, else how the best value improved.
+
+        Raises ValueError with a sentence if there is no plot of this name.
+        """
+        names = self.plots
+        chosen = name or next((usual for usual in ("front", "best", *names) if usual in names), "")
+        if chosen not in names:
+            raise ValueError(f"{self.directory} has no plot {chosen!r}; it has {', '.join(names) or 'none'}")
+        return Plot((self.directory / "plots" / f"{chosen}.svg").read_text(encoding="utf-8"))
+
+    def __repr__(self) -> str:
+        lines = [f"<evoxo results: {self.state}, in {self.directory}>"]
+        try:
+            best = self.best
+        except ValueError:
+            return lines[0]
+        lines += [f"  {objective}  {_short(value)}" for objective, value in best["objectives"].items()]
+        for part, genes in best["genes"].items():
+            words = genes if isinstance(genes, str) else " ".join(_short(gene) for gene in genes[:GENES_SHOWN])
+            more = "" if isinstance(genes, str) or len(genes) <= GENES_SHOWN else f" ... ({len(genes)} in all)"
+            lines.append(f"  {part}  {words:.{GENES_SHOWN * 12}}{more}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        text = f"<pre>{html.escape(repr(self))}</pre>"
+        return text + (self.plot()._repr_html_() if self.plots else "")
 
     def frame(self) -> Any:
         """The history as a DataFrame of pandas. Raises ImportError with a sentence if pandas is not installed."""
@@ -99,6 +199,23 @@ def _history(file: Path, directory: Path) -> List[Row]:
             raise ValueError(f"{file}:{number} is damaged: {error}") from None
         rows.append(row)
     return rows
+
+
+def _rows(file: Path) -> Iterator[Dict[str, str]]:
+    if not file.is_file():
+        raise ValueError(f"{file.parent} has no {file.name}: only algorithms for several objectives keep a front")
+    with file.open(encoding="utf-8", newline="") as lines:
+        yield from csv.DictReader(lines)
+
+
+def _number(text: str) -> Union[int, float]:
+    """The number that a field of a table has; no number is less than none."""
+    return int(text) if text.lstrip("-").isdigit() else float(text or "nan")
+
+
+def _short(value: Any) -> str:
+    """A number with four digits that say something."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 class _Unreadable(ValueError):

@@ -6,11 +6,13 @@ import json
 import signal
 import sys
 import traceback
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from ._channel import VERSION, Channel
 from ._declaration import Answer, WrongAnswer
-from ._problem import Problem
+
+if TYPE_CHECKING:
+    from ._problem import Problem
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
 """The most bytes of a line, with its line break."""

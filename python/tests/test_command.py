@@ -145,25 +145,33 @@ class Commands(unittest.TestCase):
 
     def test_run(self):
         words, errors = self.evoxo("run")
-        self.assertEqual(words, ["run", "out/Rosen.toml", "--program", "Rosen=...", "--out", "out/Rosen"])
-        self.assertEqual(errors, "out/Rosen.toml is written\n")
-        mark, text = (self.elsewhere / "out/Rosen.toml").read_text().split("\n", 1)
+        self.assertEqual(words, ["run", "out/rosen.toml", "--program", "Rosen=..."])
+        self.assertEqual(errors, "out/rosen.toml is written\n")
+        mark, text = (self.elsewhere / "out/rosen.toml").read_text().split("\n", 1)
         self.assertTrue(mark.startswith("# The Python package evoxo has written this file"))
         self.assertEqual(text, FILE)
 
     def test_the_file_of_a_run_with_results_is_kept(self):
-        self.evoxo("run")
-        results = self.elsewhere / "out/Rosen"
+        results = self.elsewhere / "here"
+        self.evoxo("run", "--out", "here")
         results.mkdir()
         (results / "config.toml").write_text("of the run")
-        file = self.elsewhere / "out/Rosen.toml"
+        file = self.elsewhere / "here.toml"
         before = file.read_text()
-        done = self.start("run", "--seed", "77", EVOXO=str(self.fake))
+        done = self.start("run", "--out", "here", "--seed", "77", EVOXO=str(self.fake))
         self.assertEqual((done.returncode, done.stdout, file.read_text()), (1, "", before))
         self.assertIn("has a run with other settings", done.stderr)
         self.assertIn("choose another directory with --out", done.stderr)
-        self.evoxo("run", "--replicas", "9")
+        self.evoxo("run", "--out", "here", "--replicas", "9")
         self.assertIn("replicas = 9", file.read_text())
+
+    def test_without_a_directory_evoxo_finds_one(self):
+        self.evoxo("run", "--seed", "5")
+        (self.elsewhere / "out/rosen").mkdir()
+        (self.elsewhere / "out/rosen/config.toml").write_text("of the run")
+        for arguments in (("run", "--seed", "77"), ("submit", "--seed", "78")):
+            self.assertNotIn("--out", self.evoxo(*arguments)[0])
+            self.assertIn(f"seed = {arguments[2]}\n", (self.elsewhere / "out/rosen.toml").read_text())
 
     def test_a_file_of_a_person_is_kept(self):
         file = self.elsewhere / "mine.toml"
@@ -200,14 +208,14 @@ class Commands(unittest.TestCase):
         self.assertEqual(words, expected)
         self.assertIn("seed = 3\n", (self.elsewhere / "out/first.toml").read_text())
         self.assertIn("workers compute it that are started with --program 'Rosen=", errors)
-        self.assertEqual(self.evoxo("submit")[0], ["submit", "out/Rosen.toml", *program])
+        self.assertEqual(self.evoxo("submit")[0], ["submit", "out/rosen.toml", *program])
 
     def test_evoxo_is_found_on_the_path(self):
         self.assertEqual(self.start("run", PATH=str(self.directory)).returncode, 7)
 
     def test_without_evoxo(self):
         done = self.start("run", PATH=str(self.elsewhere))
-        sentence = "error: there is no program evoxo on the PATH: build evoxo, and set EVOXO=/path/to/evoxo\n"
+        sentence = "error: there is no program evoxo here or on the PATH: install the wheel, or build evoxo and set EVOXO=/path/to/evoxo\n"
         self.assertEqual((done.returncode, done.stderr), (1, sentence))
         done = self.start("submit", EVOXO=str(self.elsewhere / "evoxo"))
         self.assertEqual(done.returncode, 1)
@@ -218,7 +226,7 @@ class Commands(unittest.TestCase):
         (self.elsewhere / "out").write_text("a file")
         done = self.start("run", EVOXO=str(self.fake))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("error: cannot write out/Rosen.toml: ", done.stderr)
+        self.assertIn("error: cannot write out/rosen.toml: ", done.stderr)
 
     def test_wrong_usage(self):
         for arguments, sentence in (

@@ -1,11 +1,13 @@
 """Declarations: what is refused, with which sentence, and what a problem is otherwise."""
 
 import functools
-import hashlib
+import linecache
+import math
 import unittest
 from pathlib import Path
 
 import evoxo
+from evoxo._source import version_of
 
 
 def cost(x):
@@ -26,13 +28,40 @@ class Declarations(unittest.TestCase):
         self.assertEqual((problem([3]), problem(x=[4]), problem.name), (2, 3, "cost"))
 
     def test_the_version_is_that_of_the_source_file(self):
-        expected = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
-        self.assertEqual(self.declare().version, expected)
+        self.assertEqual(self.declare().version, version_of(Path(__file__).read_bytes()))
         self.assertEqual(self.declare(version="2").version, "2")
         scope = {}
         exec("def typed(x): return x", scope)
         self.assert_refused("has no source file that a version could be made from", function=scope["typed"])
         self.assertEqual(self.declare(function=scope["typed"], version="3").version, "3")
+
+    def test_what_only_people_read_is_no_other_version(self):
+        source = b'import math\n\ndef f(x):\n    """Says."""\n    return f"{x:>{3}}" + "s"  # why\n'
+        same = b'# A file.\n"""Its text."""\nimport math\ndef f(x):\n  # Why.\n\n  return f"{x:>{3}}" + "s"\n'
+        # This text, whatever version of Python reads it: hosts of a cluster have others.
+        versions = {version_of(text) for text in (source, same, source.replace(b"\n", b"\r\n"))}
+        self.assertEqual(versions, {"d4743ea25f35"})
+        for old, new in ((b"{3}", b"{4}"), (b'"s"', b'"t"'), (b"(x)", b"(y)"), (b"return", b"yield")):
+            self.assertNotIn(version_of(source.replace(old, new)), versions)
+        # What is not Python is what it is.
+        self.assertNotEqual(version_of(b"\x00 1"), version_of(b"\x00 2"))
+
+    def test_a_typed_function_becomes_a_file(self):
+        cell = "SCALE = (2, 0.5)\ndef bent(a):\n    return a * m.pi * SCALE[0]\ndef hill(x):\n    return bent(x[0])\n"
+        linecache.cache["<cell>"] = (len(cell), None, cell.splitlines(True), "<cell>")
+        self.addCleanup(linecache.cache.pop, "<cell>")
+        scope = {"m": math, "__name__": "__main__"}
+        exec(compile(cell, "<cell>", "exec"), scope)
+        problem = self.declare(function=scope["hill"])
+        begin = "import evoxo\n\nSCALE = (2, 0.5)\n\nimport math as m\n\ndef bent(a):\n    return a * m.pi * SCALE[0]\n\ndef hill(x):"
+        self.assertEqual(problem.typed[: len(begin)], begin)
+        end = "\n\nhill = evoxo.problem(genome=evoxo.Reals(length=1, low=0, high=1), objectives=['min cost'])(hill)\n\nevoxo.main(hill)\n"
+        self.assertEqual(problem.typed[-len(end) :], end)
+        self.assertEqual(self.declare(function=scope["hill"]).version, problem.version)
+        scope["SCALE"] = (3, 0.5)
+        self.assertNotEqual(self.declare(function=scope["hill"]).version, problem.version)
+        scope["SCALE"] = object()
+        self.assert_refused("uses SCALE, object, which cannot be written to a file: write", function=scope["hill"])
 
     def test_the_version_of_a_wrapped_function_is_that_of_its_source_file(self):
         problem = self.declare(function=functools.lru_cache(cost))

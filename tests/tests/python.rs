@@ -99,13 +99,22 @@ fn a_problem_in_python_has_the_same_digest_on_a_cluster() {
         digest.unwrap_or_else(|| panic!("no digest in: {out}{errors}"))
     };
     assert_eq!(digest("2"), digest("0"));
-    // An edited program is another one.
+    // A comment is no other program, and an edited program is.
     let (file, out) = (desk.path().join("rosen.py"), desk.path().join("0"));
     let text = fs::read_to_string(workspace().join("examples/programs/rosen.py")).expect("the program");
-    fs::write(&file, text.replace("100 *", "99 *")).expect("a file");
-    let mut edited = Command::new("python3");
-    edited.arg(file).args(["run", "--evaluations", "1500", "--replicas", "2", "--workers", "0", "--out"]).arg(out);
-    edited.current_dir(desk.path()).env("PYTHONPATH", workspace().join("python")).env("EVOXO", program("evoxo"));
-    let errors = String::from_utf8_lossy(&edited.output().expect("python3").stderr).into_owned();
-    assert!(errors.contains("contains a run with another version of the program rosen"), "{errors}");
+    let edited = |old: &str, new: &str| {
+        fs::write(&file, text.replace(old, new)).expect("a file");
+        let mut edited = Command::new("python3");
+        edited
+            .arg(&file)
+            .args(["run", "--evaluations", "1500", "--replicas", "2", "--workers", "0", "--out"])
+            .arg(&out);
+        edited.current_dir(desk.path()).env("PYTHONPATH", workspace().join("python")).env("EVOXO", program("evoxo"));
+        let output = edited.output().expect("python3");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (good, errors) = edited("cost = 0.0\n", "cost = 0.0  # nothing is lost yet\n");
+    assert!(good, "{errors}");
+    let (good, errors) = edited("100 *", "99 *");
+    assert!(!good && errors.contains("contains a run with another version of the program rosen"), "{errors}");
 }

@@ -1,0 +1,15 @@
+"""``python -m evoxo``: the program evoxo, wherever the shell would look for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ._binary import binary
+
+if __name__ == "__main__":
+    try:
+        program = binary()
+        os.execv(program, [program, *sys.argv[1:]])
+    except OSError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,97 @@
+"""Runs of scripts and notebooks with the real program evoxo: that which EVOXO names, one on the PATH, or one that was built here."""
+
+import os
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import evoxo
+
+from .conversation import started, write
+from .test_ask import real
+
+SCRIPT = """
+    import evoxo
+
+    @evoxo.problem(genome=evoxo.reals(3, -5, 5), objectives=["min cost"])
+    def bowl(x):
+        return sum(a * a for a in x)  # round
+
+    result = bowl.run(evaluations=80, replicas=2, workers=0)
+    print(result.f == bowl(result.x), len(result.x), result.directory)
+    print(result)
+"""
+
+CELLS = (
+    "import math, evoxo\nSHIFT = 0.5",
+    "def square(a): return a * a",
+    '@evoxo.problem(genome=evoxo.reals(3, -5, 5), objectives=["min cost"])\ndef bowl(x):\n'
+    "    return sum(square(a - SHIFT) for a in x) + math.pi",
+    "result = bowl.run(evaluations=80, replicas=1, workers=1)\nresult",
+    "result.plot()",
+)
+
+
+@unittest.skipUnless(real(), "there is no program evoxo")
+class Runs(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def script(self, text):
+        done = started(write(self.directory, text), directory=self.directory, EVOXO=real())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_a_script_runs_its_problem(self):
+        first = self.script(SCRIPT)
+        self.assertEqual(first[0], "True 3 out/bowl")
+        self.assertEqual(first[1], "<evoxo results: finished, in out/bowl>")
+        self.assertRegex(first[2], r"^  min cost  \S{1,9}$")
+        # A comment is no other version; a function is, and a number of evaluations another run.
+        self.assertEqual(self.script(SCRIPT.replace("# round", "# flat")), first)
+        self.assertEqual(self.script(SCRIPT.replace("a * a", "2 * a * a"))[0], "True 3 out/bowl-2")
+        self.assertEqual(self.script(SCRIPT.replace("=80", "=90"))[0], "True 3 out/bowl-3")
+        self.assertEqual(self.script(SCRIPT), first)
+
+    def test_a_front(self):
+        text = SCRIPT.replace("[\"min cost\"]", '["min one", "max two"]').replace("sum(a * a for a in x)", "x[0], x[1]")
+        text = text[: text.index("print(result.f")] + "print(len(result.f), list(result.front[0]), result.plots)\n"
+        columns = ["arm", "replica", "one", "two", "x[0]", "x[1]", "x[2]"]
+        self.assertEqual(self.script(text), [f"2 {columns} ['best', 'front']"])
+
+    def test_what_evoxo_refuses_is_an_exception(self):
+        text = SCRIPT.replace("workers=0", 'workers=0, algorithm="none"')
+        done = started(write(self.directory, text), directory=self.directory, EVOXO=real())
+        self.assertIn("RunFailed: error: ", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+    def test_a_problem_that_cannot_be_started_elsewhere(self):
+        scope = {}
+        exec("def flat(x): return 1", scope)
+        problem = evoxo.problem(genome=evoxo.bits(1), objectives=["min f"], version="1")(scope["flat"])
+        with mock.patch.dict(os.environ, EVOXO=str(real())), self.assertRaisesRegex(ValueError, "was not defined in a file"):
+            problem.run(out=self.directory / "out")
+
+    def test_a_notebook(self):
+        try:
+            import nbclient
+            import nbformat
+        except ImportError:
+            self.skipTest("nbclient is not installed")
+        cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
+        notebook = nbformat.v4.new_notebook(cells=cells)
+        package = str(Path(evoxo.__file__).parent.parent)
+        with mock.patch.dict(os.environ, EVOXO=str(real()), PYTHONPATH=package):
+            client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(self.directory)}})
+            client.execute()
+        said, shown = ([output for output in cell.outputs if output.output_type == "execute_result"] for cell in cells[3:])
+        self.assertIn("<evoxo results: finished, in out/bowl>", said[0].data["text/plain"])
+        self.assertTrue(shown[0].data["text/html"].startswith("<svg "))
+        self.assertIn("SHIFT = 0.5", (self.directory / "out" / "bowl.py").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
