@@ -120,4 +120,22 @@ mod tests {
         assert_eq!(numbered(&"a".repeat(64), 12).len(), 61);
         assert_eq!([1, 2, 17].map(|number| numbered("rosen", number)), ["rosen", "rosen-2", "rosen-17"]);
     }
+
+    #[test]
+    fn a_directory_fits_the_run_that_it_has() {
+        let registry = evoxo_experiments::registry();
+        let config = |rounds: u32, seed: u32| {
+            let text = format!("experiment = \"dispatch\"\nseed = {seed}\n[settings]\nrounds = {rounds}\n");
+            Config::parse(&registry, "a file", &text, &[]).unwrap()
+        };
+        let desk = tempfile::tempdir().unwrap();
+        assert!(fit(&registry, desk.path(), &config(2, 1), true).is_none(), "there is no run");
+        std::fs::write(desk.path().join(CONFIG), config(2, 1).to_toml()).unwrap();
+        assert!(matches!(fit(&registry, desk.path(), &config(2, 1), false), Some(Fit::Same)));
+        // Nothing of it was computed.
+        assert!(matches!(fit(&registry, desk.path(), &config(3, 1), true), Some(Fit::Usable)));
+        std::fs::write(desk.path().join("result.json"), "").unwrap();
+        let Some(Fit::Other(what)) = fit(&registry, desk.path(), &config(2, 7), true) else { panic!("another seed") };
+        assert_eq!(what, "other settings (seed is 1 there, and 7 here)");
+    }
 }

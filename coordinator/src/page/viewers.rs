@@ -66,6 +66,7 @@ mod tests {
         let viewers = Arc::new(Viewers::default());
         assert!(!viewers.is_seen());
         let (one, two) = (viewers.enter(), viewers.enter());
+        assert!(viewers.is_seen());
         drop(one);
         assert!(viewers.is_seen());
         drop(two);
