@@ -1,8 +1,8 @@
 //! The coordinator: owns populations and states, gives out tasks, absorbs their outputs and keeps checkpoints. It does
 //! not know the experiments: its program passes a registry of kinds.
 //!
-//! [`core`] is pure and decides everything; [`replicas`] is pure and has the states; [`shell`](crate::daemon) connects
-//! them with time, threads, sockets and a [`store`].
+//! [`evoxo_coordinator_core`] decides everything and has the states, without I/O; [`daemon`] connects it with time, threads, sockets
+//! and a [`store`].
 
 mod access;
 pub mod cli;

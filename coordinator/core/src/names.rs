@@ -7,10 +7,10 @@
 //! given the second order, and any other coordinator sees that it has not.
 //!
 //! `order-copy/BORN-NUMBER-DIGEST` is an order once more, so that no single object decides what a run is. The digest in its name
-//! also tells whether the object `order/BORN-NUMBER` is the order that was given: see [`crate::store`]. `finished-copy/` has each
+//! also tells whether the object `order/BORN-NUMBER` is the order that was given: see the coordinator's `store`. `finished-copy/` has each
 //! object of `finished/` once more, under the same name, and `checkpoint-copy/` the newest one of `checkpoint/`.
 //!
-//! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see [`crate::store`].
+//! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see the coordinator's `store`.
 //!
 //! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
 //! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log,

@@ -8,12 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Coordinator,
-    run::{Presence, ReplicaPhase},
-    runs::RunId,
-    tasks::Why,
-};
+use super::{Coordinator, phases::ReplicaPhase, run::Presence, runs::RunId, tasks::Why};
 
 /// Tasks, sessions and replicas that are checked for each event, in debug builds.
 const CHECKED_PER_EVENT: usize = 200;

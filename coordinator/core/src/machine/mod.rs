@@ -32,6 +32,7 @@ mod invariants;
 mod losses;
 mod owed;
 mod own;
+mod phases;
 mod policy;
 mod recent;
 mod record;

@@ -7,7 +7,8 @@ use evoxo_proto::v1::{self, RunState};
 use super::{
     Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
     budget::too_large,
-    run::{Blocked, Presence, ReplicaPhase, ReplicaRecord, Run, Wanted},
+    phases::{ReplicaPhase, ReplicaRecord},
+    run::{Blocked, Presence, Run, Wanted},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
 };
@@ -225,7 +226,7 @@ impl Coordinator {
 
     fn replicas(&self, name: &str) -> Reply {
         let (_, run) = self.find(name)?;
-        let begun = run.replicas.iter().filter(|(key, _)| !run.unbegun.contains(key));
+        let begun = run.replicas.iter().filter(|(key, _)| !run.replicas.unbegun().contains(key));
         let replicas = begun.map(|(key, record)| (*key, record.is_finished())).collect();
         Ok(Some(Response::Replicas(run.prepared.clone(), replicas)))
     }
@@ -244,7 +245,7 @@ impl Coordinator {
         let (_, run) = self.find(name)?;
         let at = run.replica_at(replica);
         let elsewhere = matches!(at, Some(ReplicaAt::Bytes(_) | ReplicaAt::Object(_)));
-        match run.thread().filter(|_| !elsewhere && !run.unbegun.contains(&replica)) {
+        match run.thread().filter(|_| !elsewhere && !run.replicas.unbegun().contains(&replica)) {
             Some(thread) => {
                 self.effects.push(Effect::Job { thread, job: Job::Copy { request, replica } });
                 Ok(None)

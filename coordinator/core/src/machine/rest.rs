@@ -6,8 +6,10 @@ use super::{
     Coordinator, Effect, TaskId, Topic, Write,
     run::{Blocked, Presence, Wanted},
     runs::RunId,
+    tasks::{OpenTask, Why},
     writes::Pending,
 };
+use crate::replicas::ReplicaKey;
 
 impl Coordinator {
     /// Fails a run because of a task.
@@ -61,15 +63,23 @@ impl Coordinator {
     }
 
     fn close_tasks(&mut self, id: RunId) {
+        let differs = |(_, task): (TaskId, &OpenTask)| {
+            (task.run == id && task.audit == Some(Why::Differs)).then_some(task.replica)
+        };
+        let audited: Vec<ReplicaKey> = self.tasks.iter().filter_map(differs).collect();
         self.tasks.close_run(id);
         self.sessions.forget_failures(id);
-        self.runs.adjust(id).failing.clear();
+        let run = self.runs.adjust(id);
+        run.failing.clear();
+        // They are stored with the states, and made when these are in memory again.
+        run.audits_open = 0;
+        run.audits_asked.extend(audited);
     }
 
     /// Ends the thread of a run that is being unloaded, when everything of it is saved.
     pub(super) fn leave_if_saved(&mut self, id: RunId) {
         let run = &self.runs[id];
-        let unsaved = run.checkpoints.dirty || run.checkpoints.writing || run.finished > run.stored;
+        let unsaved = run.checkpoints.dirty || run.checkpoints.writing || run.replicas.are_unsaved();
         if matches!(run.presence, Presence::Leaving(_)) && !unsaved {
             self.drop_thread(id);
         }

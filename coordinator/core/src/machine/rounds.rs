@@ -5,7 +5,8 @@ use evoxo_proto::v1::RunState;
 use super::{
     Coordinator, Effect, Rejection, ReplicaAt, Response, ThreadId, Topic, Write,
     budget::Shortage,
-    run::{Blocked, Presence, ReplicaPhase, Run},
+    phases::ReplicaPhase,
+    run::{Blocked, Presence, Run},
     runs::RunId,
     writes::Pending,
 };
@@ -77,10 +78,12 @@ impl Coordinator {
         let wanted = (4 * slots).clamp(8, OPEN_REPLICAS.max(2 * slots));
         loop {
             let run = &self.runs[id];
-            let Some(thread) = run.thread().filter(|_| run.hands_out() && run.open.len() < wanted) else { return };
-            let key = match run.waiting.first() {
+            let Some(thread) = run.thread().filter(|_| run.hands_out() && run.replicas.open().len() < wanted) else {
+                return;
+            };
+            let key = match run.replicas.waiting().first() {
                 Some(key) => *key,
-                None => match run.unbegun.first().copied() {
+                None => match run.replicas.unbegun().first().copied() {
                     Some(key) if self.reserve_for(id, key) => key,
                     Some(_) => return self.wait_if_stuck(id),
                     None => return,
@@ -88,7 +91,7 @@ impl Coordinator {
             };
             let run = self.runs.adjust(id);
             run.set_phase(key, ReplicaPhase::Opening);
-            let attempt = run.record(key).attempt;
+            let attempt = run.replicas.record(key).attempt;
             self.effects.push(Effect::Job { thread, job: Job::Open { replica: key, attempt } });
         }
     }
@@ -112,7 +115,7 @@ impl Coordinator {
     fn wait_if_stuck(&mut self, id: RunId) {
         let ahead_bytes = self.settings.plan_ahead_bytes();
         let run = &self.runs[id];
-        if run.open.is_empty() && run.reserved_bytes < run.needed_bytes(ahead_bytes, None) {
+        if run.replicas.open().is_empty() && run.reserved_bytes < run.needed_bytes(ahead_bytes, None) {
             self.put_to_rest(id);
         }
     }
@@ -125,7 +128,7 @@ impl Coordinator {
             return;
         }
         let run = self.runs.adjust(id);
-        let next = run.partly_planned.first().copied().filter(|_| run.hands_out() && !run.planning);
+        let next = run.replicas.partly_planned().first().copied().filter(|_| run.hands_out() && !run.planning);
         let (Some(replica), Some(thread)) = (next, run.thread()) else { return };
         run.planning = true;
         self.effects.push(Effect::Job { thread, job: Job::Plan(replica) });
@@ -166,7 +169,7 @@ impl Coordinator {
                 self.tasks.close_replica(id, replica);
                 let run = self.runs.change(id);
                 run.set_phase(replica, ReplicaPhase::Finished { digest, sealed, writing: false });
-                run.record(replica).exposed = exposed;
+                run.replicas.record(replica).exposed = exposed;
                 self.write_finished(id, replica);
             }
             Report::Unusable { replica, why } => {
@@ -174,7 +177,7 @@ impl Coordinator {
                 let run = self.runs.change(id);
                 run.notice(sentence.clone());
                 let (about, line) = (run.about_replica(replica), format!("run {}: {sentence}", run.name));
-                let record = run.record(replica);
+                let record = run.replicas.record(replica);
                 (record.rounds, record.metric) = (0, None);
                 self.effects.log_about(Topic::Trouble, about, line);
             }
@@ -201,8 +204,8 @@ impl Coordinator {
         tasks: Vec<PlannedTask>,
     ) {
         let run = self.runs.change(id);
-        let wanted = run.record(replica).attempt == attempt;
-        let open = wanted && matches!(run.presence, Presence::Loaded(_)) && run.open.contains(&replica);
+        let wanted = run.replicas.record(replica).attempt == attempt;
+        let open = wanted && matches!(run.presence, Presence::Loaded(_)) && run.replicas.open().contains(&replica);
         let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
         run.set_phase(replica, ReplicaPhase::Open { total, planned });
         tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));
@@ -212,7 +215,7 @@ impl Coordinator {
         let interval_ms = self.settings.checkpoint_interval_ms;
         let run = self.runs.change(id);
         self.tally.rounds += 1;
-        let record = run.record(key);
+        let record = run.replicas.record(key);
         (record.rounds, record.metric) = (rounds, metric);
         if !run.checkpoints.dirty {
             run.checkpoints.dirty = true;

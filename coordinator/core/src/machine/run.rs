@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
 use evoxo_common::{experiment::ResultDigest, time::Millis};
 use evoxo_proto::v1::{self, RunState};
 
@@ -13,13 +12,14 @@ use super::{
     Request, Settings,
     budget::{Shortage, too_large},
     events::ReplicaAt,
+    phases::{Phases, ReplicaPhase, ReplicaRecord},
     standing::Identity,
 };
 use crate::{
     id::{RequestId, ThreadId},
     prepared::Prepared,
     replicas::ReplicaKey,
-    saved::{Exposed, SavedFinished, SavedRun},
+    saved::{SavedFinished, SavedRun},
     trust::Level,
     write::Write,
 };
@@ -75,64 +75,6 @@ pub(super) enum Presence {
     Leaving(ThreadId),
 }
 
-/// The phase of one replica.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ReplicaPhase {
-    Unbegun,
-    /// Begun, but not open.
-    Waiting,
-    /// Its thread was asked to open it.
-    Opening,
-    /// In a round of `total` tasks, of which `planned` are planned.
-    Open {
-        total: usize,
-        planned: usize,
-    },
-    /// All rounds are absorbed, and its thread has it until its audits are done.
-    Computed,
-    /// Finished; its sealed bytes are to be stored, or are being stored.
-    Finished {
-        digest: ResultDigest,
-        sealed: Bytes,
-        writing: bool,
-    },
-    /// Stored in this object.
-    Stored {
-        digest: ResultDigest,
-        object: String,
-    },
-}
-
-/// One replica.
-#[derive(Clone, Debug)]
-pub(super) struct ReplicaRecord {
-    pub(super) phase: ReplicaPhase,
-    /// Rounds absorbed.
-    pub(super) rounds: u64,
-    /// The primary metric of the newest row of its history.
-    pub(super) metric: Option<f64>,
-    /// On whose word it rests, as far as it is stored or finished.
-    pub(super) exposed: Exposed,
-    /// How often it was begun anew. A write of an earlier attempt says nothing of this one.
-    pub(super) attempt: u32,
-}
-
-impl ReplicaRecord {
-    const UNBEGUN: Self =
-        Self { phase: ReplicaPhase::Unbegun, rounds: 0, metric: None, exposed: Vec::new(), attempt: 0 };
-
-    pub(super) fn is_finished(&self) -> bool {
-        matches!(self.phase, ReplicaPhase::Finished { .. } | ReplicaPhase::Stored { .. })
-    }
-
-    fn digest(&self) -> Option<ResultDigest> {
-        match &self.phase {
-            ReplicaPhase::Finished { digest, .. } | ReplicaPhase::Stored { digest, .. } => Some(*digest),
-            _ => None,
-        }
-    }
-}
-
 /// Checkpoints of a run.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
@@ -167,7 +109,7 @@ pub(super) struct Run {
     pub(super) level: Level,
     /// Tasks whose outputs are being computed again because two copies differed.
     pub(super) audits_open: usize,
-    /// Finished replicas whose stored audits have not been read yet.
+    /// Finished replicas whose stored audits have not been read yet. While the run rests, all replicas with audits that are to be made.
     pub(super) audits_asked: BTreeSet<ReplicaKey>,
     /// The order that creates the run is not in the store yet.
     pub(super) creating: bool,
@@ -188,21 +130,11 @@ pub(super) struct Run {
     /// Its states are not asked for before this time, since they could not be read.
     pub(super) load_due: Option<Millis>,
     pub(super) presence: Presence,
-    /// Bytes of memory reserved for it, and bytes of its replicas that have begun and are not stored.
+    /// Bytes of memory reserved for it.
     pub(super) reserved_bytes: u64,
-    begun_bytes: u64,
     /// Why it waits for memory, if it does.
     pub(super) waits_for_memory: Option<Shortage>,
-    pub(super) replicas: BTreeMap<ReplicaKey, ReplicaRecord>,
-    /// Replicas that have begun and are not open, and replicas that have not begun.
-    pub(super) waiting: BTreeSet<ReplicaKey>,
-    pub(super) unbegun: BTreeSet<ReplicaKey>,
-    /// Replicas that are open or being opened.
-    pub(super) open: BTreeSet<ReplicaKey>,
-    /// Of these, those with tasks of their round that are not planned yet.
-    pub(super) partly_planned: BTreeSet<ReplicaKey>,
-    pub(super) finished: usize,
-    pub(super) stored: usize,
+    pub(super) replicas: Phases,
     /// A further piece of a round is being planned.
     pub(super) planning: bool,
     pub(super) checkpoints: Checkpoints,
@@ -250,15 +182,8 @@ impl Run {
             load_due: None,
             presence: Presence::Resting,
             reserved_bytes: 0,
-            begun_bytes: 0,
             waits_for_memory: None,
-            replicas: BTreeMap::new(),
-            waiting: BTreeSet::new(),
-            unbegun: BTreeSet::new(),
-            open: BTreeSet::new(),
-            partly_planned: BTreeSet::new(),
-            finished: 0,
-            stored: 0,
+            replicas: Phases::default(),
             planning: false,
             checkpoints: Checkpoints::default(),
             tasks_done: 0,
@@ -282,11 +207,7 @@ impl Run {
     pub(super) fn add_replicas(&mut self) {
         for arm in 0..self.prepared.config.arms.len() as u32 {
             for index in 0..self.prepared.config.replicas {
-                let key = ReplicaKey { arm, index };
-                self.replicas.entry(key).or_insert_with(|| {
-                    self.unbegun.insert(key);
-                    ReplicaRecord::UNBEGUN
-                });
+                self.replicas.add(ReplicaKey { arm, index });
             }
         }
         self.update_digest();
@@ -294,9 +215,7 @@ impl Run {
 
     /// Sets all records as the store has them.
     pub(super) fn adopt(&mut self, saved: &SavedRun) {
-        self.replicas.clear();
-        (self.waiting, self.unbegun, self.open, self.partly_planned) = Default::default();
-        (self.finished, self.stored, self.begun_bytes, self.planning) = (0, 0, 0, false);
+        (self.replicas, self.planning) = Default::default();
         self.add_replicas();
         let checkpoint = saved.checkpoint.as_ref();
         self.checkpoints = Checkpoints {
@@ -317,7 +236,7 @@ impl Run {
                 continue;
             };
             self.set_phase(key, phase);
-            let record = self.record(key);
+            let record = self.replicas.record(key);
             (record.rounds, record.metric) = (replica.rounds, kind.metric(&replica.last_row));
             record.exposed.clone_from(&replica.exposed);
         }
@@ -337,52 +256,9 @@ impl Run {
         self.replicas.contains_key(&key).then_some(key)
     }
 
-    /// Moves a replica to another phase, and updates the counts.
+    /// Moves a replica to another phase.
     pub(super) fn set_phase(&mut self, key: ReplicaKey, phase: ReplicaPhase) {
-        let bytes = self.prepared.replica_bytes(key.arm);
-        let record =
-            self.replicas.get_mut(&key).unwrap_or_else(|| panic!("{key:?} is no replica of run {}", self.name));
-        let count = |phase: &ReplicaPhase| match phase {
-            ReplicaPhase::Unbegun => (0, 0, 0),
-            ReplicaPhase::Finished { .. } => (1, 0, bytes),
-            ReplicaPhase::Stored { .. } => (1, 1, 0),
-            _ => (0, 0, bytes),
-        };
-        let (before, after) = (count(&record.phase), count(&phase));
-        self.finished = self.finished + after.0 - before.0;
-        self.stored = self.stored + after.1 - before.1;
-        self.begun_bytes = self.begun_bytes.saturating_add(after.2).saturating_sub(before.2);
-        for (set, belongs) in [
-            (&mut self.unbegun, phase == ReplicaPhase::Unbegun),
-            (&mut self.waiting, phase == ReplicaPhase::Waiting),
-            (&mut self.open, matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. })),
-            (&mut self.partly_planned, matches!(phase, ReplicaPhase::Open { total, planned } if planned < total)),
-        ] {
-            match belongs {
-                true => set.insert(key),
-                false => set.remove(&key),
-            };
-        }
-        record.phase = phase;
-    }
-
-    /// A replica has finished and is being written: the attempt, and its bytes.
-    pub(super) fn begin_writing(&mut self, key: ReplicaKey) -> (u32, Bytes) {
-        let record = self.record(key);
-        let ReplicaPhase::Finished { sealed, writing, .. } = &mut record.phase else {
-            panic!("replica {} is to be written, and has not finished: {:?}", key.index, record.phase);
-        };
-        *writing = true;
-        (record.attempt, sealed.clone())
-    }
-
-    /// The store has written this attempt of a replica, or not.
-    pub(super) fn end_writing(&mut self, key: ReplicaKey, attempt: u32) {
-        if let Some(record) = self.replicas.get_mut(&key).filter(|record| record.attempt == attempt)
-            && let ReplicaPhase::Finished { writing, .. } = &mut record.phase
-        {
-            *writing = false;
-        }
+        self.replicas.set(key, phase, self.prepared.replica_bytes(key.arm));
     }
 
     /// This attempt of a replica is stored in this object; whether that is still so.
@@ -395,46 +271,12 @@ impl Run {
         true
     }
 
-    /// The finished replicas that are not stored, and are not being written.
-    pub(super) fn unwritten(&self) -> Vec<ReplicaKey> {
-        // Almost always there is none, and there may be many replicas.
-        if self.finished == self.stored {
-            return Vec::new();
-        }
-        let waits = |record: &ReplicaRecord| matches!(record.phase, ReplicaPhase::Finished { writing: false, .. });
-        self.replicas.iter().filter(|(_, record)| waits(record)).map(|(key, _)| *key).collect()
-    }
-
-    /// The record of a replica that the run has.
-    pub(super) fn record(&mut self, key: ReplicaKey) -> &mut ReplicaRecord {
-        let name = &self.name;
-        self.replicas.get_mut(&key).unwrap_or_else(|| panic!("run {name} has no replica like {key:?}"))
-    }
-
-    /// Checks that sets and counts of replicas are those of their phases.
+    /// Checks what a run's parts promise of each other.
     pub(super) fn check(&self) {
         let name = &self.name;
-        let of = |belongs: &dyn Fn(&ReplicaPhase) -> bool| -> BTreeSet<ReplicaKey> {
-            self.replicas.iter().filter(|(_, record)| belongs(&record.phase)).map(|(key, _)| *key).collect()
-        };
-        assert_eq!(self.unbegun, of(&|phase| *phase == ReplicaPhase::Unbegun), "run {name}: replicas not begun");
-        assert_eq!(self.waiting, of(&|phase| *phase == ReplicaPhase::Waiting), "run {name}: replicas that wait");
-        let open = of(&|phase| matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. }));
-        assert_eq!(self.open, open, "run {name}: open replicas");
-        let partly = of(&|phase| matches!(phase, ReplicaPhase::Open { total, planned } if planned < total));
-        assert_eq!(self.partly_planned, partly, "run {name}: replicas with a piece to plan");
-        let stored = of(&|phase| matches!(phase, ReplicaPhase::Stored { .. })).len();
-        let finished = self.replicas.values().filter(|record| record.is_finished()).count();
-        assert_eq!((self.finished, self.stored), (finished, stored), "run {name}: replicas finished and stored");
-        let begun = of(&|phase| !matches!(phase, ReplicaPhase::Unbegun | ReplicaPhase::Stored { .. }));
-        let bytes = begun.iter().fold(0_u64, |sum, key| sum.saturating_add(self.prepared.replica_bytes(key.arm)));
-        assert_eq!(self.begun_bytes, bytes, "run {name}: bytes of replicas that have begun");
-        assert_eq!(
-            self.digest.is_some(),
-            stored == self.replicas.len(),
-            "run {name}: a digest before its end, or none"
-        );
-        let rests = self.open.is_empty() && !self.planning;
+        self.replicas.check(name, |key| self.prepared.replica_bytes(key.arm));
+        assert_eq!(self.digest.is_some(), self.replicas.are_stored(), "run {name}: a digest before its end, or none");
+        let rests = self.replicas.open().is_empty() && !self.planning;
         assert!(
             matches!(self.presence, Presence::Loaded(_)) || rests,
             "run {name}: replicas are open without a thread"
@@ -445,7 +287,7 @@ impl Run {
     pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
         self.ended = None;
         self.set_phase(key, ReplicaPhase::Unbegun);
-        let record = self.record(key);
+        let record = self.replicas.record(key);
         *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };
         self.update_digest();
     }
@@ -454,7 +296,7 @@ impl Run {
     pub(super) fn rest_replicas(&mut self) {
         let computed = self.replicas.iter().filter(|(_, record)| record.phase == ReplicaPhase::Computed);
         let computed: Vec<ReplicaKey> = computed.map(|(key, _)| *key).collect();
-        for key in std::mem::take(&mut self.open).into_iter().chain(computed) {
+        for key in self.replicas.open().iter().copied().chain(computed).collect::<Vec<_>>() {
             self.set_phase(key, ReplicaPhase::Waiting);
         }
         self.planning = false;
@@ -462,7 +304,7 @@ impl Run {
 
     /// Computes the digest, if all replicas are finished and stored.
     pub(super) fn update_digest(&mut self) {
-        let all = self.stored == self.replicas.len();
+        let all = self.replicas.are_stored();
         self.digest = all.then(|| ResultDigest::of_run(self.replicas.values().filter_map(ReplicaRecord::digest)));
     }
 
@@ -473,12 +315,12 @@ impl Run {
 
     /// Whether something is to be written that the store refused.
     pub(super) fn has_unwritten(&self) -> bool {
-        !self.unwritten().is_empty() || self.failure_unsaved || !self.to_write_again.is_empty()
+        !self.replicas.unwritten().is_empty() || self.failure_unsaved || !self.to_write_again.is_empty()
     }
 
     /// Whether everything is computed and stored, and nothing is being audited.
     pub(super) fn is_complete(&self) -> bool {
-        self.stored == self.replicas.len() && !self.waits_for_audits()
+        self.replicas.are_stored() && !self.waits_for_audits()
     }
 
     pub(super) fn state(&self) -> RunState {
@@ -523,7 +365,7 @@ impl Run {
 
     /// Whether time alone changes nothing of it.
     pub(super) fn is_quiet(&self) -> bool {
-        let unsaved = self.finished > self.stored || self.checkpoints.dirty || self.checkpoints.writing;
+        let unsaved = self.replicas.are_unsaved() || self.checkpoints.dirty || self.checkpoints.writing;
         let waits = self.waits_for_memory.is_some() || self.load_due.is_some();
         !(unsaved || self.has_unwritten() || waits || matches!(self.presence, Presence::Leaving(_)))
     }
@@ -531,7 +373,7 @@ impl Run {
     /// Bytes that it needs at present, with one more replica if one is given; at least for one replica.
     pub(super) fn needed_bytes(&self, ahead_bytes: u64, more: Option<ReplicaKey>) -> u64 {
         let more = more.map_or(0, |key| self.prepared.replica_bytes(key.arm));
-        let begun = self.begun_bytes.saturating_add(more);
+        let begun = self.replicas.begun_bytes().saturating_add(more);
         self.prepared.plan_bytes(ahead_bytes).saturating_add(begun).max(self.prepared.least_bytes(ahead_bytes))
     }
 

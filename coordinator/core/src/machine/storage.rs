@@ -55,7 +55,7 @@ impl Coordinator {
 
     /// Writes a replica that has just finished.
     pub(super) fn write_finished(&mut self, id: RunId, key: ReplicaKey) {
-        let (attempt, bytes) = self.runs.adjust(id).begin_writing(key);
+        let (attempt, bytes) = self.runs.adjust(id).replicas.begin_writing(key);
         let write = Write::Finished { ordinal: ordinal(key), bytes };
         self.write(id, write, Pending::Finished { replica: key, attempt });
     }
@@ -74,9 +74,9 @@ impl Coordinator {
         if run.blocked.is_some() || run.creating {
             return;
         }
-        let unsaved = run.unwritten();
+        let unsaved = run.replicas.unwritten();
         let again = std::mem::take(&mut run.to_write_again);
-        if run.finished == run.replicas.len() && !run.waits_for_audits() {
+        if run.replicas.finished() == run.replicas.len() && !run.waits_for_audits() {
             run.checkpoints.dirty = false;
         }
         let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);

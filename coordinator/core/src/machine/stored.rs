@@ -55,7 +55,7 @@ impl Coordinator {
                     run.checkpoints.due = run.checkpoints.due.max(self.now + rest_ms);
                 }
             }
-            Pending::Finished { replica, attempt } => run.end_writing(*replica, *attempt),
+            Pending::Finished { replica, attempt } => run.replicas.end_writing(*replica, *attempt),
             Pending::Failure | Pending::Load(_) | Pending::Delete(_) | Pending::Repeated(_) => {}
         }
         match outcome {

@@ -6,7 +6,7 @@
 //! quorum are convicted. Where only equals contradict each other, nobody knows who is wrong: the one against two must wait, and is
 //! not convicted.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use evoxo_common::digest::Digest;
 
@@ -16,7 +16,7 @@ use super::{
     cause::Cause,
     convictions::Accused,
     facts::Fact,
-    run::{ReplicaPhase, ReplicaRecord},
+    phases::{ReplicaPhase, ReplicaRecord},
     runs::RunId,
     sessions::Session,
     storage::ordinal,
@@ -244,11 +244,11 @@ impl Coordinator {
 
     /// What an identity sent and what nobody else has confirmed yet does not count.
     fn forget(&mut self, identity: &Arc<str>) {
-        for id in self.tasks.drop_claims(identity) {
-            // What these audits would show is void in any case, and the run may have waited for nothing else.
-            self.runs.change(id).audits_open -= 1;
-            self.facts.note(Fact::Settled(id));
-        }
+        let audited = self.tasks.drop_claims(identity);
+        // What these audits would show is void in any case.
+        audited.iter().for_each(|id| self.runs.change(*id).audits_open -= 1);
+        // A run may have waited for nothing else.
+        audited.into_iter().collect::<BTreeSet<RunId>>().into_iter().for_each(|id| self.facts.note(Fact::Settled(id)));
         let threads =
             self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());
         for thread in threads.collect::<Vec<_>>() {

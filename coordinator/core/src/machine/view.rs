@@ -5,7 +5,8 @@ use evoxo_proto::v1::{self, RunState};
 use super::{
     about::About,
     budget::Shortage,
-    run::{ReplicaRecord, Run, Wanted},
+    phases::ReplicaRecord,
+    run::{Run, Wanted},
     standing::Identity,
 };
 use crate::replicas::ReplicaKey;
@@ -39,7 +40,7 @@ impl Run {
             message: self.message(),
             config_hash: self.prepared.hash.to_string(),
             replicas_total: self.replicas.len() as u32,
-            replicas_finished: self.finished as u32,
+            replicas_finished: self.replicas.finished() as u32,
             rounds_done: arms.iter().map(|arm| arm.rounds_done).sum(),
             rounds_total: arms.iter().map(|arm| arm.rounds_total).fold(0, u64::saturating_add),
             tasks_done: self.tasks_done,

@@ -68,6 +68,23 @@ fn audits_of_copies_that_differ_survive_a_kill_and_a_pause() {
     }
 }
 
+/// Nobody makes the audit of a run that is cancelled. When the run goes on, it is still to be made.
+#[test]
+fn a_cancelled_run_keeps_the_audits_of_copies_that_differ() {
+    let open = SMALL.replace("replicas = 1", "replicas = 2").replace("tasks = 4", "tasks = 1");
+    for config in [&open, &open.replace("rounds = 2", "rounds = 1")] {
+        let mut story = differing(config);
+        story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
+        assert_eq!(story.run("r").state(), RunState::Cancelled, "{config}");
+        story.submit_at(Level::Audited { millionths: 1 }, "r", config).unwrap();
+        story.greet_as(4, "trusted", true);
+        work(&mut story, &[(1, honest), (2, honest), (4, honest)]);
+        let run = story.run("r");
+        assert_eq!((run.state(), &run.digest), (RunState::Finished, &expected_digest(config)), "{config}");
+        assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["liar"]);
+    }
+}
+
 /// Somebody else has the liar convicted before the run is taken up again: nothing of it is waited for.
 #[test]
 fn nobody_waits_for_the_audit_of_who_is_convicted_meanwhile() {
