@@ -59,8 +59,8 @@ use crate::{
 /// A kind of experiment. Constants and types say what belongs to the kind, functions without `self` what follows from
 /// settings or results, and a value is one replica of one arm between two rounds.
 ///
-/// A replica is pure, so its states are equal bit for bit wherever its tasks were computed. What has a default is left out
-/// by kinds that do not need it.
+/// A replica is pure, so its states are equal bit for bit wherever its tasks were computed. Kinds leave out what has a default
+/// if they do not need it.
 pub trait Experiment: Send + Sized + 'static {
     /// The name in experiment files, and of the replicas' own random streams.
     const NAME: &'static str;

@@ -294,11 +294,11 @@ fn rounds_and_columns_fit() {
     for mut replica in local::start(&config) {
         while local::step(&mut replica).unwrap() {}
         assert_eq!(replica.rounds(), Td3d::rounds(&Settings::of(&config.arms[0].settings)));
-        let games: Vec<f64> = replica.history().iter().map(|row| row[0]).collect();
+        let games: Vec<f64> = replica.history().iter().map(|row| row[Row::games]).collect();
         assert_eq!(games, [40.0, 80.0, 120.0]);
         for row in replica.history() {
-            assert_eq!(row[2] + row[3] + row[4], 6.0);
-            assert_eq!(row[1], (row[2] + row[3] / 2.0) / 0.06, "percent");
+            assert_eq!(row[Row::wins] + row[Row::draws] + row[Row::losses], 6.0);
+            assert_eq!(row[Row::percent], (row[Row::wins] + row[Row::draws] / 2.0) / 0.06, "percent");
         }
     }
 }

@@ -103,7 +103,12 @@ fn players_learn() {
     for replica in run_text(text, &[]).1 {
         let history = replica.history();
         let (first, last) = (&history[0], &history[39]);
-        assert!(last[2] > first[2] + 0.3, "mean fitness {} then {}", first[2], last[2]);
-        assert!(last[3] < 0.3 * first[3], "repairs {} then {}", first[3], last[3]);
+        assert!(last[Row::mean] > first[Row::mean] + 0.3, "mean fitness {} then {}", first[Row::mean], last[Row::mean]);
+        assert!(
+            last[Row::repairs] < 0.3 * first[Row::repairs],
+            "repairs {} then {}",
+            first[Row::repairs],
+            last[Row::repairs]
+        );
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     td3d::{
-        Td3d,
+        Row, Td3d,
         arm::{Arm, curve},
         join::difference,
         messages::PartOutput,
@@ -151,7 +151,7 @@ fn rounds_are_counted_and_end_at_tests() {
     assert_eq!(games, [6, 12, 13, 13, 19, 25, 26, 26], "and each test is a round of its own");
     assert_eq!(experiment.joint.unwrap().rounds(26), 8);
     let replicas = testing::run(&config);
-    let tests: Vec<f64> = replicas[0].history().iter().map(|row| row[0]).collect();
+    let tests: Vec<f64> = replicas[0].history().iter().map(|row| row[Row::games]).collect();
     assert_eq!(tests, [13.0, 26.0]);
 }
 
