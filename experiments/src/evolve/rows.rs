@@ -23,7 +23,7 @@ row! {
         violation: f64,
         /// candidates without a value so far
         failures: u64,
-        /// of what nsga2 keeps, up to the reference point; else 0
+        /// of the front that is kept, up to the reference point; else 0
         hypervolume: f64,
         /// candidates that the algorithm keeps: its population, or the elites of map-elites
         kept: usize,
@@ -57,7 +57,7 @@ pub(super) const ERROR: usize = Row::error;
 
 /// The column that says how good a replica is.
 pub(super) fn deciding(settings: &Settings) -> usize {
-    match settings.algorithm.leaves {
+    match settings.leaves() {
         _ if settings.reference_point().is_some() => HYPERVOLUME,
         Leaves::Archive if settings.worthless().is_some() => QUALITY,
         Leaves::Archive => KEPT,
