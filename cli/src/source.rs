@@ -57,7 +57,8 @@ pub(crate) struct Experiment {
     programs: Vec<Program>,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+/// A setting and its value, as typed.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("give KEY=VALUE, for example penalty=6.5")?;
     Ok((key.trim().into(), value.trim().into()))
 }

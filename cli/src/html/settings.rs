@@ -6,7 +6,7 @@ use super::{element::Html, recipe::details, tables::table};
 
 /// Both tables.
 pub(super) fn section(config: &Config) -> Option<Html> {
-    let fields = config.kind.schema.fields;
+    let fields = config.kind.schema.fields();
     let value = |arm: usize, field: usize| {
         let mut values = config.arms[arm].settings.iter();
         values.nth(field).map(|(_, value): (_, &Value)| shown(&value.to_string())).unwrap_or_default()

@@ -2,10 +2,16 @@
 
 use std::{io::Write as _, process::ExitCode};
 
-use evoxo_common::experiment::{Kind, Registry, template};
+use evoxo_common::{
+    experiment::{Kind, Registry, template},
+    settings::Values,
+};
 use serde_json::{Value, json};
 
-use crate::say::{stdout, usage};
+use crate::{
+    say::{stdout, usage},
+    source::pair,
+};
 
 /// The kind of experiment.
 #[derive(clap::Args)]
@@ -13,6 +19,9 @@ pub(crate) struct Arguments {
     /// The experiment's kind [default: list all kinds]
     #[arg(value_name = "KIND")]
     kind: Option<String>,
+    /// Give a setting this value in the file, which leaves out what belongs to another one; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair, requires = "kind")]
+    settings: Vec<(String, String)>,
     /// Print it as JSON: {"kind", "file"}, or a list of {"kind", "summary"}
     #[arg(long)]
     json: bool,
@@ -27,7 +36,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
                 usage(format_args!("there is no experiment of kind {name:?}: give one of {}", names.join(", ")))
             })?;
-            let text = template(kind);
+            let set = |values: Values, (name, value): &(String, String)| values.set(name, value.trim_matches('"'));
+            let settings = arguments.settings.iter().try_fold(kind.schema.defaults(), set).map_err(usage)?;
+            let text = template(kind, &settings);
             match as_json {
                 true => writeln!(out, "{}", json!({"kind": kind.name, "file": text}))?,
                 false => write!(out, "{text}")?,

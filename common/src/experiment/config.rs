@@ -245,9 +245,10 @@ pub(super) fn no_arm(name: &str, there: &[&str]) -> String {
     }
 }
 
-/// A commented file with every setting at its default, to start a new experiment from.
+/// A commented file with these settings, to start a new experiment from. It leaves out what belongs to another choice than theirs, such
+/// as the settings of another algorithm.
 #[must_use]
-pub fn template(kind: &Kind) -> String {
+pub fn template(kind: &Kind, settings: &Values) -> String {
     let schema = kind.schema;
     let mut text = comment(schema.summary);
     text += &format!("experiment = \"{}\"\n\n", kind.name);
@@ -257,18 +258,21 @@ pub fn template(kind: &Kind) -> String {
     text += "replicas = 20\n\n";
     text += &comment("Settings for all arms.");
     text += "[settings]\n";
-    let lists = |field: &&Field| matches!(field.shape, Shape::List { .. });
-    schema.fields.iter().filter(|field| !lists(field)).for_each(|field| text += &(explained(field) + "\n"));
-    for field in schema.fields.iter().filter(lists) {
-        text += &comment(field.doc);
-        if let Ok(Value::List(entries)) = field.shape.read(field.default) {
-            text += &entries.iter().map(|entry| list_entry(field.name, entry)).collect::<String>();
+    let (mut plain, mut lists) = (String::new(), String::new());
+    for (field, value) in settings.iter().filter(|(field, _)| settings.is_chosen(field)) {
+        match value {
+            Value::List(entries) => {
+                lists += &comment(field.doc);
+                lists += &entries.iter().map(|entry| list_entry(field.name, entry)).collect::<String>();
+            }
+            value => plain += &format!("{}{}{} = {value}\n\n", explained(field), choice(kind, field), field.name),
         }
     }
+    text += &(plain + &lists);
     text += &comment(
         "Arms are compared with each other: give each a name and the settings in which it differs, for example",
     );
-    let first = &schema.fields[0];
+    let first = &schema.fields()[0];
     let example = match first.shape {
         Shape::Choice(_) | Shape::Text { .. } => toml_text(first.default),
         Shape::Numbers { .. } | Shape::List { .. } => format!("[{}]", first.default),
@@ -278,36 +282,31 @@ pub fn template(kind: &Kind) -> String {
     text
 }
 
-/// A setting at its default, with comments.
+/// How to see the settings that belong to another choice, if this setting chooses.
+fn choice(kind: &Kind, field: &Field) -> String {
+    if kind.schema.chooser != Some(field.name) {
+        return String::new();
+    }
+    let other = format!("evoxo new {} --set {}=NAME", kind.name, field.name);
+    comment(&format!("Some settings below belong to this choice alone: `{other}` shows those of another."))
+}
+
+/// What a setting is and may be, as comments.
 fn explained(field: &Field) -> String {
     let mut text = comment(field.doc);
-    let default = match field.shape {
-        Shape::Integer { min, max } => {
-            text += &comment(&format!("From {min} to {max}."));
-            field.default.to_owned()
-        }
-        Shape::Signed { min, max } => {
-            text += &comment(&format!("A whole number from {min} to {max}."));
-            field.default.to_owned()
-        }
-        Shape::Decimal { min, max } => {
-            text += &comment(&format!("A decimal from {min} to {max}."));
-            field.default.to_owned()
-        }
+    match field.shape {
+        Shape::Integer { min, max } => text += &comment(&format!("From {min} to {max}.")),
+        Shape::Signed { min, max } => text += &comment(&format!("A whole number from {min} to {max}.")),
+        Shape::Decimal { min, max } => text += &comment(&format!("A decimal from {min} to {max}.")),
         Shape::Choice(choices) => {
             choices.iter().for_each(|(name, doc)| text += &comment(&format!("\"{name}\": {doc}")));
-            toml_text(field.default)
         }
-        Shape::Text { bytes_max } => {
-            text += &comment(&format!("A text of at most {bytes_max} characters."));
-            toml_text(field.default)
-        }
+        Shape::Text { bytes_max } => text += &comment(&format!("A text of at most {bytes_max} characters.")),
         Shape::Numbers { count_max, min, max } => {
             text += &comment(&format!("At most {count_max} decimals from {min} to {max}."));
-            format!("[{}]", field.default)
         }
-        Shape::List { .. } => format!("[{}]", field.default),
-    };
+        Shape::List { .. } => {}
+    }
     if !field.applies.is_empty() {
         let of = |condition: &Condition| {
             let word = if condition.is { "is" } else { "is not" };
@@ -322,16 +321,12 @@ fn explained(field: &Field) -> String {
     if field.scope == Scope::Length {
         text += &comment("`evoxo run` goes on with a finished run if there is more of it.");
     }
-    text + &format!("{} = {default}\n", field.name)
+    text
 }
 
 /// An entry of a list of tables, with comments.
 fn list_entry(name: &str, entry: &Values) -> String {
-    let setting = |(field, value): (&Field, &Value)| {
-        let explained = explained(field);
-        let comments = explained.trim_end().rsplit_once('\n').map_or("", |(comments, _)| comments);
-        format!("{comments}\n{} = {value}\n", field.name)
-    };
+    let setting = |(field, value): (&Field, &Value)| format!("{}{} = {value}\n", explained(field), field.name);
     format!("[[{name}]]\n{}\n", entry.iter().map(setting).collect::<String>())
 }
 

@@ -324,7 +324,7 @@ impl<'a> File<'a> {
 
     /// Lists of tables stand at the top of a file, as `[[genome]]`: they are settings for all arms like others.
     fn take_lists(&mut self, kind: Option<&'static Kind>) {
-        let fields = kind.map_or(&[][..], |kind| kind.schema.fields);
+        let fields = kind.map_or(&[][..], |kind| kind.schema.fields());
         for field in fields.iter().filter(|field| matches!(field.shape, Shape::List { .. })) {
             let Some(raw) = self.top.remove(field.name) else { continue };
             match self.settings.get(field.name) {
@@ -424,8 +424,8 @@ impl<'a> File<'a> {
             if self.problems.len() >= FOUND_MAX {
                 return;
             }
-            if schema.fields.iter().all(|field| field.name != name) {
-                let hint = hint(&name, schema.fields.iter().map(|field| field.name));
+            if schema.fields().iter().all(|field| field.name != name) {
+                let hint = hint(&name, schema.fields().iter().map(|field| field.name));
                 self.problem_at(&place, &format!("unknown setting {} in {table}{hint}", quoted(&name)));
             }
         }
@@ -441,7 +441,7 @@ impl<'a> File<'a> {
         mistakes: &mut Vec<Mistake>,
     ) -> Option<Values> {
         let mut values: Vec<Value> = Vec::new();
-        for field in schema.fields {
+        for field in schema.fields() {
             let raw = own.get(field.name).or_else(|| self.settings.get(field.name)).cloned();
             let value = match raw {
                 None => field.shape.read(field.default),
@@ -455,7 +455,7 @@ impl<'a> File<'a> {
             };
             values.extend(value);
         }
-        if values.len() < schema.fields.len() {
+        if values.len() < schema.fields().len() {
             return None;
         }
         let values = Values::new(schema, values);

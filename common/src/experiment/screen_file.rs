@@ -182,8 +182,8 @@ impl ScreenTable {
             for (name, levels) in settings {
                 let mut wrong =
                     |sentence: String| mistakes.push((levels[0].place.clone(), format!("factor {letter}: {sentence}")));
-                let Some(field) = kind.schema.fields.iter().find(|field| field.name == name) else {
-                    let hint = hint(name, kind.schema.fields.iter().map(|field| field.name));
+                let Some(field) = kind.schema.fields().iter().find(|field| field.name == name) else {
+                    let hint = hint(name, kind.schema.fields().iter().map(|field| field.name));
                     wrong(format!("unknown setting {}{hint}", quoted(name)));
                     continue;
                 };

@@ -36,7 +36,7 @@ pub(super) fn allowed(count_max: usize) -> String {
 }
 
 fn read_entry(schema: &'static Schema, table: &DeTable<'_>) -> Result<Values, String> {
-    let names = || schema.fields.iter().map(|field| field.name);
+    let names = || schema.fields().iter().map(|field| field.name);
     if let Some(name) = table.keys().map(|key| key.get_ref()).find(|key| names().all(|name| name != **key)) {
         return Err(format!("unknown setting {}{}", quoted(name), hint(name, names())));
     }
@@ -50,7 +50,7 @@ fn read_entry(schema: &'static Schema, table: &DeTable<'_>) -> Result<Values, St
             },
         },
     };
-    let values = Values::new(schema, schema.fields.iter().map(value).collect::<Result<_, _>>()?);
+    let values = Values::new(schema, schema.fields().iter().map(value).collect::<Result<_, _>>()?);
     match (schema.check)(&values).into_iter().next() {
         Some((_, problem)) => Err(problem),
         None => Ok(values),

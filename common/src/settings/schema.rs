@@ -1,15 +1,20 @@
 //! Settings as data: fields with their shapes, values, and how both are read and written.
 
 use super::list;
-use crate::{ratio::Ratio, text::quoted};
+use crate::{
+    ratio::Ratio,
+    text::{hint, quoted},
+};
 
 /// The settings of a kind of experiment.
 #[derive(Debug)]
 pub struct Schema {
     /// A description of the experiment in a sentence or two.
     pub summary: &'static str,
-    /// Its settings, in the order in which they are shown.
-    pub fields: &'static [Field],
+    /// Its settings: see [`Schema::fields`].
+    pub fields: fn() -> &'static [Field],
+    /// The setting that chooses which of the settings of another schema apply, if it has those too.
+    pub chooser: Option<&'static str>,
     /// Checks that involve several fields: for each problem the name of the field to change and a sentence.
     pub check: fn(&Values) -> Vec<(&'static str, String)>,
     /// What is allowed, but does not do what a person would expect of it: a sentence for each.
@@ -17,7 +22,7 @@ pub struct Schema {
 }
 
 /// One setting.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Field {
     /// The name in experiment files.
     pub name: &'static str,
@@ -30,18 +35,18 @@ pub struct Field {
     /// Whether results depend on it.
     pub scope: Scope,
     /// Where it has an effect at all: beside other settings with these values. Empty: everywhere.
-    pub applies: &'static [Condition],
+    pub applies: Vec<Condition>,
 }
 
 /// What another setting must be for a setting to have an effect.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Condition {
     /// The other setting.
     pub setting: &'static str,
     /// Whether it must have one of the values, or none of them.
     pub is: bool,
     /// The values as in a file, without quotes.
-    pub values: &'static [&'static str],
+    pub values: Vec<&'static str>,
 }
 
 /// The values that a setting may have.
@@ -185,7 +190,20 @@ impl PartialEq for Values {
 
 impl Eq for Values {}
 
+impl Condition {
+    /// Whether it holds beside another setting with this value.
+    fn holds(&self, value: &Value) -> bool {
+        self.values.contains(&value.to_string().trim_matches('"')) == self.is
+    }
+}
+
 impl Schema {
+    /// Its settings, in the order in which they are shown.
+    #[must_use]
+    pub fn fields(&self) -> &'static [Field] {
+        (self.fields)()
+    }
+
     /// Every field at its default.
     ///
     /// # Panics
@@ -193,7 +211,8 @@ impl Schema {
     #[must_use]
     pub fn defaults(&'static self) -> Values {
         let read = |field: &Field| field.shape.read(field.default);
-        let values = self.fields.iter().map(|field| read(field).unwrap_or_else(|why| panic!("{}: {why}", field.name)));
+        let values =
+            self.fields().iter().map(|field| read(field).unwrap_or_else(|why| panic!("{}: {why}", field.name)));
         Values::new(self, values.collect())
     }
 }
@@ -209,7 +228,7 @@ impl Schema {
             Shape::List { schema, count_max } => 2 + count_max * schema.keys_max(),
             _ => 1,
         };
-        1 + self.fields.iter().map(of).sum::<usize>()
+        1 + self.fields().iter().map(of).sum::<usize>()
     }
 
     /// Reads a text with one `name = value` per line, as [`Values::to_text`] writes it. Settings that are missing have
@@ -221,9 +240,9 @@ impl Schema {
         let mut values = self.defaults();
         for line in written.lines() {
             let (name, value) = line.split_once(" = ").ok_or_else(|| format!("{} is not a setting", quoted(line)))?;
-            let place = self.fields.iter().position(|field| field.name == name);
+            let place = self.fields().iter().position(|field| field.name == name);
             let place = place.ok_or_else(|| format!("there is no setting {}", quoted(name)))?;
-            values.values[place] = self.fields[place].read(value.trim_matches('"'))?;
+            values.values[place] = self.fields()[place].read(value.trim_matches('"'))?;
         }
         match (self.check)(&values).into_iter().next() {
             Some((_, problem)) => Err(problem),
@@ -234,13 +253,13 @@ impl Schema {
 
 impl Values {
     pub(crate) fn new(schema: &'static Schema, values: Vec<Value>) -> Self {
-        assert_eq!(schema.fields.len(), values.len(), "every field has a value");
+        assert_eq!(schema.fields().len(), values.len(), "every field has a value");
         Self { schema, values }
     }
 
     /// Every field with its value, in the schema's order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Field, &Value)> {
-        self.schema.fields.iter().zip(&self.values)
+        self.schema.fields().iter().zip(&self.values)
     }
 
     /// Why the setting of this name has no effect beside the others: the one that decides that, as in a file. `None` if it has an
@@ -256,10 +275,16 @@ impl Values {
             // A setting that has no effect itself decides nothing.
             self.idle(condition.setting).or_else(|| {
                 let (_, value) = of(condition.setting).unwrap_or_else(|| panic!("no setting {}", condition.setting));
-                let there = condition.values.contains(&value.to_string().trim_matches('"'));
-                (there != condition.is).then(|| format!("{} = {value}", condition.setting))
+                (!condition.holds(value)).then(|| format!("{} = {value}", condition.setting))
             })
         })
+    }
+
+    /// Whether a setting belongs to what the schema's [chooser](Schema::chooser) chooses here, or to no such choice.
+    #[must_use]
+    pub fn is_chosen(&self, field: &Field) -> bool {
+        let mut choices = field.applies.iter().filter(|condition| Some(condition.setting) == self.schema.chooser);
+        choices.all(|condition| self.named(&[condition.setting]).all(|value| condition.holds(value)))
     }
 
     /// The settings that results depend on, one per line, for tasks. [`Schema::read`] is the inverse.
@@ -269,13 +294,27 @@ impl Values {
         counting.map(|(field, value)| format!("{} = {value}\n", field.name)).collect()
     }
 
-    /// The values, if they are of this schema: the input of the struct that [`settings!`](crate::settings!) declares.
+    /// The values of these settings, which are given in the schema's order: the input of the struct that
+    /// [`settings!`](crate::settings!) declares.
     ///
     /// # Panics
-    /// If they are of another schema.
-    pub fn of_schema(&self, schema: &'static Schema) -> impl Iterator<Item = &Value> {
-        assert!(std::ptr::eq(self.schema, schema), "values of another kind of experiment");
-        self.values.iter()
+    /// If the schema has no such setting, or not in this order.
+    pub fn named<'a>(&'a self, names: &'a [&'static str]) -> impl Iterator<Item = &'a Value> {
+        let mut rest = self.iter();
+        names.iter().map(move |name| match rest.find(|(field, _)| field.name == *name) {
+            Some((_, value)) => value,
+            None => panic!("values of another kind of experiment: there is no setting {name}, or in another order"),
+        })
+    }
+
+    /// The values of another schema's settings, all of which this one has.
+    ///
+    /// # Panics
+    /// If this one has not all of them.
+    #[must_use]
+    pub fn part(&self, schema: &'static Schema) -> Self {
+        let names: Vec<&'static str> = schema.fields().iter().map(|field| field.name).collect();
+        Self::new(schema, self.named(&names).cloned().collect())
     }
 
     /// The same with another value of a setting, which is given as its text.
@@ -284,11 +323,20 @@ impl Values {
     /// If there is no such setting, or no such value.
     #[must_use]
     pub fn with(&self, name: &str, text: &str) -> Self {
-        let place = self.schema.fields.iter().position(|field| field.name == name);
-        let place = place.unwrap_or_else(|| panic!("there is no setting {name}"));
+        self.set(name, text).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// The same with another value of a setting, which is given as its text.
+    ///
+    /// # Errors
+    /// A sentence, if there is no such setting, or no such value.
+    pub fn set(&self, name: &str, text: &str) -> Result<Self, String> {
+        let names = || self.schema.fields().iter().map(|field| field.name);
+        let unknown = || format!("unknown setting {}{}", quoted(name), hint(name, names()));
+        let place = names().position(|other| other == name).ok_or_else(unknown)?;
         let mut values = self.values.clone();
-        values[place] = self.schema.fields[place].read(text).unwrap_or_else(|why| panic!("{why}"));
-        Self::new(self.schema, values)
+        values[place] = self.schema.fields()[place].read(text)?;
+        Ok(Self::new(self.schema, values))
     }
 }
 

@@ -135,7 +135,12 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// that results do not depend on the setting, `addition` that it came later and changes nothing at its default, `length` that
 /// more of it only makes a run longer (see [`Scope`](crate::settings::Scope)). `when OTHER is ["WORD"]` behind says that the
 /// setting has an effect only where another one has one of these values, `when OTHER not ["0"]` only where it has another one;
-/// several conditions are joined by `and`. A file that gives the setting elsewhere gets a note.
+/// several conditions are joined by `and`; `when OTHER is (words())` computes the values. A file that gives the setting elsewhere
+/// gets a note.
+///
+/// Behind `check` and `notes`, which may be missing, `includes(own: OTHERS, before slice, chosen by side)` says that the schema has
+/// the settings of the schema `OTHERS` too, before its own setting `slice`, and that `side` chooses which of them apply. Their values
+/// are the field `own` of the struct, and `Name::own(NAME)` names one of them.
 ///
 /// [`Schema::check`]: crate::settings::Schema::check
 #[macro_export]
@@ -144,37 +149,55 @@ macro_rules! settings {
         $(#[doc = $summary:literal])+
         $vis:vis struct $settings:ident, names $name:ident, schema $schema:ident {
             $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $($shape:ident)+ ( $($argument:expr),* )
-                $( when $( $other:ident $is:ident [ $($word:literal),+ ] ) and + )? ),+ $(,)?
+                $( when $( $other:ident $is:ident $words:tt ) and + )? ),+ $(,)?
         }
-        check($check:expr)
+        $(check($check:expr))?
         $(notes($notes:expr))?
+        $(includes($included:ident: $others:expr, before $before:ident, chosen by $chooser:ident))?
     ) => {
         $(#[doc = $summary])+
         #[derive(Clone, Debug, PartialEq, Eq)]
         $vis struct $settings {
             $( $(#[doc = $doc])+ pub $field: $type, )+
+            $(
+                #[doc = concat!("Settings that [`", stringify!($chooser), "`](Self::", stringify!($chooser), ") chooses among.")]
+                pub $included: $crate::settings::Values,
+            )?
         }
 
         /// The names of the settings.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(dead_code, non_camel_case_types, missing_docs, reason = "variants are called like fields, for checks that name them")]
-        $vis enum $name { $( $field, )+ }
+        $vis enum $name { $( $field, )+ $( $included(&'static str), )? }
 
         /// The settings as data.
         $vis static $schema: $crate::settings::Schema = $crate::settings::Schema {
             summary: concat!($($summary),+),
-            fields: &[ $( $crate::settings::Field {
-                applies: &[ $( $( $crate::settings::Condition {
-                    setting: $name::$other.text(),
-                    is: $crate::settings!(@is $is),
-                    values: &[ $($word),+ ],
-                } ),+ )? ],
-                ..$crate::settings!(@field $type, $crate::settings::field_name(stringify!($field)), concat!($($doc),+), $($shape)+ ($($argument),*))
-            }, )+ ],
+            fields: || {
+                static FIELDS: std::sync::LazyLock<Vec<$crate::settings::Field>> = std::sync::LazyLock::new(|| {
+                    #[allow(unused_mut, reason = "settings of another schema may come between")]
+                    let mut fields = vec![ $( $crate::settings::Field {
+                        applies: vec![ $( $( $crate::settings::Condition {
+                            setting: $name::$other.text(),
+                            is: $crate::settings!(@is $is),
+                            values: $crate::settings!(@words $words),
+                        } ),+ )? ],
+                        ..$crate::settings!(@field $type, $crate::settings::field_name(stringify!($field)), concat!($($doc),+), $($shape)+ ($($argument),*))
+                    }, )+ ];
+                    $(
+                        let place = fields.iter().position(|field| field.name == $name::$before.text());
+                        let place = place.expect("a setting of the struct");
+                        fields.splice(place..place, $others.fields().iter().cloned());
+                    )?
+                    fields
+                });
+                &FIELDS
+            },
+            chooser: { let chooser: &[&str] = &[ $( $name::$chooser.text() )? ]; chooser.first().copied() },
             check: |values| {
-                let check: fn(&$settings) -> Vec<($name, String)> = $check;
-                let problems = check(&$settings::of(values));
-                problems.into_iter().map(|problem| (problem.0.text(), problem.1)).collect()
+                let checks: &[fn(&$settings) -> Vec<($name, String)>] = &[$($check)?];
+                let problems = checks.iter().flat_map(|check| check(&$settings::of(values)));
+                problems.map(|problem| (problem.0.text(), problem.1)).collect()
             },
             notes: |values| {
                 let notes: &[fn(&$settings) -> Vec<String>] = &[$($notes)?];
@@ -183,16 +206,20 @@ macro_rules! settings {
         };
 
         impl $settings {
-            /// The typed form of values of the schema.
+            /// The typed form of values of the schema, or of one that has its settings too.
             ///
             /// # Panics
             /// If the values are of another schema.
             #[must_use]
             $vis fn of(values: &$crate::settings::Values) -> Self {
-                let mut values = values.of_schema(&$schema);
-                Self { $( $field: $crate::settings::FromValue::from_value(
-                    values.next().expect("there is a value for each field")
-                ), )+ }
+                const NAMES: &[&str] = &[ $( $name::$field.text() ),+ ];
+                let mut own = values.named(NAMES);
+                Self {
+                    $( $field: $crate::settings::FromValue::from_value(
+                        own.next().expect("there is a value for each field")
+                    ), )+
+                    $( $included: values.part(&$others), )?
+                }
             }
         }
 
@@ -200,7 +227,10 @@ macro_rules! settings {
             /// The name in experiment files.
             #[must_use]
             $vis const fn text(self) -> &'static str {
-                match self { $( Self::$field => $crate::settings::field_name(stringify!($field)), )+ }
+                match self {
+                    $( Self::$field => $crate::settings::field_name(stringify!($field)), )+
+                    $( Self::$included(name) => name, )?
+                }
             }
 
             /// The setting of this name in experiment files.
@@ -239,11 +269,13 @@ macro_rules! settings {
             shape: $crate::settings!(@shape $type, $shape $arguments),
             default: $crate::settings!(@default $shape $arguments),
             scope: $crate::settings::Scope::Semantic,
-            applies: &[],
+            applies: Vec::new(),
         }
     };
     (@is is) => { true };
     (@is not) => { false };
+    (@words [ $($word:literal),+ ]) => { vec![ $($word),+ ] };
+    (@words ( $words:expr )) => { $words };
     (@shape $type:ty, whole($min:expr, $max:expr, $default:expr)) => {
         $crate::settings::Shape::Integer { min: $min, max: $max }
     };
@@ -345,6 +377,49 @@ mod tests {
     }
 
     settings! {
+        /// What only green trees have.
+        struct Green, names GreenName, schema GREEN {
+            /// Needles.
+            needles: u32 = whole(0, 9, "3"),
+        }
+    }
+
+    settings! {
+        /// A tree of two files.
+        struct Both, names BothName, schema BOTH {
+            /// Colour.
+            colour: Colour = choice("blue"),
+            /// Height, if blue.
+            height: u32 = whole(0, 9, "1") when colour is (vec!["blue"]),
+            /// Size.
+            size: u32 = whole(1, 9, "1"),
+        }
+        check(|tree| match tree.size {
+            9 => vec![(BothName::own("needles"), "too many".into())],
+            _ => Vec::new(),
+        })
+        includes(own: GREEN, before size, chosen by colour)
+    }
+
+    #[test]
+    fn a_schema_includes_the_settings_of_another() {
+        let values = BOTH.read("needles = 5\ncolour = \"green\"").unwrap();
+        let names: Vec<&str> = BOTH.fields().iter().map(|field| field.name).collect();
+        assert_eq!(names, ["colour", "height", "needles", "size"]);
+        assert_eq!((Green::of(&Both::of(&values).own).needles, Green::of(&values).needles), (5, 5));
+        let chosen: Vec<bool> = BOTH.fields().iter().map(|field| values.is_chosen(field)).collect();
+        assert_eq!(chosen, [true, false, true, true], "the height is that of a blue one");
+        assert_eq!((BOTH.check)(&values.with("size", "9")), [("needles", "too many".to_owned())]);
+        assert_eq!(values.set("needle", "1"), Err("unknown setting \"needle\"; did you mean \"needles\"?".into()));
+    }
+
+    #[test]
+    #[should_panic(expected = "there is no setting needles")]
+    fn values_of_another_schema_are_not_taken() {
+        let _ = Green::of(&TREE.defaults());
+    }
+
+    settings! {
         /// Every shape
         /// there is.
         struct Settings, names Name, schema SCHEMA {
@@ -382,7 +457,7 @@ mod tests {
         let written: Vec<String> =
             values.iter().map(|(field, value)| format!("{} = {value} ({:?})", field.name, field.scope)).collect();
         insta::assert_snapshot!(written.join("\n"));
-        let fields = SCHEMA.fields;
+        let fields = SCHEMA.fields();
         assert!(fields.iter().all(|field| field.shape.read(field.default).is_ok()));
         assert_eq!((SCHEMA.check)(&values), []);
         assert!(fields.iter().all(|field| Name::named(field.name).map(|name| name.text()) == Some(field.name)));

@@ -279,7 +279,7 @@ fn run_json(view: &View) -> Value {
     let mut json = run_to_json(&view.run);
     let Some(prepared) = &view.prepared else { return json };
     let config = &prepared.config;
-    let fields = config.kind.schema.fields.iter();
+    let fields = config.kind.schema.fields().iter();
     json["config"] = prepared.toml.as_str().into();
     json["seed"] = config.seed.to_string().into();
     json["champions"] = (!config.kind.cards.is_empty()).into();

@@ -2,7 +2,10 @@
 
 use evoxo_common::experiment::Arm;
 
-use super::settings::{AlgorithmName, BaselineName, Settings};
+use super::{
+    algorithm::BASELINE,
+    settings::{BaselineName, SCHEMA, Settings},
+};
 
 /// The name of the arm.
 const NAME: &str = "random search";
@@ -15,7 +18,7 @@ pub(super) fn completed(arms: &[Arm], whole: bool) -> Vec<Arm> {
     for (place, settings) in all.iter().enumerate().filter(|_| whole) {
         let same = |other: &&Settings| other.same_problem(settings);
         let first = all[..place].iter().find(same).is_none();
-        let searched = all.iter().filter(same).any(|other| other.algorithm == AlgorithmName::Random);
+        let searched = all.iter().filter(same).any(|other| other.algorithm == BASELINE);
         if first && !searched && takes_one(settings) {
             complete.push(random(&complete, &arms[place]));
         }
@@ -28,7 +31,8 @@ pub(super) fn completed(arms: &[Arm], whole: bool) -> Vec<Arm> {
 
 /// Whether random search is wanted, and can be had without a program.
 fn takes_one(settings: &Settings) -> bool {
-    settings.baseline == BaselineName::Random && settings.program().is_none() && settings.objectives().len() == 1
+    let takes = settings.objectives().len() <= BASELINE.objectives_max;
+    settings.baseline == BaselineName::Random && settings.program().is_none() && takes
 }
 
 /// Random search with the settings of an arm, under a name that no arm has.
@@ -36,7 +40,12 @@ fn random(arms: &[Arm], like: &Arm) -> Arm {
     let free = |name: &String| arms.iter().all(|arm| arm.name != *name);
     let numbered = (2..).map(|number| format!("{NAME} {number}"));
     let name = std::iter::once(NAME.to_owned()).chain(numbered).find(free).expect("there are as many numbers as arms");
-    // What only other algorithms take.
-    let settings = like.settings.with("islands", "1").with("bounds", "kept").with("algorithm", "random");
+    let settings = like.settings.with("algorithm", BASELINE.name);
+    let foreign = BASELINE.foreign(&Settings::of(&settings).own);
+    let settings = foreign.iter().fold(settings, |settings, wrong| {
+        let field =
+            SCHEMA.fields().iter().find(|field| field.name == wrong.setting).expect("a setting of an algorithm");
+        settings.with(field.name, field.default)
+    });
     Arm { name, settings }
 }

@@ -91,7 +91,7 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     let same = one.settings.same_problem(two.settings)
         && one.settings.target_number() == two.settings.target_number()
         && one.settings.reference_point() == two.settings.reference_point();
-    let same_grid = || one.settings.axes() == two.settings.axes() && one.settings.centroids == two.settings.centroids;
+    let same_grid = || one.settings.axes() == two.settings.axes() && one.settings.regions() == two.settings.regions();
     if !same {
         return None;
     }

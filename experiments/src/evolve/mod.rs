@@ -9,13 +9,13 @@ pub mod algorithm;
 mod baseline;
 mod card;
 mod check;
-mod choose;
 mod confirm;
 mod contests;
 mod curves;
 pub mod evaluation;
 pub mod genome;
 mod headline;
+mod limits;
 mod optimism;
 pub mod pareto;
 mod pictures;
@@ -25,6 +25,8 @@ mod report;
 mod rows;
 mod search;
 pub mod settings;
+#[cfg(test)]
+mod table_tests;
 pub mod tables;
 pub mod task;
 #[cfg(test)]
@@ -60,7 +62,7 @@ pub const KIND: Kind = Kind {
     tail: |_| 1,
     is_solution: Some(|row| row.get(rows::VIOLATION) == Some(&0.0)),
     ranking: Some(Ranking { compare: report::compare, column: report::deciding_column }),
-    rounds: |settings| choose::rounds_most(&Settings::of(settings)),
+    rounds: |settings| limits::rounds_most(&Settings::of(settings)),
     demand: |settings| search::demand(&Settings::of(settings), settings.to_text().len() as u64 + 16),
     start: |identity| Box::new(Replica::start(identity)),
     restore: |identity, state| Ok(Box::new(Replica::restore(identity, state)?)),

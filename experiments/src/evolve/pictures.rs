@@ -10,8 +10,8 @@ use evoxo_common::{
 use serde_json::{Value, json};
 
 use super::{
-    algorithm::Axis,
-    settings::{AlgorithmName, Settings},
+    algorithm::{Axis, Leaves},
+    settings::Settings,
 };
 
 /// Precisions that count as targets where the optimum is known: this number of powers of ten from 100 to 1e-8, as in N.
@@ -95,7 +95,7 @@ pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figu
 
 /// The objectives of all candidates in the first fronts of all replicas: of two objectives a pair each.
 pub(super) fn front(settings: &Settings, replicas: &[&Replica]) -> Value {
-    if settings.algorithm != AlgorithmName::Nsga2 || settings.objectives().len() < 2 {
+    if settings.algorithm.leaves != Leaves::Front || settings.objectives().len() < 2 {
         return Value::Null;
     }
     let points = replicas.iter().flat_map(|replica| replica.population()).map(|card| {
@@ -143,10 +143,10 @@ pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
     replica.population().iter().filter_map(|card| cell(&card.champion.write("").0)).collect::<Vec<Value>>().into()
 }
 
-/// The grid of MAP-Elites, if it has two measures and can be drawn.
+/// The grid of an archive, if it has two measures and can be drawn.
 fn axes(settings: &Settings) -> Option<[Axis; 2]> {
     let axes = settings.axes();
-    let drawn = settings.algorithm == AlgorithmName::MapElites && settings.centroids == 0;
+    let drawn = settings.algorithm.leaves == Leaves::Archive && settings.regions() == 0;
     let [one, two] = axes.as_slice() else { return None };
     (drawn && one.cells * two.cells <= CELLS_MAX).then_some([*one, *two])
 }

@@ -368,7 +368,7 @@ fn read_genome(text: &str) -> Result<Parts, String> {
 
 /// A setting of the schema.
 fn field(name: &str) -> &'static Field {
-    SCHEMA.fields.iter().find(|field| field.name == name).expect("the schema has what programs declare")
+    SCHEMA.fields().iter().find(|field| field.name == name).expect("the schema has what programs declare")
 }
 
 /// How many of these items one line can have; one at least, which always fits.

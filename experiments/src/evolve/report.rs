@@ -12,6 +12,7 @@ use evoxo_common::{
 use serde_json::{Value, json};
 
 use super::{
+    algorithm::{BASELINE, Leaves},
     contests::{self, Entry, Outcome},
     curves::{self, Curves},
     optimism::{self, Noisy},
@@ -20,7 +21,7 @@ use super::{
         BEST, CONFIRMED, ERROR, EVALUATIONS, FAILURES, HYPERVOLUME, KEPT, OUTSIDE, QUALITY, REACHED, SEEN, VIOLATION,
         deciding,
     },
-    settings::{AlgorithmName, HYPERVOLUME_OBJECTIVES_MAX, Settings},
+    settings::{HYPERVOLUME_OBJECTIVES_MAX, Settings},
 };
 
 /// From this size on a number has more digits than are read.
@@ -164,12 +165,13 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         });
         notes.extend(optimum);
     }
-    let random = |arm: &Told<'_>| arm.settings.algorithm == AlgorithmName::Random;
-    let single = told.iter().all(|arm| arm.settings.objectives().len() == 1);
-    if single && !told.iter().any(random) {
-        notes.push(
-            "No arm is random search: add one with algorithm = \"random\" to see what the search is worth.".into(),
-        );
+    let is_baseline = |arm: &Told<'_>| arm.settings.algorithm == BASELINE;
+    let takes = |arm: &Told<'_>| arm.settings.objectives().len() <= BASELINE.objectives_max;
+    if told.iter().all(takes) && !told.iter().any(is_baseline) {
+        let name = BASELINE.name;
+        notes.push(format!(
+            "No arm is random search: add one with algorithm = \"{name}\" to see what the search is worth."
+        ));
     }
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
     let (figures, maps) = pictures(config, &told);
@@ -257,13 +259,13 @@ fn text(numbers: &[f64]) -> String {
     estimate(numbers).map_or_else(|| "-".into(), |it| it.text(it.decimals()))
 }
 
-/// The populations of NSGA-II, if an arm is one.
+/// What is kept where a front is left, if an arm leaves one.
 fn kept_table(told: &[Told<'_>]) -> Option<Table> {
     let row = |arm: &Told<'_>| {
         let hypervolume = arm.settings.reference_point().map_or_else(|| "-".into(), |_| text(&arm.hypervolumes));
         vec![arm.name.to_owned(), hypervolume, text(&arm.kept)]
     };
-    let of = told.iter().filter(|arm| arm.settings.algorithm == AlgorithmName::Nsga2);
+    let of = told.iter().filter(|arm| arm.settings.algorithm.leaves == Leaves::Front);
     let rows: Vec<Vec<String>> = of.map(row).collect();
     (!rows.is_empty()).then(|| Table {
         title: "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into(),
@@ -272,19 +274,19 @@ fn kept_table(told: &[Told<'_>]) -> Option<Table> {
     })
 }
 
-/// The archives of MAP-Elites, if an arm is one.
+/// The archives, if an arm leaves one.
 fn archives_table(told: &[Told<'_>]) -> Option<Table> {
     let row = |arm: &Told<'_>| {
-        let cells = match arm.settings.centroids {
+        let cells = match arm.settings.regions() {
             0 => arm.settings.axes().iter().map(|axis| axis.cells).product(),
-            centroids => centroids,
+            regions => regions,
         };
         let shares: Vec<f64> = arm.kept.iter().map(|kept| 100.0 * kept / cells as f64).collect();
         let score = arm.settings.worthless().map_or_else(|| "-".into(), |_| text(&arm.qd_scores));
         let outside = format!("{}", arm.outside);
         vec![arm.name.to_owned(), score, text(&arm.kept), cells.to_string(), text(&shares), outside]
     };
-    let of = told.iter().filter(|arm| arm.settings.algorithm == AlgorithmName::MapElites);
+    let of = told.iter().filter(|arm| arm.settings.algorithm.leaves == Leaves::Archive);
     let rows: Vec<Vec<String>> = of.map(row).collect();
     let header = ["arm", "QD score", "cells filled", "of", "coverage, %", "candidates outside the grid"];
     (!rows.is_empty()).then(|| Table {

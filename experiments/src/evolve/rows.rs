@@ -1,11 +1,11 @@
 //! The rows of a history of `evolve`, and when a search has one.
 
 use super::{
-    algorithm::Individual,
+    algorithm::{Individual, Leaves},
     confirm::Confirmed,
     evaluation::Evaluation,
     pareto::hypervolume,
-    settings::{AlgorithmName, Settings},
+    settings::Settings,
 };
 
 /// The columns of a row: see [`super::KIND`].
@@ -27,11 +27,11 @@ pub(super) const ERROR: usize = 12;
 
 /// The column that says how good a replica is.
 pub(super) fn deciding(settings: &Settings) -> usize {
-    match settings.algorithm {
+    match settings.algorithm.leaves {
         _ if settings.reference_point().is_some() => HYPERVOLUME,
-        AlgorithmName::MapElites if settings.worthless().is_some() => QUALITY,
-        AlgorithmName::MapElites => KEPT,
-        _ => BEST,
+        Leaves::Archive if settings.worthless().is_some() => QUALITY,
+        Leaves::Archive => KEPT,
+        Leaves::Front | Leaves::Nothing => BEST,
     }
 }
 

@@ -16,29 +16,29 @@ use prost::Message as _;
 use rand_core::Rng as _;
 
 use super::{
-    algorithm::{Algorithm, Axis, Individual},
+    algorithm::{Algorithm, Axis, Individual, Leaves},
     card::{Found, sheet},
-    choose::{algorithm, confirmed_front, confirmed_most, most, search},
     confirm::{Confirmation, Confirmed, Seeds, best},
     evaluation::Evaluation,
     genome::Candidate,
+    limits::{confirmed_front, confirmed_most},
     messages::{self, EvaluateTask, Item, SearchState, Shared},
     pareto::fronts,
     rows::{self, Archive, Moment},
-    settings::{AlgorithmName, Settings},
+    settings::Settings,
     task::{EVALUATE, Evaluate, NAME, shared},
     wasm,
 };
 
 /// What a replica needs at most, with this many bytes of settings for its tasks to share.
 pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
-    let genome = settings.genome();
-    let most = most(settings, &genome);
+    let given = settings.given();
+    let (genome, most) = (&given.genome, settings.algorithm.most(&given));
     let fresh = if settings.is_noisy() { confirmed_most(settings) } else { 0 };
-    // Candidates of openai-es are numbers while it searches, and their mean is shared.
-    let (candidate, shared_mean) = match settings.algorithm {
-        AlgorithmName::OpenAiEs => (if fresh > 0 { genome.bytes_max() } else { 0 }, 64 + 8 * genome.genes() as u64),
-        _ => (genome.bytes_max(), 0),
+    // Candidates that are made from their numbers are numbers during the search, and their mean is shared.
+    let (candidate, shared_mean) = match settings.algorithm.made {
+        Some(_) => (if fresh > 0 { genome.bytes_max() } else { 0 }, 64 + 8 * genome.genes() as u64),
+        None => (genome.bytes_max(), 0),
     };
     let candidates = most.candidates.max(fresh);
     let slice = (settings.task_candidates() as u64).min(candidates);
@@ -83,7 +83,7 @@ pub(super) struct Replica {
     /// If the problem is noisy: what follows the search.
     confirmation: Option<Confirmation>,
     seeds: Seeds,
-    /// The grid of map-elites, else empty.
+    /// The grid of an archive, else empty.
     axes: Vec<Axis>,
     /// The rows of the last round.
     rows: Vec<Vec<f64>>,
@@ -112,7 +112,8 @@ impl Replica {
         if state.best.is_some() != (state.failures < state.evaluations) {
             return Err("the best candidate of the state does not fit its failures".into());
         }
-        let search = search(&settings, stream);
+        let given = settings.given();
+        let search = given.search(stream);
         let best = match (&state.best, &state.best_evaluation) {
             (Some(candidate), Some(evaluation)) => {
                 let candidate = search.genome.candidate(candidate)?;
@@ -131,7 +132,7 @@ impl Replica {
         let confirmation = state.confirmation.as_ref();
         let confirmation =
             confirmation.map(|message| Confirmation::restore(message, &search.genome, counts, draws)).transpose()?;
-        let algorithm = algorithm(&settings, search, begun.then_some(&state.algorithm[..]))?;
+        let algorithm = settings.algorithm.begin(&given, search, begun.then_some(&state.algorithm[..]))?;
         if algorithm.births() != state.evaluations {
             return Err(format!(
                 "the state has {} evaluations, but its algorithm {}",
@@ -160,7 +161,7 @@ impl Replica {
             finalists,
             confirmation,
             seeds: Seeds::of(identity.seed, identity.replica),
-            axes: if settings.algorithm == AlgorithmName::MapElites { settings.axes() } else { Vec::new() },
+            axes: if settings.algorithm.leaves == Leaves::Archive { settings.axes() } else { Vec::new() },
             rows: Vec::new(),
             settings,
         })
@@ -192,9 +193,10 @@ impl Replica {
         self.confirmation.as_ref()?.answer()
     }
 
-    /// The first front of several objectives, or the elites of every kind.
+    /// What the search leaves: the first front, or the elites of an archive.
     fn shown(&self) -> Vec<Found> {
-        if let Some(answer) = self.answer().filter(|_| self.settings.algorithm == AlgorithmName::Nsga2) {
+        let leaves = self.settings.algorithm.leaves;
+        if let Some(answer) = self.answer().filter(|_| leaves == Leaves::Front) {
             return answer
                 .iter()
                 .filter(|one| one.mean.feasible())
@@ -202,10 +204,10 @@ impl Replica {
                 .collect();
         }
         let kept = self.algorithm.population();
-        let fronts = match self.settings.algorithm {
-            AlgorithmName::Nsga2 => self.fronts(),
-            AlgorithmName::MapElites => vec![0; kept.len()],
-            _ => return Vec::new(),
+        let fronts = match leaves {
+            Leaves::Front => self.fronts(),
+            Leaves::Archive => vec![0; kept.len()],
+            Leaves::Nothing => return Vec::new(),
         };
         let shown =
             kept.iter().zip(fronts).filter(|(individual, front)| *front == 0 && individual.evaluation.feasible());
@@ -230,8 +232,7 @@ impl Replica {
             };
             return range.map(fresh).collect();
         }
-        // Candidates of openai-es are made from their numbers.
-        let made = self.settings.algorithm == AlgorithmName::OpenAiEs;
+        let made = self.settings.algorithm.made.is_some();
         let candidates = if made { Vec::new() } else { self.algorithm.ask(range.clone()) };
         let mut candidates = candidates.iter().map(Candidate::message);
         let item = |index: usize| {
@@ -364,7 +365,7 @@ impl Replica {
         let late = match (self.maximised.len() > 1, kept.is_empty()) {
             (true, _) => {
                 let front = kept.iter().zip(self.fronts()).filter(|(it, front)| *front == 0 && !it.evaluation.failed);
-                front.map(|(individual, _)| individual.clone()).take(confirmed_front(&self.settings)).collect()
+                front.map(|(individual, _)| individual.clone()).take(confirmed_front(&self.settings) as usize).collect()
             }
             (false, true) => last,
             (false, false) => best(kept.iter().rev(), self.settings.finalists),
@@ -469,10 +470,10 @@ impl Experiment for Replica {
     }
 
     fn sheet(&self) -> Option<Sheet> {
-        let name = match self.settings.algorithm {
-            AlgorithmName::Nsga2 => "front",
-            AlgorithmName::MapElites => "map",
-            _ => return None,
+        let name = match self.settings.algorithm.leaves {
+            Leaves::Front => "front",
+            Leaves::Archive => "map",
+            Leaves::Nothing => return None,
         };
         Some(sheet(name, &self.settings, &self.shown()))
     }

@@ -5,13 +5,10 @@ mod problems;
 
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
-pub use choices::{
-    AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, NoiseName, OnFailure,
-    OrderCrossoverName, OrderMutationName, RealMutationName, RestartsName, StringCrossoverName,
-};
+pub use choices::{BaselineName, NoiseName, OnFailure};
 
 use super::{
-    algorithm::Axis,
+    algorithm::{self, AlgorithmKind, Axis, Given, Leaves, having},
     genome::Genome,
     problem::{self, Problem},
     tables::{GRID, Grid, PART, PartSettings, Parts},
@@ -72,13 +69,13 @@ settings! {
         /// Whether a candidate's value depends on its seed. If it does, the best value that a search saw is mostly luck.
         noise: NoiseName = addition choice("declared"),
         /// Of a noisy problem with one objective: as many of the best candidates of the whole search and as many of the end of the
-        /// search, with the mean of cma-es or openai-es, are evaluated anew at the end; of several objectives the first front is.
+        /// search, with the mean of a learnt distribution, are evaluated anew at the end; of several objectives the first front is.
         finalists: usize = addition whole(1, 100, "4") when noise not ["no"],
         /// Of a noisy problem: evaluations with fresh seeds of each finalist, to choose the answer, and as many of the answer, to
         /// say what it is worth. They come on top of `evaluations`: 300 with the defaults, at most.
         confirmations: usize = addition whole(2, 10_000, "30") when noise not ["no"],
         /// What searches.
-        algorithm: AlgorithmName = choice("ga"),
+        algorithm: &'static AlgorithmKind = choice("ga"),
         /// Whether `evoxo run` and `evoxo submit` add random search, with these settings, to the arms of a file that has none for
         /// the same problem: what does not beat it has learnt nothing. It needs one objective; to the arms of programs, whose
         /// candidates may take an hour, and of screens nothing is added.
@@ -87,68 +84,17 @@ settings! {
         evaluations: u64 = whole(1, 1_000_000_000, "10000"),
         /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
         target: String = text(24, ""),
-        /// Candidates of a generation; 0: what the literature takes (cma-es 4 + 3 ln n, the others 100).
+        /// Candidates of a generation; 0: what the literature takes.
         population: usize = whole(0, 100_000, "0"),
-        /// ga, nsga2, map-elites and random: candidates that are evaluated at the same time, without generations: candidate k
-        /// is made from the results of candidates 0 to k - window, so a slow evaluation delays only what needs it. Take
-        /// several times the slots of all workers. 0: whole generations.
-        window: usize = addition whole(0, 1_000, "0") when algorithm not ["cma-es", "openai-es"],
-        /// ga: the best of a generation that stay: a whole number, or below 1 a share of the population. With a window each child
-        /// replaces the worst.
-        elite: Ratio = decimal(0, 99_999, "0.5") when algorithm is ["ga"],
-        /// ga: populations beside each other, each with its share of population and evaluations. 1: one.
-        islands: usize = addition whole(1, 1_000, "1") when algorithm is ["ga"],
-        /// ga with islands: generations between two migrations.
-        migration: usize = addition whole(1, 1_000_000, "10") when islands not ["1"],
-        /// ga with islands: the best that migrate from each island to the next, in place of the worst there.
-        migrants: usize = addition whole(1, 1_000, "1") when islands not ["1"],
-        /// ga: candidates of a tournament; the best becomes a parent.
-        tournament: usize = whole(1, 1_000, "2") when algorithm is ["ga"],
-        /// ga and nsga2: the probability that a child has two parents.
-        crossover: Ratio = decimal(0, 1, "0.9") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// ga and nsga2: genes of a child that are mutated, on average.
-        mutations: Ratio = decimal(0, 100_000, "1") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// ga and nsga2: of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
-        crossover_eta: Ratio = decimal(0, 1_000, "15") when algorithm is ["ga", "nsga2"],
-        /// ga and nsga2: mutation of real genes.
-        real_mutation: RealMutationName = choice("polynomial") when algorithm is ["ga", "nsga2"],
-        /// ga and nsga2: of polynomial mutation: greater for shorter steps.
-        mutation_eta: Ratio = decimal(0, 1_000, "20") when real_mutation is ["polynomial"],
-        /// ga and nsga2: of gaussian mutation and of steps of whole numbers: their size as a share of the range.
-        deviation: Ratio = decimal(0, 1, "0.1") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// ga, nsga2 and map-elites: mutation of whole numbers.
-        integer_mutation: IntegerMutationName = choice("harmonic") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// ga, nsga2 and map-elites: crossover of bits and symbols.
-        string_crossover: StringCrossoverName = choice("two-point") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// ga, nsga2 and map-elites: crossover of permutations.
-        order_crossover: OrderCrossoverName = choice("mixed") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// ga, nsga2 and map-elites: mutation of permutations.
-        order_mutation: OrderMutationName = choice("mixed") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// ga, nsga2 and map-elites: the probability that a permutation is mutated.
-        order_rate: Ratio = decimal(0, 1, "0.5") when algorithm is ["ga", "nsga2", "map-elites"],
-        /// cma-es: the first step as a share of the range; openai-es: the deviation of all steps. 0: 0.2 and 0.02.
-        sigma: Ratio = decimal(0, 10, "0") when algorithm is ["cma-es", "openai-es"],
-        /// cma-es and openai-es: what the bounds of the genes are for. The other algorithms keep them.
-        bounds: BoundsName = addition choice("kept") when algorithm is ["cma-es", "openai-es"],
-        /// cma-es: the covariance matrix.
-        covariance: CovarianceName = choice("full") when algorithm is ["cma-es"],
-        /// cma-es: what follows when a search has converged.
-        restarts: RestartsName = choice("bipop") when algorithm is ["cma-es"],
-        /// openai-es: how far the mean moves in a gene at most, about, as a share of the range.
-        rate: Ratio = decimal(0, 1, "0.01") when algorithm is ["openai-es"],
-        /// map-elites: random candidates at the beginning.
-        initial: usize = whole(1, 1_000_000, "100") when algorithm is ["map-elites"],
-        /// map-elites: regions around as many centroids, spread evenly over the bounds of the grid (CVT-MAP-Elites), for
-        /// three measures and more. 0: the cells of the grid.
-        centroids: usize = addition whole(0, 4096, "0") when algorithm is ["map-elites"],
-        /// map-elites: the deviation of independent steps, as a share of the range.
-        iso: Ratio = decimal(0, 1, "0.01") when algorithm is ["map-elites"],
-        /// map-elites: the deviation of the step along the line between two elites, as a share of their distance.
-        line: Ratio = decimal(0, 10, "0.2") when algorithm is ["map-elites"],
-        /// nsga2: the reference point of the hypervolume, one number for each objective. map-elites: the value of the objective that
-        /// is worth nothing; the QD score is the sum over all elites of how much better they are. Empty: that of a built-in
-        /// problem, or no hypervolume and no QD score.
-        reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, "") when algorithm is ["nsga2", "map-elites"],
+        /// Candidates that are evaluated at the same time, without generations: candidate k is made from the results of candidates 0
+        /// to k - window, so a slow evaluation delays only what needs it. Take several times the slots of all workers. 0: whole
+        /// generations.
+        window: usize = addition whole(0, 1_000, "0") when algorithm is (having(AlgorithmKind::has_windows)),
+        /// Of several objectives: the reference point of the hypervolume, one number for each. Of an archive: the value of the
+        /// objective that is worth nothing; the QD score is the sum over all elites of how much better they are. Empty: that of a
+        /// built-in problem, or no hypervolume and no QD score.
+        reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, "")
+            when algorithm is (having(|kind| kind.leaves != Leaves::Nothing)),
         /// Candidates of a task, as many as fit in 4 MiB at most; 0: 100 of a built-in problem, 10 of a module, 1 of a program.
         /// With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
@@ -156,10 +102,11 @@ settings! {
         timeout: u64 = execution whole(1, 604_800, "600"),
         /// The genome: one table for each part. A built-in problem has its own.
         genome: Parts = list(PART, 64, ""),
-        /// map-elites: the grid, one table for each measure. A built-in problem has its own.
-        grid: Grid = list(GRID, 10, "") when algorithm is ["map-elites"],
+        /// The grid, one table for each measure. A built-in problem has its own.
+        grid: Grid = list(GRID, 10, "") when algorithm is (having(|kind| kind.leaves == Leaves::Archive)),
     }
     check(|settings| settings.problems())
+    includes(own: algorithm::SETTINGS, before reference, chosen by algorithm)
 }
 
 /// How a program is written in the setting `problem`.
@@ -240,7 +187,7 @@ impl Settings {
     /// The genome that is searched.
     #[must_use]
     pub fn genome(&self) -> Genome {
-        let bounded = self.bounds == BoundsName::Kept;
+        let bounded = (self.algorithm.keeps_bounds)(&self.own);
         match self.built_in().filter(|_| self.genome.0.is_empty()) {
             Some(problem) => {
                 let length = if self.length == 0 { problem.length } else { self.length };
@@ -284,16 +231,37 @@ impl Settings {
         fits.then(|| turned.collect())
     }
 
-    /// The value of the objective from which on an elite of map-elites is worth something, to be minimised; none if nobody knows.
+    /// The value of the objective from which on an elite of an archive is worth something, to be minimised; none if nobody knows.
     #[must_use]
     pub fn worthless(&self) -> Option<f64> {
         let own = self.built_in().filter(|_| self.reference.is_empty()).map_or(&[][..], |problem| problem.reference);
         let value = self.reference.first().map(|given| given.to_f64()).or(own.first().copied())?;
-        let archive = self.algorithm == AlgorithmName::MapElites && self.objectives().len() == 1;
+        let archive = self.algorithm.leaves == Leaves::Archive && self.objectives().len() == 1;
         archive.then(|| if self.objectives()[0].0 { -value } else { value })
     }
 
-    /// The grid of map-elites.
+    /// What the algorithm is given.
+    #[must_use]
+    pub fn given(&self) -> Given<'_> {
+        Given {
+            own: &self.own,
+            genome: self.genome(),
+            evaluations: self.evaluations,
+            population: (self.population > 0).then_some(self.population),
+            window: self.window,
+            noisy: self.is_noisy(),
+            numbers: self.counts().iter().sum::<usize>() as u64,
+            grid: self.axes(),
+        }
+    }
+
+    /// Regions of an archive; 0 if it has the cells of a grid.
+    #[must_use]
+    pub fn regions(&self) -> usize {
+        algorithm::regions(&self.own)
+    }
+
+    /// The grid of an archive.
     #[must_use]
     pub fn axes(&self) -> Vec<Axis> {
         let given =

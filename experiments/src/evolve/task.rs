@@ -11,7 +11,7 @@ use prost::Message as _;
 use rand_core::Rng as _;
 
 use super::{
-    choose,
+    algorithm::{ALGORITHMS, AlgorithmKind, Made, having},
     genome::{Candidate, Genome},
     messages::{EvaluateOutput, EvaluateTask, Evaluation, Item, Shared, Steps},
     problem,
@@ -67,7 +67,8 @@ impl Compute for Evaluate {
     /// Random candidates of every built-in problem, a module, and candidates that are made from their numbers.
     fn workload() -> Vec<(EvaluateTask, Bytes)> {
         let of = |problem: &problem::Problem| {
-            let algorithm = if problem.objectives.len() > 1 { "nsga2" } else { "random" };
+            let takes = |kind: &AlgorithmKind| problem.objectives.len() <= kind.objectives_max;
+            let algorithm = having(takes)[0];
             let length = problem.length.min(12).max(problem.lengths.0);
             let text = format!("problem = \"{}\"\nlength = {length}\nalgorithm = \"{algorithm}\"\n", problem.name);
             let genome = SCHEMA.read(&text).map(|values| Settings::of(&values).genome());
@@ -79,18 +80,19 @@ impl Compute for Evaluate {
             };
             (EvaluateTask { items: (0..5).map(item).collect(), timeout_ms: 0 }, shared(&text, Bytes::new()).encode())
         };
-        problem::PROBLEMS.iter().map(of).chain([wasm::workload(), steps()]).collect()
+        let made = ALGORITHMS.iter().filter_map(|kind| Some(steps(kind.name, &kind.made?)));
+        problem::PROBLEMS.iter().map(of).chain([wasm::workload()]).chain(made).collect()
     }
 }
 
-/// Candidates of openai-es, some of them beyond the bounds.
-fn steps() -> (EvaluateTask, Bytes) {
-    let text = "problem = \"ellipsoid\"\nlength = 7\nalgorithm = \"openai-es\"\nsigma = 0.3\n";
+/// Candidates that are made from their numbers, some of them beyond the bounds.
+fn steps(algorithm: &str, made: &Made) -> (EvaluateTask, Bytes) {
+    let text = format!("problem = \"ellipsoid\"\nlength = 7\nalgorithm = \"{algorithm}\"\n{}", made.example);
     let mean = (0..7).map(|gene| f64::from(gene) / 6.0).collect();
     let steps = Some(Steps { stream_high: 1, stream_low: 2, mean });
     let item = |number| Item { id: String::new(), seed: 0, candidate: None, number };
     let task = EvaluateTask { items: (u64::from(u32::MAX)..).take(9).map(item).collect(), timeout_ms: 0 };
-    (task, Shared { steps, ..shared(text, Bytes::new()) }.encode())
+    (task, Shared { steps, ..shared(&text, Bytes::new()) }.encode())
 }
 
 /// What a task shares with others: these settings as a text, and a module if there is one.
@@ -142,7 +144,11 @@ fn candidates(
         if bytes > MADE_BYTES_MAX {
             return Err(format!("the {count} candidates of the task have {bytes} bytes, more than {MADE_BYTES_MAX}"));
         }
-        return choose::made(settings, steps, task.items.iter().map(|item| item.number));
+        let made = settings.algorithm.made.ok_or("the task has no candidates, and its algorithm makes none")?;
+        let given = settings.given();
+        let search = given.search(Stream::from_words(steps.stream_high, steps.stream_low));
+        let numbers: Vec<u64> = task.items.iter().map(|item| item.number).collect();
+        return (made.candidates)(&given, &search, steps, &numbers);
     }
     let candidate = |item: &Item| {
         let message = item.candidate.as_ref().ok_or_else(|| format!("candidate {} is empty", item.id))?;
@@ -260,7 +266,8 @@ mod tests {
             ));
             let settings = Settings::of(&config.arms[0].settings);
             let stream = Stream::root(9).text(NAME).text("main").word(1);
-            let mut algorithm = choose::algorithm(&settings, choose::search(&settings, stream), None).unwrap();
+            let given = settings.given();
+            let mut algorithm = settings.algorithm.begin(&given, given.search(stream), None).unwrap();
             let mut replica = Replica::start(&config, &config.arms[0], 1);
             while !replica.is_finished() {
                 let (tasks, mut made) = (replica.plan(0..replica.tasks()), Vec::new());
@@ -287,7 +294,8 @@ mod tests {
     /// What makes no sense in a task that has no genes: a sentence each.
     #[test]
     fn wrong_means_have_their_sentence() {
-        let (task, bytes) = steps();
+        let openai_es = having(|kind| kind.made.is_some())[0];
+        let (task, bytes) = steps(openai_es, &ALGORITHMS.iter().find_map(|kind| kind.made).unwrap());
         let good = read(&bytes).unwrap().1;
         let refused = |task: &EvaluateTask, from: &str, to: &str, mean: Vec<f64>| {
             let settings = good.settings.replace(from, to);

@@ -14,11 +14,12 @@ use serde_json::json;
 
 use super::{
     KIND,
+    algorithm::BASELINE,
     card::{CARD, Found},
     messages::{EvaluateTask, Evaluation, PopulationState, SearchState},
     report::report_of_result,
     rows::{HYPERVOLUME, VIOLATION},
-    settings::{AlgorithmName, BoundsName, Settings},
+    settings::Settings,
 };
 use crate::{
     registry,
@@ -186,7 +187,7 @@ fn random_search_is_added_once_to_the_arms_that_have_none() {
     let alone = completed("[settings]\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"");
     assert_eq!(names(&alone), ["main", "random search"]);
     let added = Settings::of(&alone.arms[1].settings);
-    assert_eq!((added.algorithm, added.evaluations, added.population), (AlgorithmName::Random, 300, 20));
+    assert_eq!((added.algorithm, added.evaluations, added.population), (BASELINE, 300, 20));
     let written = parse(&alone.to_toml());
     assert_eq!((&written, written.clone().completed(true)), (&alone, alone.clone()), "what was written is complete");
     let settings = |config: &Config| config.arms[0].settings.to_text();
@@ -201,7 +202,7 @@ fn random_search_is_added_once_to_the_arms_that_have_none() {
     let two = "[arms.a]\n[arms.\"random search\"]\nlength = 4\n[arms.c]\nproblem = \"onemax\"\nalgorithm = \"random\"";
     assert_eq!(names(&completed(two)), ["a", "random search", "c", "random search 2", "random search 3"]);
     let strategy = completed("[settings]\nalgorithm = \"cma-es\"\nbounds = \"begin\"");
-    assert_eq!(Settings::of(&strategy.arms[1].settings).bounds, BoundsName::Kept);
+    assert!(Settings::of(&strategy.arms[1].settings).genome().bounded);
 
     let none = [
         "[settings]\nbaseline = \"none\"",

@@ -412,7 +412,7 @@ fn every_setting_changes_the_digest_unless_it_only_says_how_to_compute() {
         ("newborn", "", "\"parents\""),
         ("inherited_weights", "", "\"zero\""),
     ];
-    let fields = super::settings::SCHEMA.fields.iter().filter(|field| field.scope != Scope::Execution);
+    let fields = super::settings::SCHEMA.fields().iter().filter(|field| field.scope != Scope::Execution);
     assert_eq!(fields.map(|field| field.name).collect::<Vec<_>>(), cases.map(|(name, ..)| name));
     let digest = |settings: &str| self::digest(&run(settings));
     for (name, context, value) in cases {

@@ -26,7 +26,7 @@ pub(super) fn idle(registry: &Registry, text: &str, overrides: &[(String, String
     });
     let resolved: Vec<(&str, &Table, Values)> = resolved.collect();
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
-    for field in kind.schema.fields {
+    for field in kind.schema.fields() {
         let common = found.settings.contains_key(field.name);
         let why = |values: &Values| values.idle(field.name);
         // Where an arm has its own, the common one is not read.

@@ -5,18 +5,51 @@
 
 use std::{collections::BTreeSet, ops::Range};
 
-use evoxo_common::rng::{Generator, below};
+use evoxo_common::{
+    ratio::Ratio,
+    rng::{Generator, below},
+    settings,
+    settings::Values,
+};
 
 use super::{
-    Algorithm, Most, Search, Steady, Wrong,
+    Algorithm, Begin, Given, Islands, IslandsSettings, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
-    within,
+    operators::{OPERATORS, variation},
+    steady, within,
 };
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     variation::{Variation, new_child},
 };
+
+settings! {
+    /// The genetic algorithm.
+    struct Own, names OwnName, schema OWN {
+        /// The best of a generation that stay: a whole number, or below 1 a share of the population. With a window each child replaces
+        /// the worst.
+        elite: Ratio = decimal(0, 99_999, "0.5"),
+        /// Populations beside each other, each with its share of population and evaluations. 1: one.
+        islands: usize = addition whole(1, 1_000, "1"),
+        /// With islands: generations between two migrations.
+        migration: usize = addition whole(1, 1_000_000, "10") when islands not ["1"],
+        /// With islands: the best that migrate from each island to the next, in place of the worst there.
+        migrants: usize = addition whole(1, 1_000, "1") when islands not ["1"],
+        /// Candidates of a tournament; the best becomes a parent.
+        tournament: usize = whole(1, 1_000, "2"),
+    }
+}
+
+fn elsewhere(own: &Values, _: &str) -> Result<(), Wrong> {
+    match Own::of(own).islands {
+        1 => Ok(()),
+        _ => {
+            let sentence = "islands are of the genetic algorithm: take algorithm = \"ga\" or islands = 1";
+            Err(Wrong::new("islands", sentence))
+        }
+    }
+}
 
 /// The settings of the genetic algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,9 +96,11 @@ impl Settings {
 
     /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
     #[must_use]
-    pub fn most(&self, genome: &Genome, numbers: u64) -> Most {
+    pub fn most(&self, genome: &Genome, numbers: u64, evaluations: u64) -> Most {
+        let population = self.population as u64;
+        let batches = 1 + evaluations.saturating_sub(population).div_ceil(self.generation().max(1) as u64);
         let state_bytes = individual::bytes_max(genome, self.population, numbers);
-        Most { candidates: self.population as u64, state_bytes }
+        Most { candidates: population, batches, kept: population, state_bytes }
     }
 }
 
@@ -79,25 +114,80 @@ pub struct Ga {
     population: Vec<Individual>,
 }
 
-impl Ga {
-    /// A search at its beginning.
-    ///
-    /// # Errors
-    /// A sentence, if a setting makes no sense.
-    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+impl Listed for Ga {
+    const NAME: &'static str = "ga";
+    const DOC: &'static str = "a genetic algorithm, for genes of every type";
+    const PARTS: &'static [Part] = &[Part { elsewhere, ..Part::of(&OWN) }, Part::of(&OPERATORS)];
+    const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
+
+    type Settings = Settings;
+
+    /// Of each island, if there are several.
+    fn settings(given: &Given<'_>) -> Settings {
+        let Own { elite, islands, tournament, .. } = Own::of(given.own);
+        let population = given.population.unwrap_or(Settings::default().population) / islands;
+        let (most, least) = (elite.numerator().unsigned_abs(), elite.denominator().unsigned_abs());
+        Settings {
+            population,
+            // Below 1 it is a share.
+            elite: (if most < least { population as u64 * most / least } else { most / least }) as usize,
+            reevaluate: given.noisy,
+            tournament,
+            variation: variation(given),
+        }
+    }
+
+    fn check(given: &Given<'_>) -> Result<(), Wrong> {
+        let Own { elite, islands, .. } = Own::of(given.own);
+        if given.window > 0 && islands > 1 {
+            return Err(Wrong::new("window", "islands have generations: take window = 0 or islands = 1"));
+        }
+        if elite >= Ratio::ONE && elite.denominator() != 1 {
+            let sentence = format!("elite is {}, but it must be a whole number, or a share below 1", elite.to_f64());
+            return Err(Wrong::new("elite", sentence));
+        }
+        match archipelago(given) {
+            None => Self::settings(given).check(),
+            Some(islands) => islands.check(),
+        }
+    }
+
+    fn most(given: &Given<'_>) -> Most {
+        match archipelago(given) {
+            None => Self::settings(given).most(&given.genome, given.numbers, given.evaluations),
+            Some(islands) => islands.most(&given.genome, given.numbers, given.evaluations),
+        }
+    }
+
+    fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
         Ok(Self { settings: settings.clone(), search, births: 0, population: Vec::new() })
     }
 
-    /// A search from its saved state.
-    ///
-    /// # Errors
-    /// A sentence, if the bytes are no state of this search.
-    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+    fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let (births, population) = individual::restore(&search, settings.population, state)?;
         Ok(Self { births, population, ..Self::start(settings, search)? })
     }
 
+    fn begin(given: &Given<'_>, search: Search, state: Option<&[u8]>) -> Result<Box<dyn Algorithm>, String> {
+        let own = Self::settings(given);
+        Ok(match (archipelago(given), state) {
+            (Some(islands), None) => Box::new(Islands::start(&islands, &search)?),
+            (Some(islands), Some(state)) => Box::new(Islands::restore(&islands, &search, state)?),
+            (None, None) => Box::new(Self::start(&own, search)?),
+            (None, Some(state)) => Box::new(Self::restore(&own, search, state)?),
+        })
+    }
+}
+
+/// The islands, if there are several.
+fn archipelago(given: &Given<'_>) -> Option<IslandsSettings> {
+    let Own { islands, migration, migrants, .. } = Own::of(given.own);
+    let ga = Ga::settings(given);
+    (islands > 1).then_some(IslandsSettings { ga, islands, interval: migration, migrants })
+}
+
+impl Ga {
     /// The best of the population, best first.
     pub(super) fn best(&self, count: usize) -> Vec<Individual> {
         let mut best: Vec<&Individual> = self.population.iter().collect();

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use prost::Message as _;
 
-use super::{Algorithm, Ga, GaSettings, Individual, Most, Search, Wrong, within};
+use super::{Algorithm, Ga, GaSettings, Individual, Listed as _, Most, Search, Wrong, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
@@ -44,10 +44,12 @@ impl Settings {
 
     /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
     #[must_use]
-    pub fn most(&self, genome: &Genome, numbers: u64) -> Most {
-        let Most { candidates, state_bytes } = self.ga.most(genome, numbers);
+    pub fn most(&self, genome: &Genome, numbers: u64, evaluations: u64) -> Most {
         let islands = self.islands as u64;
-        Most { candidates: islands * candidates, state_bytes: 16 + islands * (state_bytes + 16) }
+        let Most { candidates, batches, kept, state_bytes } =
+            self.ga.most(genome, numbers, evaluations.div_ceil(islands));
+        let state_bytes = 16 + islands * (state_bytes + 16);
+        Most { candidates: islands * candidates, batches, kept: islands * kept, state_bytes }
     }
 }
 

@@ -6,19 +6,46 @@
 
 use std::ops::Range;
 
-use evoxo_common::rng::{Generator, below, normal_pair};
+use evoxo_common::{
+    ratio::Ratio,
+    rng::{Generator, below, normal_pair},
+    settings,
+    settings::Values,
+};
 
 use super::{
-    Algorithm, Most, Search, Steady, Wrong,
+    Algorithm, Begin, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
     niches::{self, Axis, Niches},
-    within,
+    operators::{OF_REALS, OPERATORS, variation},
+    steady, within,
 };
 use crate::evolve::{
     evaluation::Evaluation,
-    genome::{Candidate, Genes, Genome, Type},
+    genome::{Candidate, Genes, Type},
     variation::Variation,
 };
+
+settings! {
+    /// MAP-Elites.
+    struct Own, names OwnName, schema OWN {
+        /// Random candidates at the beginning.
+        initial: usize = whole(1, 1_000_000, "100"),
+        /// Regions around as many centroids, spread evenly over the bounds of the grid (CVT-MAP-Elites), for three measures and more.
+        /// 0: the cells of the grid.
+        centroids: usize = addition whole(0, 4096, "0"),
+        /// The deviation of independent steps, as a share of the range.
+        iso: Ratio = decimal(0, 1, "0.01"),
+        /// The deviation of the step along the line between two elites, as a share of their distance.
+        line: Ratio = decimal(0, 10, "0.2"),
+    }
+}
+
+/// Regions of an archive with these settings; 0 if it has the cells of a grid.
+#[must_use]
+pub fn regions(own: &Values) -> usize {
+    Own::of(own).centroids
+}
 
 /// The settings of MAP-Elites.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,13 +97,6 @@ impl Settings {
         }
         self.variation.check()
     }
-
-    /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
-    #[must_use]
-    pub fn most(&self, genome: &Genome, numbers: u64) -> Most {
-        let state_bytes = individual::bytes_max(genome, niches::count(&self.grid, self.centroids), numbers);
-        Most { candidates: self.batch.max(self.initial) as u64, state_bytes }
-    }
 }
 
 /// MAP-Elites.
@@ -92,22 +112,50 @@ pub struct MapElites {
     cells: Vec<usize>,
 }
 
-impl MapElites {
-    /// A search at its beginning.
-    ///
-    /// # Errors
-    /// A sentence, if a setting makes no sense.
-    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+impl Listed for MapElites {
+    const NAME: &'static str = "map-elites";
+    const DOC: &'static str = "MAP-Elites, for the best of every kind: the problem must have behaviour measures";
+    const PARTS: &'static [Part] = &[Part { except: OF_REALS, ..Part::of(&OPERATORS) }, Part::of(&OWN)];
+    const LEAVES: Leaves = Leaves::Archive;
+    const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
+
+    type Settings = Settings;
+
+    fn settings(given: &Given<'_>) -> Settings {
+        let own = Own::of(given.own);
+        Settings {
+            grid: given.grid.clone(),
+            centroids: own.centroids,
+            batch: given.population.unwrap_or(Settings::default().batch),
+            initial: own.initial,
+            iso: own.iso.to_f64(),
+            line: own.line.to_f64(),
+            variation: variation(given),
+        }
+    }
+
+    fn check(given: &Given<'_>) -> Result<(), Wrong> {
+        Self::settings(given).check()
+    }
+
+    fn most(given: &Given<'_>) -> Most {
+        let Settings { grid, centroids, batch, initial, .. } = Self::settings(given);
+        let (batch, initial, niches) = (batch as u64, initial as u64, niches::count(&grid, centroids));
+        Most {
+            candidates: batch.max(initial),
+            batches: 1 + given.evaluations.saturating_sub(initial).div_ceil(batch),
+            kept: niches as u64,
+            state_bytes: individual::bytes_max(&given.genome, niches, given.numbers),
+        }
+    }
+
+    fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
         let niches = Niches::new(&settings.grid, settings.centroids);
         Ok(Self { settings: settings.clone(), niches, search, births: 0, archive: Vec::new(), cells: Vec::new() })
     }
 
-    /// A search from its saved state.
-    ///
-    /// # Errors
-    /// A sentence, if the bytes are no state of this search.
-    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+    fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let fresh = Self::start(settings, search)?;
         let (births, archive) = individual::read(&fresh.search, state)?;
         let cell =
@@ -119,7 +167,9 @@ impl MapElites {
         }
         Ok(Self { births, archive, cells, ..fresh })
     }
+}
 
+impl MapElites {
     /// A child of two elites, or as long as there is none a random candidate.
     fn birth(&self, number: u64) -> Candidate {
         let mut rng = self.search.birth(number);

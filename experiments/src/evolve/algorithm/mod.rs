@@ -5,11 +5,15 @@ mod coordinates;
 mod ga;
 mod individual;
 mod islands;
+mod kind;
 mod map_elites;
 mod niches;
 mod nsga2;
 mod openai_es;
+mod operators;
 mod random;
+mod strategies;
+mod table;
 #[cfg(test)]
 mod tests;
 mod windowed;
@@ -29,12 +33,28 @@ pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSett
 pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
 pub use islands::{Islands, Settings as IslandsSettings};
-pub use map_elites::{MapElites, Settings as MapElitesSettings};
+pub use kind::{AlgorithmKind, Begin, Given, Leaves, Listed, Made, Part, steady};
+pub use map_elites::{MapElites, Settings as MapElitesSettings, regions};
 pub use niches::Axis;
 pub use nsga2::{Nsga2, Settings as Nsga2Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use random::{Random, Settings as RandomSettings};
-pub use windowed::{Steady, WINDOW_MAX, Windowed, most as windowed_most};
+pub use table::{SETTINGS, having, listed};
+pub use windowed::{Steady, WINDOW_MAX, Windowed};
+
+/// The algorithm that all others must beat.
+pub const BASELINE: &AlgorithmKind = &AlgorithmKind::of::<Random>();
+
+/// The algorithms that an experiment file can choose, in the order in which they are shown. A new one comes last, and its settings
+/// have the scope `addition`, so that configurations keep their hashes.
+pub const ALGORITHMS: &[&AlgorithmKind] = &[
+    BASELINE,
+    &AlgorithmKind::of::<Ga>(),
+    &AlgorithmKind::of::<Cma>(),
+    &AlgorithmKind::of::<OpenAiEs>(),
+    &AlgorithmKind::of::<Nsga2>(),
+    &AlgorithmKind::of::<MapElites>(),
+];
 
 /// An optimiser between two batches: a pure state machine.
 ///
@@ -51,7 +71,7 @@ pub trait Algorithm: Send {
     fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
 
     /// What the candidates of the next batch can be made from by their numbers in the whole search, if that is less than all
-    /// their genes: see [`OpenAiEs::candidates`].
+    /// their genes: see [`Made`].
     fn steps(&self) -> Option<Steps> {
         None
     }
@@ -122,6 +142,10 @@ impl Search {
 pub struct Most {
     /// Candidates of a batch.
     pub candidates: u64,
+    /// Batches of a search.
+    pub batches: u64,
+    /// Candidates that it keeps.
+    pub kept: u64,
     /// Bytes of a saved state.
     pub state_bytes: u64,
 }

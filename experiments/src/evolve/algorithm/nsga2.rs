@@ -8,13 +8,14 @@ use std::{cmp::Ordering, ops::Range};
 use evoxo_common::rng::{Generator, below, shuffle};
 
 use super::{
-    Algorithm, Most, Search, Steady, Wrong,
+    Algorithm, Begin, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
-    within,
+    operators::{OPERATORS, variation},
+    steady, within,
 };
 use crate::evolve::{
     evaluation::Evaluation,
-    genome::{Candidate, Genome},
+    genome::Candidate,
     pareto::{crowding, fronts},
     variation::{Variation, new_child},
 };
@@ -43,13 +44,6 @@ impl Settings {
     pub fn check(&self) -> Result<(), Wrong> {
         within("population", "the population", self.population, 4..=2000)?;
         self.variation.check()
-    }
-
-    /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
-    #[must_use]
-    pub fn most(&self, genome: &Genome, numbers: u64) -> Most {
-        let state_bytes = individual::bytes_max(genome, self.population, numbers);
-        Most { candidates: self.population as u64, state_bytes }
     }
 }
 
@@ -97,26 +91,44 @@ fn standing(population: &[Individual]) -> Vec<Standing> {
     standing
 }
 
-impl Nsga2 {
-    /// A search at its beginning.
-    ///
-    /// # Errors
-    /// A sentence, if a setting makes no sense.
-    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+impl Listed for Nsga2 {
+    const NAME: &'static str = "nsga2";
+    const DOC: &'static str = "NSGA-II, for several objectives";
+    const PARTS: &'static [Part] = &[Part::of(&OPERATORS)];
+    const OBJECTIVES_MAX: usize = usize::MAX;
+    const LEAVES: Leaves = Leaves::Front;
+    const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
+
+    type Settings = Settings;
+
+    fn settings(given: &Given<'_>) -> Settings {
+        let population = given.population.unwrap_or(Settings::default().population);
+        Settings { population, variation: variation(given) }
+    }
+
+    fn check(given: &Given<'_>) -> Result<(), Wrong> {
+        Self::settings(given).check()
+    }
+
+    fn most(given: &Given<'_>) -> Most {
+        let size = Self::settings(given).population;
+        let (kept, state_bytes) = (size as u64, individual::bytes_max(&given.genome, size, given.numbers));
+        Most { candidates: kept, batches: given.evaluations.div_ceil(kept), kept, state_bytes }
+    }
+
+    fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
         Ok(Self { settings: settings.clone(), search, births: 0, population: Vec::new(), standing: Vec::new() })
     }
 
-    /// A search from its saved state.
-    ///
-    /// # Errors
-    /// A sentence, if the bytes are no state of this search.
-    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+    fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let (births, population) = individual::restore(&search, settings.population, state)?;
         let standing = standing(&population);
         Ok(Self { births, population, standing, ..Self::start(settings, search)? })
     }
+}
 
+impl Nsga2 {
     /// Who meets whom in the tournaments of this batch: four individuals for each child. Each individual takes part in
     /// as many tournaments as any other, as in Deb's program.
     fn meetings(&self) -> Vec<usize> {

@@ -8,16 +8,32 @@ use std::{cmp::Ordering, ops::Range};
 
 use evoxo_common::{
     math::pow,
+    ratio::Ratio,
     rng::{normal_pair, unit},
+    settings,
+    settings::Values,
 };
 use prost::Message as _;
 
-use super::{Algorithm, Most, Search, Wrong, coordinates::Coordinates, within};
+use super::{
+    Algorithm, Given, Listed, Made, Most, Part, Search, Wrong,
+    coordinates::Coordinates,
+    strategies::{STRATEGY, keeps_bounds, sigma},
+    within,
+};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::{self, OpenAiEsState},
 };
+
+settings! {
+    /// OpenAI-ES.
+    struct Own, names OwnName, schema OWN {
+        /// How far the mean moves in a gene at most, about, as a share of the range.
+        rate: Ratio = decimal(0, 1, "0.01"),
+    }
+}
 
 /// The settings of OpenAI-ES. Lengths are shares of the width of the genes' bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,12 +77,6 @@ impl Settings {
         }
         Ok(())
     }
-
-    /// What it needs at most.
-    #[must_use]
-    pub fn most(&self, genome: &Genome) -> Most {
-        Most { candidates: 2 * self.pairs as u64, state_bytes: 64 + 24 * genome.genes() as u64 }
-    }
 }
 
 /// OpenAI-ES.
@@ -77,12 +87,44 @@ pub struct OpenAiEs {
     state: OpenAiEsState,
 }
 
-impl OpenAiEs {
-    /// A search at its beginning.
-    ///
-    /// # Errors
-    /// A sentence, if a setting makes no sense or a part of the genome is not real.
-    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+impl Listed for OpenAiEs {
+    const NAME: &'static str = "openai-es";
+    const DOC: &'static str = "OpenAI's evolution strategy, for thousands of real genes";
+    const PARTS: &'static [Part] = &[STRATEGY, Part::of(&OWN)];
+    const MADE: Option<Made> = Some(Made {
+        candidates: |given, search, steps, numbers| {
+            Self::candidates(Self::settings(given).sigma, search, &steps.mean, numbers.iter().copied())
+        },
+        example: "sigma = 0.3\n",
+    });
+
+    type Settings = Settings;
+
+    fn settings(given: &Given<'_>) -> Settings {
+        let usual = Settings::default();
+        Settings {
+            pairs: given.population.unwrap_or(2 * usual.pairs).div_ceil(2),
+            sigma: sigma(given.own, usual.sigma),
+            rate: Own::of(given.own).rate.to_f64(),
+            ..usual
+        }
+    }
+
+    fn check(given: &Given<'_>) -> Result<(), Wrong> {
+        Self::settings(given).check(&given.genome)
+    }
+
+    fn most(given: &Given<'_>) -> Most {
+        let candidates = 2 * Self::settings(given).pairs as u64;
+        let batches = given.evaluations.div_ceil(candidates);
+        Most { candidates, batches, kept: 0, state_bytes: 64 + 24 * given.genome.genes() as u64 }
+    }
+
+    fn keeps_bounds(own: &Values) -> bool {
+        keeps_bounds(own)
+    }
+
+    fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check(&search.genome)?;
         let coordinates = Coordinates::of(&search.genome)?;
         let n = coordinates.count();
@@ -93,11 +135,7 @@ impl OpenAiEs {
         Ok(Self { settings: settings.clone(), search, state })
     }
 
-    /// A search from its saved state.
-    ///
-    /// # Errors
-    /// A sentence, if the bytes are no state of this search.
-    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+    fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let state = OpenAiEsState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         search.check_births(state.births)?;
         let fresh = Self::start(settings, search)?;
@@ -109,7 +147,9 @@ impl OpenAiEs {
         }
         Ok(Self { state, ..fresh })
     }
+}
 
+impl OpenAiEs {
     /// The candidates with these numbers of a search whose steps begin at this mean.
     ///
     /// # Errors

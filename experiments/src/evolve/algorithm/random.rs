@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use prost::Message as _;
 
-use super::{Algorithm, Individual, Most, Search, Steady, Wrong, within};
+use super::{Algorithm, Begin, Given, Individual, Listed, Most, Part, Search, Steady, Wrong, steady, within};
 use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState};
 
 /// The settings of random search. They do not change which candidates are drawn.
@@ -28,12 +28,6 @@ impl Settings {
     pub fn check(&self) -> Result<(), Wrong> {
         within("population", "the batch of random search", self.batch, 1..=100_000)
     }
-
-    /// What it needs at most.
-    #[must_use]
-    pub const fn most(&self) -> Most {
-        Most { candidates: self.batch as u64, state_bytes: 16 }
-    }
 }
 
 /// Uniform random search.
@@ -44,21 +38,33 @@ pub struct Random {
     births: u64,
 }
 
-impl Random {
-    /// A search at its beginning.
-    ///
-    /// # Errors
-    /// A sentence, if a setting makes no sense.
-    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+impl Listed for Random {
+    const NAME: &'static str = "random";
+    const DOC: &'static str = "uniform random search, the baseline";
+    const PARTS: &'static [Part] = &[];
+    const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
+
+    type Settings = Settings;
+
+    fn settings(given: &Given<'_>) -> Settings {
+        Settings { batch: given.population.unwrap_or(Settings::default().batch) }
+    }
+
+    fn check(given: &Given<'_>) -> Result<(), Wrong> {
+        Self::settings(given).check()
+    }
+
+    fn most(given: &Given<'_>) -> Most {
+        let batch = Self::settings(given).batch as u64;
+        Most { candidates: batch, batches: given.evaluations.div_ceil(batch), kept: 0, state_bytes: 16 }
+    }
+
+    fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
         Ok(Self { batch: settings.batch, search, births: 0 })
     }
 
-    /// A search from its saved state.
-    ///
-    /// # Errors
-    /// A sentence, if the bytes are no state of this search.
-    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+    fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let RandomState { births } =
             RandomState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         search.check_births(births)?;

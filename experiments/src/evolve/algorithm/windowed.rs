@@ -9,12 +9,8 @@ use std::{collections::VecDeque, ops::Range};
 
 use prost::Message as _;
 
-use super::{Algorithm, Individual, Most, Search, individual, within};
-use crate::evolve::{
-    evaluation::Evaluation,
-    genome::{Candidate, Genome},
-    messages::WindowState,
-};
+use super::{Algorithm, Given, Individual, Most, Search, individual, within};
+use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::WindowState};
 
 /// The widest window.
 pub const WINDOW_MAX: usize = 1000;
@@ -28,11 +24,10 @@ pub trait Steady: Algorithm {
     fn take(&mut self, individual: Individual);
 }
 
-/// What a search with this window needs at most, whose algorithm alone needs `own`.
-#[must_use]
-pub fn most(own: Most, window: usize, genome: &Genome) -> Most {
-    let state_bytes = own.state_bytes + individual::bytes_max(genome, window, 0);
-    Most { candidates: window as u64, state_bytes }
+/// What a search with a window needs at most, whose algorithm alone needs `own`.
+pub(super) fn most(own: Most, given: &Given<'_>) -> Most {
+    let state_bytes = own.state_bytes + individual::bytes_max(&given.genome, given.window, 0);
+    Most { candidates: given.window as u64, batches: given.evaluations, state_bytes, ..own }
 }
 
 /// An optimiser with a window.
@@ -127,7 +122,7 @@ mod tests {
     use super::*;
     use crate::evolve::{
         algorithm::{
-            Ga, GaSettings, Nsga2, Nsga2Settings,
+            Ga, GaSettings, Listed as _, Nsga2, Nsga2Settings,
             tests::{minimise, search},
         },
         genome::Genes,

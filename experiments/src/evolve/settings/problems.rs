@@ -1,8 +1,12 @@
 //! What makes no sense in the settings of `evolve`, each with its sentence.
 
 use super::{
-    super::{problem, wasm, wrong::Wrong},
-    AlgorithmName, BoundsName, GENES_MAX, Name, Settings, objective, twice,
+    super::{
+        algorithm::{Leaves, having, listed},
+        problem, wasm,
+        wrong::Wrong,
+    },
+    GENES_MAX, Name, Settings, objective, twice,
 };
 
 impl Settings {
@@ -29,20 +33,17 @@ impl Settings {
             return vec![(Name::genome, format!("the genome has {} genes, more than {GENES_MAX}", genome.genes()))];
         }
         let objectives = self.objectives().len();
-        if objectives != 1 && self.algorithm != AlgorithmName::Nsga2 {
-            let sentence = format!("the problem has {objectives} objectives, and this algorithm takes one: take nsga2");
+        if objectives > self.algorithm.objectives_max {
+            let others = listed(&having(|kind| objectives <= kind.objectives_max), "or");
+            let sentence =
+                format!("the problem has {objectives} objectives, and this algorithm takes one: take {others}");
             found.push((Name::algorithm, sentence));
-        }
-        let strategies = [AlgorithmName::Cma, AlgorithmName::OpenAiEs];
-        if self.bounds == BoundsName::Begin && !strategies.contains(&self.algorithm) {
-            let sentence = "only cma-es and openai-es leave the bounds: take bounds = \"kept\"".into();
-            found.push((Name::bounds, sentence));
         }
         if !self.reference.is_empty() && self.reference.len() != objectives {
             let sentence = format!("reference has {} numbers for {objectives} objectives", self.reference.len());
             found.push((Name::reference, sentence));
         }
-        if self.algorithm == AlgorithmName::MapElites {
+        if self.algorithm.leaves == Leaves::Archive {
             let (axes, measures) = (self.grid.0.len(), self.measure_count());
             if axes != measures && !(axes == 0 && self.built_in().is_some()) {
                 found.push((
@@ -51,9 +52,9 @@ impl Settings {
                 ));
             }
         }
-        if let Err(Wrong { setting, sentence }) = super::super::choose::check(self) {
+        if let Err(Wrong { setting, sentence }) = self.algorithm.check_all(&self.given()) {
             // Algorithms call their figures like the settings.
-            found.push((Name::named(setting).unwrap_or(Name::algorithm), sentence));
+            found.push((Name::named(setting).unwrap_or(Name::own(setting)), sentence));
         }
         found
     }

@@ -14,9 +14,14 @@ mod tests;
 
 use std::ops::Range;
 
-use evoxo_common::rng::unit;
+use evoxo_common::{choice, rng::unit, settings, settings::Values};
 
-use super::{Algorithm, Most, Search, Wrong, coordinates::Coordinates, within};
+use super::{
+    Algorithm, Given, Listed, Most, Part, Search, Wrong,
+    coordinates::Coordinates,
+    strategies::{STRATEGY, keeps_bounds, sigma},
+    within,
+};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
@@ -39,6 +44,38 @@ const STEP_LEAST: f64 = 2e-12;
 /// The most genes of which the full matrix is learnt: it has the square of their number, and its eigenvectors take time in
 /// proportion to the third power.
 const FULL_GENES_MAX: usize = 4000;
+
+choice! {
+    /// The covariance matrix of CMA-ES.
+    enum CovarianceName {
+        /// full, up to some hundred genes
+        Full = "full",
+        /// diagonal, for long genomes (Ros and Hansen 2008)
+        Separable = "separable",
+    }
+}
+
+choice! {
+    /// What CMA-ES does when a search has converged.
+    enum RestartsName {
+        /// it ends
+        None = "none",
+        /// it begins again with twice the population (Auger and Hansen 2005)
+        Ipop = "ipop",
+        /// it alternates between twice the population and small ones (Hansen 2009)
+        Bipop = "bipop",
+    }
+}
+
+settings! {
+    /// CMA-ES.
+    struct Own, names OwnName, schema OWN {
+        /// The covariance matrix.
+        covariance: CovarianceName = choice("full"),
+        /// What follows when a search has converged.
+        restarts: RestartsName = choice("bipop"),
+    }
+}
 
 /// Where the mean of the first run begins. Later runs begin at random places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +156,17 @@ impl Settings {
         self.population.unwrap_or_else(usual)
     }
 
-    /// What it needs at most.
-    #[must_use]
-    pub fn most(&self, genome: &Genome, evaluations: u64) -> Most {
+    fn most(&self, genome: &Genome, evaluations: u64) -> Most {
         let (n, lambda) = (genome.genes() as u64, self.lambda(genome) as u64);
         let matrices = if self.separable { n } else { 2 * n * n };
         let doublings = if self.restarts == Restarts::None { 0 } else { DOUBLINGS_MAX };
         let numbers = matrices + 6 * n + 2 * HISTORY_MAX as u64;
-        Most { candidates: (lambda << doublings).min(evaluations), state_bytes: 512 + 8 * numbers }
+        Most {
+            candidates: (lambda << doublings).min(evaluations),
+            batches: evaluations.div_ceil(lambda),
+            kept: 0,
+            state_bytes: 512 + 8 * numbers,
+        }
     }
 }
 
@@ -150,25 +190,50 @@ struct Run {
     history: History,
 }
 
-impl Cma {
-    /// A search at its beginning.
-    ///
-    /// # Errors
-    /// A sentence, if a setting makes no sense or a part of the genome is not real.
-    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+impl Listed for Cma {
+    const NAME: &'static str = "cma-es";
+    const DOC: &'static str = "CMA-ES, for real genes";
+    const PARTS: &'static [Part] = &[STRATEGY, Part::of(&OWN)];
+
+    type Settings = Settings;
+
+    fn settings(given: &Given<'_>) -> Settings {
+        let (own, usual) = (Own::of(given.own), Settings::default());
+        Settings {
+            population: given.population,
+            sigma: sigma(given.own, usual.sigma),
+            separable: own.covariance == CovarianceName::Separable,
+            restarts: match own.restarts {
+                RestartsName::None => Restarts::None,
+                RestartsName::Ipop => Restarts::Ipop,
+                RestartsName::Bipop => Restarts::Bipop,
+            },
+            ..usual
+        }
+    }
+
+    fn check(given: &Given<'_>) -> Result<(), Wrong> {
+        Self::settings(given).check(&given.genome)
+    }
+
+    fn most(given: &Given<'_>) -> Most {
+        Self::settings(given).most(&given.genome, given.evaluations)
+    }
+
+    fn keeps_bounds(own: &Values) -> bool {
+        keeps_bounds(own)
+    }
+
+    fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check(&search.genome)?;
         let coordinates = Coordinates::of(&search.genome)?;
         let schedule = Schedule::first(settings.lambda(&search.genome), settings.sigma);
         let mut fresh = Self { settings: settings.clone(), search, coordinates, births: 0, run: None };
-        fresh.run = Some(fresh.begin(schedule));
+        fresh.run = Some(fresh.run_of(schedule));
         Ok(fresh)
     }
 
-    /// A search from its saved state.
-    ///
-    /// # Errors
-    /// A sentence, if the bytes are no state of this search.
-    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+    fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let fresh = Self::start(settings, search)?;
         let first = fresh.settings.lambda(&fresh.search.genome);
         let (births, run) = saved::read(state, first, &|schedule| fresh.strategy(schedule))?;
@@ -177,13 +242,15 @@ impl Cma {
         let strategy = fresh.strategy(&schedule);
         Ok(Self { births, run: Some(Run { schedule, strategy, distribution, history }), ..fresh })
     }
+}
 
+impl Cma {
     fn strategy(&self, schedule: &Schedule) -> Strategy {
         Strategy::new(self.coordinates.count(), schedule.lambda, self.settings.separable, self.settings.active)
     }
 
     /// A run at its beginning.
-    fn begin(&self, schedule: Schedule) -> Run {
+    fn run_of(&self, schedule: Schedule) -> Run {
         let strategy = self.strategy(&schedule);
         let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
         let middle = schedule.run == 0 && self.settings.mean == Mean::Middle;
@@ -281,7 +348,7 @@ impl Algorithm for Cma {
             let first = (self.settings.lambda(&self.search.genome), self.settings.sigma);
             let mut rng = self.search.stream.text("restart").word(run.schedule.run).rng();
             let schedule = run.schedule.next(self.settings.restarts, self.births, first, &mut rng);
-            self.run = Some(self.begin(schedule));
+            self.run = Some(self.run_of(schedule));
         }
     }
 

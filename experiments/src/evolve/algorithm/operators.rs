@@ -1,0 +1,141 @@
+//! The operators of [`Variation`] in experiment files.
+
+use evoxo_common::{choice, ratio::Ratio, settings};
+
+use super::Given;
+use crate::evolve::{
+    genome::Type,
+    variation::{IntegerMutation, OrderCrossover, OrderMutation, RealMutation, StringCrossover, Variation},
+};
+
+choice! {
+    /// Mutation of real genes.
+    enum RealMutationName {
+        /// polynomial mutation (Deb and Agrawal 1999), with mutation_eta
+        Polynomial = "polynomial",
+        /// a normal deviate, with deviation
+        Gaussian = "gaussian",
+    }
+}
+
+choice! {
+    /// Mutation of whole numbers.
+    enum IntegerMutationName {
+        /// a step up or down, geometrically distributed, with deviation as its mean
+        Step = "step",
+        /// a step up or down of any length, each order of size equally likely (Doerr, Doerr and Kötzing 2018)
+        Harmonic = "harmonic",
+        /// any other number, each equally likely
+        Redraw = "redraw",
+    }
+}
+
+choice! {
+    /// Crossover of bits and symbols.
+    enum StringCrossoverName {
+        /// each gene from either parent
+        Uniform = "uniform",
+        /// cut at one place
+        OnePoint = "one-point",
+        /// cut at two places
+        TwoPoint = "two-point",
+    }
+}
+
+choice! {
+    /// Crossover of permutations.
+    enum OrderCrossoverName {
+        /// order crossover, OX (Davis 1985)
+        Order = "order",
+        /// edge recombination (Whitley, Starkweather and Fuquay 1989)
+        Edge = "edge",
+        /// one of both for each child, by chance
+        Mixed = "mixed",
+    }
+}
+
+choice! {
+    /// Mutation of permutations.
+    enum OrderMutationName {
+        /// two places change their contents
+        Swap = "swap",
+        /// a piece is turned round: the 2-opt move of a tour
+        Inversion = "inversion",
+        /// one place moves
+        Insertion = "insertion",
+        /// one of the three for each child, by chance
+        Mixed = "mixed",
+    }
+}
+
+settings! {
+    /// How children are made of their parents.
+    pub(super) struct Operators, names Operator, schema OPERATORS {
+        /// The probability that a child has two parents.
+        crossover: Ratio = decimal(0, 1, "0.9"),
+        /// Genes of a child that are mutated, on average.
+        mutations: Ratio = decimal(0, 100_000, "1"),
+        /// Of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
+        crossover_eta: Ratio = decimal(0, 1_000, "15"),
+        /// Mutation of real genes.
+        real_mutation: RealMutationName = choice("polynomial"),
+        /// Of polynomial mutation: greater for shorter steps.
+        mutation_eta: Ratio = decimal(0, 1_000, "20") when real_mutation is ["polynomial"],
+        /// Of gaussian mutation and of steps of whole numbers: their size as a share of the range.
+        deviation: Ratio = decimal(0, 1, "0.1"),
+        /// Mutation of whole numbers.
+        integer_mutation: IntegerMutationName = choice("harmonic"),
+        /// Crossover of bits and symbols.
+        string_crossover: StringCrossoverName = choice("two-point"),
+        /// Crossover of permutations.
+        order_crossover: OrderCrossoverName = choice("mixed"),
+        /// Mutation of permutations.
+        order_mutation: OrderMutationName = choice("mixed"),
+        /// The probability that a permutation is mutated.
+        order_rate: Ratio = decimal(0, 1, "0.5"),
+    }
+}
+
+/// The settings that are of real genes alone.
+pub(super) const OF_REALS: &[&str] = &["crossover_eta", "real_mutation", "mutation_eta"];
+
+/// The operators of a file. One that no part of the genome needs is the usual one, whatever its figures.
+pub(super) fn variation(given: &Given<'_>) -> Variation {
+    let (own, usual, share) = (Operators::of(given.own), Variation::default(), Ratio::to_f64);
+    let has = |needs: fn(Type) -> bool| given.genome.parts.iter().any(|part| needs(part.of));
+    let has_reals = has(|of| matches!(of, Type::Real { .. }));
+    let has_integers = has(|of| matches!(of, Type::Integer { .. }));
+    Variation {
+        crossover: share(own.crossover),
+        mutations: share(own.mutations),
+        crossover_eta: share(own.crossover_eta),
+        real_mutation: match own.real_mutation {
+            _ if !has_reals => usual.real_mutation,
+            RealMutationName::Polynomial => RealMutation::Polynomial { eta: share(own.mutation_eta) },
+            RealMutationName::Gaussian => RealMutation::Gaussian { deviation: share(own.deviation) },
+        },
+        integer_mutation: match own.integer_mutation {
+            _ if !has_integers => usual.integer_mutation,
+            IntegerMutationName::Step => IntegerMutation::Step { mean: share(own.deviation) },
+            IntegerMutationName::Redraw => IntegerMutation::Redraw,
+            IntegerMutationName::Harmonic => IntegerMutation::Harmonic,
+        },
+        string_crossover: match own.string_crossover {
+            StringCrossoverName::Uniform => StringCrossover::Uniform,
+            StringCrossoverName::OnePoint => StringCrossover::OnePoint,
+            StringCrossoverName::TwoPoint => StringCrossover::TwoPoint,
+        },
+        order_crossover: match own.order_crossover {
+            OrderCrossoverName::Order => OrderCrossover::Order,
+            OrderCrossoverName::Edge => OrderCrossover::Edge,
+            OrderCrossoverName::Mixed => OrderCrossover::Mixed,
+        },
+        order_mutation: match own.order_mutation {
+            OrderMutationName::Swap => OrderMutation::Swap,
+            OrderMutationName::Inversion => OrderMutation::Inversion,
+            OrderMutationName::Insertion => OrderMutation::Insertion,
+            OrderMutationName::Mixed => OrderMutation::Mixed,
+        },
+        order_rate: share(own.order_rate),
+    }
+}

@@ -1,0 +1,104 @@
+//! What holds of every algorithm, because it follows from their table.
+
+use std::collections::BTreeSet;
+
+use evoxo_common::{
+    experiment::{Config, template},
+    promises,
+};
+
+use super::{
+    KIND,
+    algorithm::{ALGORITHMS, AlgorithmKind},
+    problem::PROBLEMS,
+    settings::SCHEMA,
+};
+use crate::{
+    registry,
+    testing::{digest, parse, run},
+};
+
+/// Settings for searches with this algorithm: of the first built-in problem with each number of objectives that it can search.
+fn settings(kind: &AlgorithmKind) -> Vec<String> {
+    let mut objectives = BTreeSet::new();
+    let fits = |problem: &&super::problem::Problem| {
+        let text = format!("algorithm = \"{}\"\nproblem = \"{}\"\n", kind.name, problem.name);
+        SCHEMA.read(&text).is_ok() && objectives.insert(problem.objectives.len())
+    };
+    let problems: Vec<_> = PROBLEMS.iter().filter(fits).collect();
+    assert!(!problems.is_empty(), "no built-in problem is for {}", kind.name);
+    let text = |problem: &&super::problem::Problem| {
+        format!("algorithm = \"{}\"\nproblem = \"{}\"\nevaluations = 90\npopulation = 20\n", kind.name, problem.name)
+    };
+    problems.iter().map(text).collect()
+}
+
+#[test]
+fn every_algorithm_of_the_table_keeps_the_promises() {
+    for kind in ALGORITHMS {
+        let windows = ["", "window = 7\n"].into_iter().take(if kind.has_windows() { 2 } else { 1 });
+        for window in windows {
+            for settings in settings(kind) {
+                let file = format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}{window}");
+                assert!(promises::check(&registry(), &file).starts_with("r1:"), "{file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_of_the_table_has_its_section_and_settings_in_the_docs() {
+    let docs = include_str!("../../../docs/algorithms.md");
+    for kind in ALGORITHMS {
+        assert!(docs.contains(&format!("\n## {}\n", kind.name)), "docs/algorithms.md has no section on {}", kind.name);
+        for field in kind.parts.iter().flat_map(|part| part.schema.fields()) {
+            assert!(
+                docs.contains(&format!("`{}`", field.name)),
+                "docs/algorithms.md does not say what {} is",
+                field.name
+            );
+        }
+    }
+}
+
+/// A name is a setting of one part, and a file for an algorithm shows those of its own parts alone.
+#[test]
+fn a_template_shows_the_settings_of_the_chosen_algorithm() {
+    let names: BTreeSet<&str> = SCHEMA.fields().iter().map(|field| field.name).collect();
+    assert_eq!(names.len(), SCHEMA.fields().len());
+    let defaults = SCHEMA.defaults();
+    for kind in ALGORITHMS {
+        let text = template(&KIND, &defaults.with("algorithm", kind.name));
+        assert!(text.contains(&format!("\nalgorithm = \"{}\"\n", kind.name)), "{text}");
+        for part in ALGORITHMS.iter().flat_map(|kind| kind.parts) {
+            for field in part.schema.fields() {
+                let shown = text.contains(&format!("\n{} = ", field.name));
+                assert_eq!(shown, kind.has(part, field.name), "{} in a file for {}", field.name, kind.name);
+            }
+        }
+    }
+}
+
+/// Where settings are declared is no part of the names of runs.
+#[test]
+fn configurations_have_the_names_that_they_had() {
+    let completed = |text: &str| {
+        let head = "experiment = \"evolve\"\nreplicas = 1\n[settings]\nevaluations = 40\npopulation = 20\n";
+        parse(&(head.to_owned() + text)).completed(true)
+    };
+    let named = |config: &Config| format!("{}\n{}", config.hash(), digest(&run(config)));
+    let all = completed(
+        "[arms.ga]\nislands = 2\nwindow = 0\nelite = 3\n\
+         [arms.cma]\nalgorithm = \"cma-es\"\nbounds = \"begin\"\nsigma = 0.4\nrestarts = \"ipop\"\n\
+         [arms.oes]\nalgorithm = \"openai-es\"\nrate = 0.02\n\
+         [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 30\nline = 0.1\nreference = [9]\n\
+         [arms.front]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\norder_rate = 0.25\n\
+         baseline = \"none\"\n",
+    );
+    insta::assert_snapshot!([all, completed("islands = 2\nbounds = \"kept\"\n")].each_ref().map(named).join("\n"), @r"
+    dcd991bc267b1a6eadc8aa80ecb11950dda8a6fb63148653f67d40064c4a8954
+    r1:d4a0ce09b6ddb6756b97aed849c43017e6182dc817a81b76168bdb1573b5c42b
+    4626a5a8e99e766730f3eac46cc962423fcec4bb7983c4c52bf4afc3a0286f5f
+    r1:e5ce4fdeabda558b7c23ea37f0ec179d80177edbf7bcb65d9f47b86676451ae0
+    ");
+}
