@@ -58,8 +58,8 @@ def _check_bounds(low: Number, high: Number) -> None:
     for name, value in (("low", low), ("high", high)):
         if abs(value) > BOUND_MAX:
             raise ValueError(f"{name} is {value!r}, but a bound is from -{BOUND_MAX:,} to {BOUND_MAX:,}")
-    if low >= high:
-        raise ValueError(f"low is {low!r} and high is {high!r}, but low must be less than high")
+    if low > high:
+        raise ValueError(f"low is {low!r} and high is {high!r}, but low must not be greater than high")
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Declarations(unittest.TestCase):
             (float("-inf"), 1, "low is -inf, but must be a finite number"),
             (0, float("nan"), "high is nan, but must be a finite number"),
             (True, 2, "low is True, but must be a number"),
-            (1, 1, "low is 1 and high is 1, but low must be less than high"),
+            (2, 1, "low is 2 and high is 1, but low must not be greater than high"),
             (-2e12, 1, "low is -2000000000000, but a bound is from -1,000,000,000,000 to 1,000,000,000,000"),
         ):
             with self.subTest(low=low, high=high), self.assertRaises(ValueError) as raised:

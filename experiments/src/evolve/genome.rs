@@ -14,7 +14,7 @@ pub enum Type {
     Real {
         /// The lower bound.
         low: f64,
-        /// The upper bound, greater than the lower one.
+        /// The upper bound, not less than the lower one.
         high: f64,
     },
     /// Whole numbers from `low` to `high`, both included.
@@ -122,14 +122,26 @@ impl Part {
             return Err(format!("part \"{name}\" has {} genes: it needs 1 to {}", self.length, u32::MAX));
         }
         match self.of {
-            Type::Real { low, high } if !(low < high && (high - low).is_finite()) => {
-                Err(format!("part \"{name}\": its bounds are {low:?} and {high:?}, but the lower must be less"))
+            Type::Real { low, high } if !(low <= high && (high - low).is_finite()) => {
+                Err(format!("part \"{name}\": its bounds are {low:?} and {high:?}, but the lower must not be greater"))
             }
             Type::Integer { low, high } if low > high => {
                 Err(format!("part \"{name}\": its bounds are {low} and {high}, but the lower must not be greater"))
             }
             Type::Symbols { alphabet: 0 } => Err(format!("part \"{name}\": its alphabet has no symbols")),
             _ => Ok(()),
+        }
+    }
+
+    /// Its genes, if every candidate has the same.
+    #[must_use]
+    pub fn fixed(&self) -> Option<Genes> {
+        match self.of {
+            Type::Real { low, high } if low == high => Some(Genes::Real(vec![low; self.length])),
+            Type::Integer { low, high } if low == high => Some(Genes::Integer(vec![low; self.length])),
+            Type::Permutation if self.length == 1 => Some(Genes::Permutation(vec![0])),
+            Type::Symbols { alphabet: 1 } => Some(Genes::Symbols(vec![0; self.length])),
+            _ => None,
         }
     }
 
@@ -257,6 +269,12 @@ impl Genome {
         self.parts.iter().map(|part| part.length).sum()
     }
 
+    /// The number of genes that are not [fixed](Part::fixed).
+    #[must_use]
+    pub fn free_genes(&self) -> usize {
+        self.parts.iter().filter(|part| part.fixed().is_none()).map(|part| part.length).sum()
+    }
+
     /// The candidate in a message.
     ///
     /// # Errors
@@ -378,7 +396,7 @@ mod tests {
     fn genomes_that_make_no_sense_have_a_sentence() {
         let wrong = [
             part("x", 0, Type::Bits),
-            part("x", 1, Type::Real { low: 1.0, high: 1.0 }),
+            part("x", 1, Type::Real { low: 2.0, high: 1.0 }),
             part("x", 1, Type::Real { low: f64::NAN, high: 1.0 }),
             part("x", 1, Type::Real { low: -f64::MAX, high: f64::MAX }),
             part("x", 1, Type::Integer { low: 2, high: 1 }),

@@ -37,7 +37,7 @@ settings! {
         r#type: TypeName = choice("real"),
         /// The number of its genes.
         length: usize = whole(1, 100_000, "1"),
-        /// The lower bound of real and whole numbers.
+        /// The lower bound of real and whole numbers. Genes whose bounds are equal are fixed: every candidate has them.
         low: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "0"),
         /// The upper bound of real and whole numbers.
         high: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "1"),
@@ -55,8 +55,9 @@ impl PartSettings {
         }
         let (low, high) = (self.low.to_f64(), self.high.to_f64());
         match self.r#type {
-            TypeName::Real if low >= high => Some((PartName::high, "high must be greater than low".into())),
-            TypeName::Integer if low > high => Some((PartName::high, "high must not be less than low".into())),
+            TypeName::Real | TypeName::Integer if low > high => {
+                Some((PartName::high, "high must not be less than low".into()))
+            }
             TypeName::Integer if self.low.denominator() != 1 || self.high.denominator() != 1 => {
                 Some((PartName::low, "the bounds of whole numbers must be whole".into()))
             }

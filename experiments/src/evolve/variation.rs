@@ -6,7 +6,7 @@ use evoxo_common::{
 };
 
 use super::{
-    genome::{Candidate, Genes, Genome, Type},
+    genome::{Candidate, Genes, Genome, Part, Type},
     wrong::Wrong,
 };
 
@@ -80,7 +80,7 @@ pub struct Variation {
     /// The probability that a child has two parents, 0 to 1. Otherwise it is a mutated copy of the first.
     pub crossover: f64,
     /// Genes of a child that are mutated, on average: each gene with this probability divided by the number of genes
-    /// (those of permutations are not counted). Textbooks and Deb's program take 1.
+    /// (those of permutations and fixed ones are not counted). Textbooks and Deb's program take 1.
     pub mutations: f64,
     /// Of simulated binary crossover, for real genes: greater for children nearer to their parents, 0 or more.
     pub crossover_eta: f64,
@@ -175,10 +175,11 @@ impl Variation {
                 child.parts[index] = self.cross(rng, part.of, &mother.parts[index], &father.parts[index]);
             }
         }
-        let counted = genome.parts.iter().filter(|part| part.of != Type::Permutation).map(|part| part.length);
+        let counts = |part: &&Part| part.of != Type::Permutation && part.fixed().is_none();
+        let counted = genome.parts.iter().filter(counts).map(|part| part.length);
         let rate = self.mutations / counted.sum::<usize>().max(1) as f64;
         for _ in 0..TRIES {
-            for (part, genes) in genome.parts.iter().zip(&mut child.parts) {
+            for (part, genes) in genome.parts.iter().zip(&mut child.parts).filter(|(part, _)| part.fixed().is_none()) {
                 self.mutate(rng, part.of, genes, rate);
             }
             if child != *mother {
@@ -224,6 +225,7 @@ impl Variation {
         child
     }
 
+    /// Mutates genes that are not fixed.
     fn mutate(&self, rng: &mut Generator, of: Type, genes: &mut Genes, rate: f64) {
         match (of, genes) {
             (Type::Real { low, high }, Genes::Real(genes)) => {
@@ -237,7 +239,7 @@ impl Variation {
                     let mean = 1.0 + mean * high.abs_diff(low) as f64;
                     integer::step(rng, genes, (low, high), mean, rate);
                 }
-                IntegerMutation::Redraw if low < high => {
+                IntegerMutation::Redraw => {
                     for gene in genes.iter_mut() {
                         if unit(rng) < rate {
                             // The greatest number stands for the old one.
@@ -246,7 +248,6 @@ impl Variation {
                         }
                     }
                 }
-                IntegerMutation::Redraw => {}
                 IntegerMutation::Harmonic => {
                     integer::harmonic(rng, genes, (low, high), rate);
                 }
@@ -254,8 +255,7 @@ impl Variation {
             (Type::Bits, Genes::Bits(genes)) => {
                 genes.iter_mut().filter(|_| unit(rng) < rate).for_each(|bit| *bit = !*bit);
             }
-            (Type::Symbols { alphabet: 2.. }, Genes::Symbols(genes)) => {
-                let Type::Symbols { alphabet } = of else { return };
+            (Type::Symbols { alphabet }, Genes::Symbols(genes)) => {
                 for gene in genes.iter_mut() {
                     if unit(rng) < rate {
                         let step = 1 + below(rng, u64::from(alphabet) - 1);
@@ -263,7 +263,7 @@ impl Variation {
                     }
                 }
             }
-            (Type::Permutation, Genes::Permutation(order)) if order.len() > 1 && unit(rng) < self.order_rate => {
+            (Type::Permutation, Genes::Permutation(order)) if unit(rng) < self.order_rate => {
                 let kinds = [OrderMutation::Swap, OrderMutation::Inversion, OrderMutation::Insertion];
                 let kind = match self.order_mutation {
                     OrderMutation::Mixed => kinds[below(rng, 3) as usize],
@@ -275,8 +275,7 @@ impl Variation {
                     OrderMutation::Insertion | OrderMutation::Mixed => order::insert(rng, order),
                 }
             }
-            // A permutation that is not mutated; an alphabet of one symbol, or a permutation of one: there is nothing
-            // else.
+            // A permutation that is not mutated.
             _ => {}
         }
     }
@@ -285,7 +284,6 @@ impl Variation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evolve::genome::Part;
     use evoxo_common::{
         math::pow,
         rng::{Stream, chance},
@@ -371,12 +369,40 @@ mod tests {
 
     #[test]
     fn a_genome_without_freedom_has_one_child() {
-        let genome = genome(1, &[Type::Permutation, Type::Symbols { alphabet: 1 }, Type::Integer { low: 7, high: 7 }]);
+        let fixed = [
+            Type::Permutation,
+            Type::Symbols { alphabet: 1 },
+            Type::Integer { low: 7, high: 7 },
+            Type::Real { low: 0.1, high: 0.1 },
+        ];
+        let genome = genome(1, &fixed);
         let mut rng = Stream::root(2).rng();
         let mother = genome.random(&mut rng);
         for variation in [Variation::default(), drawn(&mut rng)] {
             assert_eq!(variation.child(&genome, &mut rng, &mother, &mother), mother);
         }
+    }
+
+    /// Fixed genes take no mutation from the others: of 50 free genes one is mutated, whatever else there is.
+    #[test]
+    fn fixed_genes_are_not_mutated_and_not_counted() {
+        let types =
+            [Type::Integer { low: -3, high: 3 }, Type::Real { low: 0.1, high: 0.1 }, Type::Integer { low: 7, high: 7 }];
+        let (genome, mut rng) = (genome(50, &types), Stream::root(6).rng());
+        let variation = Variation { crossover: 0.0, ..Variation::default() };
+        let mother = genome.random(&mut rng);
+        let mut changed = 0;
+        for _ in 0..4000 {
+            let child = variation.child(&genome, &mut rng, &mother, &mother);
+            assert_eq!(child.parts[1..], [Genes::Real(vec![0.1; 50]), Genes::Integer(vec![7; 50])]);
+            let (Genes::Integer(one), Genes::Integer(two)) = (&mother.parts[0], &child.parts[0]) else {
+                unreachable!()
+            };
+            changed += one.iter().zip(two).filter(|(one, two)| one != two).count();
+        }
+        // Children without a mutation are mutated again: 1 / (1 - 1/e) genes.
+        let mean = f64::from(changed as u32) / 4000.0;
+        assert!((mean / 1.572 - 1.0).abs() < 0.04, "{mean}");
     }
 
     #[test]

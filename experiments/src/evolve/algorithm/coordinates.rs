@@ -1,9 +1,9 @@
 //! The coordinates in which evolution strategies search: genes divided by the distance of their bounds. So the box of the bounds
 //! has width 1 in each coordinate, and a coordinate is as precise as its gene: 0 is 0, however wide the box. If the bounds are
-//! kept, coordinates beyond them are folded into the box.
+//! kept, coordinates beyond them are folded into the box. Fixed genes have no coordinates.
 
 use super::Wrong;
-use crate::evolve::genome::{Candidate, Genes, Genome, Type};
+use crate::evolve::genome::{Candidate, Genes, Genome, Part, Type};
 
 /// How far beyond a bound the coordinates reach that are mapped to genes within it, as a share of the box. pycma takes a
 /// twentieth of 1 plus the bound: 0.03 of a box from -5 to 5. Where the map is bent, so are the lines along which genes
@@ -14,44 +14,65 @@ const MARGIN: f64 = 0.01;
 /// How coordinates become genes.
 #[derive(Clone, Debug)]
 pub(super) struct Coordinates {
-    /// The length and the bounds of each part.
-    parts: Vec<(usize, f64, f64)>,
+    parts: Vec<Place>,
     /// Whether genes stay within their bounds.
     pub(super) bounded: bool,
 }
 
+/// The coordinates of a part of a genome.
+#[derive(Clone, Debug)]
+enum Place {
+    /// The length and the bounds of a part of real genes.
+    Free(usize, f64, f64),
+    /// The genes of a part that is fixed.
+    Fixed(Genes),
+}
+
 impl Coordinates {
-    /// The coordinates of a genome, or a sentence if a part is not real.
+    /// The coordinates of a genome, or a sentence if a part is neither real nor fixed, or all are fixed.
     pub(super) fn of(genome: &Genome) -> Result<Self, Wrong> {
-        let parts: Result<Vec<_>, Wrong> = genome
-            .parts
-            .iter()
-            .map(|part| match part.of {
-                Type::Real { low, high } => Ok((part.length, low, high)),
-                of => {
-                    let (name, of) = (&part.name, of.name());
-                    let sentence = format!("this algorithm searches real numbers, but part \"{name}\" has type {of}");
-                    Err(Wrong::new("algorithm", sentence))
-                }
-            })
-            .collect();
-        Ok(Self { parts: parts?, bounded: genome.bounded })
+        let place = |part: &Part| match (part.fixed(), part.of) {
+            (Some(genes), _) => Ok(Place::Fixed(genes)),
+            (None, Type::Real { low, high }) => Ok(Place::Free(part.length, low, high)),
+            (None, of) => {
+                let (name, of) = (&part.name, of.name());
+                let sentence = format!("this algorithm searches real numbers, but part \"{name}\" has type {of}");
+                Err(Wrong::new("algorithm", sentence))
+            }
+        };
+        let parts = genome.parts.iter().map(place).collect::<Result<Vec<Place>, Wrong>>()?;
+        let coordinates = Self { parts, bounded: genome.bounded };
+        match coordinates.count() {
+            0 => Err(Wrong::new("algorithm", "this algorithm needs a gene that is not fixed")),
+            _ => Ok(coordinates),
+        }
+    }
+
+    /// The length and the bounds of each part that is not fixed.
+    fn free(&self) -> impl Iterator<Item = (usize, f64, f64)> {
+        self.parts.iter().filter_map(|part| match part {
+            Place::Free(length, low, high) => Some((*length, *low, *high)),
+            Place::Fixed(_) => None,
+        })
     }
 
     /// Their number.
     pub(super) fn count(&self) -> usize {
-        self.parts.iter().map(|(length, _, _)| length).sum()
+        self.free().map(|(length, _, _)| length).sum()
+    }
+
+    /// Where the box begins in each coordinate.
+    fn starts(&self) -> impl Iterator<Item = f64> {
+        self.free().flat_map(|(length, low, high)| std::iter::repeat_n(low / (high - low), length))
     }
 
     /// The point at these shares of the box, one for each coordinate: 0 for the lower bound, 1 for the upper one.
     pub(super) fn point(&self, shares: impl IntoIterator<Item = f64>) -> Vec<f64> {
-        let starts = self.parts.iter().flat_map(|(length, low, high)| std::iter::repeat_n(low / (high - low), *length));
-        starts.zip(shares).map(|(start, share)| start + share).collect()
+        self.starts().zip(shares).map(|(start, share)| start + share).collect()
     }
 
     /// The coordinates of a point that are mirror images of others in the box, and those others: nearer to 0, so with more digits.
     pub(super) fn outside(&self, point: &[f64]) -> Vec<(usize, f64)> {
-        let starts = self.parts.iter().flat_map(|(length, low, high)| std::iter::repeat_n(low / (high - low), *length));
         let image = |(index, (place, start)): (usize, (&f64, f64))| {
             let share = place - start;
             let inside = if share > 1.0 + MARGIN { 2.0 * (1.0 + MARGIN) - share } else { -2.0 * MARGIN - share };
@@ -59,12 +80,12 @@ impl Coordinates {
             let is_image = !box_and_margin.contains(&share) && box_and_margin.contains(&inside);
             is_image.then_some((index, start + inside))
         };
-        point.iter().zip(starts).enumerate().filter_map(image).collect()
+        point.iter().zip(self.starts()).enumerate().filter_map(image).collect()
     }
 
     /// The distance of the bounds that lie furthest from each other.
     pub(super) fn widest(&self) -> f64 {
-        self.parts.iter().fold(0.0, |widest, (_, low, high)| (high - low).max(widest))
+        self.free().fold(0.0, |widest, (_, low, high)| (high - low).max(widest))
     }
 
     /// The candidate at a point. Where a coordinate is not finite, its gene is in the middle.
@@ -79,10 +100,13 @@ impl Coordinates {
             false if place.is_finite() => (place * (high - low)).clamp(f64::MIN, f64::MAX),
             false => low + 0.5 * (high - low),
         };
-        let mut part = |(length, low, high): &(usize, f64, f64)| {
-            let (own, others) = rest.split_at(*length);
-            rest = others;
-            Genes::Real(own.iter().map(|place| gene(*place, *low, *high)).collect())
+        let mut part = |part: &Place| match part {
+            Place::Free(length, low, high) => {
+                let (own, others) = rest.split_at(*length);
+                rest = others;
+                Genes::Real(own.iter().map(|place| gene(*place, *low, *high)).collect())
+            }
+            Place::Fixed(genes) => genes.clone(),
         };
         Candidate { parts: self.parts.iter().map(&mut part).collect() }
     }
@@ -115,7 +139,6 @@ fn fold(place: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evolve::genome::Part;
 
     #[test]
     fn places_well_inside_stay() {
@@ -160,6 +183,26 @@ mod tests {
                 assert!((one[0] - two[0]).abs() < 1e-12 && coordinates.outside(&[inside]).is_empty(), "{share}");
             }
         }
+    }
+
+    /// Fixed genes are what they are, and have no coordinates.
+    #[test]
+    fn fixed_genes_have_no_coordinates() {
+        let part = |length, of| Part { name: "x".into(), length, of };
+        let (fixed, free) = (Type::Real { low: -2.5, high: -2.5 }, Type::Real { low: -1.0, high: 3.0 });
+        let whole = part(1, Type::Integer { low: 7, high: 7 });
+        for bounded in [true, false] {
+            let parts = vec![part(2, fixed), part(1, free), whole.clone(), part(2, free)];
+            let genome = Genome { parts, bounded };
+            let coordinates = Coordinates::of(&genome).unwrap();
+            assert_eq!((coordinates.count(), genome.free_genes(), coordinates.widest()), (3, 3, 4.0));
+            let candidate = coordinates.candidate(&coordinates.point([0.25, 0.5, 0.75]));
+            let expected = [vec![-2.5; 2], vec![0.0], vec![1.0, 2.0]].map(Genes::Real);
+            let [first, second, last] = expected;
+            assert_eq!(candidate.parts, [first, second, Genes::Integer(vec![7]), last]);
+        }
+        let all = Genome { parts: vec![part(2, fixed), whole], bounded: true };
+        assert_eq!(Coordinates::of(&all).unwrap_err().sentence, "this algorithm needs a gene that is not fixed");
     }
 
     /// Where nothing is folded, coordinates become genes along a line, and every gene is finite.

@@ -155,11 +155,14 @@ pub enum Leaves {
     Archive,
 }
 
+/// The candidates with these numbers, from what a batch has in common.
+pub type Make = fn(&Given<'_>, &Search, &Steps, &[u64]) -> Result<Vec<Candidate>, String>;
+
 /// How candidates are made from their numbers in the whole search.
 #[derive(Clone, Copy)]
 pub struct Made {
-    /// The candidates with these numbers, as a worker makes them.
-    pub candidates: fn(&Given<'_>, &Search, &Steps, &[u64]) -> Result<Vec<Candidate>, String>,
+    /// Makes them, in a task.
+    pub candidates: Make,
     /// Settings with which some candidates lie beyond the bounds, for the kind's behaviour signature.
     pub example: &'static str,
 }

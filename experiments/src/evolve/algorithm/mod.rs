@@ -33,7 +33,7 @@ pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSett
 pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
 pub use islands::{Islands, Settings as IslandsSettings};
-pub use kind::{AlgorithmKind, Begin, Given, Leaves, Listed, Made, Part, steady};
+pub use kind::{AlgorithmKind, Begin, Given, Leaves, Listed, Made, Make, Part, steady};
 pub use map_elites::{MapElites, Settings as MapElitesSettings, regions};
 pub use niches::Axis;
 pub use nsga2::{Nsga2, Settings as Nsga2Settings};

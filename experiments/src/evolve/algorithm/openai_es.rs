@@ -117,7 +117,7 @@ impl Listed for OpenAiEs {
     fn most(given: &Given<'_>) -> Most {
         let candidates = 2 * Self::settings(given).pairs as u64;
         let batches = given.evaluations.div_ceil(candidates);
-        Most { candidates, batches, kept: 0, state_bytes: 64 + 24 * given.genome.genes() as u64 }
+        Most { candidates, batches, kept: 0, state_bytes: 64 + 24 * given.genome.free_genes() as u64 }
     }
 
     fn keeps_bounds(own: &Values) -> bool {

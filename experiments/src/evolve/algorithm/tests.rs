@@ -1,7 +1,10 @@
 //! What every algorithm promises, and how far each gets.
 
 use super::*;
-use crate::evolve::problem::{self, Problem};
+use crate::evolve::{
+    genome::{Genes, Part as GenomePart, Type},
+    problem::{self, Problem},
+};
 
 /// A search for a built-in problem.
 pub(super) fn search(problem: &Problem, length: usize, evaluations: u64) -> Search {
@@ -226,6 +229,43 @@ fn damaged_states_are_refused_or_harmless() {
             }
         }
         assert!(refused > 0, "{name}");
+    }
+}
+
+/// Genes whose bounds are equal stay what they are, whatever searches the others.
+#[test]
+fn fixed_genes_stay_what_they_are() {
+    let part = |length, of| GenomePart { name: "x".into(), length, of };
+    let fixed = [part(2, Type::Real { low: -2.5, high: -2.5 }), part(1, Type::Integer { low: 7, high: 7 })];
+    let genome = Genome { parts: [&fixed[..], &[part(3, Type::Real { low: -1.0, high: 3.0 })]].concat(), bounded: true };
+    let own = SETTINGS.defaults();
+    for kind in ALGORITHMS {
+        let given = Given {
+            own: &own,
+            genome: genome.clone(),
+            evaluations: 2000,
+            population: Some(20),
+            window: 0,
+            noisy: false,
+            numbers: 2,
+            grid: vec![Axis { low: -1.0, high: 3.0, cells: 10 }],
+        };
+        assert_eq!(kind.check_all(&given), Ok(()), "{kind:?}");
+        let mut algorithm = kind.begin(&given, given.search(Stream::root(1)), None).unwrap();
+        let mut best = f64::INFINITY;
+        while algorithm.size() > 0 {
+            let candidates = algorithm.ask(0..algorithm.size());
+            let evaluation = |candidate: &Candidate| {
+                assert_eq!(candidate.parts[..2], [Genes::Real(vec![-2.5; 2]), Genes::Integer(vec![7])], "{kind:?}");
+                let Genes::Real(genes) = &candidate.parts[2] else { unreachable!() };
+                let cost: f64 = genes.iter().map(|gene| (gene - 0.5) * (gene - 0.5)).sum();
+                Evaluation { objectives: vec![cost], measures: vec![genes[0]], ..Default::default() }
+            };
+            let evaluations: Vec<Evaluation> = candidates.iter().map(evaluation).collect();
+            best = evaluations.iter().fold(best, |best, one| one.objective(0).min(best));
+            algorithm.tell(&evaluations);
+        }
+        assert!(best < 0.5, "{kind:?}: {best}");
     }
 }
 

@@ -89,7 +89,7 @@ pub enum Mean {
 /// The settings of CMA-ES. The defaults are the tutorial's where nothing else is said.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Candidates of a generation, 4 to 100,000; by default 4 + 3 ln n, rounded down, for n genes.
+    /// Candidates of a generation, 4 to 100,000; by default 4 + 3 ln n, rounded down, for n genes that are not fixed.
     pub population: Option<usize>,
     /// The first step size as a share of the box's width, above 0 and at most 10; 0.2, as pycma's on BBOB.
     pub sigma: f64,
@@ -152,12 +152,12 @@ impl Settings {
     /// Candidates of a generation of the first run.
     #[must_use]
     pub fn lambda(&self, genome: &Genome) -> usize {
-        let usual = || 4 + (3.0 * evoxo_common::math::ln(genome.genes() as f64)).floor() as usize;
+        let usual = || 4 + (3.0 * evoxo_common::math::ln(genome.free_genes() as f64)).floor() as usize;
         self.population.unwrap_or_else(usual)
     }
 
     fn most(&self, genome: &Genome, evaluations: u64) -> Most {
-        let (n, lambda) = (genome.genes() as u64, self.lambda(genome) as u64);
+        let (n, lambda) = (genome.free_genes() as u64, self.lambda(genome) as u64);
         let matrices = if self.separable { n } else { 2 * n * n };
         let doublings = if self.restarts == Restarts::None { 0 } else { DOUBLINGS_MAX };
         let numbers = matrices + 6 * n + 2 * HISTORY_MAX as u64;
