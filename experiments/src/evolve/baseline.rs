@@ -31,8 +31,7 @@ pub(super) fn completed(arms: &[Arm], whole: bool) -> Vec<Arm> {
 
 /// Whether random search is wanted, and can be had without a program.
 fn takes_one(settings: &Settings) -> bool {
-    let takes = settings.objectives().len() <= BASELINE.objectives_max;
-    settings.baseline == BaselineName::Random && settings.program().is_none() && takes
+    settings.baseline == BaselineName::Random && settings.program().is_none() && settings.has_order()
 }
 
 /// Random search with the settings of an arm, under a name that no arm has.

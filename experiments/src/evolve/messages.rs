@@ -152,20 +152,13 @@ pub struct Individual {
     #[prost(message, optional, tag = "2")]
     pub evaluation: ::core::option::Option<Evaluation>,
 }
-/// The state of random search between two batches.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct RandomState {
-    /// Candidates evaluated.
-    #[prost(uint64, tag = "1")]
-    pub births: u64,
-}
-/// The state of the genetic algorithm and of NSGA-II between two batches.
+/// The state of the genetic algorithm, of NSGA-II and of random search between two batches.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PopulationState {
     /// Candidates evaluated.
     #[prost(uint64, tag = "1")]
     pub births: u64,
-    /// The population, in the algorithm's order; none before the first batch.
+    /// The population, in the algorithm's order; none before the first batch, and of random search with one objective.
     #[prost(message, repeated, tag = "2")]
     pub individuals: ::prost::alloc::vec::Vec<Individual>,
 }

@@ -112,7 +112,7 @@ const COLUMNS: [Column; rows::COLUMNS] = [
     },
     Column { name: "violation", doc: "of the best candidate: sum of the constraints that it breaks" },
     Column { name: "failures", doc: "candidates without a value so far" },
-    Column { name: "hypervolume", doc: "of what nsga2 keeps, up to the reference point; else 0" },
+    Column { name: "hypervolume", doc: "of the front that is kept, up to the reference point; else 0" },
     Column { name: "kept", doc: "candidates that the algorithm keeps: its population, or the elites of map-elites" },
     Column {
         name: "qd_score",

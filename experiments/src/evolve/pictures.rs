@@ -95,7 +95,7 @@ pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figu
 
 /// The objectives of all candidates in the first fronts of all replicas: of two objectives a pair each.
 pub(super) fn front(settings: &Settings, replicas: &[&Replica]) -> Value {
-    if settings.algorithm.leaves != Leaves::Front || settings.objectives().len() < 2 {
+    if settings.leaves() != Leaves::Front || settings.objectives().len() < 2 {
         return Value::Null;
     }
     let points = replicas.iter().flat_map(|replica| replica.population()).map(|card| {
@@ -146,7 +146,7 @@ pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
 /// The grid of an archive, if it has two measures and can be drawn.
 fn axes(settings: &Settings) -> Option<[Axis; 2]> {
     let axes = settings.axes();
-    let drawn = settings.algorithm.leaves == Leaves::Archive && settings.regions() == 0;
+    let drawn = settings.leaves() == Leaves::Archive && settings.regions() == 0;
     let [one, two] = axes.as_slice() else { return None };
     (drawn && one.cells * two.cells <= CELLS_MAX).then_some([*one, *two])
 }

@@ -166,8 +166,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         notes.extend(optimum);
     }
     let is_baseline = |arm: &Told<'_>| arm.settings.algorithm == BASELINE;
-    let takes = |arm: &Told<'_>| arm.settings.objectives().len() <= BASELINE.objectives_max;
-    if told.iter().all(takes) && !told.iter().any(is_baseline) {
+    if told.iter().all(|arm| arm.settings.has_order()) && !told.iter().any(is_baseline) {
         let name = BASELINE.name;
         notes.push(format!(
             "No arm is random search: add one with algorithm = \"{name}\" to see what the search is worth."
@@ -265,7 +264,7 @@ fn kept_table(told: &[Told<'_>]) -> Option<Table> {
         let hypervolume = arm.settings.reference_point().map_or_else(|| "-".into(), |_| text(&arm.hypervolumes));
         vec![arm.name.to_owned(), hypervolume, text(&arm.kept)]
     };
-    let of = told.iter().filter(|arm| arm.settings.algorithm.leaves == Leaves::Front);
+    let of = told.iter().filter(|arm| arm.settings.leaves() == Leaves::Front);
     let rows: Vec<Vec<String>> = of.map(row).collect();
     (!rows.is_empty()).then(|| Table {
         title: "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into(),
@@ -286,7 +285,7 @@ fn archives_table(told: &[Told<'_>]) -> Option<Table> {
         let outside = format!("{}", arm.outside);
         vec![arm.name.to_owned(), score, text(&arm.kept), cells.to_string(), text(&shares), outside]
     };
-    let of = told.iter().filter(|arm| arm.settings.algorithm.leaves == Leaves::Archive);
+    let of = told.iter().filter(|arm| arm.settings.leaves() == Leaves::Archive);
     let rows: Vec<Vec<String>> = of.map(row).collect();
     let header = ["arm", "QD score", "cells filled", "of", "coverage, %", "candidates outside the grid"];
     (!rows.is_empty()).then(|| Table {

@@ -27,7 +27,7 @@ pub(super) const ERROR: usize = 12;
 
 /// The column that says how good a replica is.
 pub(super) fn deciding(settings: &Settings) -> usize {
-    match settings.algorithm.leaves {
+    match settings.leaves() {
         _ if settings.reference_point().is_some() => HYPERVOLUME,
         Leaves::Archive if settings.worthless().is_some() => QUALITY,
         Leaves::Archive => KEPT,

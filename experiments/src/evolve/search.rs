@@ -161,7 +161,7 @@ impl Replica {
             finalists,
             confirmation,
             seeds: Seeds::of(identity.seed, identity.replica),
-            axes: if settings.algorithm.leaves == Leaves::Archive { settings.axes() } else { Vec::new() },
+            axes: if settings.leaves() == Leaves::Archive { settings.axes() } else { Vec::new() },
             rows: Vec::new(),
             settings,
         })
@@ -195,7 +195,7 @@ impl Replica {
 
     /// What the search leaves: the first front, or the elites of an archive.
     fn shown(&self) -> Vec<Found> {
-        let leaves = self.settings.algorithm.leaves;
+        let leaves = self.settings.leaves();
         if let Some(answer) = self.answer().filter(|_| leaves == Leaves::Front) {
             return answer
                 .iter()
@@ -470,7 +470,7 @@ impl Experiment for Replica {
     }
 
     fn sheet(&self) -> Option<Sheet> {
-        let name = match self.settings.algorithm.leaves {
+        let name = match self.settings.leaves() {
             Leaves::Front => "front",
             Leaves::Archive => "map",
             Leaves::Nothing => return None,

@@ -77,8 +77,8 @@ settings! {
         /// What searches.
         algorithm: &'static AlgorithmKind = choice("ga"),
         /// Whether `evoxo run` and `evoxo submit` add random search, with these settings, to the arms of a file that has none for
-        /// the same problem: what does not beat it has learnt nothing. It needs one objective; to the arms of programs, whose
-        /// candidates may take an hour, and of screens nothing is added.
+        /// the same problem: what does not beat it has learnt nothing. It needs one objective, or several with a reference point; to
+        /// the arms of programs, whose candidates may take an hour, and of screens nothing is added.
         baseline: BaselineName = execution choice("random"),
         /// Evaluations of a replica, at most.
         evaluations: u64 = whole(1, 1_000_000_000, "10000"),
@@ -94,7 +94,7 @@ settings! {
         /// objective that is worth nothing; the QD score is the sum over all elites of how much better they are. Empty: that of a
         /// built-in problem, or no hypervolume and no QD score.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, "")
-            when algorithm is (having(|kind| kind.leaves != Leaves::Nothing)),
+            when algorithm is (having(|kind| kind.can_leave(Leaves::Front) || kind.can_leave(Leaves::Archive))),
         /// Candidates of a task, as many as fit in 4 MiB at most; 0: 100 of a built-in problem, 10 of a module, 1 of a program.
         /// With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
@@ -103,7 +103,7 @@ settings! {
         /// The genome: one table for each part. A built-in problem has its own.
         genome: Parts = list(PART, 64, ""),
         /// The grid, one table for each measure. A built-in problem has its own.
-        grid: Grid = list(GRID, 10, "") when algorithm is (having(|kind| kind.leaves == Leaves::Archive)),
+        grid: Grid = list(GRID, 10, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Archive))),
     }
     check(|settings| settings.problems())
     includes(own: algorithm::SETTINGS, before reference, chosen by algorithm)
@@ -231,12 +231,18 @@ impl Settings {
         fits.then(|| turned.collect())
     }
 
+    /// Whether one number says which of two searches is better.
+    #[must_use]
+    pub fn has_order(&self) -> bool {
+        self.objectives().len() == 1 || self.reference_point().is_some()
+    }
+
     /// The value of the objective from which on an elite of an archive is worth something, to be minimised; none if nobody knows.
     #[must_use]
     pub fn worthless(&self) -> Option<f64> {
         let own = self.built_in().filter(|_| self.reference.is_empty()).map_or(&[][..], |problem| problem.reference);
         let value = self.reference.first().map(|given| given.to_f64()).or(own.first().copied())?;
-        let archive = self.algorithm.leaves == Leaves::Archive && self.objectives().len() == 1;
+        let archive = self.leaves() == Leaves::Archive && self.objectives().len() == 1;
         archive.then(|| if self.objectives()[0].0 { -value } else { value })
     }
 
@@ -250,9 +256,16 @@ impl Settings {
             population: (self.population > 0).then_some(self.population),
             window: self.window,
             noisy: self.is_noisy(),
+            objectives: self.objectives().len(),
             numbers: self.counts().iter().sum::<usize>() as u64,
             grid: self.axes(),
         }
+    }
+
+    /// What a search leaves besides its best candidate.
+    #[must_use]
+    pub fn leaves(&self) -> Leaves {
+        (self.algorithm.leaves)(self.objectives().len())
     }
 
     /// Regions of an archive; 0 if it has the cells of a grid.

@@ -201,13 +201,13 @@ fn random_search_is_added_once_to_the_arms_that_have_none() {
 
     let two = "[arms.a]\n[arms.\"random search\"]\nlength = 4\n[arms.c]\nproblem = \"onemax\"\nalgorithm = \"random\"";
     assert_eq!(names(&completed(two)), ["a", "random search", "c", "random search 2", "random search 3"]);
+    assert_eq!(names(&completed("[settings]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"")), ["main", "random search"]);
     let strategy = completed("[settings]\nalgorithm = \"cma-es\"\nbounds = \"begin\"");
     assert!(Settings::of(&strategy.arms[1].settings).genome().bounded);
 
     let none = [
         "[settings]\nbaseline = \"none\"",
         "[settings]\nproblem = \"program:p\"",
-        "[settings]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"",
         "[settings]\n[arms.a]\nalgorithm = \"random\"\n[arms.b]",
         "[screen]\n[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]",
     ];

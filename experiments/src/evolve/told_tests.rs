@@ -1,8 +1,12 @@
 //! What is told of searches: whatever their budgets and batches are, and of archives.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::rows::{BEST, EVALUATIONS, KEPT, OUTSIDE, QUALITY, REACHED};
+use super::{
+    pareto::hypervolume,
+    rows::{BEST, EVALUATIONS, HYPERVOLUME, KEPT, OUTSIDE, QUALITY, REACHED},
+    settings::Settings,
+};
 use crate::testing::{parse, run};
 
 /// The rows of a longer search begin with those of a shorter one, whatever the algorithm and its batches are; but for the last row
@@ -94,4 +98,27 @@ fn archives_are_compared_by_what_they_are_for() {
     let outside = replicas[0].history().last().unwrap()[OUTSIDE];
     assert!(outside > 20.0, "half of the arms point to the left: {outside}");
     assert!(config.report(&replicas).tables[0].to_string().contains(&format!("  {outside}\n")));
+}
+
+/// Random search is the baseline of several objectives too: by the hypervolume of as many candidates as nsga2 keeps.
+#[test]
+fn random_search_has_a_front() {
+    let settings = "problem = \"zdt1\"\nalgorithm = \"nsga2\"\nlength = 4\nevaluations = 1000\npopulation = 20\n";
+    let config = parse(&format!("experiment = \"evolve\"\nreplicas = 6\n[settings]\n{settings}")).completed(true);
+    let replicas = run(&config);
+    let report = config.report(&replicas);
+    let contest = &report.json["contests"][0];
+    assert_eq!((&contest["better"], &contest["worse"]), (&json!("main"), &json!("random search")));
+    assert!(report.tables.iter().any(|table| table.title.starts_with("What is kept") && table.rows.len() == 2));
+    assert_eq!(report.figures.iter().find(|it| it.name == "front").map(|it| it.series.len()), Some(2));
+    for replica in &replicas[6..] {
+        let front = replica.sheet().unwrap();
+        let number = |text: &String| text.parse().unwrap();
+        let points: Vec<Vec<f64>> = front.rows.iter().map(|row| row[..2].iter().map(number).collect()).collect();
+        let points: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+        let volume = hypervolume(&points, &Settings::of(&config.arms[1].settings).reference_point().unwrap());
+        let row = replica.history().last().unwrap();
+        assert!((row[HYPERVOLUME] - volume).abs() < 1e-12 && volume > 0.0, "{volume} {row:?}");
+        assert!(row[KEPT] == 20.0 && points.len() <= 20 && front.name == "front");
+    }
 }

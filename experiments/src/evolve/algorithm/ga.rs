@@ -315,8 +315,10 @@ mod tests {
     use super::*;
     use crate::evolve::{
         algorithm::tests::{minimise, search},
+        genome::{Genes, Part, Type},
         problem,
     };
+    use evoxo_common::rng::Stream;
 
     fn best(name: &str, length: usize, settings: &Settings, evaluations: u64) -> f64 {
         let problem = problem::find(name).unwrap();
@@ -372,6 +374,31 @@ mod tests {
                 "{}",
                 marks.len()
             );
+        }
+    }
+
+    /// Each gene is better the lower it is, and best at the greatest number: only long steps get there.
+    #[test]
+    fn whole_numbers_take_steps_of_any_length() {
+        let part = Part { name: "x".into(), length: 10, of: Type::Integer { low: 0, high: 9 } };
+        let genome = Genome { parts: vec![part], bounded: true };
+        let cost = |gene: &i64| if *gene == 9 { 0 } else { 1 + gene };
+        for seed in 0..9 {
+            let search = Search { genome: genome.clone(), evaluations: 20_000, stream: Stream::root(seed) };
+            let mut ga = Ga::start(&Settings::default(), search).unwrap();
+            let mut best = i64::MAX;
+            while ga.size() > 0 {
+                let candidates = ga.ask(0..ga.size());
+                let evaluation = |candidate: &Candidate| {
+                    let Genes::Integer(genes) = &candidate.parts[0] else { unreachable!() };
+                    let sum: i64 = genes.iter().map(cost).sum();
+                    best = best.min(sum);
+                    Evaluation { objectives: vec![sum as f64], ..Default::default() }
+                };
+                let evaluations: Vec<Evaluation> = candidates.iter().map(evaluation).collect();
+                ga.tell(&evaluations);
+            }
+            assert_eq!(best, 0, "seed {seed}");
         }
     }
 

@@ -22,8 +22,6 @@ pub trait Listed: Algorithm + Sized + 'static {
     const PARTS: &'static [Part];
     /// The most objectives that a problem may have.
     const OBJECTIVES_MAX: usize = 1;
-    /// What a search leaves besides its best candidate.
-    const LEAVES: Leaves = Leaves::Nothing;
     /// How it begins a search with a window: [`steady`] if it can, or `None` if it needs whole generations.
     const STEADY: Option<Begin<dyn Steady>> = None;
     /// How candidates are made from their numbers, if a task needs no genes: see [`Algorithm::steps`].
@@ -62,6 +60,11 @@ pub trait Listed: Algorithm + Sized + 'static {
     /// Those of [`Self::start`] and [`Self::restore`].
     fn begin(given: &Given<'_>, search: Search, state: Option<&[u8]>) -> Result<Box<dyn Algorithm>, String> {
         Ok(Box::new(begun::<Self>(given, search, state)?))
+    }
+
+    /// What a search of a problem with this many objectives leaves besides its best candidate.
+    fn leaves(_objectives: usize) -> Leaves {
+        Leaves::Nothing
     }
 
     /// Whether no gene leaves its bounds.
@@ -107,6 +110,8 @@ pub struct Given<'a> {
     pub window: usize,
     /// Whether a candidate's value depends on its seed.
     pub noisy: bool,
+    /// Objectives of the problem.
+    pub objectives: usize,
     /// Objectives, constraints and measures of an evaluation together.
     pub numbers: u64,
     /// An axis for each behaviour measure.
@@ -177,8 +182,8 @@ pub struct AlgorithmKind {
     pub parts: &'static [Part],
     /// The most objectives that a problem may have.
     pub objectives_max: usize,
-    /// What a search leaves besides its best candidate.
-    pub leaves: Leaves,
+    /// What a search of a problem with so many objectives leaves besides its best candidate.
+    pub leaves: fn(usize) -> Leaves,
     /// How candidates are made from their numbers, if a task needs no genes.
     pub made: Option<Made>,
     /// Whether no gene leaves its bounds, with these settings.
@@ -199,7 +204,7 @@ impl AlgorithmKind {
             doc: L::DOC,
             parts: L::PARTS,
             objectives_max: L::OBJECTIVES_MAX,
-            leaves: L::LEAVES,
+            leaves: L::leaves,
             made: L::MADE,
             keeps_bounds: L::keeps_bounds,
             check: L::check,
@@ -213,6 +218,12 @@ impl AlgorithmKind {
     #[must_use]
     pub const fn has_windows(&self) -> bool {
         self.steady.is_some()
+    }
+
+    /// Whether a search of some problem leaves this.
+    #[must_use]
+    pub fn can_leave(&self, what: Leaves) -> bool {
+        [1, 2].into_iter().any(|objectives| objectives <= self.objectives_max && (self.leaves)(objectives) == what)
     }
 
     /// Whether this setting of a part has an effect with it.

@@ -116,7 +116,6 @@ impl Listed for MapElites {
     const NAME: &'static str = "map-elites";
     const DOC: &'static str = "MAP-Elites, for the best of every kind: the problem must have behaviour measures";
     const PARTS: &'static [Part] = &[Part { except: OF_REALS, ..Part::of(&OPERATORS) }, Part::of(&OWN)];
-    const LEAVES: Leaves = Leaves::Archive;
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
 
     type Settings = Settings;
@@ -147,6 +146,10 @@ impl Listed for MapElites {
             kept: niches as u64,
             state_bytes: individual::bytes_max(&given.genome, niches, given.numbers),
         }
+    }
+
+    fn leaves(_: usize) -> Leaves {
+        Leaves::Archive
     }
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {

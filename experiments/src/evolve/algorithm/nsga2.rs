@@ -20,10 +20,13 @@ use crate::evolve::{
     variation::{Variation, new_child},
 };
 
+/// The most candidates of which fronts are kept: sorting takes time and memory of the order of the square.
+pub(super) const FRONT_MAX: usize = 2000;
+
 /// The settings of NSGA-II.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Individuals, and children of a batch, 4 to 2,000: sorting takes time and memory of the order of the square.
+    /// Individuals, and children of a batch, 4 to 2,000.
     pub population: usize,
     /// How children are made.
     pub variation: Variation,
@@ -42,7 +45,7 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
-        within("population", "the population", self.population, 4..=2000)?;
+        within("population", "the population", self.population, 4..=FRONT_MAX)?;
         self.variation.check()
     }
 }
@@ -91,12 +94,19 @@ fn standing(population: &[Individual]) -> Vec<Standing> {
     standing
 }
 
+/// The best of these: whole fronts, then the least crowded of the front that does not fit.
+pub(super) fn best(population: &[Individual], count: usize) -> Vec<Individual> {
+    let places = standing(population);
+    let mut order: Vec<usize> = (0..population.len()).collect();
+    order.sort_by(|one, two| places[*one].compare(&places[*two]));
+    order.into_iter().take(count).map(|index| population[index].clone()).collect()
+}
+
 impl Listed for Nsga2 {
     const NAME: &'static str = "nsga2";
     const DOC: &'static str = "NSGA-II, for several objectives";
     const PARTS: &'static [Part] = &[Part::of(&OPERATORS)];
     const OBJECTIVES_MAX: usize = usize::MAX;
-    const LEAVES: Leaves = Leaves::Front;
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
 
     type Settings = Settings;
@@ -114,6 +124,10 @@ impl Listed for Nsga2 {
         let size = Self::settings(given).population;
         let (kept, state_bytes) = (size as u64, individual::bytes_max(&given.genome, size, given.numbers));
         Most { candidates: kept, batches: given.evaluations.div_ceil(kept), kept, state_bytes }
+    }
+
+    fn leaves(_: usize) -> Leaves {
+        Leaves::Front
     }
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
@@ -141,14 +155,10 @@ impl Nsga2 {
         (0..4).flat_map(round).collect()
     }
 
-    /// Of parents and children the best remain: whole fronts, then the least crowded of the front that does not fit.
-    /// Their crowding distances are then those among themselves; in the paper, those among all of their front.
+    /// Of parents and children the [best](best) remain. Their crowding distances are then those among themselves; in the paper, those
+    /// among all of their front.
     fn keep_best(&mut self) {
-        let places = standing(&self.population);
-        let mut order: Vec<usize> = (0..self.population.len()).collect();
-        order.sort_by(|one, two| places[*one].compare(&places[*two]));
-        order.truncate(self.settings.population);
-        self.population = order.iter().map(|index| self.population[*index].clone()).collect();
+        self.population = best(&self.population, self.settings.population);
         self.standing = standing(&self.population);
     }
 

@@ -1,22 +1,27 @@
-//! Uniform random search: the baseline that every other algorithm must beat.
+//! Uniform random search: the baseline that every other algorithm must beat. Of several objectives it keeps as many of the best
+//! candidates as NSGA-II would with the same population, so that both fronts can be compared.
 
 use std::ops::Range;
 
-use prost::Message as _;
-
-use super::{Algorithm, Begin, Given, Individual, Listed, Most, Part, Search, Steady, Wrong, steady, within};
-use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState};
+use super::{
+    Algorithm, Begin, Given, Individual, Leaves, Listed, Most, Part, Search, Steady, Wrong, individual,
+    nsga2::{FRONT_MAX, best},
+    steady, within,
+};
+use crate::evolve::{evaluation::Evaluation, genome::Candidate};
 
 /// The settings of random search. They do not change which candidates are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Candidates of a batch, 1 to 100,000.
     pub batch: usize,
+    /// The best candidates that it keeps, by fronts: 0 to 2,000.
+    pub kept: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { batch: 100 }
+        Self { batch: 100, kept: 0 }
     }
 }
 
@@ -26,28 +31,33 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
-        within("population", "the batch of random search", self.batch, 1..=100_000)
+        within("population", "the batch of random search", self.batch, 1..=100_000)?;
+        within("population", "the number of candidates that random search keeps", self.kept, 0..=FRONT_MAX)
     }
 }
 
 /// Uniform random search.
 #[derive(Clone, Debug)]
 pub struct Random {
-    batch: usize,
+    settings: Settings,
     search: Search,
     births: u64,
+    /// The best so far; none of one objective.
+    kept: Vec<Individual>,
 }
 
 impl Listed for Random {
     const NAME: &'static str = "random";
     const DOC: &'static str = "uniform random search, the baseline";
     const PARTS: &'static [Part] = &[];
+    const OBJECTIVES_MAX: usize = usize::MAX;
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
 
     type Settings = Settings;
 
     fn settings(given: &Given<'_>) -> Settings {
-        Settings { batch: given.population.unwrap_or(Settings::default().batch) }
+        let batch = given.population.unwrap_or(Settings::default().batch);
+        Settings { batch, kept: if given.objectives > 1 { batch } else { 0 } }
     }
 
     fn check(given: &Given<'_>) -> Result<(), Wrong> {
@@ -55,26 +65,39 @@ impl Listed for Random {
     }
 
     fn most(given: &Given<'_>) -> Most {
-        let batch = Self::settings(given).batch as u64;
-        Most { candidates: batch, batches: given.evaluations.div_ceil(batch), kept: 0, state_bytes: 16 }
+        let Settings { batch, kept } = Self::settings(given);
+        let state_bytes = individual::bytes_max(&given.genome, kept, given.numbers);
+        let (batch, kept) = (batch as u64, kept as u64);
+        Most { candidates: batch, batches: given.evaluations.div_ceil(batch), kept, state_bytes }
+    }
+
+    fn leaves(objectives: usize) -> Leaves {
+        if objectives > 1 { Leaves::Front } else { Leaves::Nothing }
     }
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
-        Ok(Self { batch: settings.batch, search, births: 0 })
+        Ok(Self { settings: settings.clone(), search, births: 0, kept: Vec::new() })
     }
 
     fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
-        let RandomState { births } =
-            RandomState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
-        search.check_births(births)?;
-        Ok(Self { births, ..Self::start(settings, search)? })
+        let (births, kept) = individual::restore(&search, settings.kept, state)?;
+        Ok(Self { births, kept, ..Self::start(settings, search)? })
+    }
+}
+
+impl Random {
+    fn keep(&mut self, individuals: impl Iterator<Item = Individual>) {
+        if self.settings.kept > 0 {
+            self.kept.extend(individuals);
+            self.kept = best(&self.kept, self.settings.kept);
+        }
     }
 }
 
 impl Algorithm for Random {
     fn size(&self) -> usize {
-        self.search.batch(self.batch, self.births)
+        self.search.batch(self.settings.batch, self.births)
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
@@ -84,7 +107,18 @@ impl Algorithm for Random {
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
+        let first = self.births;
         self.births += evaluations.len() as u64;
+        let candidates: Vec<Candidate> = match self.settings.kept {
+            0 => Vec::new(),
+            _ => (first..self.births).map(|number| self.candidate(number)).collect(),
+        };
+        let evaluated = candidates.into_iter().zip(evaluations);
+        self.keep(evaluated.map(|(candidate, evaluation)| Individual { candidate, evaluation: evaluation.clone() }));
+    }
+
+    fn population(&self) -> &[Individual] {
+        &self.kept
     }
 
     fn births(&self) -> u64 {
@@ -92,7 +126,7 @@ impl Algorithm for Random {
     }
 
     fn save(&self) -> Vec<u8> {
-        RandomState { births: self.births }.encode_to_vec()
+        individual::save(self.births, &self.kept)
     }
 }
 
@@ -101,7 +135,55 @@ impl Steady for Random {
         self.search.genome.random(&mut self.search.birth(number))
     }
 
-    fn take(&mut self, _: Individual) {
+    fn take(&mut self, individual: Individual) {
         self.births += 1;
+        self.keep(std::iter::once(individual));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evolve::{
+        algorithm::tests::{evaluate, search},
+        pareto::{dominates, hypervolume},
+        problem,
+    };
+
+    /// Of all that was drawn, the first front is kept; where it is larger than what is kept, hardly any hypervolume is lost.
+    #[test]
+    fn the_front_of_all_candidates_is_kept() {
+        let problem = problem::find("zdt1").unwrap();
+        for (length, kept) in [(4, 60), (2, 12)] {
+            let settings = Settings { batch: 40, kept };
+            let mut random = Random::start(&settings, search(problem, length, 1000)).unwrap();
+            let mut all: Vec<Evaluation> = Vec::new();
+            while random.size() > 0 {
+                let evaluations = evaluate(&random, problem);
+                random.tell(&evaluations);
+                all.extend(evaluations);
+            }
+            let is_best = |one: &&Evaluation| !all.iter().any(|other| dominates(other, one));
+            let front: Vec<&Evaluation> = all.iter().filter(is_best).collect();
+            let kept_ones: Vec<&Evaluation> = random.population().iter().map(|one| &one.evaluation).collect();
+            assert_eq!(kept_ones.len(), kept);
+            if front.len() <= kept {
+                assert!(front.iter().all(|one| kept_ones.contains(one)), "{} in the front", front.len());
+            }
+            let volume = |list: &[&Evaluation]| {
+                let points: Vec<&[f64]> = list.iter().map(|one| one.objectives.as_slice()).collect();
+                hypervolume(&points, &[11.0, 11.0])
+            };
+            let (of_kept, of_all) = (volume(&kept_ones), volume(&front));
+            assert!(of_kept <= of_all && of_kept > 0.99 * of_all, "{of_kept} of {of_all}");
+        }
+    }
+
+    #[test]
+    fn of_one_objective_nothing_is_kept() {
+        let problem = problem::find("sphere").unwrap();
+        let mut random = Random::start(&Settings::default(), search(problem, 4, 1000)).unwrap();
+        random.tell(&evaluate(&random, problem));
+        assert!(random.population().is_empty() && random.save().len() < 4);
     }
 }

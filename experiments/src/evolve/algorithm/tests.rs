@@ -43,9 +43,16 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 10] = [
+const ALL: [(&str, &str, usize, Make); 11] = [
     ("random", "rastrigin", 5, |search, state| {
-        let settings = RandomSettings { batch: 30 };
+        let settings = RandomSettings { batch: 30, kept: 0 };
+        Ok(match state {
+            None => Box::new(Random::start(&settings, search)?),
+            Some(state) => Box::new(Random::restore(&settings, search, state)?),
+        })
+    }),
+    ("random-front", "zdt1", 4, |search, state| {
+        let settings = RandomSettings { batch: 30, kept: 20 };
         Ok(match state {
             None => Box::new(Random::start(&settings, search)?),
             Some(state) => Box::new(Random::restore(&settings, search, state)?),
@@ -237,7 +244,8 @@ fn damaged_states_are_refused_or_harmless() {
 fn fixed_genes_stay_what_they_are() {
     let part = |length, of| GenomePart { name: "x".into(), length, of };
     let fixed = [part(2, Type::Real { low: -2.5, high: -2.5 }), part(1, Type::Integer { low: 7, high: 7 })];
-    let genome = Genome { parts: [&fixed[..], &[part(3, Type::Real { low: -1.0, high: 3.0 })]].concat(), bounded: true };
+    let genome =
+        Genome { parts: [&fixed[..], &[part(3, Type::Real { low: -1.0, high: 3.0 })]].concat(), bounded: true };
     let own = SETTINGS.defaults();
     for kind in ALGORITHMS {
         let given = Given {
@@ -247,6 +255,7 @@ fn fixed_genes_stay_what_they_are() {
             population: Some(20),
             window: 0,
             noisy: false,
+            objectives: 1,
             numbers: 2,
             grid: vec![Axis { low: -1.0, high: 3.0, cells: 10 }],
         };

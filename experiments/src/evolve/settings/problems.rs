@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        algorithm::{Leaves, having, listed},
+        algorithm::{BASELINE, Leaves, having, listed},
         problem, wasm,
         wrong::Wrong,
     },
@@ -34,7 +34,7 @@ impl Settings {
         }
         let objectives = self.objectives().len();
         if objectives > self.algorithm.objectives_max {
-            let others = listed(&having(|kind| objectives <= kind.objectives_max), "or");
+            let others = listed(&having(|kind| objectives <= kind.objectives_max && kind != BASELINE), "or");
             let sentence =
                 format!("the problem has {objectives} objectives, and this algorithm takes one: take {others}");
             found.push((Name::algorithm, sentence));
@@ -43,7 +43,7 @@ impl Settings {
             let sentence = format!("reference has {} numbers for {objectives} objectives", self.reference.len());
             found.push((Name::reference, sentence));
         }
-        if self.algorithm.leaves == Leaves::Archive {
+        if self.leaves() == Leaves::Archive {
             let (axes, measures) = (self.grid.0.len(), self.measure_count());
             if axes != measures && !(axes == 0 && self.built_in().is_some()) {
                 found.push((
