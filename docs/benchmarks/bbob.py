@@ -32,7 +32,8 @@ HERE = Path(__file__).resolve().parent
 DIMENSIONS = (2, 5, 10, 20)
 TARGETS = ["1e1", "1e0", "1e-1", "1e-2", "1e-3", "1e-5", "1e-7", "1e-8"]
 """Differences from the optimum that are looked at: those of COCO's tables, and 1e-8."""
-COLUMNS = ["search", "dimension", "function", "instance", "budget", *TARGETS]
+COLUMNS = ["search", "function", "instance", "budget", *TARGETS]
+"""Of a dimension's file."""
 
 Settings = Dict[str, object]
 SEARCHES: Dict[str, Settings] = {
@@ -197,7 +198,7 @@ def run(arguments: argparse.Namespace) -> None:
                     found = of(SEARCHES[search], function, dimension, arguments.instances, budget, data)
                     for instance, reached in found.items():
                         numbers = [reached.get(target, "") for target in range(len(TARGETS))]
-                        rows.writerow([search, dimension, function, instance, budget, *numbers])
+                        rows.writerow([search, function, instance, budget, *numbers])
                     file.flush()
                 print(f"{search}, dimension {dimension}: {time.monotonic() - began:.0f} s", file=sys.stderr)
 
@@ -266,7 +267,8 @@ def compared(found: List[Dict[str, str]], pair: Sequence[str]) -> List[Runs]:
 
 def tables(_: argparse.Namespace) -> None:
     dimensions = [dimension for dimension in DIMENSIONS if rows_file(dimension).exists()]
-    found = [row for dimension in dimensions for row in common.read(rows_file(dimension).name)]
+    of = {dimension: common.read(rows_file(dimension).name) for dimension in dimensions}
+    found = [{**row, "dimension": str(dimension)} for dimension, rows in of.items() for row in rows]
     lines: List[List[object]] = []
     for dimension in dimensions:
         of_dimension = [row for row in found if int(row["dimension"]) == dimension]
