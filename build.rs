@@ -20,6 +20,7 @@ fn main() {
         "../games/src",
         "../common/src",
         "../coordinator/src",
+        "../coordinator/core/src",
         "../proto/src",
         "../worker/src",
     ]) {

@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         differences.extend(claims.check_result(&computed));
         claims.note_of_sentence(&computed);
     } else if keys.len() < all.len() {
-        // Most kinds can make the tables from what result.json has of the replicas.
+        // The tables are made of what result.json has of the replicas.
         match registry.report_of_result(&claims.result) {
             Ok(report) => differences.extend(claims.check_result(&with_report(&claims.result, &report))),
             Err(why) => notice(format_args!("the tables in result.json are not compared: {why}")),
