@@ -24,12 +24,12 @@ use super::picture;
 
 /// `{"kind": "nndtf", "network": "double", "sweeps": 1, "numbering": "left-to-right", "genes": [0.25, -1, ...]}`
 ///
-/// `sweeps`, `numbering` and `hidden` (the number of hidden nodes) may be left out; they are then 1, left to right and 8. The
-/// network plays either side.
+/// `sweeps`, `numbering`, `hidden` (the number of hidden nodes) and `in_place` (whether sweeps change one node after another) may be left
+/// out; they are then 1, left to right, 8 and false. The network plays either side.
 pub(super) const CARD: CardKind =
     CardKind { name: "nndtf", keys: &KEYS, about: &["fitness", "fitness_on_all_boards"], read, file: None };
 
-const KEYS: [&str; 6] = ["kind", "network", "sweeps", "numbering", "genes", "hidden"];
+const KEYS: [&str; 7] = ["kind", "network", "sweeps", "numbering", "genes", "hidden", "in_place"];
 
 fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
     let kind = word(entries, "network")?
@@ -55,7 +55,14 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
         })
     };
     let genes = genes.iter().enumerate().map(gene).collect::<Result<Vec<f32>, String>>()?;
-    let player = NetworkPlayer::new(Network { kind, hidden, coupling: Coupling { sweeps }, numbering }, genes);
+    let in_place = match entries.get("in_place") {
+        None => false,
+        Some(value) => {
+            value.as_bool().ok_or_else(|| format!("the card's in_place is {}, not true or false", brief(value)))?
+        }
+    };
+    let player =
+        NetworkPlayer::new(Network { kind, hidden, coupling: Coupling { sweeps, in_place }, numbering }, genes);
     Ok(Arc::new(player.map_err(|why| format!("the card's genes: {why}"))?))
 }
 
@@ -79,8 +86,12 @@ fn to_map(player: &NetworkPlayer) -> Map<String, Value> {
         network.numbering.word().into(),
         decimals(player.genes()),
     ];
-    let hidden = (network.hidden != HIDDEN).then(|| network.hidden.into());
-    KEYS.map(String::from).into_iter().zip(values.into_iter().chain(hidden)).collect()
+    let unusual = [
+        ("hidden", (network.hidden != HIDDEN).then(|| network.hidden.into())),
+        ("in_place", network.coupling.in_place.then(|| true.into())),
+    ];
+    let unusual = unusual.into_iter().filter_map(|(key, value)| Some((key.into(), value?)));
+    KEYS.map(String::from).into_iter().zip(values).chain(unusual).collect()
 }
 
 /// Numbers as their shortest decimals.
@@ -188,7 +199,10 @@ fn genes_text(player: &NetworkPlayer, first: usize) -> String {
     };
     let (count_all, sweeps, hidden) = (player.genes().len(), network.coupling.sweeps, network.hidden);
     let sweeps = match network.kind {
-        Kind::Double if sweeps > 0 => format!(", {sweeps} {}", if sweeps == 1 { "sweep" } else { "sweeps" }),
+        Kind::Double if sweeps > 0 => {
+            let how = if network.coupling.in_place { " in place" } else { "" };
+            format!(", {sweeps} {}{how}", if sweeps == 1 { "sweep" } else { "sweeps" })
+        }
         _ => String::new(),
     };
     let mut text = format!(
@@ -226,11 +240,13 @@ mod tests {
             (Kind::Traditional, 16, 1, Numbering::LeftToRight),
             (Kind::Logistic, 8, 1, Numbering::LeftToRight),
         ] {
-            let network = Network { kind, hidden, coupling: Coupling { sweeps }, numbering };
-            let genes = network.random(&mut Stream::root(1).rng());
-            let card = Card::new(NetworkPlayer::new(network, genes).unwrap());
-            let (text, file) = card.write("one");
-            assert_eq!((read(&text), file), (Ok(card), None));
+            for coupling in [Coupling::at_once(sweeps), Coupling::in_place(sweeps)] {
+                let network = Network { kind, hidden, coupling, numbering };
+                let genes = network.random(&mut Stream::root(1).rng());
+                let card = Card::new(NetworkPlayer::new(network, genes).unwrap());
+                let (text, file) = card.write("one");
+                assert_eq!((read(&text), file), (Ok(card), None));
+            }
         }
     }
 

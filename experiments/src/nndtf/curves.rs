@@ -135,7 +135,7 @@ mod tests {
     fn curves_are_the_networks_functions() {
         let kinds = [(Kind::Double, 1), (Kind::Double, 0), (Kind::Traditional, 1), (Kind::Logistic, 1)];
         for (kind, sweeps) in kinds {
-            let network = Network { hidden: 5, coupling: Coupling { sweeps }, ..Network::paper(kind) };
+            let network = Network { hidden: 5, coupling: Coupling::at_once(sweeps), ..Network::paper(kind) };
             let player = NetworkPlayer::new(network, network.random(&mut Stream::root(4).rng())).unwrap();
             let figures = figures(&player);
             assert_eq!(figures.len(), if kind == Kind::Double { 2 } else { 1 });

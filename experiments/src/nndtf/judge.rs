@@ -16,7 +16,8 @@ use evoxo_common::kernel;
 use super::{
     measure::{self, Measure},
     network::{
-        HIDDEN_MAX, INPUTS, Kind, Network, logistics, number, place, steepness, tanh, tanhs, transfer, transfers,
+        Coupling, HIDDEN_MAX, INPUTS, Kind, Network, logistics, number, place, steepness, tanh, tanhs, transfer,
+        transfers,
     },
 };
 use evoxo_games::player::teacher::{BOARDS, boards};
@@ -85,7 +86,7 @@ impl Judge {
     #[must_use]
     pub fn sum(&self, genes: &[f32]) -> u64 {
         match self.network.kind {
-            Kind::Double => sum_double(&self.groups, genes, self.network.hidden, self.network.coupling.sweeps),
+            Kind::Double => sum_double(&self.groups, genes, self.network.hidden, self.network.coupling),
             Kind::Traditional => sum_traditional(&self.groups, genes, self.network.hidden),
             Kind::Logistic => sum_logistic(&self.groups, genes, self.network.hidden),
         }
@@ -201,14 +202,15 @@ macro_rules! with_hidden {
 
 kernel! {
     /// The network with double transfer functions: the operations of [`Network::output`] in their order.
-    fn sum_double(groups: &[Group], genes: &[f32], hidden: usize, sweeps: u32) -> u64 {
+    fn sum_double(groups: &[Group], genes: &[f32], hidden: usize, coupling: Coupling) -> u64 {
         assert_eq!(genes.len(), Kind::Double.genes(hidden), "a chromosome has as many genes as its network");
-        with_hidden!(double(hidden, groups, genes, sweeps))
+        with_hidden!(double(hidden, groups, genes, coupling))
     }
 }
 
 #[inline(always)]
-fn double<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
+fn double<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], coupling: Coupling) -> u64 {
+    let Coupling { sweeps, in_place } = coupling;
     let rest = INPUTS * hidden;
     let weights: [[f64; ROOM]; INPUTS] = weights(hidden, genes);
     let mean: [f64; ROOM] = part(hidden, genes, rest);
@@ -236,12 +238,15 @@ fn double<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], swe
             }
             let mut z = if sweeps == 0 { [[1.0; LANES]; ROOM] } else { k };
             for _ in 0..sweeps.max(1) {
+                if in_place {
+                    sweep_in_place(hidden, &k, &mut z, &next, &before);
+                    continue;
+                }
                 let n = z;
                 for lane in 0..LANES {
                     let (mut difference, mut steep) = ([0.0; ROOM], [0.0; ROOM]);
                     for j in 0..hidden {
-                        let after = if j + 1 < hidden { j + 1 } else { 0 };
-                        let behind = if j > 0 { j - 1 } else { hidden - 1 };
+                        let [after, behind] = neighbours(hidden, j);
                         difference[j] = k[j][lane] - next[j] * n[after][lane];
                         steep[j] = steepness(before[j] * n[behind][lane]);
                     }
@@ -259,6 +264,32 @@ fn double<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], swe
         sum += sum_of_shares(batch, &halves);
     }
     sum
+}
+
+/// The nodes that a node reads, in the ring.
+#[inline(always)]
+fn neighbours(hidden: usize, j: usize) -> [usize; 2] {
+    [if j + 1 < hidden { j + 1 } else { 0 }, if j > 0 { j - 1 } else { hidden - 1 }]
+}
+
+/// Changes one node after another, all boards in step.
+#[inline(always)]
+fn sweep_in_place<const ROOM: usize>(
+    hidden: usize,
+    k: &[Lanes; ROOM],
+    z: &mut [Lanes; ROOM],
+    next: &[f64; ROOM],
+    before: &[f64; ROOM],
+) {
+    for j in 0..hidden {
+        let [after, behind] = neighbours(hidden, j);
+        let (mut difference, mut steep) = ([0.0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            difference[lane] = k[j][lane] - next[j] * z[after][lane];
+            steep[lane] = steepness(before[j] * z[behind][lane]);
+        }
+        z[j] = transfers(difference, steep);
+    }
 }
 
 kernel! {
@@ -315,7 +346,7 @@ mod tests {
     use super::*;
     use crate::nndtf::{
         measure::{Formula, Occupied},
-        network::{Coupling, NetworkPlayer, Numbering},
+        network::{NetworkPlayer, Numbering},
     };
     use evoxo_common::{rng::Stream, simd};
 
@@ -324,7 +355,10 @@ mod tests {
         for numbering in [Numbering::LeftToRight, Numbering::RightToLeft] {
             let double = [0, 1, 3].map(|sweeps| (Kind::Double, sweeps));
             for (kind, sweeps) in double.into_iter().chain([(Kind::Traditional, 1), (Kind::Logistic, 1)]) {
-                networks.push(Network { coupling: Coupling { sweeps }, numbering, ..Network::paper(kind) });
+                let coupling = Coupling::at_once(sweeps);
+                networks.push(Network { coupling, numbering, ..Network::paper(kind) });
+                let coupling = Coupling::in_place(sweeps);
+                networks.push(Network { coupling, numbering, ..Network::paper(kind) });
             }
         }
         networks

@@ -24,6 +24,9 @@ pub struct Judge {
     /// Whether an output that names an occupied cell is worth nothing; otherwise it is worth the nearest empty cell.
     #[prost(bool, tag = "7")]
     pub occupied_is_nothing: bool,
+    /// Whether the hidden nodes read their neighbours one after another, each what the one behind it has just become; otherwise all at once.
+    #[prost(bool, tag = "8")]
+    pub in_place: bool,
 }
 /// Evaluates chromosomes.
 #[derive(Clone, PartialEq, ::prost::Message)]

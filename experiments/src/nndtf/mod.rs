@@ -95,12 +95,13 @@ const SEGMENT_EVALUATIONS: u64 = 50_000;
 /// The network of these settings.
 fn network_of(settings: &Settings) -> Network {
     let Settings { network: kind, hidden, coupling, sweeps, numbering, .. } = *settings;
-    let sweeps = match (kind, coupling) {
-        (NetworkKind::Double, Coupled::Final) => sweeps,
-        (NetworkKind::Double, Coupled::Nothing) => 0,
-        _ => 1,
+    let coupling = match (kind, coupling) {
+        (NetworkKind::Double, Coupled::Final) => Coupling::at_once(sweeps),
+        (NetworkKind::Double, Coupled::InPlace) => Coupling::in_place(sweeps),
+        (NetworkKind::Double, Coupled::Nothing) => Coupling::at_once(0),
+        _ => Coupling::at_once(1),
     };
-    Network { kind, hidden, coupling: Coupling { sweeps }, numbering }
+    Network { kind, hidden, coupling, numbering }
 }
 
 /// The number of iterations of these settings' search.
@@ -245,6 +246,7 @@ impl Experiment for Nndtf {
         let judge = messages::Judge {
             kind: kind.into(),
             sweeps: network.coupling.sweeps,
+            in_place: network.coupling.in_place,
             right_to_left: network.numbering == Numbering::RightToLeft,
             boards: training_boards(seed, replica, settings.source(), settings.boards),
             hidden: if network.hidden == HIDDEN { 0 } else { network.hidden as u32 },

@@ -82,12 +82,29 @@ impl Numbering {
 }
 
 /// What a node reads from its neighbours: their static outputs in the first sweep, and in each further sweep their
-/// final outputs of the previous sweep, all nodes at once. With one sweep the network is feed-forward. Without a sweep it reads
-/// nothing: n = 1, so that its second function has a mean and a spread of its own, which are genes.
+/// final outputs of the previous sweep, all nodes at once; or in place, one node after another from the first to the last, so that
+/// a node reads what the one behind it has just become. With one sweep of all nodes at once the network is feed-forward. Without a sweep
+/// it reads nothing: n = 1, so that its second function has a mean and a spread of its own, which are genes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coupling {
     /// 0 to [`SWEEPS_MAX`].
     pub sweeps: u32,
+    /// Whether a sweep changes one node after another.
+    pub in_place: bool,
+}
+
+impl Coupling {
+    /// So many sweeps, each of all nodes at once.
+    #[must_use]
+    pub const fn at_once(sweeps: u32) -> Self {
+        Self { sweeps, in_place: false }
+    }
+
+    /// So many sweeps, each one node after another.
+    #[must_use]
+    pub const fn in_place(sweeps: u32) -> Self {
+        Self { sweeps, in_place: true }
+    }
 }
 
 /// A network without its genes.
@@ -187,7 +204,7 @@ impl Network {
     /// The paper's network of a kind: 8 hidden nodes, feed-forward, cells numbered from the left.
     #[must_use]
     pub const fn paper(kind: Kind) -> Self {
-        Self { kind, hidden: HIDDEN, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight }
+        Self { kind, hidden: HIDDEN, coupling: Coupling::at_once(1), numbering: Numbering::LeftToRight }
     }
 
     /// The length of a chromosome.
@@ -217,14 +234,18 @@ impl Network {
             Kind::Double => {
                 let [mean, spread, next, before, w] = std::array::from_fn(|part| &rest[hidden * part..][..hidden]);
                 let k: Vec<f64> = (0..hidden).map(|j| transfer(net(j) - mean[j], steepness(spread[j]))).collect();
-                let sweep = |n: Vec<f64>, _| {
-                    let node = |j: usize| {
-                        let (after, behind) = ((j + 1) % hidden, (j + hidden - 1) % hidden);
-                        transfer(k[j] - next[j] * n[after], steepness(before[j] * n[behind]))
-                    };
-                    (0..hidden).map(node).collect()
+                let Coupling { sweeps, in_place } = self.coupling;
+                let node = |n: &[f64], j: usize| {
+                    let (after, behind) = ((j + 1) % hidden, (j + hidden - 1) % hidden);
+                    transfer(k[j] - next[j] * n[after], steepness(before[j] * n[behind]))
                 };
-                let sweeps = self.coupling.sweeps;
+                let sweep = |mut n: Vec<f64>, _| {
+                    if !in_place {
+                        return (0..hidden).map(|j| node(&n, j)).collect();
+                    }
+                    (0..hidden).for_each(|j| n[j] = node(&n, j));
+                    n
+                };
                 let first = if sweeps == 0 { vec![1.0; hidden] } else { k.clone() };
                 let z = (0..sweeps.max(1)).fold(first, sweep);
                 transfer(dot(&z, w) - rest[5 * hidden], steepness(rest[5 * hidden + 1]))

@@ -59,7 +59,7 @@ mod tests {
             [(Kind::Double, "w +106.00, m +74.00, s 82.00"), (Kind::Traditional, "w +82.00, bias +74.00")]
         {
             let network =
-                Network { kind, hidden: 8, coupling: Coupling { sweeps: 1 }, numbering: Numbering::RightToLeft };
+                Network { kind, hidden: 8, coupling: Coupling::at_once(1), numbering: Numbering::RightToLeft };
             let genes = (0..network.genes()).map(|gene| gene as f32).collect();
             let picture = diagram(&NetworkPlayer::new(network, genes).unwrap());
             assert_eq!((picture.panels.len(), picture.panels[2].note.as_str()), (8, note));

@@ -3,7 +3,7 @@
 
 use super::{
     measure::{Formula, Measure, Occupied},
-    network::{INPUTS, Kind, Network},
+    network::{Coupling, INPUTS, Kind, Network},
 };
 use evoxo_common::math::{exp, tanh};
 use evoxo_games::{
@@ -30,14 +30,16 @@ pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
     match network.kind {
         Kind::Double => {
             let k: Vec<f64> = (0..hidden).map(|j| transfer(net(j), part(0, j), part(1, j))).collect();
-            let alone = network.coupling.sweeps == 0;
+            let Coupling { sweeps, in_place } = network.coupling;
+            let alone = sweeps == 0;
             let mut z = if alone { vec![1.0; hidden] } else { k.clone() };
-            for _ in 0..if alone { 1 } else { network.coupling.sweeps } {
-                let sweep = |j: usize| {
-                    let (after, behind) = (z[(j + 1) % hidden], z[(j + hidden - 1) % hidden]);
-                    transfer(k[j], part(2, j) * after, part(3, j) * behind)
-                };
-                z = (0..hidden).map(sweep).collect();
+            for _ in 0..if alone { 1 } else { sweeps } {
+                let before = z.clone();
+                for j in 0..hidden {
+                    let read = if in_place { &z } else { &before };
+                    let (after, behind) = (read[(j + 1) % hidden], read[(j + hidden - 1) % hidden]);
+                    z[j] = transfer(k[j], part(2, j) * after, part(3, j) * behind);
+                }
             }
             let sum = (0..hidden).map(|j| part(4, j) * z[j]).sum();
             transfer(sum, part(5, 0), part(5, 1))
@@ -79,7 +81,7 @@ pub fn fitness(network: Network, measure: Measure, genes: &[f32], indices: &[u32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nndtf::{judge::Judge, network::Coupling};
+    use crate::nndtf::judge::Judge;
     use evoxo_common::rng::Stream;
 
     /// The order of additions and the `exp` differ, so outputs differ by roundings; no choice does.
@@ -89,8 +91,10 @@ mod tests {
         let more = [(Kind::Double, 8, 0), (Kind::Traditional, 16, 1), (Kind::Logistic, 8, 1)];
         let both = |formula| [Occupied::Nearest, Occupied::Nothing].map(|occupied| Measure { formula, occupied });
         let measures = [both(Formula::MeanOfRatios), both(Formula::RatioOfSums)].concat();
-        for (kind, hidden, sweeps) in networks.into_iter().chain(more) {
-            let network = Network { hidden, coupling: Coupling { sweeps }, ..Network::paper(kind) };
+        let at_once = networks.into_iter().chain(more).map(|of| (of, false));
+        let in_place = [(Kind::Double, 8, 1), (Kind::Double, 8, 3), (Kind::Double, 5, 2)].map(|of| (of, true));
+        for ((kind, hidden, sweeps), in_place) in at_once.chain(in_place) {
+            let network = Network { hidden, coupling: Coupling { sweeps, in_place }, ..Network::paper(kind) };
             let (mut far, mut total) = (0, 0);
             for (seed, measure) in (0..200).zip(measures.iter().cycle()) {
                 let genes = network.random(&mut Stream::root(seed).rng());

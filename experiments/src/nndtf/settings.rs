@@ -42,6 +42,8 @@ choice! {
         Static = "static",
         /// their final outputs by sweeps, the first from the static ones, all nodes at once
         Final = "final",
+        /// the same, but one node after another: it reads what the node behind it has just become
+        InPlace = "in-place",
         /// nothing: 1 stands for each output, so that the mean and the spread of a node's second function are genes
         Nothing = "nothing",
     }
@@ -199,8 +201,8 @@ settings! {
         /// A reading: what a hidden node of the double network reads from its neighbours. The formula has the final
         /// outputs on both sides and the paper does not say how to solve it; for many networks there is no solution.
         coupling: Coupling = choice("static") when network is ["double"],
-        /// Sweeps of the final coupling; one sweep is the same as static coupling. Our choice.
-        sweeps: u32 = whole(1, SWEEPS_MAX as u64, "10") when coupling is ["final"],
+        /// Sweeps of the final coupling, and of that in place; one sweep of the final is the same as static coupling. Our choice.
+        sweeps: u32 = whole(1, SWEEPS_MAX as u64, "10") when coupling is ["final", "in-place"],
         /// A reading: how the cells are numbered 1 to 9, row by row from the top. The two numberings mirror every board
         /// and differ only in their random numbers.
         numbering: Numbering = choice("left-to-right"),

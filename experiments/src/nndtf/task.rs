@@ -100,7 +100,7 @@ fn network(judge: &messages::Judge) -> Result<Network, Refusal> {
         return Err(Refusal(format!("a network has 1 to {HIDDEN_MAX} hidden nodes, not {hidden}")));
     }
     let numbering = if judge.right_to_left { Numbering::RightToLeft } else { Numbering::LeftToRight };
-    Ok(Network { kind, hidden, coupling: Coupling { sweeps }, numbering })
+    Ok(Network { kind, hidden, coupling: Coupling { sweeps, in_place: judge.in_place }, numbering })
 }
 
 /// How a judge judges.
@@ -220,6 +220,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         hidden: 0,
         ratio_of_sums: false,
         occupied_is_nothing: false,
+        in_place: false,
     };
     let search = |algorithm| messages::Search {
         algorithm: Some(algorithm),
@@ -255,6 +256,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         judge(messages::Kind::Traditional, 1, false),
         messages::Judge { ratio_of_sums: true, ..judge(messages::Kind::Logistic, 1, false) },
         messages::Judge { occupied_is_nothing: true, ..judge(messages::Kind::Double, 1, true) },
+        messages::Judge { in_place: true, ..judge(messages::Kind::Double, 2, false) },
     ];
     let algorithms = [
         Algorithm::Improved(improved),
@@ -265,7 +267,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         Algorithm::Improved(of_one_gene),
     ];
     let fitness = judges.iter().map(|judge| {
-        let network = network(judge).expect("it is one of the three");
+        let network = network(judge).expect("it is one of the above");
         let mut rng = stream.text("genes").rng();
         let mut genes: Vec<f32> = (0..3 * network.genes()).map(|_| network::gene(&mut rng, RANGE)).collect();
         // One more, whose outputs are so near to 0, the middle between cells 4 and 6, that only double precision tells
