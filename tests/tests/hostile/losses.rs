@@ -71,6 +71,10 @@ async fn all_workers_but_one_are_killed_at_once() {
     person.worker("last").await;
     person.submit("run", &config).await;
     person.wait("run", |run| run.tasks_done > 2 * count as u64).await;
+    // One call: with a wait for each they would be killed one after the other, and a suspect lost with several of them.
+    let numbers = crowd.iter().map(|worker| worker.id().to_string());
+    let killed = std::process::Command::new("kill").arg("-KILL").args(numbers).status();
+    assert!(killed.is_ok_and(|status| status.success()), "all workers can be killed");
     crowd.iter_mut().for_each(|worker| worker.kill());
     let run = person.finished("run").await;
     assert_eq!(run.digest, digest_of_one_thread(&config));
