@@ -103,6 +103,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn runs(directories: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, String, String)>> {
     let mut found = Vec::new();
     for directory in directories {
+        if !directory.is_dir() {
+            let why = if directory.exists() { "is no directory" } else { "is not there" };
+            return Err(usage(format!("{} {why}: give a directory that `evoxo run` wrote", directory.display())));
+        }
         if let Some((store, run)) = directory::stored(directory)? {
             found.push((directory.clone(), store, run));
             continue;
@@ -212,5 +216,9 @@ mod tests {
         fs::write(desk.path().join("report.html"), "").unwrap();
         let why = runs(&[desk.path().to_owned()]).unwrap_err().to_string();
         assert!(why.contains("was fetched") && why.contains("report.html"), "{why}");
+        let file = runs(&[desk.path().join("report.html")]).unwrap_err().to_string();
+        assert!(file.contains("report.html is no directory"), "{file}");
+        let gone = runs(&[desk.path().join("gone")]).unwrap_err().to_string();
+        assert!(gone.contains("gone is not there"), "{gone}");
     }
 }
