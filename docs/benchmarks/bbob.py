@@ -1,10 +1,10 @@
 """CMA-ES of evoxo beside pycma on the 24 noiseless functions of BBOB, as COCO's package computes them.
 
-    python3 bbob.py run --dimensions 2,5,10 --instances 1-15 --budget 2000    adds to bbob-DIMENSION.csv
-    python3 bbob.py tables                                                   prints the tables, and draws bbob.svg
-    python3 bbob.py coco --data DIRECTORY                                    what COCO's own program makes of evoxo's data
+    python3 bbob.py run --dimensions 2,5,10 --instances 1-15    adds to bbob-DIMENSION.csv
+    python3 bbob.py tables                                         prints the tables, and draws bbob.svg
+    python3 bbob.py coco --data DIRECTORY                          what COCO's own program makes of evoxo's data
 
-With --data DIRECTORY `run` keeps what COCO records of evoxo's searches. All searches see f - f_opt, may use `budget` evaluations for each gene, and end at 1e-8. bbob-DIMENSION.csv has, for
+With --data DIRECTORY `run` keeps what COCO records of evoxo's searches. All searches see f - f_opt, may use 2,000 evaluations for each gene, and end at 1e-8. bbob-DIMENSION.csv has, for
 each search, function and instance, the evaluation at which each target was first reached; one that was not reached has
 no number. `evoxo run` asks this file as a program.
 """
@@ -30,9 +30,11 @@ import common
 
 HERE = Path(__file__).resolve().parent
 DIMENSIONS = (2, 5, 10, 20)
+BUDGET = 2000
+"""Evaluations of a search, for each gene."""
 TARGETS = ["1e1", "1e0", "1e-1", "1e-2", "1e-3", "1e-5", "1e-7", "1e-8"]
 """Differences from the optimum that are looked at: those of COCO's tables, and 1e-8."""
-COLUMNS = ["search", "function", "instance", "budget", *TARGETS]
+COLUMNS = ["search", "function", "instance", *TARGETS]
 """Of a dimension's file."""
 
 Settings = Dict[str, object]
@@ -192,13 +194,13 @@ def run(arguments: argparse.Namespace) -> None:
             for search in arguments.searches:
                 began = time.monotonic()
                 for function in arguments.functions:
-                    budget = arguments.budget * dimension
+                    budget = BUDGET * dimension
                     of = of_evoxo if search.startswith("evoxo") else of_pycma
                     data = str(arguments.data / search.replace(" ", "-")) if arguments.data else ""
                     found = of(SEARCHES[search], function, dimension, arguments.instances, budget, data)
                     for instance, reached in found.items():
                         numbers = [reached.get(target, "") for target in range(len(TARGETS))]
-                        rows.writerow([search, function, instance, budget, *numbers])
+                        rows.writerow([search, function, instance, *numbers])
                     file.flush()
                 print(f"{search}, dimension {dimension}: {time.monotonic() - began:.0f} s", file=sys.stderr)
 
@@ -221,7 +223,7 @@ def rows_of(found: List[Dict[str, str]], dimension: int, function: int) -> Runs:
 def ert(rows: Sequence[Dict[str, str]], target: str) -> float:
     """The expected running time: all evaluations until the target or the end, for each time that it was reached."""
     times = sum(1 for row in rows if row[target])
-    return sum(int(row[target] or row["budget"]) for row in rows) / times if times else math.inf
+    return sum(int(row[target] or BUDGET * int(row["dimension"])) for row in rows) / times if times else math.inf
 
 
 def ert_text(rows: Sequence[Dict[str, str]], target: str) -> str:
@@ -301,7 +303,7 @@ def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
     for panel, dimension in enumerate(dimensions):
         x0, y0 = left + panel * (width + 30), 30
         rows = [row for row in found if int(row["dimension"]) == dimension]
-        end = math.log10(max(int(row["budget"]) for row in rows) / dimension)
+        end = math.log10(BUDGET)
         parts.append(f'<text x="{x0}" y="{y0 - 10}">{dimension} genes</text>')
         for power in range(int(end) + 1):
             x = x0 + width * power / end
@@ -420,7 +422,6 @@ def main() -> None:
     running.add_argument("--functions", type=numbers, default=list(range(1, 25)))
     running.add_argument("--searches", type=lambda text: text.split("/"), default=list(SEARCHES))
     running.add_argument("--instances", type=span, default=span("1-15"))
-    running.add_argument("--budget", type=int, default=2000, help="evaluations for each dimension")
     running.add_argument("--data", type=lambda text: Path(text).resolve(), help="keep what COCO records in there")
     verbs.add_parser("tables")
     processing = verbs.add_parser("coco")
