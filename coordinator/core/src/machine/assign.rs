@@ -2,8 +2,7 @@
 //!
 //! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network; but
 //! not one of long tasks, because another worker may be idle sooner. A worker gets a batch of open tasks of a run that it
-//! computes, lowest first, of the run with the least expected work assigned, and of several such that which was served longest
-//! ago. When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
+//! computes, lowest first, of the run whose turn it is (`rules/shares.rs`). When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
 //!
 //! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself, but not for
 //! longer than the task takes, or some seconds; then any of the workers that may get it does. If none of them has computed
@@ -233,9 +232,11 @@ impl Coordinator {
             };
             let run = Some(&self.runs[*run_id]).filter(may)?;
             let first = self.open_for(session, *run_id, run).next()?;
-            Some((run.assigned_us, run.last_served, *run_id, first))
+            Some((*run_id, first))
         });
-        let Some((_, _, id, first)) = served.min() else { return Vec::new() };
+        let Some((id, first)) = served.min_by(|(one, _), (other, _)| self.rules.turn(*one, *other)) else {
+            return Vec::new();
+        };
         let run = &self.runs[id];
         // If it may not be queued, neither is what another run has: then the slot would never be idle for this one.
         if !session.is_idle() && !self.may_be_queued(run, first) {
@@ -374,9 +375,7 @@ impl Coordinator {
         });
         let (number, message) = sent.expect("the worker was chosen among those that are connected");
         self.tally.assignments += 1;
-        let run = self.runs.adjust(run);
-        run.assigned_us += expected_us;
-        run.last_served = self.tally.assignments;
+        self.rules.given(run, expected_us);
         self.tally.copies += given.len() as u64;
         given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
         self.effects.send(id, to_worker::Message::Assignment(message));

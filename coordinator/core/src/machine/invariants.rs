@@ -60,10 +60,7 @@ impl Coordinator {
             }
         }
         assert_eq!(copies, carried, "assignments carry open tasks that do not know of them");
-        for (id, run) in self.runs.iter() {
-            let expected_us = assigned_us.get(&id).copied().unwrap_or(0);
-            assert_eq!(run.assigned_us, expected_us, "run {} counts other work than its assignments have", run.name);
-        }
+        self.rules.check(&|run| assigned_us.get(&run).copied().unwrap_or(0), &self.look());
     }
 
     /// Every byte of the budget is reserved for a run, by its submitter.

@@ -67,9 +67,7 @@ impl Coordinator {
     fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
         let assignments = std::mem::take(&mut session.assignments);
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
-            if let Some(run) = self.runs.adjust_if_there(assignment.run) {
-                run.assigned_us -= assignment.expected_us();
-            }
+            self.rules.back(assignment.run, assignment.expected_us());
             // Queued tasks had not begun, so they cannot be the cause.
             let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
             for (hash, task) in assignment.remaining {

@@ -8,6 +8,7 @@ use super::{
     Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
     budget::too_large,
     phases::{ReplicaPhase, ReplicaRecord},
+    rules::Asked,
     run::{Blocked, Presence, Run, Wanted},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
@@ -106,21 +107,8 @@ impl Coordinator {
             Err(Rejection::NotFound(_)) => {}
             Err(rejection) => return Err(rejection),
         }
-        if self.runs.len() >= self.settings.runs_max {
-            let limit = self.settings.runs_max;
-            return Err(Rejection::Exhausted(format!(
-                "the coordinator has {limit} runs: cancel and delete old ones first"
-            )));
-        }
-        let of_submitter = self.runs.iter().filter(|(_, run)| run.submitter == submitter).count();
-        let limit = self.settings.runs_per_submitter_max;
-        if of_submitter >= limit {
-            return Err(Rejection::Exhausted(format!(
-                "{of_submitter} runs were submitted by {submitter}, and one submitter may have {limit}: cancel and delete \
-                 old ones first"
-            )));
-        }
-        self.remembers(prepared.replicas(), &submitter)?;
+        let asked = Asked { new_run: true, submitter: &submitter, replicas: prepared.replicas() };
+        self.rules.admits(&self.look(), &asked)?;
         let mut run = Run::new(name.into(), prepared.clone());
         (run.creating, run.submitter, run.level) = (true, submitter, level);
         let id = self.runs.add(run);
@@ -157,34 +145,13 @@ impl Coordinator {
             return Ok(Some(Response::Submitted { run: Box::new(self.view(id)), created: false }));
         }
         if more {
-            self.remembers(prepared.replicas() - run.prepared.replicas(), &run.submitter)?;
+            let replicas = prepared.replicas() - run.prepared.replicas();
+            let asked = Asked { new_run: false, submitter: &run.submitter, replicas };
+            self.rules.admits(&self.look(), &asked)?;
         }
         let prepared = if more { prepared } else { run.prepared.clone() };
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
-    }
-
-    /// Whether there is room to remember that many replicas more, of this submitter.
-    fn remembers(&self, more: u64, submitter: &str) -> Result<(), Rejection> {
-        // Also those that are ordered and not in the store yet.
-        let ordered = self.writes.ordered();
-        let of = |(id, run): (RunId, &Run)| {
-            let ordered = ordered.get(&id).copied().unwrap_or(0);
-            ordered.max(run.prepared.replicas())
-        };
-        let known =
-            |whose: &dyn Fn(&Run) -> bool| -> u64 { self.runs.iter().filter(|(_, run)| whose(run)).map(of).sum() };
-        let (all, own) = (known(&|_| true), known(&|run| run.submitter == submitter));
-        let (most, share) = (self.settings.records_max(), self.settings.records_per_submitter_max());
-        let (whose, known, most) = match () {
-            () if all + more > most => ("of this coordinator".to_owned(), all, most),
-            () if own + more > share => (format!("that {submitter} submitted"), own, share),
-            () => return Ok(()),
-        };
-        Err(Rejection::Exhausted(format!(
-            "the runs {whose} have {known} replicas, and {most} are the most that it remembers: delete old runs, or start \
-             it with more --memory"
-        )))
     }
 
     fn want(&mut self, request: RequestId, name: &str, wanted: Wanted, delete: bool) -> Reply {

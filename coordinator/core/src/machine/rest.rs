@@ -4,10 +4,10 @@ use evoxo_proto::v1::RunState;
 
 use super::{
     Coordinator, Effect, TaskId, Topic, Write,
+    facts::Fact,
     run::{Blocked, Presence, Wanted},
     runs::RunId,
     tasks::{OpenTask, Why},
-    writes::Pending,
 };
 use crate::replicas::ReplicaKey;
 
@@ -129,19 +129,6 @@ impl Coordinator {
         self.effects.log_about(Topic::Progress, run.about(), line);
         self.drop_thread(id);
         self.store(id, Write::DropCheckpoints);
-        self.retire();
-    }
-
-    /// Deletes the oldest ended runs, if only a limited number is kept.
-    pub(super) fn retire(&mut self) {
-        let Some(kept) = self.settings.finished_runs_kept else { return };
-        for id in self.runs.ended(kept as usize) {
-            let run = self.runs.adjust(id);
-            run.deleting = true;
-            let line = format!("run {}: deleted, because only the last {kept} ended runs are kept", run.name);
-            self.effects.push(Effect::Audit { what: "retire", object: run.name.clone() });
-            self.effects.log(Topic::Progress, line);
-            self.write(id, Write::Delete, Pending::Delete(None));
-        }
+        self.facts.note(Fact::Turned);
     }
 }

@@ -103,14 +103,14 @@ impl Coordinator {
     /// Counts a result that was asked for. If the task was tried, `took` says how long that took and whether it was computed. The
     /// worker's clock is trusted only up to the time that passed here.
     fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
-        if let Some(run) = self.runs.adjust_if_there(credit.run) {
-            run.assigned_us -= credit.counted_us;
-            if let Some((elapsed_us, computed)) = took {
-                let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
-                let took_us = elapsed_us.min(waited_us);
-                run.learn_duration(credit.arm, credit.work, took_us, computed);
-                self.tally.task.note_us(took_us);
-            }
+        self.rules.back(credit.run, credit.counted_us);
+        if let Some(run) = self.runs.adjust_if_there(credit.run)
+            && let Some((elapsed_us, computed)) = took
+        {
+            let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
+            let took_us = elapsed_us.min(waited_us);
+            run.learn_duration(credit.arm, credit.work, took_us, computed);
+            self.tally.task.note_us(took_us);
         }
         if credit.last {
             self.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));

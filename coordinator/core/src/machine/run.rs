@@ -144,16 +144,10 @@ pub(super) struct Run {
     pub(super) failing: BTreeSet<(Identity, String)>,
     pub(super) doubts: Vec<v1::Doubt>,
     pub(super) doubt_number: u64,
-    /// Expected work that is assigned now, in microseconds: the run with the least is served first.
-    pub(super) assigned_us: u64,
-    /// The number of its last assignment, of those of all runs; zero if it has had none.
-    pub(super) last_served: u64,
     /// The mean duration so far by arm and kind of task, in microseconds; newer ones count more.
     durations_us: BTreeMap<(u32, &'static str), u64>,
     /// Those of which a task was computed, and did not only fail.
     computed: BTreeSet<(u32, &'static str)>,
-    /// Its place among the runs that have ended, by when that was; `None` as long as it goes on.
-    pub(super) ended: Option<u64>,
     /// The digest of all replicas, once they are finished and stored.
     pub(super) digest: Option<ResultDigest>,
     /// The state that was last published, and when.
@@ -191,11 +185,8 @@ impl Run {
             failing: BTreeSet::new(),
             doubts: Vec::new(),
             doubt_number: 0,
-            assigned_us: 0,
-            last_served: 0,
             durations_us: BTreeMap::new(),
             computed: BTreeSet::new(),
-            ended: None,
             digest: None,
             published: None,
         };
@@ -285,7 +276,6 @@ impl Run {
 
     /// A replica has not begun any more.
     pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
-        self.ended = None;
         self.set_phase(key, ReplicaPhase::Unbegun);
         let record = self.replicas.record(key);
         *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };

@@ -72,7 +72,7 @@ impl Coordinator {
             if is_order {
                 self.write_failure(id);
                 // It was left out while the order was being written, or is cancelled now.
-                self.retire();
+                self.facts.note(Fact::Turned);
             }
             self.leave_if_saved(id);
         }
@@ -289,6 +289,7 @@ impl Coordinator {
     pub(super) fn remove_run(&mut self, id: RunId) {
         self.drop_thread(id);
         let run = self.runs.remove(id);
+        self.rules.removed(id);
         self.effects.push(Effect::Unpublish { run: run.name });
         run.asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
     }

@@ -221,6 +221,9 @@ impl Coordinator {
     pub(super) fn begin_anew(&mut self, id: RunId, replica: ReplicaKey, since: u64) {
         self.tasks.close_replica(id, replica);
         let run = self.runs.change(id);
+        if run.is_over() {
+            self.facts.note(Fact::Turned);
+        }
         run.begin_anew(replica);
         run.checkpoints.dirty |= run.thread().is_some();
         let (name, arm) = (run.name.clone(), run.prepared.config.arms[replica.arm as usize].name.clone());
