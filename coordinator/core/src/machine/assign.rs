@@ -83,7 +83,7 @@ impl Coordinator {
     /// Whether a task of this run may wait behind another one.
     fn may_be_queued(&self, run: &Run, task: TaskId) -> bool {
         let task = &self.tasks[task];
-        let expected = run.expected_us(task.replica.arm, task.work);
+        let expected = run.expected.us(task.replica.arm, task.work);
         expected.is_some_and(|each_us| each_us <= QUEUED_US_MAX)
     }
 
@@ -142,7 +142,7 @@ impl Coordinator {
         let open = &self.tasks[task];
         let run = Some(&self.runs[open.run]).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref().expect("there is evidence against every suspect");
-        let each_us = run.expected_us(open.replica.arm, open.work);
+        let each_us = run.expected.us(open.replica.arm, open.work);
         // If enough speaks against it, but not all that is needed, only those can decide who have not been heard.
         let all = self.each_failure_counts(open);
         let accused = evidence.accusation(all).is_some();
@@ -268,7 +268,7 @@ impl Coordinator {
             if *first.get_or_insert(of) != of {
                 break;
             }
-            let each_us = run.expected_us(of.0, of.1);
+            let each_us = run.expected.us(of.0, of.1);
             let tasks_max = match (self.settings.batch, each_us) {
                 _ if session.on_trial => 1,
                 (Batch::Tasks(count), _) => count.max(1) as usize,
@@ -364,7 +364,7 @@ impl Coordinator {
                 encoded.push(&open.encoded);
             }
         }
-        let each_us = self.runs[run].expected_us(arm, work);
+        let each_us = self.runs[run].expected.us(arm, work);
         let now = self.now;
         let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone };
         let given: Vec<TaskId> = assignment.remaining.values().copied().collect();

@@ -77,7 +77,7 @@ impl Coordinator {
             let open = &self.tasks[*task];
             let run = &self.runs[open.run];
             let (arm, work) = (open.replica.arm, open.work);
-            let each_us = run.expected_us(arm, work).filter(|_| run.has_computed(arm, work));
+            let each_us = run.expected.us(arm, work).filter(|_| run.expected.has_computed(arm, work));
             let limit_ms = self.settings.deadline_ms(each_us);
             let (task, output_bytes_max) = (open.encoded.clone(), run.prepared.output_bytes_max(arm));
             self.effects.push(Effect::ComputeHere { task, limit_ms, output_bytes_max });

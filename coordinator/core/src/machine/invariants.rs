@@ -91,7 +91,7 @@ impl Coordinator {
         }
         for (id, run) in self.runs.iter() {
             let open = audits.get(&id).copied().unwrap_or(0);
-            assert_eq!(run.audits_open, open, "run {} waits for other audits than are open", run.name);
+            assert_eq!(run.audits.open(), open, "run {} waits for other audits than are open", run.name);
         }
     }
 }

@@ -5,7 +5,7 @@ use evoxo_proto::v1::RunState;
 use super::{
     Coordinator, Effect, TaskId, Topic, Write,
     facts::Fact,
-    run::{Blocked, Presence, Wanted},
+    run::{Blocked, Presence},
     runs::RunId,
     tasks::{OpenTask, Why},
 };
@@ -33,8 +33,7 @@ impl Coordinator {
         let run = self.runs.change(id);
         let (about, line) = (run.about(), format!("run {} failed: {why}", run.name));
         self.tally.runs_failed += 1;
-        run.wanted = Wanted::Failed(why);
-        run.failure_unsaved = true;
+        run.orders.fail(why);
         self.effects.log_about(Topic::RunFailed, about, line);
         self.write_failure(id);
         self.put_to_rest(id);
@@ -71,9 +70,7 @@ impl Coordinator {
         self.sessions.forget_failures(id);
         let run = self.runs.adjust(id);
         run.failing.clear();
-        // They are stored with the states, and made when these are in memory again.
-        run.audits_open = 0;
-        run.audits_asked.extend(audited);
+        run.audits.rest(audited);
     }
 
     /// Ends the thread of a run that is being unloaded, when everything of it is saved.

@@ -109,7 +109,7 @@ impl Coordinator {
         {
             let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
             let took_us = elapsed_us.min(waited_us);
-            run.learn_duration(credit.arm, credit.work, took_us, computed);
+            run.expected.learn(credit.arm, credit.work, took_us, computed);
             self.tally.task.note_us(took_us);
         }
         if credit.last {

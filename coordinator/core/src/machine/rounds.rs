@@ -34,7 +34,7 @@ impl Coordinator {
     /// Asks the store for a run's states, if it should run and there is memory for it.
     fn take_up(&mut self, id: RunId) {
         let run = self.runs.adjust(id);
-        if run.presence != Presence::Resting || !run.wants_memory() || run.load_due.is_some() {
+        if run.presence != Presence::Resting || !run.wants_memory() || run.trouble.keeps_from_loading() {
             return;
         }
         let needed = match run.bytes_to_read(&self.settings) {

@@ -22,7 +22,7 @@ impl Coordinator {
                 Act::Lose(session, cause) => self.facts.note_lost(session, cause),
                 Act::Delete(id, why) => {
                     let run = self.runs.adjust(id);
-                    run.deleting = true;
+                    run.orders.set_deleting(true);
                     let line = format!("run {}: deleted, because {why}", run.name);
                     self.effects.push(Effect::Audit { what: "retire", object: run.name.clone() });
                     self.effects.log(Topic::Progress, line);

@@ -19,9 +19,9 @@ impl Coordinator {
         self.look_due = true;
         self.follow_rules(Rules::tick);
         self.write_convictions();
-        let load = |(id, run): (RunId, &super::run::Run)| run.load_due.is_some_and(|due| due <= self.now).then_some(id);
+        let load = |(id, run): (RunId, &super::run::Run)| run.trouble.load_is_due(self.now).then_some(id);
         for id in self.runs.iter().filter_map(load).collect::<Vec<_>>() {
-            self.runs.change(id).load_due = None;
+            self.runs.change(id).trouble.load_now();
         }
         let due =
             |(id, run): (RunId, &super::run::Run)| (run.checkpoints.due <= self.now && !run.is_quiet()).then_some(id);

@@ -62,7 +62,10 @@ impl Coordinator {
         if audit.claims.is_empty() {
             return None;
         }
-        self.runs.change(audit.run).audits_open += usize::from(audit.audit == Some(Why::Differs));
+        let run = self.runs.change(audit.run);
+        if audit.audit == Some(Why::Differs) {
+            run.audits.begin();
+        }
         Some(self.tasks.add_audit(audit))
     }
 
@@ -86,7 +89,7 @@ impl Coordinator {
         }
         let run = self.runs.change(id);
         if asked {
-            run.audits_asked.remove(&replica);
+            run.audits.read(replica);
             self.facts.note(Fact::Settled(id));
         }
     }
@@ -101,7 +104,7 @@ impl Coordinator {
         let job = Job::Pass { replica: place.replica, task: place.task, output };
         self.effects.push(Effect::Job { thread: run.thread_of_tasks(), job });
         if why == Why::Differs && wrong.is_empty() {
-            run.audits_open -= 1;
+            run.audits.end();
             self.facts.note(Fact::Settled(place.run));
         }
     }
@@ -249,7 +252,7 @@ impl Coordinator {
     fn forget(&mut self, identity: &Arc<str>) {
         let audited = self.tasks.drop_claims(identity);
         // What these audits would show is void in any case.
-        audited.iter().for_each(|id| self.runs.change(*id).audits_open -= 1);
+        audited.iter().for_each(|id| self.runs.change(*id).audits.end());
         // A run may have waited for nothing else.
         audited.into_iter().collect::<BTreeSet<RunId>>().into_iter().for_each(|id| self.facts.note(Fact::Settled(id)));
         let threads =

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{run::Wanted, runs::RunId};
+use super::{orders::Wanted, runs::RunId};
 use crate::{
     id::{RequestId, WriteId},
     prepared::Prepared,

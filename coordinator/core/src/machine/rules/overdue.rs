@@ -25,7 +25,7 @@ fn is_overdue(look: &Look, session: &Session) -> bool {
     };
     // How long a task takes that fails at once on one host, nobody knows of the others.
     let computed = |assignment: &Assignment| {
-        look.runs.get(assignment.run).is_some_and(|run| run.has_computed(assignment.arm, assignment.work))
+        look.runs.get(assignment.run).is_some_and(|run| run.expected.has_computed(assignment.arm, assignment.work))
     };
     let known = session.assignments.values().map(|assignment| assignment.each_us.filter(|_| computed(assignment)));
     // A task of unknown duration may take as long as any.

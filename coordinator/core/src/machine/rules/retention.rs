@@ -26,7 +26,7 @@ impl Rule for Retention {
                 self.last += 1;
                 self.last
             });
-            if !run.deleting && !run.ordering {
+            if !run.orders.is_deleting() && !run.orders.is_writing() {
                 ended.push((place, id));
             }
         }
