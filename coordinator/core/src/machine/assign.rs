@@ -322,7 +322,8 @@ impl Coordinator {
     fn further_copies(&self, id: SessionId, slow: &[(SessionId, u64)]) -> Vec<TaskId> {
         let session = &self.sessions[id];
         let slow = slow.iter().filter(|(other, _)| *other != id).find_map(|(other, number)| {
-            let assignment = self.sessions.get(*other)?.assignments.get(number)?;
+            // They were listed in this event, in which nothing has come back.
+            let assignment = &self.sessions[*other].assignments[number];
             let tasks = self.copied_next(assignment, id, session);
             (!tasks.is_empty()).then_some((assignment.run, tasks))
         });
@@ -337,6 +338,7 @@ impl Coordinator {
         let may = |run: &&Run| {
             run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, assignment.run)
         };
+        // An assignment outlives its run.
         let Some(run) = self.runs.get(assignment.run).filter(may) else { return Vec::new() };
         let (patience_ms, waited_ms) = (self.patience_ms(assignment), self.now - assignment.sent);
         let next = |task: &TaskId| {
@@ -369,11 +371,10 @@ impl Coordinator {
         let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone };
         let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
         let expected_us = assignment.expected_us();
-        let sent = self.sessions.change(id, |session| {
+        let (number, message) = self.sessions.change(id, |session| {
             let number = session.give(assignment);
             (number, session.cache.pack(number, encoded))
         });
-        let (number, message) = sent.expect("the worker was chosen among those that are connected");
         self.tally.assignments += 1;
         self.rules.given(run, expected_us);
         self.tally.copies += given.len() as u64;

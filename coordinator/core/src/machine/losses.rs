@@ -13,6 +13,7 @@ use crate::trust::Level;
 impl Coordinator {
     /// The single function for lost workers, whatever the cause: its copies of tasks are dropped.
     pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
+        // Two facts, or a fact and its stream, may say so.
         let Some(session) = self.sessions.remove(id) else { return };
         let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
         let goes_on = matches!(cause, Cause::Replaced | Cause::Expired);

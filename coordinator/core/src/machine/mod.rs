@@ -185,7 +185,7 @@ impl Coordinator {
         match event {
             Event::Hello { session, address, holder, hello } => self.admit(session, address, holder, &hello),
             Event::Message { session, message } => self.on_message(session, message),
-            Event::Heard { session } => drop(self.sessions.change(session, |session| session.heard = self.now)),
+            Event::Heard { session } => _ = self.sessions.change_if_there(session, |session| session.heard = self.now),
             Event::Expired { session } => self.lose(session, Cause::Expired),
             Event::Revoked { session } => self.lose(session, Cause::Revoked),
             Event::Left { session } => self.lose(session, Cause::ConnectionEnded),

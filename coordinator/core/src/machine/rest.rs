@@ -55,6 +55,7 @@ impl Coordinator {
         self.close_tasks(id);
         let run = self.runs.change(id);
         run.rest_replicas();
+        // Without a thread nothing of it is unsaved; a run that is leaving leaves.
         let Presence::Loaded(thread) = run.presence else { return };
         run.presence = Presence::Leaving(thread);
         self.save(id);

@@ -85,6 +85,7 @@ impl Coordinator {
 
     /// A worker's program is another one than that of the run: others compute its tasks.
     fn take_other_program(&mut self, id: SessionId, run: RunId, why: &str) -> Result<(), String> {
+        // An assignment outlives its run.
         let Some(run) = self.runs.change_if_there(run) else { return Ok(()) };
         let session = &self.sessions[id];
         if run.prepared.programs.is_empty() {
@@ -161,6 +162,7 @@ impl Coordinator {
             } else {
                 run.level.worth(from.holder.as_ref(), asked)
             };
+            // Where workers are not trusted, whoever was not given the task is not heard.
             let Some(worth) = worth else { continue };
             let thread = run.thread_of_tasks();
             outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone(), worth));

@@ -28,7 +28,7 @@ impl Coordinator {
         if let Some(refusal) = self.writes.take_refusal(write) {
             return self.on_refusal_stored(refusal, outcome);
         }
-        let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
+        let PendingWrite { run: id, what } = self.writes.take(write);
         if self.runs.get(id).is_none() {
             // Something else that was being written or read has removed it.
             let ordered = matches!(what, Pending::Order(_)) && !matches!(outcome, Err(StoreFault::Fenced(_)));
@@ -223,6 +223,7 @@ impl Coordinator {
         self.release_resting(id);
         let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
         self.start_thread(id, states);
+        // Without one the run was to be advanced, and nobody waits.
         let Some(request) = request else { return };
         let run = &self.runs[id];
         match &run.blocked {

@@ -72,6 +72,7 @@ impl Coordinator {
     /// Two copies of a task differ: both outputs are computed again, and until then they are stored with the replica.
     pub(super) fn audit_difference(&mut self, audit: OpenTask) {
         let (id, replica) = (audit.run, audit.replica);
+        // Everything of it may be audited already.
         let Some(audit) = self.begin_audit(audit) else { return };
         let audits = self.tasks[audit].audits();
         let run = self.runs.change(id);
@@ -135,7 +136,9 @@ impl Coordinator {
 
     /// A trusted worker has computed something else than this worker: its identity is convicted when the store has that.
     pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
-        let Some(identity) = liar.holder.as_ref().map(|holder| holder.id.clone()) else { return };
+        let holder =
+            liar.holder.as_ref().expect("where workers are not trusted, only those with an identity are heard");
+        let identity = holder.id.clone();
         let run = &self.runs[place.run];
         let arm = &run.prepared.config.arms[place.replica.arm as usize].name;
         let what = format!(
