@@ -68,7 +68,7 @@ impl Coordinator {
     fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
         let assignments = std::mem::take(&mut session.assignments);
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
-            self.rules.back(assignment.run, assignment.expected_us());
+            self.rules.back(assignment.run, assignment.expected_us(), 0);
             // Queued tasks had not begun, so they cannot be the cause.
             let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
             for (hash, task) in assignment.remaining {

@@ -48,7 +48,7 @@ impl Coordinator {
             let line = format!("run {} has failed: {why}; `evoxo resume {0}` tries again", run.name);
             self.effects.log_about(Topic::Trouble, run.about(), line);
         }
-        self.runs.add(run);
+        self.add_run(run);
     }
 
     /// Why this build cannot use the states of a run, if it cannot.

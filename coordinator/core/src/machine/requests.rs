@@ -109,7 +109,7 @@ impl Coordinator {
         self.rules.admits(&self.look(), &asked)?;
         let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
         (run.submitter, run.level) = (submitter, level);
-        let id = self.runs.add(run);
+        let id = self.add_run(run);
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
     }

@@ -104,12 +104,12 @@ impl Coordinator {
     /// Counts a result that was asked for. If the task was tried, `took` says how long that took and whether it was computed. The
     /// worker's clock is trusted only up to the time that passed here.
     fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
-        self.rules.back(credit.run, credit.counted_us);
+        let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
+        let took = took.map(|(elapsed_us, computed)| (elapsed_us.min(waited_us), computed));
+        self.rules.back(credit.run, credit.counted_us, took.map_or(0, |(took_us, _)| took_us));
         if let Some(run) = self.runs.adjust_if_there(credit.run)
-            && let Some((elapsed_us, computed)) = took
+            && let Some((took_us, computed)) = took
         {
-            let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
-            let took_us = elapsed_us.min(waited_us);
             run.expected.learn(credit.arm, credit.work, took_us, computed);
             self.tally.task.note_us(took_us);
         }

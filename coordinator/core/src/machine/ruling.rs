@@ -2,7 +2,9 @@
 
 use super::{
     Coordinator, Effect, Topic, Write,
-    rules::{Act, Look, Rules},
+    rules::{Act, Look, Ordered, Rules},
+    run::Run,
+    runs::RunId,
     writes::Pending,
 };
 
@@ -11,6 +13,14 @@ impl Coordinator {
     pub(super) fn look(&self) -> Look<'_> {
         let Self { now, settings, runs, tasks, sessions, writes, .. } = self;
         Look { now: *now, settings, runs, tasks, sessions, writes }
+    }
+
+    /// A run is there from now on.
+    pub(super) fn add_run(&mut self, run: Run) -> RunId {
+        let submitter = run.submitter.clone();
+        let id = self.runs.add(run);
+        self.rules.ordered(id, &Ordered { submitter: &submitter });
+        id
     }
 
     /// Asks all rules, and does what they want.

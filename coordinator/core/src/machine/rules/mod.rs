@@ -36,6 +36,12 @@ pub(super) struct Asked<'a> {
     pub(super) replicas: u64,
 }
 
+/// An order of a run, as far as rules read it.
+pub(super) struct Ordered<'a> {
+    /// Who submitted the run.
+    pub(super) submitter: &'a str,
+}
+
 /// What a rule wants to be done.
 #[derive(Debug)]
 pub(super) enum Act {
@@ -51,6 +57,9 @@ pub(super) trait Rule {
     fn admits(&self, _look: &Look, _asked: &Asked) -> Result<(), Rejection> {
         Ok(())
     }
+
+    /// A run is there from now on.
+    fn ordered(&mut self, _run: RunId, _order: &Ordered) {}
 
     /// At each tick, which is every 100 ms while a rule or something else has a reason for it.
     fn tick(&mut self, _look: &Look) -> Vec<Act> {
@@ -78,8 +87,8 @@ pub(super) trait Rule {
     /// A run was given work that is expected to take this long, in microseconds.
     fn given(&mut self, _run: RunId, _us: u64) {}
 
-    /// This much of that work is not out any more.
-    fn back(&mut self, _run: RunId, _us: u64) {}
+    /// Work is not out any more that was counted with `_counted_us` and took `_took_us`, as far as that is known.
+    fn back(&mut self, _run: RunId, _counted_us: u64, _took_us: u64) {}
 
     /// Checks what the rule promises about runs with this much work out, in debug builds.
     fn check(&self, _out_us: &dyn Fn(RunId) -> u64, _look: &Look) {}
@@ -101,6 +110,10 @@ impl Rules {
 
     pub(super) fn admits(&self, look: &Look, asked: &Asked) -> Result<(), Rejection> {
         self.0.iter().try_for_each(|rule| rule.admits(look, asked))
+    }
+
+    pub(super) fn ordered(&mut self, run: RunId, order: &Ordered) {
+        self.0.iter_mut().for_each(|rule| rule.ordered(run, order));
     }
 
     pub(super) fn tick(&mut self, look: &Look) -> Vec<Act> {
@@ -128,8 +141,8 @@ impl Rules {
         self.0.iter_mut().for_each(|rule| rule.given(run, us));
     }
 
-    pub(super) fn back(&mut self, run: RunId, us: u64) {
-        self.0.iter_mut().for_each(|rule| rule.back(run, us));
+    pub(super) fn back(&mut self, run: RunId, counted_us: u64, took_us: u64) {
+        self.0.iter_mut().for_each(|rule| rule.back(run, counted_us, took_us));
     }
 
     pub(super) fn check(&self, out_us: &dyn Fn(RunId) -> u64, look: &Look) {
