@@ -52,7 +52,7 @@ pub(super) enum Act {
 }
 
 /// A rule. A method that a rule does not write says that it has nothing to do with it.
-pub(super) trait Rule {
+pub(super) trait Rule: Send {
     /// Whether a person may have what they ask for.
     fn admits(&self, _look: &Look, _asked: &Asked) -> Result<(), Rejection> {
         Ok(())
