@@ -129,7 +129,7 @@ impl Coordinator {
     /// A message from a worker.
     pub(super) fn on_message(&mut self, id: SessionId, message: v1::FromWorker) {
         let now = self.now;
-        if self.sessions.change(id, |session| session.heard = now).is_none() {
+        if self.sessions.change_if_there(id, |session| session.heard = now).is_none() {
             // A late message of a session that was lost a moment ago: the worker may come back.
             let why = "the session is over: connect again".to_owned();
             return self.effects.close(id, CloseKind::Retry, why, BUSY_MS);

@@ -2,8 +2,7 @@
 //!
 //! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network; but
 //! not one of long tasks, because another worker may be idle sooner. A worker gets a batch of open tasks of a run that it
-//! computes, lowest first, of the run with the least expected work assigned, and of several such that which was served longest
-//! ago. When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
+//! computes, lowest first, of the run whose turn it is (`rules/shares.rs`). When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
 //!
 //! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself, but not for
 //! longer than the task takes, or some seconds; then any of the workers that may get it does. If none of them has computed
@@ -84,7 +83,7 @@ impl Coordinator {
     /// Whether a task of this run may wait behind another one.
     fn may_be_queued(&self, run: &Run, task: TaskId) -> bool {
         let task = &self.tasks[task];
-        let expected = run.expected_us(task.replica.arm, task.work);
+        let expected = run.expected.us(task.replica.arm, task.work);
         expected.is_some_and(|each_us| each_us <= QUEUED_US_MAX)
     }
 
@@ -143,7 +142,7 @@ impl Coordinator {
         let open = &self.tasks[task];
         let run = Some(&self.runs[open.run]).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref().expect("there is evidence against every suspect");
-        let each_us = run.expected_us(open.replica.arm, open.work);
+        let each_us = run.expected.us(open.replica.arm, open.work);
         // If enough speaks against it, but not all that is needed, only those can decide who have not been heard.
         let all = self.each_failure_counts(open);
         let accused = evidence.accusation(all).is_some();
@@ -233,9 +232,11 @@ impl Coordinator {
             };
             let run = Some(&self.runs[*run_id]).filter(may)?;
             let first = self.open_for(session, *run_id, run).next()?;
-            Some((run.assigned_us, run.last_served, *run_id, first))
+            Some((*run_id, first))
         });
-        let Some((_, _, id, first)) = served.min() else { return Vec::new() };
+        let Some((id, first)) = served.min_by(|(one, _), (other, _)| self.rules.turn(*one, *other)) else {
+            return Vec::new();
+        };
         let run = &self.runs[id];
         // If it may not be queued, neither is what another run has: then the slot would never be idle for this one.
         if !session.is_idle() && !self.may_be_queued(run, first) {
@@ -267,7 +268,7 @@ impl Coordinator {
             if *first.get_or_insert(of) != of {
                 break;
             }
-            let each_us = run.expected_us(of.0, of.1);
+            let each_us = run.expected.us(of.0, of.1);
             let tasks_max = match (self.settings.batch, each_us) {
                 _ if session.on_trial => 1,
                 (Batch::Tasks(count), _) => count.max(1) as usize,
@@ -321,7 +322,8 @@ impl Coordinator {
     fn further_copies(&self, id: SessionId, slow: &[(SessionId, u64)]) -> Vec<TaskId> {
         let session = &self.sessions[id];
         let slow = slow.iter().filter(|(other, _)| *other != id).find_map(|(other, number)| {
-            let assignment = self.sessions.get(*other)?.assignments.get(number)?;
+            // They were listed in this event, in which nothing has come back.
+            let assignment = &self.sessions[*other].assignments[number];
             let tasks = self.copied_next(assignment, id, session);
             (!tasks.is_empty()).then_some((assignment.run, tasks))
         });
@@ -336,6 +338,7 @@ impl Coordinator {
         let may = |run: &&Run| {
             run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, assignment.run)
         };
+        // An assignment outlives its run.
         let Some(run) = self.runs.get(assignment.run).filter(may) else { return Vec::new() };
         let (patience_ms, waited_ms) = (self.patience_ms(assignment), self.now - assignment.sent);
         let next = |task: &TaskId| {
@@ -363,20 +366,17 @@ impl Coordinator {
                 encoded.push(&open.encoded);
             }
         }
-        let each_us = self.runs[run].expected_us(arm, work);
+        let each_us = self.runs[run].expected.us(arm, work);
         let now = self.now;
         let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone };
         let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
         let expected_us = assignment.expected_us();
-        let sent = self.sessions.change(id, |session| {
+        let (number, message) = self.sessions.change(id, |session| {
             let number = session.give(assignment);
             (number, session.cache.pack(number, encoded))
         });
-        let (number, message) = sent.expect("the worker was chosen among those that are connected");
         self.tally.assignments += 1;
-        let run = self.runs.adjust(run);
-        run.assigned_us += expected_us;
-        run.last_served = self.tally.assignments;
+        self.rules.given(run, expected_us);
         self.tally.copies += given.len() as u64;
         given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
         self.effects.send(id, to_worker::Message::Assignment(message));

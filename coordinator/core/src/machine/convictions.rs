@@ -70,9 +70,8 @@ impl Convictions {
     /// It could not be written: it is tried again then.
     pub(super) fn again(&mut self, identity: &str, due: Millis) {
         self.due = due;
-        if let Some(accused) = self.accused.get_mut(identity) {
-            accused.writing = false;
-        }
+        let accused = self.accused.get_mut(identity).expect("the store was asked to convict somebody who is accused");
+        accused.writing = false;
     }
 
     /// The store has it.

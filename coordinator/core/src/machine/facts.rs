@@ -18,6 +18,8 @@ pub(super) enum Fact {
     Convicted(Arc<str>),
     /// A replica of this run was stored, or an audit of it has ended: the run may be complete.
     Settled(RunId),
+    /// A run may have ended, or goes on again.
+    Turned,
 }
 
 /// The facts that nobody has acted on yet, in the order in which they were found out.

@@ -28,6 +28,7 @@ impl Coordinator {
         let why = printable(why, FAILURE_BYTES_MAX);
         let open = self.tasks.with_hash(hash);
         let Some(first) = open.first().map(|task| &self.tasks[*task]) else {
+            // Another worker has computed it meanwhile.
             return self.tasks.forget_copy(hash);
         };
         let (session, run) = (&self.sessions[id], &self.runs[first.run]);
@@ -59,7 +60,8 @@ impl Coordinator {
     pub(super) fn note_computed(&mut self, id: SessionId, run: RunId) {
         let prepared = self.runs[run].prepared.clone();
         let now = self.now;
-        let on_trial = self.sessions.change(id, |session| {
+        // Its session may have ended since it sent the output; that of the coordinator's own process never began.
+        let on_trial = self.sessions.change_if_there(id, |session| {
             session.records.note_computed(&prepared, now);
             session.on_trial.then(|| (session.identity.clone(), session.name.clone(), session.about(id)))
         });

@@ -28,6 +28,7 @@ const NOTICE: &str = "tasks of it failed on workers, or workers were lost with t
 impl Coordinator {
     /// Fails a task's run if the evidence convicts the task, and the coordinator cannot compute it either.
     pub(super) fn judge(&mut self, task: TaskId, last: &str) {
+        // It may have been computed since, or its run has ended.
         let Some(open) = self.tasks.get(task) else { return };
         // What it waits for may be another worker now.
         self.runs.change(open.run);
@@ -77,7 +78,7 @@ impl Coordinator {
             let open = &self.tasks[*task];
             let run = &self.runs[open.run];
             let (arm, work) = (open.replica.arm, open.work);
-            let each_us = run.expected_us(arm, work).filter(|_| run.has_computed(arm, work));
+            let each_us = run.expected.us(arm, work).filter(|_| run.expected.has_computed(arm, work));
             let limit_ms = self.settings.deadline_ms(each_us);
             let (task, output_bytes_max) = (open.encoded.clone(), run.prepared.output_bytes_max(arm));
             self.effects.push(Effect::ComputeHere { task, limit_ms, output_bytes_max });
@@ -97,7 +98,7 @@ impl Coordinator {
         let hashes = self.own.computing.iter().chain(&self.own.waiting);
         let mut tasks = hashes.flat_map(|hash| self.asked_here(*hash)).map(|task| &self.tasks[task]);
         let open = tasks.find(|open| open.run == id)?;
-        let Own::Asked(verdict) = &open.own else { return None };
+        let Own::Asked(verdict) = &open.own else { panic!("a task is listed as asked for that is {:?}", open.own) };
         Some(format!(
             "task {} {verdict}: the coordinator computes it itself, before the run fails",
             open.encoded.hash.short()
@@ -106,7 +107,7 @@ impl Coordinator {
 
     /// The process has ended.
     pub(super) fn on_computed_here(&mut self, outcome: Result<Bytes, String>) {
-        let Some(hash) = self.own.computing.take() else { return };
+        let hash = self.own.computing.take().expect("the process reports the one task that it was given, once");
         match outcome {
             Ok(output) => self.take_own_output(hash, &output),
             // Somebody may have begun to wait for it after all.
@@ -140,6 +141,7 @@ impl Coordinator {
 
     /// The coordinator could not compute a task either: its run fails, unless less speaks against the task now than when that began.
     pub(super) fn fail_here(&mut self, task: TaskId, why: &str) {
+        // The task may have been closed since.
         let Some(Own::Asked(verdict)) = self.tasks.get(task).map(|open| open.own.clone()) else { return };
         self.tasks.set_own(task, Own::Failed(why.to_owned()));
         if self.verdict(&self.tasks[task]).is_some() {

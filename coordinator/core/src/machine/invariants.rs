@@ -60,10 +60,7 @@ impl Coordinator {
             }
         }
         assert_eq!(copies, carried, "assignments carry open tasks that do not know of them");
-        for (id, run) in self.runs.iter() {
-            let expected_us = assigned_us.get(&id).copied().unwrap_or(0);
-            assert_eq!(run.assigned_us, expected_us, "run {} counts other work than its assignments have", run.name);
-        }
+        self.rules.check(&|run| assigned_us.get(&run).copied().unwrap_or(0), &self.look());
     }
 
     /// Every byte of the budget is reserved for a run, by its submitter.
@@ -94,7 +91,7 @@ impl Coordinator {
         }
         for (id, run) in self.runs.iter() {
             let open = audits.get(&id).copied().unwrap_or(0);
-            assert_eq!(run.audits_open, open, "run {} waits for other audits than are open", run.name);
+            assert_eq!(run.audits.open(), open, "run {} waits for other audits than are open", run.name);
         }
     }
 }

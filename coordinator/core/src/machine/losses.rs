@@ -13,6 +13,7 @@ use crate::trust::Level;
 impl Coordinator {
     /// The single function for lost workers, whatever the cause: its copies of tasks are dropped.
     pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
+        // Two facts, or a fact and its stream, may say so.
         let Some(session) = self.sessions.remove(id) else { return };
         let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
         let goes_on = matches!(cause, Cause::Replaced | Cause::Expired);
@@ -67,9 +68,7 @@ impl Coordinator {
     fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
         let assignments = std::mem::take(&mut session.assignments);
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
-            if let Some(run) = self.runs.adjust_if_there(assignment.run) {
-                run.assigned_us -= assignment.expected_us();
-            }
+            self.rules.back(assignment.run, assignment.expected_us(), 0);
             // Queued tasks had not begun, so they cannot be the cause.
             let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
             for (hash, task) in assignment.remaining {

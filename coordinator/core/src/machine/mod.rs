@@ -7,29 +7,33 @@
 //!
 //! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of workers), `owed`
 //! (by workers that are away), `absent` (workers that are not there), `evidence` (against tasks), `own` (tasks that the coordinator
-//! computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted).
+//! computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted), and
+//! `rules`, each a file: quotas, shares, silence, deadlines, retention.
 //!
 //! What happens between them is in layers, each of which calls only lower ones: `arrivals` (of workers), `rounds` (replicas advance),
 //! `stored` (the store reports), `ticks` (time); `results`, `requests` (of people); `losses` (of workers), `here` (tasks are judged, and
 //! computed by the coordinator), `verification` (of outputs), `failures` (of tasks), `workers` (as people see them), `assign` (tasks to
-//! workers), `recovery` (of runs); `rest` (runs stop); `storage` (what is written), `policy` (questions). What a handler finds out
-//! and another acts on is a fact (`facts`).
+//! workers), `recovery` (of runs), `ruling` (what rules want is done); `rest` (runs stop); `storage` (what is written), `policy`
+//! (questions). What a handler finds out and another acts on is a fact (`facts`).
 
 mod about;
 mod absent;
 mod arrivals;
 mod assign;
+mod audits;
 mod budget;
 mod cause;
 mod convictions;
 mod events;
 mod evidence;
+mod expected;
 mod facts;
 mod failures;
 mod groups;
 mod here;
 mod invariants;
 mod losses;
+mod orders;
 mod owed;
 mod own;
 mod phases;
@@ -41,6 +45,8 @@ mod requests;
 mod rest;
 mod results;
 mod rounds;
+mod rules;
+mod ruling;
 mod run;
 mod runs;
 mod sessions;
@@ -53,6 +59,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod trouble;
 mod verification;
 mod view;
 mod workers;
@@ -80,6 +87,7 @@ use convictions::Convictions;
 use facts::{Fact, Facts};
 use owed::Owed;
 use own::OwnProcess;
+use rules::Rules;
 use runs::Runs;
 use sessions::Sessions;
 use standing::Standings;
@@ -93,6 +101,7 @@ pub struct Coordinator {
     now: Millis,
     effects: Effects,
     facts: Facts,
+    rules: Rules,
     runs: Runs,
     tasks: Tasks,
     sessions: Sessions,
@@ -145,6 +154,7 @@ impl Coordinator {
             now: Millis::default(),
             effects: Effects::default(),
             facts: Facts::default(),
+            rules: Rules::new(),
             runs: Runs::default(),
             tasks: Tasks::default(),
             sessions: Sessions::default(),
@@ -165,7 +175,7 @@ impl Coordinator {
             unchecked: 0,
         };
         saved.into_iter().for_each(|saved| coordinator.recover_run(saved));
-        coordinator.retire();
+        coordinator.follow_rules(Rules::turned);
         coordinator
     }
 
@@ -175,7 +185,7 @@ impl Coordinator {
         match event {
             Event::Hello { session, address, holder, hello } => self.admit(session, address, holder, &hello),
             Event::Message { session, message } => self.on_message(session, message),
-            Event::Heard { session } => drop(self.sessions.change(session, |session| session.heard = self.now)),
+            Event::Heard { session } => _ = self.sessions.change_if_there(session, |session| session.heard = self.now),
             Event::Expired { session } => self.lose(session, Cause::Expired),
             Event::Revoked { session } => self.lose(session, Cause::Revoked),
             Event::Left { session } => self.lose(session, Cause::ConnectionEnded),
@@ -213,6 +223,7 @@ impl Coordinator {
                 Fact::Accused { task, last } => self.judge(task, &last),
                 Fact::Convicted(identity) => self.apply_conviction(&identity),
                 Fact::Settled(run) => self.end_if_complete(run),
+                Fact::Turned => self.follow_rules(Rules::turned),
             }
         }
     }
@@ -220,11 +231,11 @@ impl Coordinator {
     /// When [`Event::Wake`] is due, if there is no other event before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
-        let quiet = self.sessions.is_empty()
-            && self.writes.is_empty()
-            && self.convictions.are_stored()
-            && self.runs.changed().is_empty();
-        (!(quiet && self.runs.iter().all(|(_, run)| run.is_quiet()))).then_some(self.tick)
+        let quiet = self.writes.is_empty() && self.convictions.are_stored() && self.runs.changed().is_empty();
+        match quiet && self.runs.iter().all(|(_, run)| run.is_quiet()) {
+            true => Some(self.rules.next_wake(&self.look())?.max(self.tick)),
+            false => Some(self.tick),
+        }
     }
 }
 

@@ -114,7 +114,7 @@ impl Coordinator {
         if session.on_trial {
             return Word::Failing;
         }
-        let each_us = run.expected_us(task.replica.arm, task.work);
+        let each_us = run.expected.us(task.replica.arm, task.work);
         session.records.word(&run.prepared, task.encoded.hash, each_us, self.now)
     }
 

@@ -6,7 +6,8 @@ use evoxo_proto::v1::{self, RunState};
 
 use super::{
     Coordinator, Topic, View,
-    run::{Blocked, Run, Wanted},
+    orders::{Orders, Wanted},
+    run::{Blocked, Run},
 };
 use crate::{
     saved::{Origin, SavedRun, origin_of},
@@ -30,10 +31,10 @@ impl Coordinator {
                 return;
             }
         };
-        let mut run = Run::new(saved.name.clone(), prepared);
+        let orders = Orders::stored(Wanted::of_order(&saved.order));
+        let mut run = Run::new(saved.name.clone(), prepared, orders);
         run.submitter.clone_from(&saved.order.submitter);
         run.level = Level::of_order(&saved.order);
-        run.wanted = Wanted::of_order(&saved.order);
         run.blocked = self.unfit_because(&saved).map(Blocked::Unfit);
         run.adopt(&saved);
         for notice in &run.notices {
@@ -43,11 +44,11 @@ impl Coordinator {
             let line = format!("run {} is blocked: {}", run.name, blocked.why());
             self.effects.log_about(Topic::Trouble, run.about(), line);
         }
-        if let Wanted::Failed(why) = &run.wanted {
+        if let Wanted::Failed(why) = run.orders.wanted() {
             let line = format!("run {} has failed: {why}; `evoxo resume {0}` tries again", run.name);
             self.effects.log_about(Topic::Trouble, run.about(), line);
         }
-        self.runs.add(run);
+        self.add_run(run);
     }
 
     /// Why this build cannot use the states of a run, if it cannot.

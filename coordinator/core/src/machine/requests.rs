@@ -7,8 +7,10 @@ use evoxo_proto::v1::{self, RunState};
 use super::{
     Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
     budget::too_large,
+    orders::{ASKED_MAX, Orders, Wanted},
     phases::{ReplicaPhase, ReplicaRecord},
-    run::{Blocked, Presence, Run, Wanted},
+    rules::Asked,
+    run::{Blocked, Presence, Run},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
 };
@@ -23,9 +25,6 @@ use crate::{
 /// `None`: the response follows when something is written or read.
 type Reply = Result<Option<Response>, Rejection>;
 
-/// The most requests that wait for one run's order.
-const ASKED_MAX: usize = 16;
-
 /// A run that is being deleted cannot be changed.
 fn being_deleted(name: &str) -> Rejection {
     Rejection::Unavailable(format!("run {name:?} is being deleted: ask again in a moment"))
@@ -34,11 +33,11 @@ fn being_deleted(name: &str) -> Rejection {
 impl Coordinator {
     pub(super) fn on_request(&mut self, id: RequestId, request: Request) {
         if let Some(run) = request.orders().and_then(|name| self.ordering(name)) {
-            if run.asked.len() < ASKED_MAX {
-                return run.asked.push((id, request));
+            if !run.orders.wait(id, request) {
+                let sentence = format!("{ASKED_MAX} requests wait for run {:?}: ask again in a moment", run.name);
+                self.effects.respond(id, Err(Rejection::Unavailable(sentence)));
             }
-            let sentence = format!("{ASKED_MAX} requests wait for run {:?}: ask again in a moment", run.name);
-            return self.effects.respond(id, Err(Rejection::Unavailable(sentence)));
+            return;
         }
         let reply = match request {
             Request::Submit { name, prepared, level, submitter } => self.submit(id, &name, prepared, level, submitter),
@@ -68,7 +67,7 @@ impl Coordinator {
     /// The run of this name, if an order of it is being written.
     fn ordering(&mut self, name: &str) -> Option<&mut Run> {
         let id = self.runs.find(name)?;
-        Some(self.runs.adjust(id)).filter(|run| run.ordering)
+        Some(self.runs.adjust(id)).filter(|run| run.orders.is_writing())
     }
 
     fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
@@ -106,24 +105,11 @@ impl Coordinator {
             Err(Rejection::NotFound(_)) => {}
             Err(rejection) => return Err(rejection),
         }
-        if self.runs.len() >= self.settings.runs_max {
-            let limit = self.settings.runs_max;
-            return Err(Rejection::Exhausted(format!(
-                "the coordinator has {limit} runs: cancel and delete old ones first"
-            )));
-        }
-        let of_submitter = self.runs.iter().filter(|(_, run)| run.submitter == submitter).count();
-        let limit = self.settings.runs_per_submitter_max;
-        if of_submitter >= limit {
-            return Err(Rejection::Exhausted(format!(
-                "{of_submitter} runs were submitted by {submitter}, and one submitter may have {limit}: cancel and delete \
-                 old ones first"
-            )));
-        }
-        self.remembers(prepared.replicas(), &submitter)?;
-        let mut run = Run::new(name.into(), prepared.clone());
-        (run.creating, run.submitter, run.level) = (true, submitter, level);
-        let id = self.runs.add(run);
+        let asked = Asked { new_run: true, submitter: &submitter, replicas: prepared.replicas() };
+        self.rules.admits(&self.look(), &asked)?;
+        let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
+        (run.submitter, run.level) = (submitter, level);
+        let id = self.add_run(run);
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
     }
@@ -149,47 +135,26 @@ impl Coordinator {
         if let Some(blocked) = &run.blocked {
             return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
         }
-        if run.deleting {
+        if run.orders.is_deleting() {
             return Err(being_deleted(name));
         }
         let more = prepared.config.replicas > run.prepared.config.replicas;
-        if !more && run.wanted != Wanted::Cancelled {
+        if !more && *run.orders.wanted() != Wanted::Cancelled {
             return Ok(Some(Response::Submitted { run: Box::new(self.view(id)), created: false }));
         }
         if more {
-            self.remembers(prepared.replicas() - run.prepared.replicas(), &run.submitter)?;
+            let replicas = prepared.replicas() - run.prepared.replicas();
+            let asked = Asked { new_run: false, submitter: &run.submitter, replicas };
+            self.rules.admits(&self.look(), &asked)?;
         }
         let prepared = if more { prepared } else { run.prepared.clone() };
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
     }
 
-    /// Whether there is room to remember that many replicas more, of this submitter.
-    fn remembers(&self, more: u64, submitter: &str) -> Result<(), Rejection> {
-        // Also those that are ordered and not in the store yet.
-        let ordered = self.writes.ordered();
-        let of = |(id, run): (RunId, &Run)| {
-            let ordered = ordered.get(&id).copied().unwrap_or(0);
-            ordered.max(run.prepared.replicas())
-        };
-        let known =
-            |whose: &dyn Fn(&Run) -> bool| -> u64 { self.runs.iter().filter(|(_, run)| whose(run)).map(of).sum() };
-        let (all, own) = (known(&|_| true), known(&|run| run.submitter == submitter));
-        let (most, share) = (self.settings.records_max(), self.settings.records_per_submitter_max());
-        let (whose, known, most) = match () {
-            () if all + more > most => ("of this coordinator".to_owned(), all, most),
-            () if own + more > share => (format!("that {submitter} submitted"), own, share),
-            () => return Ok(()),
-        };
-        Err(Rejection::Exhausted(format!(
-            "the runs {whose} have {known} replicas, and {most} are the most that it remembers: delete old runs, or start \
-             it with more --memory"
-        )))
-    }
-
     fn want(&mut self, request: RequestId, name: &str, wanted: Wanted, delete: bool) -> Reply {
         let (id, run) = self.find(name)?;
-        if run.deleting {
+        if run.orders.is_deleting() {
             return Err(being_deleted(name));
         }
         match (&run.blocked, &wanted) {
@@ -203,7 +168,7 @@ impl Coordinator {
                 return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
             }
         }
-        match (&run.wanted, &wanted) {
+        match (run.orders.wanted(), &wanted) {
             (Wanted::Cancelled, Wanted::Running | Wanted::Paused) => {
                 return Err(Rejection::Conflict(format!("run {name:?} is cancelled: submit it again to go on")));
             }
@@ -296,8 +261,8 @@ impl Coordinator {
             let (now, view) = (self.now, self.view(id));
             let run = self.runs.adjust(id);
             // What is not in the store yet is not shown to anyone.
-            let failure_waits = run.failure_unsaved && run.ordering;
-            if run.creating || failure_waits || self.writes.has_unconfirmed(id) {
+            let failure_waits = run.orders.has_unsaved_failure() && run.orders.is_writing();
+            if run.orders.is_creating() || failure_waits || self.writes.has_unconfirmed(id) {
                 continue;
             }
             run.published = Some((view.state(), now));

@@ -4,10 +4,10 @@ use evoxo_proto::v1::RunState;
 
 use super::{
     Coordinator, Effect, TaskId, Topic, Write,
-    run::{Blocked, Presence, Wanted},
+    facts::Fact,
+    run::{Blocked, Presence},
     runs::RunId,
     tasks::{OpenTask, Why},
-    writes::Pending,
 };
 use crate::replicas::ReplicaKey;
 
@@ -33,8 +33,7 @@ impl Coordinator {
         let run = self.runs.change(id);
         let (about, line) = (run.about(), format!("run {} failed: {why}", run.name));
         self.tally.runs_failed += 1;
-        run.wanted = Wanted::Failed(why);
-        run.failure_unsaved = true;
+        run.orders.fail(why);
         self.effects.log_about(Topic::RunFailed, about, line);
         self.write_failure(id);
         self.put_to_rest(id);
@@ -56,6 +55,7 @@ impl Coordinator {
         self.close_tasks(id);
         let run = self.runs.change(id);
         run.rest_replicas();
+        // Without a thread nothing of it is unsaved; a run that is leaving leaves.
         let Presence::Loaded(thread) = run.presence else { return };
         run.presence = Presence::Leaving(thread);
         self.save(id);
@@ -71,9 +71,7 @@ impl Coordinator {
         self.sessions.forget_failures(id);
         let run = self.runs.adjust(id);
         run.failing.clear();
-        // They are stored with the states, and made when these are in memory again.
-        run.audits_open = 0;
-        run.audits_asked.extend(audited);
+        run.audits.rest(audited);
     }
 
     /// Ends the thread of a run that is being unloaded, when everything of it is saved.
@@ -129,19 +127,6 @@ impl Coordinator {
         self.effects.log_about(Topic::Progress, run.about(), line);
         self.drop_thread(id);
         self.store(id, Write::DropCheckpoints);
-        self.retire();
-    }
-
-    /// Deletes the oldest ended runs, if only a limited number is kept.
-    pub(super) fn retire(&mut self) {
-        let Some(kept) = self.settings.finished_runs_kept else { return };
-        for id in self.runs.ended(kept as usize) {
-            let run = self.runs.adjust(id);
-            run.deleting = true;
-            let line = format!("run {}: deleted, because only the last {kept} ended runs are kept", run.name);
-            self.effects.push(Effect::Audit { what: "retire", object: run.name.clone() });
-            self.effects.log(Topic::Progress, line);
-            self.write(id, Write::Delete, Pending::Delete(None));
-        }
+        self.facts.note(Fact::Turned);
     }
 }

@@ -85,6 +85,7 @@ impl Coordinator {
 
     /// A worker's program is another one than that of the run: others compute its tasks.
     fn take_other_program(&mut self, id: SessionId, run: RunId, why: &str) -> Result<(), String> {
+        // An assignment outlives its run.
         let Some(run) = self.runs.change_if_there(run) else { return Ok(()) };
         let session = &self.sessions[id];
         if run.prepared.programs.is_empty() {
@@ -103,14 +104,14 @@ impl Coordinator {
     /// Counts a result that was asked for. If the task was tried, `took` says how long that took and whether it was computed. The
     /// worker's clock is trusted only up to the time that passed here.
     fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
-        if let Some(run) = self.runs.adjust_if_there(credit.run) {
-            run.assigned_us -= credit.counted_us;
-            if let Some((elapsed_us, computed)) = took {
-                let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
-                let took_us = elapsed_us.min(waited_us);
-                run.learn_duration(credit.arm, credit.work, took_us, computed);
-                self.tally.task.note_us(took_us);
-            }
+        let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
+        let took = took.map(|(elapsed_us, computed)| (elapsed_us.min(waited_us), computed));
+        self.rules.back(credit.run, credit.counted_us, took.map_or(0, |(took_us, _)| took_us));
+        if let Some(run) = self.runs.adjust_if_there(credit.run)
+            && let Some((took_us, computed)) = took
+        {
+            run.expected.learn(credit.arm, credit.work, took_us, computed);
+            self.tally.task.note_us(took_us);
         }
         if credit.last {
             self.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));
@@ -161,6 +162,7 @@ impl Coordinator {
             } else {
                 run.level.worth(from.holder.as_ref(), asked)
             };
+            // Where workers are not trusted, whoever was not given the task is not heard.
             let Some(worth) = worth else { continue };
             let thread = run.thread_of_tasks();
             outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone(), worth));

@@ -34,7 +34,7 @@ impl Coordinator {
     /// Asks the store for a run's states, if it should run and there is memory for it.
     fn take_up(&mut self, id: RunId) {
         let run = self.runs.adjust(id);
-        if run.presence != Presence::Resting || !run.wants_memory() || run.load_due.is_some() {
+        if run.presence != Presence::Resting || !run.wants_memory() || run.trouble.keeps_from_loading() {
             return;
         }
         let needed = match run.bytes_to_read(&self.settings) {
@@ -206,6 +206,7 @@ impl Coordinator {
         let run = self.runs.change(id);
         let wanted = run.replicas.record(replica).attempt == attempt;
         let open = wanted && matches!(run.presence, Presence::Loaded(_)) && run.replicas.open().contains(&replica);
+        // The replica was begun anew since, or rests. A plan without tasks opens nothing.
         let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
         run.set_phase(replica, ReplicaPhase::Open { total, planned });
         tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));

@@ -1,50 +1,28 @@
 //! A run: what was ordered, and the phase of each replica.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use evoxo_common::{experiment::ResultDigest, time::Millis};
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
-    Request, Settings,
+    Settings,
+    audits::AuditsDue,
     budget::{Shortage, too_large},
     events::ReplicaAt,
+    expected::Expected,
+    orders::{Orders, Wanted},
     phases::{Phases, ReplicaPhase, ReplicaRecord},
     standing::Identity,
+    trouble::StoreTrouble,
 };
 use crate::{
-    id::{RequestId, ThreadId},
+    id::ThreadId,
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::{SavedFinished, SavedRun},
     trust::Level,
-    write::Write,
 };
-
-/// The state in which a run should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Running,
-    Paused,
-    Cancelled,
-    /// It cannot continue, for this reason.
-    Failed(String),
-}
-
-impl Wanted {
-    /// As it is stored.
-    pub(super) fn of_order(order: &v1::Order) -> Self {
-        match order.wanted() {
-            RunState::Paused => Self::Paused,
-            RunState::Cancelled => Self::Cancelled,
-            RunState::Failed => Self::Failed(order.failure.clone()),
-            _ => Self::Running,
-        }
-    }
-}
 
 /// Why this coordinator may not advance a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,40 +73,19 @@ pub(super) struct Checkpoints {
 const NOTICES_MAX: usize = 32;
 /// The most doubts of a run.
 pub(super) const DOUBTS_MAX: usize = 64;
-/// The longest expected duration of a task, in microseconds: a day.
-const DURATION_US_MAX: u64 = 24 * 3600 * 1_000_000;
 
 /// One run.
 pub(super) struct Run {
     pub(super) name: String,
     pub(super) prepared: Arc<Prepared>,
-    pub(super) wanted: Wanted,
+    pub(super) orders: Orders,
     /// Who submitted it: see [`v1::Order::submitter`].
     pub(super) submitter: String,
     /// How outputs are verified.
     pub(super) level: Level,
-    /// Tasks whose outputs are being computed again because two copies differed.
-    pub(super) audits_open: usize,
-    /// Finished replicas whose stored audits have not been read yet. While the run rests, all replicas with audits that are to be made.
-    pub(super) audits_asked: BTreeSet<ReplicaKey>,
-    /// The order that creates the run is not in the store yet.
-    pub(super) creating: bool,
-    /// A person's order is being written. The next one follows from it.
-    pub(super) ordering: bool,
-    /// Requests that wait for that, in the order in which they came.
-    pub(super) asked: Vec<(RequestId, Request)>,
-    /// A failure that is not in the store yet.
-    pub(super) failure_unsaved: bool,
-    /// Writes that failed and must be repeated.
-    pub(super) to_write_again: Vec<Write>,
-    /// It is being deleted.
-    pub(super) deleting: bool,
+    pub(super) audits: AuditsDue,
     pub(super) blocked: Option<Blocked>,
-    /// Why the store cannot be written at the moment.
-    pub(super) store_trouble: Option<String>,
-    pub(super) store_failures: u32,
-    /// Its states are not asked for before this time, since they could not be read.
-    pub(super) load_due: Option<Millis>,
+    pub(super) trouble: StoreTrouble,
     pub(super) presence: Presence,
     /// Bytes of memory reserved for it.
     pub(super) reserved_bytes: u64,
@@ -144,16 +101,7 @@ pub(super) struct Run {
     pub(super) failing: BTreeSet<(Identity, String)>,
     pub(super) doubts: Vec<v1::Doubt>,
     pub(super) doubt_number: u64,
-    /// Expected work that is assigned now, in microseconds: the run with the least is served first.
-    pub(super) assigned_us: u64,
-    /// The number of its last assignment, of those of all runs; zero if it has had none.
-    pub(super) last_served: u64,
-    /// The mean duration so far by arm and kind of task, in microseconds; newer ones count more.
-    durations_us: BTreeMap<(u32, &'static str), u64>,
-    /// Those of which a task was computed, and did not only fail.
-    computed: BTreeSet<(u32, &'static str)>,
-    /// Its place among the runs that have ended, by when that was; `None` as long as it goes on.
-    pub(super) ended: Option<u64>,
+    pub(super) expected: Expected,
     /// The digest of all replicas, once they are finished and stored.
     pub(super) digest: Option<ResultDigest>,
     /// The state that was last published, and when.
@@ -161,25 +109,16 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn new(name: String, prepared: Arc<Prepared>) -> Self {
+    pub(super) fn new(name: String, prepared: Arc<Prepared>, orders: Orders) -> Self {
         let mut run = Self {
             name,
             prepared,
-            wanted: Wanted::Running,
+            orders,
             submitter: String::new(),
             level: Level::Plain,
-            audits_open: 0,
-            audits_asked: BTreeSet::new(),
-            creating: false,
-            ordering: false,
-            asked: Vec::new(),
-            failure_unsaved: false,
-            to_write_again: Vec::new(),
-            deleting: false,
+            audits: AuditsDue::default(),
             blocked: None,
-            store_trouble: None,
-            store_failures: 0,
-            load_due: None,
+            trouble: StoreTrouble::default(),
             presence: Presence::Resting,
             reserved_bytes: 0,
             waits_for_memory: None,
@@ -191,11 +130,7 @@ impl Run {
             failing: BTreeSet::new(),
             doubts: Vec::new(),
             doubt_number: 0,
-            assigned_us: 0,
-            last_served: 0,
-            durations_us: BTreeMap::new(),
-            computed: BTreeSet::new(),
-            ended: None,
+            expected: Expected::default(),
             digest: None,
             published: None,
         };
@@ -241,8 +176,7 @@ impl Run {
             record.exposed.clone_from(&replica.exposed);
         }
         let audited = begun().filter(|it| !it.audited.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
-        self.audits_asked = audited.filter(|key| self.replicas[key].is_finished()).collect();
-        self.audits_open = 0;
+        self.audits.adopt(audited.filter(|key| self.replicas[key].is_finished()).collect());
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
         self.doubt_number = self.doubt_number.max(saved.doubt_number);
         self.doubts = saved.doubts.clone();
@@ -285,7 +219,6 @@ impl Run {
 
     /// A replica has not begun any more.
     pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
-        self.ended = None;
         self.set_phase(key, ReplicaPhase::Unbegun);
         let record = self.replicas.record(key);
         *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };
@@ -308,24 +241,19 @@ impl Run {
         self.digest = all.then(|| ResultDigest::of_run(self.replicas.values().filter_map(ReplicaRecord::digest)));
     }
 
-    /// Whether its end waits for audits.
-    pub(super) fn waits_for_audits(&self) -> bool {
-        self.audits_open > 0 || !self.audits_asked.is_empty()
-    }
-
     /// Whether something is to be written that the store refused.
     pub(super) fn has_unwritten(&self) -> bool {
-        !self.replicas.unwritten().is_empty() || self.failure_unsaved || !self.to_write_again.is_empty()
+        !self.replicas.unwritten().is_empty() || self.orders.has_unsaved_failure() || self.trouble.has_unwritten()
     }
 
     /// Whether everything is computed and stored, and nothing is being audited.
     pub(super) fn is_complete(&self) -> bool {
-        self.replicas.are_stored() && !self.waits_for_audits()
+        self.replicas.are_stored() && !self.audits.are_there()
     }
 
     pub(super) fn state(&self) -> RunState {
-        let over = self.is_complete() && matches!(self.wanted, Wanted::Running | Wanted::Paused);
-        match (&self.blocked, &self.wanted) {
+        let over = self.is_complete() && matches!(self.orders.wanted(), Wanted::Running | Wanted::Paused);
+        match (&self.blocked, self.orders.wanted()) {
             (Some(_), _) => RunState::Blocked,
             _ if over && self.doubts.is_empty() => RunState::Finished,
             _ if over => RunState::InDoubt,
@@ -343,12 +271,12 @@ impl Run {
 
     /// Whether its replicas should be in memory.
     pub(super) fn wants_memory(&self) -> bool {
-        self.state() == RunState::Running && !self.creating && !self.deleting
+        self.state() == RunState::Running && !self.orders.is_creating() && !self.orders.is_deleting()
     }
 
     /// Whether its tasks may be assigned.
     pub(super) fn hands_out(&self) -> bool {
-        self.wants_memory() && matches!(self.presence, Presence::Loaded(_)) && self.store_trouble.is_none()
+        self.wants_memory() && matches!(self.presence, Presence::Loaded(_)) && self.trouble.sentence().is_none()
     }
 
     pub(super) fn thread(&self) -> Option<ThreadId> {
@@ -366,7 +294,7 @@ impl Run {
     /// Whether time alone changes nothing of it.
     pub(super) fn is_quiet(&self) -> bool {
         let unsaved = self.replicas.are_unsaved() || self.checkpoints.dirty || self.checkpoints.writing;
-        let waits = self.waits_for_memory.is_some() || self.load_due.is_some();
+        let waits = self.waits_for_memory.is_some() || self.trouble.keeps_from_loading();
         !(unsaved || self.has_unwritten() || waits || matches!(self.presence, Presence::Leaving(_)))
     }
 
@@ -392,29 +320,6 @@ impl Run {
             }
         }
         Ok(needed)
-    }
-
-    /// The expected duration of a task of this arm and kind, in microseconds, if any was computed.
-    pub(super) fn expected_us(&self, arm: u32, work: &'static str) -> Option<u64> {
-        self.durations_us.get(&(arm, work)).copied()
-    }
-
-    /// Whether the expected duration is one of tasks that were computed.
-    pub(super) fn has_computed(&self, arm: u32, work: &'static str) -> bool {
-        self.computed.contains(&(arm, work))
-    }
-
-    /// Updates the expected duration: an exponential mean in which the newest counts one eighth. Tasks that fail count until one is
-    /// computed.
-    pub(super) fn learn_duration(&mut self, arm: u32, work: &'static str, elapsed_us: u64, computed: bool) {
-        if computed && self.computed.insert((arm, work)) {
-            self.durations_us.remove(&(arm, work));
-        } else if !computed && self.has_computed(arm, work) {
-            return;
-        }
-        let elapsed_us = elapsed_us.clamp(1, DURATION_US_MAX);
-        let mean = self.durations_us.entry((arm, work)).or_insert(elapsed_us);
-        *mean = ((*mean * 7 + elapsed_us) / 8).max(1);
     }
 
     /// Tells people something about the run.

@@ -120,23 +120,6 @@ impl Runs {
         self.by_thread.get(&thread).copied()
     }
 
-    /// The runs that ended before the last `kept` of them. To be asked whenever one may have ended; after a start they are in the order
-    /// in which they came.
-    pub(super) fn ended(&mut self, kept: usize) -> Vec<RunId> {
-        let mut next = self.by_id.values().filter_map(|run| run.ended).max().map_or(0, |last| last + 1);
-        let mut ended = Vec::new();
-        for (id, run) in &mut self.by_id {
-            run.ended = run.is_over().then(|| run.ended.unwrap_or(next));
-            if run.ended == Some(next) {
-                next += 1;
-            }
-            ended.extend(run.ended.filter(|_| !run.deleting && !run.ordering).map(|place| (place, *id)));
-        }
-        ended.sort_unstable();
-        ended.truncate(ended.len().saturating_sub(kept));
-        ended.into_iter().map(|(_, id)| id).collect()
-    }
-
     /// All runs are advanced again, because there are more workers or more memory.
     pub(super) fn move_all(&mut self) {
         self.moved.extend(self.by_id.iter().filter(|(_, run)| run.wants_memory()).map(|(id, _)| *id));

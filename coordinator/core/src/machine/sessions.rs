@@ -220,11 +220,16 @@ pub(super) struct Sessions {
     admission_start: Millis,
 }
 
+/// Whatever names a session ends with it, or says `if_there`.
+fn over(id: SessionId) -> ! {
+    panic!("session {id} is over, and something of this event still names it")
+}
+
 impl Index<SessionId> for Sessions {
     type Output = Session;
 
     fn index(&self, id: SessionId) -> &Session {
-        self.get(id).unwrap_or_else(|| panic!("session {id} is over, and something of this event still names it"))
+        self.get(id).unwrap_or_else(|| over(id))
     }
 }
 
@@ -293,7 +298,12 @@ impl Sessions {
     }
 
     /// Changes a session, and updates what its group knows of it.
-    pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> T {
+        self.change_if_there(id, change).unwrap_or_else(|| over(id))
+    }
+
+    /// The same for a session that a message or a report names: it may be over.
+    pub(super) fn change_if_there<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let session = self.by_id.get_mut(&id)?;
         let result = change(session);
         self.groups.update(id, session.group, session.has_capacity(), session.is_idle());
@@ -302,7 +312,7 @@ impl Sessions {
 
     /// See [`Session::credit`].
     pub(super) fn credit(&mut self, id: SessionId, assignment: u64, hash: Digest, now: Millis) -> Option<Credit> {
-        self.change(id, |session| session.credit(assignment, hash, now)).flatten()
+        self.change(id, |session| session.credit(assignment, hash, now))
     }
 
     pub(super) fn add(&mut self, id: SessionId, mut session: Session) {
@@ -312,7 +322,10 @@ impl Sessions {
 
     /// A worker's programs of this run are others than their signatures say. Returns whether that is new.
     pub(super) fn disown_programs(&mut self, id: SessionId, run: &Prepared) -> bool {
-        let Some(session) = self.by_id.get_mut(&id).filter(|session| session.computes(run)) else { return false };
+        let session = self.by_id.get_mut(&id).unwrap_or_else(|| over(id));
+        if !session.computes(run) {
+            return false;
+        }
         let kind = run.config.kind.name;
         for program in &run.programs {
             session.abilities.programs.remove(&(kind, program.clone()));
@@ -333,7 +346,7 @@ impl Sessions {
 
     /// Whether a worker owes this task; it then does not any more.
     pub(super) fn take_owed(&mut self, id: SessionId, task: Digest) -> bool {
-        self.by_id.get_mut(&id).is_some_and(|session| session.owed.remove(&task))
+        self.by_id.get_mut(&id).unwrap_or_else(|| over(id)).owed.remove(&task)
     }
 
     /// What failed of a run says nothing any more.

@@ -160,7 +160,7 @@ impl Standings {
 
     /// A worker on trial has computed a task; returns whether the trial is over.
     pub(super) fn passes(&mut self, worker: &Identity) -> bool {
-        let Some(standing) = self.workers.get_mut(worker) else { return true };
+        let standing = self.connected(worker);
         standing.trial = standing.trial.saturating_sub(1);
         standing.trial == 0
     }
@@ -172,6 +172,11 @@ impl Standings {
         (standing.told, standing.last) = (None, now);
     }
 
+    /// The record of a worker that has a session: it is not forgotten.
+    fn connected(&mut self, worker: &Identity) -> &mut Standing {
+        self.workers.get_mut(worker).unwrap_or_else(|| panic!("a worker that is connected was forgotten: {worker:?}"))
+    }
+
     fn remembered(&mut self, worker: &Identity) -> &mut Standing {
         if self.workers.len() >= REMEMBERED_MAX && !self.workers.contains_key(worker) {
             self.forget_oldest();
@@ -181,10 +186,9 @@ impl Standings {
 
     /// A worker's session that began at `began` has ended.
     pub(super) fn left(&mut self, worker: &Identity, began: Millis, now: Millis, end: End) {
-        let Some(standing) = self.workers.get_mut(worker) else { return };
-        if let Some(place) = standing.open.iter().position(|open| *open == began) {
-            standing.open.swap_remove(place);
-        }
+        let standing = self.connected(worker);
+        let place = standing.open.iter().position(|open| *open == began);
+        standing.open.swap_remove(place.expect("a session that ends has begun"));
         standing.last = now;
         // Another lasting worker of the same name and address shows that the identity is reliable.
         let vouched = standing.open.iter().any(|open| now - *open >= EARLY_MS);
@@ -201,6 +205,7 @@ impl Standings {
 
     /// A worker that counted as lost has come back: only its connection had ended.
     pub(super) fn came_back(&mut self, worker: &Identity) {
+        // It may have been forgotten.
         if let Some(standing) = self.workers.get_mut(worker) {
             standing.early_ends = standing.early_ends.saturating_sub(1);
         }

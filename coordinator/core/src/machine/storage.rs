@@ -5,7 +5,8 @@ use evoxo_proto::v1::{self, RunState};
 
 use super::{
     Coordinator, Effect, Write,
-    run::{Run, Wanted},
+    orders::Wanted,
+    run::Run,
     runs::RunId,
     writes::{Pending, PendingOrder},
 };
@@ -13,9 +14,6 @@ use crate::{
     replicas::{Job, ReplicaKey},
     saved::seal_order,
 };
-
-/// The wait before the store is tried again, in milliseconds.
-pub(super) const STORE_RETRY_MS: u64 = 1000;
 
 /// The number that names a finished replica's object.
 pub(super) fn ordinal(key: ReplicaKey) -> u64 {
@@ -36,7 +34,7 @@ impl Coordinator {
     /// Writes an order. When it is in the store it takes effect, and the person gets the response.
     pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
         let run = self.runs.adjust(id);
-        run.ordering = true;
+        run.orders.begin_writing();
         let write = next_order(run, &order.prepared.toml, &order.wanted);
         self.write(id, write, Pending::Order(order));
     }
@@ -44,11 +42,10 @@ impl Coordinator {
     /// Records that a run has failed, when no other order is being written.
     pub(super) fn write_failure(&mut self, id: RunId) {
         let run = self.runs.adjust(id);
-        if !run.failure_unsaved || run.ordering {
+        if !run.orders.take_unsaved_failure() {
             return;
         }
-        let (toml, wanted) = (run.prepared.toml.clone(), run.wanted.clone());
-        run.failure_unsaved = false;
+        let (toml, wanted) = (run.prepared.toml.clone(), run.orders.wanted().clone());
         let write = next_order(run, &toml, &wanted);
         self.write(id, write, Pending::Failure);
     }
@@ -71,12 +68,12 @@ impl Coordinator {
     pub(super) fn save(&mut self, id: RunId) {
         let interval_ms = self.settings.checkpoint_interval_ms;
         let run = self.runs.adjust(id);
-        if run.blocked.is_some() || run.creating {
+        if run.blocked.is_some() || run.orders.is_creating() {
             return;
         }
         let unsaved = run.replicas.unwritten();
-        let again = std::mem::take(&mut run.to_write_again);
-        if run.replicas.finished() == run.replicas.len() && !run.waits_for_audits() {
+        let again = run.trouble.take_writes();
+        if run.replicas.finished() == run.replicas.len() && !run.audits.are_there() {
             run.checkpoints.dirty = false;
         }
         let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);

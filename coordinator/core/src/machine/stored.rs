@@ -6,9 +6,10 @@ use super::{
     Coordinator, Effect, Rejection, Request, RequestId, Response, StoreFault, Stored, Topic, Write, WriteId,
     about::About,
     facts::Fact,
-    run::{Blocked, Presence, Wanted},
+    orders::Wanted,
+    run::{Blocked, Presence},
     runs::RunId,
-    storage::STORE_RETRY_MS,
+    trouble::STORE_RETRY_MS,
     writes::{Pending, PendingOrder, PendingWrite, Refusal},
 };
 use crate::{
@@ -17,14 +18,9 @@ use crate::{
     trust::{Draw, Level},
 };
 
-/// Failed writes in a row after which a run waits for the store.
-const STORE_FAILURES_MAX: u32 = 3;
 /// The next checkpoint waits for this many times as long as the last one took, so that large states or a slow store
 /// cost at most a twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
-/// The wait until the states of a run are read again is doubled this many times, less one: up to 4 s, so that work goes on soon after
-/// a store has recovered.
-const LOAD_RETRIES_MAX: u32 = 3;
 
 impl Coordinator {
     /// The store reports a write.
@@ -32,7 +28,7 @@ impl Coordinator {
         if let Some(refusal) = self.writes.take_refusal(write) {
             return self.on_refusal_stored(refusal, outcome);
         }
-        let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
+        let PendingWrite { run: id, what } = self.writes.take(write);
         if self.runs.get(id).is_none() {
             // Something else that was being written or read has removed it.
             let ordered = matches!(what, Pending::Order(_)) && !matches!(outcome, Err(StoreFault::Fenced(_)));
@@ -43,14 +39,13 @@ impl Coordinator {
         let (is_order, run) = (matches!(what, Pending::Order(_)), self.runs.adjust(id));
         match &what {
             Pending::Order(_) => {
-                run.ordering = false;
-                asked = std::mem::take(&mut run.asked);
+                asked = run.orders.end_writing();
             }
             Pending::Checkpoint => {
                 run.checkpoints.writing = false;
                 // While the store misbehaves this time says nothing of the states' size, and what could not be written waits for no
                 // rest.
-                if run.store_failures == 0 && !run.has_unwritten() {
+                if !run.trouble.is_there() && !run.has_unwritten() {
                     let rest_ms = CHECKPOINT_REST_FACTOR * (self.now - run.checkpoints.begun);
                     run.checkpoints.due = run.checkpoints.due.max(self.now + rest_ms);
                 }
@@ -61,8 +56,7 @@ impl Coordinator {
         match outcome {
             Ok(stored) => {
                 let run = self.runs.change(id);
-                run.store_failures = 0;
-                run.store_trouble = None;
+                run.trouble.end();
                 self.after_success(id, what, stored);
             }
             Err(fault) => self.after_fault(id, what, fault),
@@ -72,7 +66,7 @@ impl Coordinator {
             if is_order {
                 self.write_failure(id);
                 // It was left out while the order was being written, or is cancelled now.
-                self.retire();
+                self.facts.note(Fact::Turned);
             }
             self.leave_if_saved(id);
         }
@@ -128,36 +122,33 @@ impl Coordinator {
         };
         let run = self.runs.change(id);
         // Each repetition has another object's name: people are told of an outage once.
-        if run.store_failures == 0 || !matches!(fault, StoreFault::Failed(_)) {
+        if !run.trouble.is_there() || !matches!(fault, StoreFault::Failed(_)) {
             run.notice(why.clone());
         }
         let line = format!("run {}: {why}", run.name);
         self.effects.log_about(Topic::Trouble, run.about(), line);
-        let creating = run.creating;
+        let creating = run.orders.is_creating();
         // A deletion that was begun is tried again: nobody can go on with what is left.
-        let deletes = matches!(what, Pending::Delete(_));
-        run.deleting &= !deletes || matches!(fault, StoreFault::Failed(_));
+        if matches!(what, Pending::Delete(_)) && !matches!(fault, StoreFault::Failed(_)) {
+            run.orders.set_deleting(false);
+        }
         if matches!(fault, StoreFault::Failed(_)) {
-            run.store_failures += 1;
             run.checkpoints.due = self.now + STORE_RETRY_MS;
             run.checkpoints.dirty |= matches!(what, Pending::Checkpoint);
-            if run.store_failures >= STORE_FAILURES_MAX {
-                let done = if matches!(what, Pending::Load(_)) { "read" } else { "written" };
-                run.store_trouble = Some(format!("{why}; work continues when the store can be {done} again"));
+            if run.trouble.add(&why, matches!(what, Pending::Load(_))) {
                 // An order is not repeated, so something else must show that it can.
                 run.checkpoints.dirty |= run.thread().is_some();
             }
         }
         let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
         match what {
-            Pending::Repeated(write) => run.to_write_again.push(write),
-            Pending::Delete(_) if run.deleting => run.to_write_again.push(Write::Delete),
-            Pending::Failure => run.failure_unsaved = true,
+            Pending::Repeated(write) => run.trouble.repeat(write),
+            Pending::Delete(_) if run.orders.is_deleting() => run.trouble.repeat(Write::Delete),
+            Pending::Failure => run.orders.write_failure_again(),
             // It is loaded again when the run is advanced.
             Pending::Load(_) => {
                 run.presence = Presence::Resting;
-                let pause_ms = STORE_RETRY_MS << run.store_failures.min(LOAD_RETRIES_MAX).saturating_sub(1);
-                run.load_due = Some(self.now + pause_ms);
+                run.trouble.load_later(self.now);
             }
             _ => {}
         }
@@ -182,15 +173,9 @@ impl Coordinator {
     fn apply_order(&mut self, id: RunId, order: PendingOrder) {
         let PendingOrder { request, prepared, wanted, submitted, delete } = order;
         let run = self.runs.change(id);
-        run.creating = false;
-        // The order is newer than a failure that was not written yet.
-        run.failure_unsaved = false;
         // The person who ordered it sees the result at once.
         run.published = None;
-        let failed = match std::mem::replace(&mut run.wanted, wanted.clone()) {
-            Wanted::Failed(why) => Some(why),
-            _ => None,
-        };
+        let failed = run.orders.apply(wanted.clone());
         run.prepared = prepared;
         run.add_replicas();
         if wanted == Wanted::Cancelled {
@@ -199,7 +184,7 @@ impl Coordinator {
             self.put_to_rest(id);
         }
         if delete {
-            self.runs.adjust(id).deleting = true;
+            self.runs.adjust(id).orders.set_deleting(true);
             return self.write(id, Write::Delete, Pending::Delete(Some(request)));
         }
         self.respond_run(id, request, submitted, failed);
@@ -233,11 +218,12 @@ impl Coordinator {
         void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));
         if request.is_some() {
             // The order that holds is the stored one, until a person's is stored too.
-            self.runs.change(id).wanted = Wanted::of_order(&saved.order);
+            self.runs.change(id).orders.adopt(Wanted::of_order(&saved.order));
         }
         self.release_resting(id);
         let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
         self.start_thread(id, states);
+        // Without one the run was to be advanced, and nobody waits.
         let Some(request) = request else { return };
         let run = &self.runs[id];
         match &run.blocked {
@@ -271,7 +257,7 @@ impl Coordinator {
         let run = self.runs.change(id);
         run.presence = Presence::Loaded(thread);
         // A finished replica is not opened, so it is asked for its audits.
-        let audited = run.audits_asked.clone();
+        let audited = run.audits.asked().clone();
         self.effects.push(Effect::Start { thread, prepared, draw, states });
         for key in audited {
             self.effects.push(Effect::Job { thread, job: Job::Audits(key) });
@@ -288,9 +274,10 @@ impl Coordinator {
     /// Removes a run that is not in the store any more.
     pub(super) fn remove_run(&mut self, id: RunId) {
         self.drop_thread(id);
-        let run = self.runs.remove(id);
+        let mut run = self.runs.remove(id);
+        self.rules.removed(id);
         self.effects.push(Effect::Unpublish { run: run.name });
-        run.asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
+        run.orders.take_asked().into_iter().for_each(|(request, what)| self.on_request(request, what));
     }
 
     /// The store reports that it has written, or not, that somebody is refused.

@@ -212,7 +212,7 @@ impl Tasks {
     /// What is being audited already of a task in this replica.
     pub(super) fn audited(&self, task: &OpenTask) -> Vec<Claim> {
         let same = |other: &&OpenTask| other.audit.is_some() && (other.run, other.replica) == (task.run, task.replica);
-        let open = self.with_hash(task.encoded.hash).into_iter().filter_map(|id| self.open.get(&id));
+        let open = self.with_hash(task.encoded.hash).into_iter().map(|id| &self[id]);
         open.filter(same).flat_map(|other| other.claims.clone()).collect()
     }
 
@@ -433,7 +433,7 @@ impl Tasks {
     /// The number of tasks of a run that nobody computes now; with `claimed` also those that somebody has computed, and another must.
     pub(super) fn waiting(&self, run: RunId, claimed: bool) -> usize {
         let of_run = |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&run).map_or(0, BTreeSet::len);
-        let suspects = self.suspects.iter().filter(|id| self.open.get(id).is_some_and(|task| task.run == run)).count();
+        let suspects = self.suspects.iter().filter(|id| self[**id].run == run).count();
         of_run(&self.ready) + suspects + if claimed { of_run(&self.claimed) } else { 0 }
     }
 

@@ -7,6 +7,7 @@ mod memory;
 mod operators;
 mod own;
 mod people;
+mod shares;
 mod story;
 mod unloading;
 mod verification;

@@ -62,13 +62,17 @@ impl Coordinator {
         if audit.claims.is_empty() {
             return None;
         }
-        self.runs.change(audit.run).audits_open += usize::from(audit.audit == Some(Why::Differs));
+        let run = self.runs.change(audit.run);
+        if audit.audit == Some(Why::Differs) {
+            run.audits.begin();
+        }
         Some(self.tasks.add_audit(audit))
     }
 
     /// Two copies of a task differ: both outputs are computed again, and until then they are stored with the replica.
     pub(super) fn audit_difference(&mut self, audit: OpenTask) {
         let (id, replica) = (audit.run, audit.replica);
+        // Everything of it may be audited already.
         let Some(audit) = self.begin_audit(audit) else { return };
         let audits = self.tasks[audit].audits();
         let run = self.runs.change(id);
@@ -86,7 +90,7 @@ impl Coordinator {
         }
         let run = self.runs.change(id);
         if asked {
-            run.audits_asked.remove(&replica);
+            run.audits.read(replica);
             self.facts.note(Fact::Settled(id));
         }
     }
@@ -101,7 +105,7 @@ impl Coordinator {
         let job = Job::Pass { replica: place.replica, task: place.task, output };
         self.effects.push(Effect::Job { thread: run.thread_of_tasks(), job });
         if why == Why::Differs && wrong.is_empty() {
-            run.audits_open -= 1;
+            run.audits.end();
             self.facts.note(Fact::Settled(place.run));
         }
     }
@@ -132,7 +136,9 @@ impl Coordinator {
 
     /// A trusted worker has computed something else than this worker: its identity is convicted when the store has that.
     pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
-        let Some(identity) = liar.holder.as_ref().map(|holder| holder.id.clone()) else { return };
+        let holder =
+            liar.holder.as_ref().expect("where workers are not trusted, only those with an identity are heard");
+        let identity = holder.id.clone();
         let run = &self.runs[place.run];
         let arm = &run.prepared.config.arms[place.replica.arm as usize].name;
         let what = format!(
@@ -221,6 +227,9 @@ impl Coordinator {
     pub(super) fn begin_anew(&mut self, id: RunId, replica: ReplicaKey, since: u64) {
         self.tasks.close_replica(id, replica);
         let run = self.runs.change(id);
+        if run.is_over() {
+            self.facts.note(Fact::Turned);
+        }
         run.begin_anew(replica);
         run.checkpoints.dirty |= run.thread().is_some();
         let (name, arm) = (run.name.clone(), run.prepared.config.arms[replica.arm as usize].name.clone());
@@ -246,7 +255,7 @@ impl Coordinator {
     fn forget(&mut self, identity: &Arc<str>) {
         let audited = self.tasks.drop_claims(identity);
         // What these audits would show is void in any case.
-        audited.iter().for_each(|id| self.runs.change(*id).audits_open -= 1);
+        audited.iter().for_each(|id| self.runs.change(*id).audits.end());
         // A run may have waited for nothing else.
         audited.into_iter().collect::<BTreeSet<RunId>>().into_iter().for_each(|id| self.facts.note(Fact::Settled(id)));
         let threads =

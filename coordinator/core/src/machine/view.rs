@@ -2,13 +2,7 @@
 
 use evoxo_proto::v1::{self, RunState};
 
-use super::{
-    about::About,
-    budget::Shortage,
-    phases::ReplicaRecord,
-    run::{Run, Wanted},
-    standing::Identity,
-};
+use super::{about::About, budget::Shortage, orders::Wanted, phases::ReplicaRecord, run::Run, standing::Identity};
 use crate::replicas::ReplicaKey;
 
 /// A run has at most this many notices of workers that cannot compute its tasks...
@@ -63,7 +57,7 @@ impl Run {
     }
 
     fn message(&self) -> String {
-        match (&self.blocked, &self.wanted) {
+        match (&self.blocked, self.orders.wanted()) {
             (Some(blocked), _) => blocked.why().to_owned(),
             (None, Wanted::Failed(why)) => why.clone(),
             _ if self.state() == RunState::InDoubt => {
@@ -82,7 +76,7 @@ impl Run {
                     "it waits for memory: other runs of {} use most of the three quarters that one submitter may have",
                     self.submitter
                 ),
-                None => self.store_trouble.clone().unwrap_or_default(),
+                None => self.trouble.sentence().cloned().unwrap_or_default(),
             },
         }
     }

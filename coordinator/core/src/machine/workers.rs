@@ -62,8 +62,7 @@ impl Coordinator {
             self.ask_to_leave(*id);
         }
         self.runs.change_all();
-        let found = ids.iter().filter_map(|id| Some(self.worker(*id, self.sessions.get(*id)?)));
-        Ok(found.collect())
+        Ok(ids.iter().map(|id| self.worker(*id, &self.sessions[*id])).collect())
     }
 
     /// The sessions that a request means.
@@ -108,10 +107,7 @@ impl Coordinator {
     /// A name is not enough.
     fn several(&self, name: &str, ids: &[SessionId]) -> Rejection {
         const SHOWN_MAX: usize = 8;
-        let shown = ids.iter().take(SHOWN_MAX).filter_map(|id| {
-            let session = self.sessions.get(*id)?;
-            Some(format!("{id} (from {})", session.address))
-        });
+        let shown = ids.iter().take(SHOWN_MAX).map(|id| format!("{id} (from {})", self.sessions[*id].address));
         let shown: Vec<String> = shown.collect();
         let more = if ids.len() > SHOWN_MAX { ", ..." } else { "" };
         Rejection::Conflict(format!(
@@ -123,18 +119,12 @@ impl Coordinator {
 
     /// Gives a worker nothing more, and tells it to leave.
     pub(super) fn ask_to_leave(&mut self, id: SessionId) {
-        let Some(process) = self.sessions.change(id, |session| {
-            session.draining = true;
-            session.process
-        }) else {
-            return;
-        };
-        self.leaving.add(process);
+        self.sessions.change(id, |session| session.draining = true);
+        let session = &self.sessions[id];
+        self.leaving.add(session.process);
         self.effects.send(id, to_worker::Message::Leave(v1::Leave { reason: LEAVE.into() }));
-        if let Some(session) = self.sessions.get(id) {
-            let sentence = format!("worker {} is asked to leave (session {id})", session.name);
-            self.effects.log_about(Topic::Progress, session.about(id), sentence);
-        }
+        let sentence = format!("worker {} is asked to leave (session {id})", session.name);
+        self.effects.log_about(Topic::Progress, session.about(id), sentence);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{run::Wanted, runs::RunId};
+use super::{orders::Wanted, runs::RunId};
 use crate::{
     id::{RequestId, WriteId},
     prepared::Prepared,
@@ -90,8 +90,10 @@ impl Writes {
         self.refusals.remove(&id)
     }
 
-    pub(super) fn take(&mut self, id: WriteId) -> Option<PendingWrite> {
-        self.pending.remove(&id)
+    pub(super) fn take(&mut self, id: WriteId) -> PendingWrite {
+        self.pending
+            .remove(&id)
+            .unwrap_or_else(|| panic!("the store reports {id:?}, which it was not asked for, or twice"))
     }
 
     /// Whether something is being written that a person must not see before it is in the store: a failure, a saved task or a

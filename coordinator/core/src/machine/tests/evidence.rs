@@ -305,7 +305,7 @@ fn a_workers_clock_is_trusted_only_up_to_ours() {
     story.wait(500);
     story.say(1, from_worker::Message::Outputs(v1::Outputs { results: vec![result] }));
     let (_, run) = story.core.runs.iter().next().unwrap();
-    assert!(run.expected_us(0, "echo").is_some_and(|us| us <= 501_000), "{:?}", run.expected_us(0, "echo"));
+    assert!(run.expected.us(0, "echo").is_some_and(|us| us <= 501_000), "{:?}", run.expected.us(0, "echo"));
 }
 
 /// A session of a day is never ten times as long as a task of three hours: a suspect waits for as long as it takes, and then goes to a

@@ -487,7 +487,7 @@ fn a_run_that_is_being_deleted_cannot_be_submitted_again_yet() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     let id = story.core.runs.find("r").unwrap();
-    story.core.runs.adjust(id).deleting = true;
+    story.core.runs.adjust(id).orders.set_deleting(true);
     let more = CONFIG.replace("replicas = 2", "replicas = 5");
     let refused = story.submit("r", &more);
     assert!(matches!(&refused, Err(Rejection::Unavailable(why)) if why.contains("is being deleted")), "{refused:?}");

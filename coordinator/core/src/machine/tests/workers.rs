@@ -123,7 +123,7 @@ fn a_program_has_its_time_however_quick_it_was_before() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &of_program()).unwrap();
     let id = story.core.runs.find("r").unwrap();
-    story.core.runs.change(id).learn_duration(0, "evaluate", 1000, true);
+    story.core.runs.change(id).expected.learn(0, "evaluate", 1000, true);
     greet(&mut story, 1);
     assert!(!story.tasks_of(1).is_empty());
     for _ in 0..131 {
@@ -151,7 +151,7 @@ fn a_task_that_fails_says_nothing_of_how_long_others_take() {
     story.task_us = 1_000_000;
     story.answer(2, honest);
     let id = story.core.runs.find("r").unwrap();
-    let expected_us = |story: &Story| story.core.runs.get(id).unwrap().expected_us(0, "echo");
+    let expected_us = |story: &Story| story.core.runs.get(id).unwrap().expected.us(0, "echo");
     assert_eq!(expected_us(&story), Some(1_000_000));
     story.task_us = 1;
     story.answer(1, panicking);
