@@ -15,6 +15,7 @@ pub mod local;
 pub mod math;
 pub mod play;
 pub mod plot;
+pub mod prelude;
 pub mod promises;
 pub mod ratio;
 pub mod report;

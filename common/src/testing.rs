@@ -87,14 +87,14 @@ row! {
 
 /// The state of a replica.
 #[derive(Clone, PartialEq, prost::Message)]
-struct State {
+pub(crate) struct State {
     #[prost(uint64, tag = "1")]
     round: u64,
     #[prost(uint64, tag = "2")]
     sum: u64,
 }
 
-struct Sums {
+pub(crate) struct Sums {
     settings: Settings,
     state: State,
 }
@@ -118,10 +118,8 @@ impl Experiment for Sums {
         }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        let settings = identity.settings;
-        let sum = settings.terms.0.iter().map(|term| u64::from(term.number)).sum();
-        Self { settings, state: State { round: 0, sum } }
+    fn first(identity: &Identity<'_, Self>) -> State {
+        State { round: 0, sum: identity.settings.terms.0.iter().map(|term| u64::from(term.number)).sum() }
     }
 
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Card, CardKind, Champion, FileBeside, Showing};
+use crate::experiment::Experiment;
 
-/// Cards of champions that are one text, such as a string of bits: `{"kind": "onemax", "bits": "1101"}`.
-pub trait TextCard {
-    /// The card's `kind`.
-    const KIND: &'static str;
+/// An experiment whose champions are one text, such as a string of bits. Its cards have its name:
+/// `{"kind": "onemax", "bits": "1101"}`.
+pub trait TextCard: Experiment {
     /// The key of the text.
     const KEY: &'static str;
     /// The letters that the text may have.
@@ -24,7 +24,7 @@ pub trait TextCard {
     /// The card of a champion.
     #[must_use]
     fn card(text: &str) -> Card {
-        Card::new(Text { kind: Self::KIND, key: Self::KEY, text: text.to_owned() })
+        Card::new(Text { kind: Self::NAME, key: Self::KEY, text: text.to_owned() })
     }
 }
 
@@ -33,14 +33,14 @@ impl CardKind {
     #[must_use]
     pub const fn of_text<T: TextCard>() -> Self {
         Self {
-            name: T::KIND,
+            name: T::NAME,
             keys: const { &["kind", T::KEY] },
             about: &[],
             read: |entries, _, _| {
                 let text = entries.get(T::KEY).and_then(Value::as_str).filter(|text| T::accepts(text));
                 let text =
                     text.ok_or_else(|| format!("the card's {:?} is not a text of the letters {}", T::KEY, T::LETTERS))?;
-                Ok(Arc::new(Text { kind: T::KIND, key: T::KEY, text: text.to_owned() }))
+                Ok(Arc::new(Text { kind: T::NAME, key: T::KEY, text: text.to_owned() }))
             },
             file: None,
         }
@@ -79,19 +79,17 @@ impl Champion for Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Sums;
 
-    enum Bits {}
-
-    impl TextCard for Bits {
-        const KIND: &'static str = "bit-string";
+    impl TextCard for Sums {
         const KEY: &'static str = "bits";
         const LETTERS: &'static str = "01";
     }
 
     #[test]
     fn a_text_is_written_read_and_shown() {
-        static KIND: CardKind = CardKind::of_text::<Bits>();
-        let card = Bits::card("1101");
+        static KIND: CardKind = CardKind::of_text::<Sums>();
+        let card = Sums::card("1101");
         let (written, _) = card.write("card");
         let mut load = |_: &str| Err("there is no file".into());
         let read = Card::read(&[&KIND], &written, &mut load).unwrap();
@@ -99,7 +97,7 @@ mod tests {
         let Showing { text, json } = card.champion.show(2);
         assert_eq!((text.as_str(), json), ("4 bits.\n\n11\n", json!({"length": 4, "bits": "11"})));
         for wrong in [json!("12"), json!(3), Value::Null] {
-            let why = Card::read(&[&KIND], &json!({"kind": "bit-string", "bits": wrong}).to_string(), &mut load);
+            let why = Card::read(&[&KIND], &json!({"kind": "sums", "bits": wrong}).to_string(), &mut load);
             assert_eq!(why.unwrap_err(), "the card's \"bits\" is not a text of the letters 01");
         }
     }

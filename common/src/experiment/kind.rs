@@ -188,7 +188,7 @@ pub struct Kind {
     pub tail: fn(usize) -> usize,
     /// [`Experiment::headline`].
     pub headline: fn(&Config, &[Value]) -> Headline,
-    /// [`Experiment::start`], of this replica of an arm.
+    /// This replica of an arm in its [first state](Experiment::first).
     pub(crate) start: fn(&Config, &Arm, u32) -> Box<dyn Running>,
     /// [`Experiment::restore`], from these bytes.
     pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
@@ -220,7 +220,11 @@ impl Kind {
             demand: |values| E::demand(&E::Settings::of(values)),
             tail: E::tail,
             headline: E::headline,
-            start: |config, arm, replica| Box::new(E::start(Identity::new(config, arm, replica))),
+            start: |config, arm, replica| {
+                let identity = Identity::new(config, arm, replica);
+                let first = E::first(&identity);
+                Box::new(E::restore(identity, first).expect("the settings lead to the first state"))
+            },
             restore: |config, arm, replica, state| {
                 let state = E::State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
                 Ok(Box::new(E::restore(Identity::new(config, arm, replica), state)?))

@@ -101,10 +101,12 @@ pub trait Experiment: Send + Sized + 'static {
         Self::demand(settings).rows
     }
 
-    /// The replica before its first round.
-    fn start(identity: Identity<'_, Self>) -> Self;
+    /// The state of a replica before its first round. The default state, unless a kind says otherwise.
+    fn first(_: &Identity<'_, Self>) -> Self::State {
+        Self::State::default()
+    }
 
-    /// The replica in a saved state: the inverse of [`Self::save`].
+    /// The replica in a state, which is its [first](Self::first) or a saved one: the inverse of [`Self::save`].
     ///
     /// # Errors
     /// A sentence if the settings cannot lead to this state: states come from files, so nothing in one is certain.

@@ -1,15 +1,11 @@
 //! Experiment `onemax`: strings of bits evolve until all are ones. CONTRIBUTING.md, beside evoxo's README, explains each part.
 
-use std::{iter::once, ops::Range};
+use std::iter::once;
 
-use bytes::Bytes;
 use evoxo_common::{
-    card::{Card, CardKind, TextCard},
     evolve::{cross, mutate, select},
-    experiment::{Demand, Experiment, Identity, Kind, fits},
-    rng::{Stream, chance},
-    row, settings,
-    task::{Compute, Refusal, Task, TaskKind, checked},
+    prelude::*,
+    rng::chance,
 };
 
 /// The experiment as a value.
@@ -80,7 +76,6 @@ impl Compute for OneMax {
 
 /// A champion's card is `{"kind": "onemax", "bits": "1101"}`.
 impl TextCard for OneMax {
-    const KIND: &'static str = Self::NAME;
     const KEY: &'static str = "bits";
     const LETTERS: &'static str = "01";
 }
@@ -101,20 +96,19 @@ impl Experiment for OneMax {
         Demand { tasks, task_bytes, output_bytes: 8, state_bytes, rows, ..Demand::default() }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        let (stream, settings) = (identity.stream(), identity.settings);
-        let mut rng = stream.text("first").rng();
-        let mut string = || (0..settings.length).map(|_| if chance(&mut rng, 1, 2) { '1' } else { '0' }).collect();
-        let strings = (0..settings.population).map(|_| string()).collect();
-        Self { settings, stream, state: Population { generation: 0, strings } }
+    fn first(identity: &Identity<'_, Self>) -> Population {
+        let mut rng = identity.stream().text("first").rng();
+        let Settings { length, population, .. } = identity.settings;
+        let mut string = || (0..length).map(|_| if chance(&mut rng, 1, 2) { '1' } else { '0' }).collect();
+        Population { generation: 0, strings: (0..population).map(|_| string()).collect() }
     }
 
     fn restore(identity: Identity<'_, Self>, state: Population) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        let Settings { population, length, generations, .. } = fresh.settings;
-        let good = |string: &String| string.len() == length && Self::accepts(string);
-        fits(state.generation <= generations && state.strings.len() == population && state.strings.iter().all(good))?;
-        Ok(Self { state, ..fresh })
+        let (stream, settings) = (identity.stream(), identity.settings);
+        let good = |string: &String| string.len() == settings.length && Self::accepts(string);
+        let sizes = state.generation <= settings.generations && state.strings.len() == settings.population;
+        fits(sizes && state.strings.iter().all(good))?;
+        Ok(Self { settings, stream, state })
     }
 
     fn save(&self) -> Population {

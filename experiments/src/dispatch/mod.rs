@@ -3,17 +3,14 @@
 //!
 //! Its state is a hash chained over all outputs in task order, so a lost, repeated or swapped output is always noticed.
 
-use std::{iter::once, ops::Range};
+use std::iter::once;
 
-use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
-    experiment::{Arm, Config, Demand, Experiment, Identity, Kind, fits},
+    experiment::{Arm, Config},
     headline::Headline,
+    prelude::*,
     report::{Report, Table},
-    rng::Stream,
-    row, settings,
-    task::{Compute, Refusal, Task, TaskKind, checked},
 };
 use rand_core::Rng as _;
 use serde_json::{Value, json};
@@ -118,14 +115,9 @@ impl Experiment for Dispatch {
         }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        Self { stream: identity.stream(), settings: identity.settings, state: State::default() }
-    }
-
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        fits(state.round <= fresh.settings.rounds)?;
-        Ok(Self { state, ..fresh })
+        fits(state.round <= identity.settings.rounds)?;
+        Ok(Self { stream: identity.stream(), settings: identity.settings, state })
     }
 
     fn save(&self) -> State {

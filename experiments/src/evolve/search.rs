@@ -414,10 +414,6 @@ impl Experiment for Replica {
         demand(&given.settings, given.text.len() as u64 + 16)
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        Self::new(identity, SearchState::default()).expect("settings are checked when they are read")
-    }
-
     fn restore(identity: Identity<'_, Self>, state: SearchState) -> Result<Self, String> {
         Self::new(identity, state)
     }

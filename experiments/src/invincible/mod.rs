@@ -175,29 +175,23 @@ impl Experiment for Invincible {
         }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        let stream = identity.stream();
-        let settings = identity.settings;
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
+        let (stream, settings) = (identity.stream(), identity.settings);
         let graph = Graph::of(settings.side.into());
-        Self {
+        let parents = if state.generation == 0 { 0 } else { settings.fathers };
+        let sizes = [state.parents.len(), state.fitness.len()] == [parents * graph.len(), parents];
+        let mut genes = state.parents.chunks(graph.len()).flat_map(|genome| genome.iter().enumerate());
+        let legal = genes.all(|(class, gene)| graph.is_legal(class, *gene));
+        fits(state.generation <= settings.generations && sizes && legal)?;
+        Ok(Self {
             graph,
             loci: (0..graph.len()).filter(|class| graph.legal_cells(*class).len() > 1).collect(),
             stream,
             side: settings.side.into(),
             slice: slice(&settings),
             settings,
-            state: State::default(),
-        }
-    }
-
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        let parents = if state.generation == 0 { 0 } else { fresh.settings.fathers };
-        let sizes = [state.parents.len(), state.fitness.len()] == [parents * fresh.graph.len(), parents];
-        let mut genes = state.parents.chunks(fresh.graph.len()).flat_map(|genome| genome.iter().enumerate());
-        let legal = genes.all(|(class, gene)| fresh.graph.is_legal(class, *gene));
-        fits(state.generation <= fresh.settings.generations && sizes && legal)?;
-        Ok(Self { state, ..fresh })
+            state,
+        })
     }
 
     fn save(&self) -> State {

@@ -188,21 +188,11 @@ impl Experiment for League {
         }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        let (stream, settings) = (identity.stream(), identity.settings);
-        Self {
-            stream,
-            pairings: settings.pairings(),
-            roster: settings.roster().encode_to_vec().into(),
-            settings,
-            state: State::default(),
-        }
-    }
-
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        fits(leads_to(&fresh.settings, &state))?;
-        Ok(Self { state, ..fresh })
+        let (stream, settings) = (identity.stream(), identity.settings);
+        fits(leads_to(&settings, &state))?;
+        let (pairings, roster) = (settings.pairings(), settings.roster().encode_to_vec().into());
+        Ok(Self { stream, pairings, roster, settings, state })
     }
 
     fn save(&self) -> State {

@@ -126,22 +126,20 @@ impl Experiment for Menace {
         }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        let stream = identity.stream();
-        let settings = identity.settings;
+    fn first(Identity { settings, .. }: &Identity<'_, Self>) -> State {
         let (side, rules) = (board::Side::from(settings.side), settings.rules());
         let fresh = |side| Machine::fresh(side, &rules).beads;
         let other_beads = if settings.opponent == Opponent::Itself { fresh(side.other()) } else { Vec::new() };
-        let state = State { games: 0, beads: fresh(side), other_beads, tally: None };
-        Self { games: stream.text("games"), settings, side, state }
+        State { games: 0, beads: fresh(side), other_beads, tally: None }
     }
 
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        let Settings { games, every, opponent, .. } = fresh.settings;
-        players(fresh.side, opponent.into(), &state).map_err(|why| format!("the state does not fit: {}", why.0))?;
+        let (stream, settings) = (identity.stream().text("games"), identity.settings);
+        let side = board::Side::from(settings.side);
+        let Settings { games, every, opponent, .. } = settings;
+        players(side, opponent.into(), &state).map_err(|why| format!("the state does not fit: {}", why.0))?;
         fits(state.games <= games && total(state.tally.unwrap_or_default()) == u64::from(state.games % every))?;
-        Ok(Self { state, ..fresh })
+        Ok(Self { games: stream, settings, side, state })
     }
 
     fn save(&self) -> State {

@@ -227,10 +227,6 @@ impl Experiment for Nndtf {
         Demand { tasks: 1, task_bytes, output_bytes, state_bytes, rows: rows + 1, ..Demand::default() }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        Self::restore(identity, State::default()).expect("every search can begin with an empty state")
-    }
-
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let stream = identity.stream();
         let Identity { seed, replica, settings, .. } = identity;

@@ -155,21 +155,18 @@ impl Experiment for Rules {
         Demand { tasks, task_bytes, output_bytes, state_bytes: population(agents) + 32, rows, ..Demand::default() }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
+    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let stream = identity.stream();
         let WithText { settings, text } = identity.settings;
-        Self { population: Population::start(&settings, stream), settings, settings_text: text, stream, cycle: 0 }
-    }
-
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        fits(state.cycle <= fresh.settings.cycles && state.found >> SOUGHT == 0)?;
-        if state.cycle == 0 {
-            return Ok(fresh);
-        }
-        let agents = task::read_agents(state.agents.as_ref(), fresh.settings.agents, fresh.settings.rules)
-            .map_err(|why| format!("the state does not fit the settings: {why}"))?;
-        Ok(Self { cycle: state.cycle, population: Population { agents, found: state.found }, ..fresh })
+        fits(state.cycle <= settings.cycles && state.found >> SOUGHT == 0)?;
+        let population = if state.cycle == 0 {
+            Population::start(&settings, stream)
+        } else {
+            let agents = task::read_agents(state.agents.as_ref(), settings.agents, settings.rules)
+                .map_err(|why| format!("the state does not fit the settings: {why}"))?;
+            Population { agents, found: state.found }
+        };
+        Ok(Self { population, settings, settings_text: text, stream, cycle: state.cycle })
     }
 
     fn save(&self) -> State {

@@ -186,37 +186,27 @@ impl Experiment for Td3d {
         }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        let (seed, stream, settings) = (identity.seed, identity.stream(), identity.settings);
-        Self {
-            trial: Trial { architecture: settings.architecture(), learning: settings.learning(), stream },
-            joint: Joint::of(&settings),
-            settings,
-            seed,
-            state: State::default(),
-        }
-    }
-
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        let games = fresh.trial.learning.rate.games;
+        let (seed, stream, settings) = (identity.seed, identity.stream(), identity.settings);
+        let trial = Trial { architecture: settings.architecture(), learning: settings.learning(), stream };
+        let (joint, games) = (Joint::of(&settings), trial.learning.rate.games);
         let lost = state.games > 0 && state.weights.is_empty();
-        let tested = state.games.saturating_sub(u64::from(lost)) / fresh.settings.test_every;
-        let count = |kept: bool| if kept { fresh.trial.architecture.parameters() } else { 0 };
+        let tested = state.games.saturating_sub(u64::from(lost)) / settings.test_every;
+        let count = |kept: bool| if kept { trial.architecture.parameters() } else { 0 };
         let learnt = state.games > 0 && !lost;
         let weights = read_weights(&state.weights, count(learnt));
-        let average = read_weights(&state.average, count(learnt && fresh.trial.learning.averaging_games > 0));
+        let average = read_weights(&state.average, count(learnt && trial.learning.averaging_games > 0));
         let impossible =
-            |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(fresh.settings.test_games);
+            |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(settings.test_games);
         // With several learners the test that is due may not have been played yet: it is a round of its own.
-        let due = fresh.joint.is_some() && learnt && state.games.is_multiple_of(fresh.settings.test_every);
+        let due = joint.is_some() && learnt && state.games.is_multiple_of(settings.test_every);
         let tests = state.tests.len() as u64;
         let counted = tests == tested || due && tests + 1 == tested;
         fits(state.games <= games && counted && !state.tests.iter().any(impossible))?;
-        let fading = fresh.joint.is_some_and(|joint| joint.outer.momentum > 0.0);
+        let fading = joint.is_some_and(|joint| joint.outer.momentum > 0.0);
         let velocity = read_weights(&state.velocity, count(learnt && fading));
         match weights.and(average).and(velocity) {
-            Ok(_) => Ok(Self { state, ..fresh }),
+            Ok(_) => Ok(Self { trial, joint, settings, seed, state }),
             Err(why) => Err(format!("the state does not fit the settings: {why}")),
         }
     }

@@ -148,8 +148,8 @@ fn settings_of(overrides: &[(&str, &str)]) -> Settings {
 /// The initial weights with one more setting.
 fn initial(setting: &str, value: &str) -> (Architecture, Vec<f32>) {
     let config = parse_with("experiment = \"td3d\"", &[("network", "deep"), (setting, value)]);
-    let trial =
-        Td3d::start(Identity { seed: 1, arm: "", replica: 0, settings: Settings::of(&config.arms[0].settings) });
+    let identity = Identity { seed: 1, arm: "", replica: 0, settings: Settings::of(&config.arms[0].settings) };
+    let trial = Td3d::restore(identity, State::default()).unwrap();
     let architecture = trial.trial.architecture;
     (architecture, read_weights(&trial.weights().0, architecture.parameters()).unwrap())
 }
@@ -278,7 +278,7 @@ fn a_champion_is_the_network_that_was_tested() {
         let card = replica.champion().unwrap();
         let (network, about) = (card.champion_as::<Network>().unwrap(), &card.about);
         assert_eq!(about["wins"], if arm.name == "wide" { "exact" } else { "learned" });
-        let trial = Td3d::start(Identity::new(&config, arm, 0)).trial;
+        let trial = Td3d::restore(Identity::new(&config, arm, 0), State::default()).unwrap().trial;
         let geometry = Geometry::new(trial.architecture.shape).unwrap();
         let tally = segment::test(&trial, &geometry, &network.weights, 120, 0..6);
         assert_eq!(about["strength"]["wins"], tally.wins, "{}", arm.name);

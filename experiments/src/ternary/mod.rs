@@ -218,15 +218,10 @@ impl Experiment for Ternary {
         }
     }
 
-    fn start(identity: Identity<'_, Self>) -> Self {
-        let (stream, settings) = (identity.stream(), identity.settings);
-        Self { stream, code: settings.code(), slice: slice(&settings), settings, state: State::default() }
-    }
-
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let fresh = Self::start(identity);
-        let codes = if state.generation == 0 { Vec::new() } else { codes(&fresh.settings) };
-        let players = fresh.settings.population;
+        let (stream, settings) = (identity.stream(), identity.settings);
+        let codes = if state.generation == 0 { Vec::new() } else { codes(&settings) };
+        let players = settings.population;
         let of_code = |(population, code): (&Population, &Code)| {
             population.genomes.len() == players * code.len()
                 && population.fitness.len() == players
@@ -234,8 +229,8 @@ impl Experiment for Ternary {
         };
         let populations = &state.populations;
         let all_fit = populations.len() == codes.len() && populations.iter().zip(&codes).all(of_code);
-        fits(state.generation <= fresh.settings.generations && all_fit)?;
-        Ok(Self { state, ..fresh })
+        fits(state.generation <= settings.generations && all_fit)?;
+        Ok(Self { stream, code: settings.code(), slice: slice(&settings), settings, state })
     }
 
     fn save(&self) -> State {

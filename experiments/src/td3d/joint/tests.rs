@@ -26,7 +26,7 @@ fn config(more: &str) -> Config {
 }
 
 fn start(config: &Config) -> Td3d {
-    Td3d::start(Identity::new(config, &config.arms[0], 0))
+    Td3d::restore(Identity::new(config, &config.arms[0], 0), State::default()).unwrap()
 }
 
 /// The tasks of the next round.

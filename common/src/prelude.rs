@@ -1,0 +1,15 @@
+//! What the file of an experiment names throughout: `use evoxo_common::prelude::*`.
+//!
+//! Operators, statistics and reports are not here: an experiment names those that it has.
+
+pub use std::ops::Range;
+
+pub use bytes::Bytes;
+
+pub use crate::{
+    card::{Card, CardKind, TextCard},
+    experiment::{Demand, Experiment, Identity, Kind, fits},
+    rng::Stream,
+    row, settings,
+    task::{Compute, Refusal, Task, TaskKind, checked},
+};
