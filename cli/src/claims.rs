@@ -17,6 +17,7 @@ use evoxo_common::{
         Config, Link, Registry, Replica, ResultDigest, champion_stem, replica_json,
         small::{as_small_as, is_small, short_digest, whole},
     },
+    text::exact,
 };
 use evoxo_proto::v1;
 use prost::Message as _;
@@ -286,7 +287,7 @@ impl Claims {
     pub(crate) fn check_rows(&self, key: Key, replica: &Replica, before: usize, round: u64) -> Option<Difference> {
         let claimed = self.history.as_ref()?.get(&key).map_or(&[][..], Vec::as_slice);
         replica.history()[before..].iter().enumerate().find_map(|(offset, row)| {
-            let computed: Vec<String> = row.iter().map(f64::to_string).collect();
+            let computed: Vec<String> = row.iter().copied().map(exact).collect();
             let what = match claimed.get(before + offset) {
                 Some(there) if *there == computed => return None,
                 Some(there) => {

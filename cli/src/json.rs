@@ -1,6 +1,8 @@
-//! JSON for people: indented, but a list of numbers is on one line, however long.
+//! JSON for people: indented, but a list of numbers is on one line, however long. A whole number that is not exact as a float is a
+//! text, because most programs that read JSON would round it.
 
-use serde_json::Value;
+use evoxo_common::text::WHOLE_MAX;
+use serde_json::{Number, Value};
 
 /// The text of a value, ended by a line break.
 pub(crate) fn text(value: &Value) -> String {
@@ -29,8 +31,19 @@ fn write(value: &Value, line: &str, text: &mut String) {
             }
             text.push_str(&format!("{line}]"));
         }
-        other => text.push_str(&other.to_string()),
+        Value::Array(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(whole_or_text).collect();
+            text.push_str(&format!("[{}]", numbers.join(",")));
+        }
+        other => text.push_str(&whole_or_text(other)),
     }
+}
+
+/// A value that is no list or object.
+fn whole_or_text(value: &Value) -> String {
+    let magnitude = |number: &Number| number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    let long = value.as_number().and_then(magnitude).is_some_and(|magnitude| magnitude > WHOLE_MAX);
+    if long { format!("\"{value}\"") } else { value.to_string() }
 }
 
 #[cfg(test)]
@@ -46,6 +59,13 @@ mod tests {
         });
         insta::assert_snapshot!(text(&value));
         assert_eq!(serde_json::from_str::<Value>(&text(&value)).unwrap(), value);
+    }
+
+    #[test]
+    fn long_whole_numbers_are_texts() {
+        let value = json!({"seed": 9_007_199_254_740_993_u64, "most": [9_007_199_254_740_992_u64, -9_007_199_254_740_993_i64], "f": 1e300});
+        let told = "{\n  \"seed\": \"9007199254740993\",\n  \"most\": [9007199254740992,\"-9007199254740993\"],\n  \"f\": 1e+300\n}\n";
+        assert_eq!(text(&value), told);
     }
 
     /// Without lists of numbers the form is the usual one.

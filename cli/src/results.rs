@@ -15,7 +15,7 @@ use evoxo_common::{
     envelope::{Kind, open},
     experiment::{Config, Replica, ResultDigest, champion_stem, file_name},
     report::{Report, Sheet},
-    text::wrapped,
+    text::{exact, wrapped},
 };
 use evoxo_proto::v1;
 use prost::Message as _;
@@ -170,7 +170,7 @@ impl Results {
         for replica in &self.replicas {
             let name = [replica.arm().to_owned(), replica.index().to_string()];
             for row in replica.history() {
-                table.write_record(name.iter().cloned().chain(row.iter().map(f64::to_string)))?;
+                table.write_record(name.iter().cloned().chain(row.iter().copied().map(exact)))?;
             }
         }
         table.into_inner().context("cannot write the history")

@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Sub};
 
+/// Whole numbers below this are exact as floats.
+const EXACT: u64 = 1 << 53;
+
 /// An exact fraction in lowest terms, both of which fit 64 bits: enough for all figures of 3x3 games. An operation
 /// whose result does not fit panics instead of returning a wrong figure.
 ///
@@ -39,6 +42,14 @@ impl Ratio {
         Self { numerator: lowest(numerator), denominator: lowest(denominator) }
     }
 
+    /// `numerator` / `denominator`; `None` if the denominator is 0, or a term in lowest terms does not fit 64 bits.
+    #[must_use]
+    pub fn checked(numerator: i128, denominator: i128) -> Option<Self> {
+        let divisor = gcd(numerator, denominator) * denominator.signum();
+        let lowest = |term: i128| i64::try_from(term.checked_div(divisor)?).ok();
+        Some(Self { numerator: lowest(numerator)?, denominator: lowest(denominator)? })
+    }
+
     /// The numerator.
     #[must_use]
     pub const fn numerator(self) -> i64 {
@@ -51,10 +62,20 @@ impl Ratio {
         self.denominator
     }
 
-    /// The nearest float, for plots.
+    /// The nearest float.
     #[must_use]
     pub fn to_f64(self) -> f64 {
-        self.numerator as f64 / self.denominator as f64
+        let (above, below) = (self.numerator.unsigned_abs(), self.denominator.unsigned_abs());
+        if above < EXACT && below < EXACT {
+            return self.numerator as f64 / self.denominator as f64;
+        }
+        // Terms that are not floats would be rounded before they are divided. So 64 or 65 bits of the quotient are computed; the last
+        // one says whether anything is left, so rounding them rounds the quotient.
+        let shift = 64 + above.leading_zeros() - below.leading_zeros();
+        let (dividend, below) = (u128::from(above) << shift, u128::from(below));
+        let quotient = (dividend / below) | u128::from(dividend % below != 0);
+        let value = quotient as f64 / (1_u128 << shift) as f64;
+        if self.numerator < 0 { -value } else { value }
     }
 
     /// Both terms, wide enough that the products and sums below cannot overflow.
@@ -187,6 +208,15 @@ mod tests {
             }
             prop_assert_eq!(gcd(left.terms().0, left.terms().1), 1);
             prop_assert!(right.denominator() > 0);
+        }
+    }
+
+    proptest! {
+        /// By the standard library, which rounds the decimals of a number once.
+        #[test]
+        fn the_float_is_the_nearest(terms: i64, places in 0..19_u32) {
+            let ratio = Ratio::new(terms.into(), 10_i128.pow(places));
+            prop_assert_eq!(ratio.to_f64(), format!("{terms}e-{places}").parse::<f64>().unwrap());
         }
     }
 

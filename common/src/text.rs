@@ -29,12 +29,28 @@ pub fn hint<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
+/// "1 number", "3 numbers": a count of things whose plural ends with an s.
+#[must_use]
+pub fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A number with separators: "1,000,000".
 #[must_use]
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();
     groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
+}
+
+/// Whole numbers up to this are exact in every program, most of which have no others than floats.
+pub const WHOLE_MAX: u64 = 1 << 53;
+
+/// A number with all its digits, for a table that programs read. A great one has an exponent: readers take a long row of digits for a
+/// whole number that fits no type of theirs, or for a text.
+#[must_use]
+pub fn exact(value: f64) -> String {
+    if value.abs() > WHOLE_MAX as f64 { format!("{value:e}") } else { value.to_string() }
 }
 
 /// A number with five digits that say something, without zeros at its end: more than any picture shows.
@@ -91,6 +107,16 @@ pub fn probability(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn great_numbers_have_an_exponent() {
+        let all = [0.1, -3.0, 9e15, 1e16, 9_007_199_254_740_994.0, -1e300, f64::MAX, 5e-324];
+        for value in all {
+            assert_eq!(exact(value).parse(), Ok(value));
+            assert_eq!(exact(value).contains('e'), value.abs() > 9.1e15 || value == all[4], "{value}");
+        }
+        assert_eq!([exact(9e15), exact(1e16)], ["9000000000000000", "1e16"]);
+    }
 
     #[test]
     fn numbers_are_short() {

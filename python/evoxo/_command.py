@@ -22,7 +22,8 @@ from ._serve import serve
 def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
     """The last line of a problem's file. It serves if a worker has started the process, else it does what was typed.
 
-    arguments: what was typed behind the file's name; by default that of this process.
+    arguments: what was typed behind the file's name; by default that of this process. A program with arguments of its own hands on the
+    others here, as those that `argparse.ArgumentParser.parse_known_args` leaves. Workers start it with its own ones.
 
     It ends the process (SystemExit): with status 0, with 1 if something failed, with 2 if what was typed is wrong. In a
     child of the module multiprocessing, which imports the file anew, it does nothing.
@@ -34,14 +35,26 @@ def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
     channel = claimed()
     if channel is not None:
         sys.exit(serve(problem, channel))
+    own = [] if arguments is None else _own(sys.argv[1:], arguments)
     try:
-        sys.exit(_do(problem, sys.argv[1:] if arguments is None else arguments))
+        sys.exit(_do(problem, sys.argv[1:] if arguments is None else arguments, command() + own))
     except KeyboardInterrupt:
         sys.exit(130)
 
 
+def _own(typed: Sequence[str], arguments: Sequence[str]) -> List[str]:
+    """What was typed for the program itself, which did not hand it on as arguments of `main`. Workers start it with that too."""
+    rest, own = list(arguments), []
+    for word in reversed(typed):
+        if rest and rest[-1] == word:
+            rest.pop()
+        else:
+            own.append(word)
+    return list(typed) if rest else own[::-1]
+
+
 def command() -> List[str]:
-    """What starts this process's file again. Raises ValueError if there is no file."""
+    """What starts this process's file again, without arguments. Raises ValueError if there is no file."""
     started = sys.modules["__main__"]
     spec = getattr(started, "__spec__", None)
     if spec is not None and spec.name != "__main__":
@@ -93,15 +106,18 @@ def _whole(least: int) -> "type[int]":
     return read  # type: ignore[return-value]
 
 
-def _do(problem: Problem, arguments: Sequence[str]) -> int:
-    """Does what was typed. Returns the exit status."""
+def _do(problem: Problem, arguments: Sequence[str], again: Sequence[str]) -> int:
+    """Does what was typed. Returns the exit status.
+
+    again: starts the problem's program.
+    """
     parser = _parser(problem)
     typed = parser.parse_args(arguments)
     if typed.verb is None:
         parser.print_help()
         return 0
     if typed.verb == "check":
-        return check(problem, command(), typed.candidates)
+        return check(problem, again, typed.candidates)
     settings: Dict[str, str] = {}
     for pair in typed.set:
         key, equals, value = pair.partition("=")
@@ -115,16 +131,16 @@ def _do(problem: Problem, arguments: Sequence[str]) -> int:
     if typed.verb == "file":
         sys.stdout.write(text)
         return 0
-    return _start(problem, typed, text)
+    return _start(problem, typed, text, again)
 
 
-def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
+def _start(problem: Problem, typed: argparse.Namespace, text: str, again: Sequence[str]) -> int:
     """Writes the experiment file beside the directory of the results, and becomes evoxo. Returns only if it cannot."""
     try:
         evoxo = binary()
     except FileNotFoundError as error:
         return _fail(str(error))
-    program = f"{problem.name}={shlex.join(command())}"
+    program = f"{problem.name}={shlex.join(again)}"
     chosen = typed.out if typed.verb == "run" else typed.name and f"out/{typed.name}"
     out = Path(chosen or f"out/{run_name(problem.name)}")
     if out.name in ("", ".."):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ._channel import VERSION
-from ._genome import Genes, Part, parts_of
+from ._genome import Genes, Part, counted, parts_of
 
 FAIL_CHARACTERS_MAX = 1000
 """The most characters of the sentence of a failed candidate; the rest is cut off."""
@@ -182,9 +182,8 @@ class Declaration:
             values = [given]
         if len(values) != len(names):
             hint = "" if key == "f" else f": return evoxo.Result(f, {key}=[...])"
-            raise WrongAnswer(
-                f"candidate {candidate}: {self.name} returned {len(values)} numbers for {len(names)} {what}{hint}"
-            )
+            returned, wanted = counted(len(values), "number"), counted(len(names), what[:-1])
+            raise WrongAnswer(f"candidate {candidate}: {self.name} returned {returned} for {wanted}{hint}")
         numbers = []
         for value in values:
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Dict, List, Mapping, Union
 
 Number = Union[int, float]
@@ -14,8 +15,11 @@ Genes = Union[List[float], List[int], str]
 PART = "x"
 """The name of the part of a genome that has only one."""
 
-DECIMALS_MAX = 6
+DECIMALS_MAX = 18
 """The most digits of a bound after its point: more are not exact in an experiment file."""
+
+TERM_MAX = 2**63 - 1
+"""The greatest number above or below the line of a bound as a fraction in lowest terms."""
 
 BOUND_MAX = 10**12
 """The greatest bound, and its negative the least."""
@@ -28,6 +32,11 @@ PARTS_MAX = 64
 
 GENES_MAX = 100_000
 """The most genes of all parts together."""
+
+
+def counted(count: int, one: str) -> str:
+    """A count of things: "1 gene", "3 genes"."""
+    return f"{count} {one}{'' if count == 1 else 's'}"
 
 
 def plain(value: Number) -> str:
@@ -48,8 +57,9 @@ def _real_bound(name: str, value: Number) -> Number:
     number = float(value)
     if number - number != 0:
         raise ValueError(f"{name} is {value!r}, but must be a finite number")
-    decimals = plain(number).partition(".")[2]
-    if len(decimals) > DECIMALS_MAX:
+    text = plain(number)
+    fraction = Fraction(text)
+    if len(text.partition(".")[2]) > DECIMALS_MAX or max(abs(fraction.numerator), fraction.denominator) > TERM_MAX:
         raise ValueError(f"{name} is {value!r}, but a bound has at most {DECIMALS_MAX} digits after the point")
     return int(number) if number.is_integer() else number
 
@@ -86,7 +96,7 @@ class Part:
         if not isinstance(value, list):
             raise ValueError(f"is no list but {value!r:.80}")
         if len(value) != self.length:
-            raise ValueError(f"has {len(value)} genes instead of {self.length}")
+            raise ValueError(f"has {counted(len(value), 'gene')} instead of {self.length}")
         return value
 
     def _whole(self, value: object) -> List[int]:
@@ -254,7 +264,7 @@ class Symbols(Part):
 
 
 def reals(n: int, low: Number, high: Number) -> Reals:
-    """`n` real numbers from `low` to `high`, whose decimals have at most six digits after the point."""
+    """`n` real numbers from `low` to `high`, as numpy prints them: with at most 18 digits after the point."""
     return Reals(n, low, high)
 
 

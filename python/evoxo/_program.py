@@ -1,6 +1,6 @@
 """The program that workers start for `Problem.run`: it serves a problem of a file.
 
-It is started by the path of this file, with the path of the problem's file and the problem's name. What the file does as a script, below
+It is started by the path of this file, with the path of the problem's file, the problem's name and the file's own arguments. What the file does as a script, below
 ``if __name__ == "__main__"``, is not done.
 """
 
@@ -11,6 +11,7 @@ import sys
 
 def main(file: str, name: str) -> None:
     """Serves the problem of this name, until the worker has gone."""
+    sys.argv = [file, *sys.argv[3:]]
     # The directory of this file, which Python has put there, has modules that are no others' business.
     sys.path[0] = os.path.dirname(file)
     try:

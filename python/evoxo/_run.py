@@ -69,7 +69,13 @@ def _program(problem: Problem, place: Path) -> List[str]:
         file = place.with_name(place.name + ".py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(problem.typed, encoding="utf-8")
-    return [sys.executable, str(Path(__file__).with_name("_program.py")), str(file.resolve()), problem.name]
+    return [sys.executable, str(Path(__file__).with_name("_program.py")), str(file.resolve()), problem.name, *_arguments(file)]
+
+
+def _arguments(file: Path) -> List[str]:
+    """The arguments of this process, if it is the file's: they may say what the problem is."""
+    started = getattr(sys.modules["__main__"], "__file__", None)
+    return sys.argv[1:] if started is not None and Path(started).resolve() == file.resolve() else []
 
 
 def _compute(words: List[str], quiet: bool) -> str:

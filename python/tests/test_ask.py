@@ -117,9 +117,9 @@ class Asking(unittest.TestCase):
             self.assertEqual((len(first.genes["r"]), len(first.genes["s"]), first.told), (2, 3, False))
             self.assertTrue(0 <= first.seed < 2**64)
             for wrong, sentence in (
-                ((1,), "returned 1 numbers for 2 objectives"), (([1, None],), "returned None among its objectives"),
-                (([1, 2],), "returned 0 numbers for 1 constraints"),
-                (([1, 2], [0]), "returned 0 numbers for 1 measures"),
+                ((1,), "returned 1 number for 2 objectives"), (([1, None],), "returned None among its objectives"),
+                (([1, 2],), "returned 0 numbers for 1 constraint"),
+                (([1, 2], [0]), "returned 0 numbers for 1 measure"),
             ):
                 with self.assertRaisesRegex(ValueError, sentence):
                     first.tell(*wrong)

@@ -173,6 +173,29 @@ class Commands(unittest.TestCase):
             self.assertNotIn("--out", self.evoxo(*arguments)[0])
             self.assertIn(f"seed = {arguments[2]}\n", (self.elsewhere / "out/rosen.toml").read_text())
 
+    def test_the_arguments_of_the_program_itself_are_those_of_the_workers_too(self):
+        own = """
+            import argparse
+            import evoxo
+            parser = argparse.ArgumentParser(add_help=False)
+            parser.add_argument("--power", type=int, required=True)
+            given, rest = parser.parse_known_args()
+            @evoxo.problem(genome=evoxo.reals(2, -5, 5), objectives=["min cost"])
+            def Rosen(x): return sum(a ** given.power for a in x)
+            evoxo.main(Rosen, rest)
+        """
+        problem = write(self.directory, own, "power.py")
+        done = started(problem, "--power", "2", "check", "--candidates", "3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("is pure as far as 3 candidates show", done.stdout)
+        for typed in (("--power", "2", "run"), ("run", "--power", "2")):
+            done = started(problem, *typed, directory=self.elsewhere, EVOXO=str(self.fake))
+            program = json.loads(done.stdout)[3]
+            self.assertEqual(shlex.split(program[len("Rosen="):]), [sys.executable, str(problem), "--power", "2"])
+        # What is not of the command line is not taken out of it.
+        fixed = write(self.directory, own.replace("rest)", '["check", "--candidates", "2"])'), "fixed.py")
+        self.assertIn("pure as far as 2 candidates", started(fixed, "--power", "2").stdout)
+
     def test_a_file_of_a_person_is_kept(self):
         file = self.elsewhere / "mine.toml"
         own = FILE + "[arms.mine]\n"

@@ -75,15 +75,16 @@ class Declarations(unittest.TestCase):
 
         self.assert_refused("has no source file that a version could be made from", function=Made())
 
-    def test_bounds_are_decimals_with_six_digits(self):
+    def test_bounds_are_decimals_of_floats(self):
         for low, high, written in (
             (-5, 5.0, (-5, 5)), (0.000001, 0.5, (0.000001, 0.5)), (-1e9, 1e12, (-1000000000, 10**12)),
+            (1e-18, 1 / 3, (1e-18, 1 / 3)), (0.1 + 0.2, 333333333333.33331, (0.1 + 0.2, 333333333333.3333)),
         ):
             declared = evoxo.reals(1, low, high).declaration()
             self.assertEqual(repr((declared["low"], declared["high"])), repr(written))
         for low, high, sentence in (
-            (0, 1 / 3, "high is 0.3333333333333333, but a bound has at most 6 digits after the point"),
-            (1e-7, 1, "low is 1e-07, but a bound has at most 6 digits"),
+            (1e-19, 1, "low is 1e-19, but a bound has at most 18 digits after the point"),
+            (0, 1e-5 / 3, "high is 3.3333333333333337e-06, but a bound has at most 18 digits"),
             (float("-inf"), 1, "low is -inf, but must be a finite number"),
             (0, float("nan"), "high is nan, but must be a finite number"),
             (True, 2, "low is True, but must be a number"),

@@ -1,6 +1,7 @@
-"""docs/recipes.md: each snippet in Python runs, beside a small run of the real program."""
+"""docs/recipes.md: each snippet runs, on small runs of the real program: one of the page's kind, and one whose arms have odd names."""
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -22,12 +23,29 @@ slice = 20
 [arms.X]
 side = "X"
 """
+NAMES = ["None", "NA", "nan", "null", "n/a", "true", "1", "02", "1e5", "a, b", 'q"']
+"""Names that readers of CSV take for something else than a text."""
+NAMED = """experiment = "evolve"
+seed = 9007199254740993
+replicas = 3
+[settings]
+problem = "sphere"
+length = 2
+evaluations = 60
+algorithm = "random"
+""" + "".join(f"[arms.{json.dumps(name)}]\n" for name in NAMES)
 PACKAGES = ["pandas", "duckdb", "mlflow"]
 EVOXO = shutil.which(os.environ.get("EVOXO") or "evoxo")
+RSCRIPT = shutil.which("Rscript")
 
 
-def snippets() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+def snippets(language: str) -> "list[str]":
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def named(snippet: str) -> str:
+    """The same for the other run."""
+    return snippet.replace("out/invincible", "out/named").replace("worth", "best").replace("generation", "evaluations")
 
 
 @unittest.skipUnless(EVOXO, "the program evoxo is not there: build it, or set EVOXO")
@@ -36,23 +54,49 @@ class Recipes(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.desk = Path(folder.name)
-        (self.desk / "invincible.toml").write_text(FILE)
-        self.evoxo("run", "invincible.toml", "--workers", "0")
+        for name, text in (("invincible", FILE), ("named", NAMED)):
+            (self.desk / f"{name}.toml").write_text(text)
+            self.evoxo("run", f"{name}.toml", "--workers", "0")
 
     def evoxo(self, *arguments):
         subprocess.run([EVOXO, *arguments], cwd=self.desk, check=True, capture_output=True)
 
+    def lines(self, command, snippet):
+        """What a snippet prints."""
+        done = subprocess.run([*command, snippet], cwd=self.desk, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def assert_all_arms(self, lines, package):
+        """Each arm has its lines, with numbers behind its name: one of a table, or one for each replica."""
+        for name in NAMES:
+            here = [line for line in lines if re.match(rf"[^a-zA-Z0-9]*([0-9]+ +)?\W*{re.escape(name)}[^a-zA-Z0-9]+[0-9]", line)]
+            self.assertTrue(here, f"{package}: {name} is not in\n" + "\n".join(lines))
+
     def test_each_snippet(self):
-        self.assertEqual(len(snippets()), 3)
-        for snippet in snippets():
+        self.assertEqual(len(snippets("python")), 3)
+        for snippet in snippets("python"):
             needed = [package for package in PACKAGES if re.search(rf"^import {package}\b", snippet, re.MULTILINE)]
             missing = [package for package in needed if importlib.util.find_spec(package) is None]
             with self.subTest(needed):
                 if missing:
                     self.skipTest(f"not installed: {missing}")
-                done = subprocess.run([sys.executable, "-c", snippet], cwd=self.desk, capture_output=True, text=True)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn("X", done.stdout)
+                command = [sys.executable, "-c"]
+                self.assertIn("X", "".join(self.lines(command, snippet)))
+                self.assert_all_arms(self.lines(command, named(snippet)), needed)
+
+    def test_r(self):
+        if not RSCRIPT or subprocess.run([RSCRIPT, "-e", "library(jsonlite)"], capture_output=True).returncode:
+            self.skipTest("R is not installed, or has no jsonlite")
+        [snippet] = snippets("r")
+        self.assertIn("X", "".join(self.lines([RSCRIPT, "-e"], snippet)))
+        self.assert_all_arms(self.lines([RSCRIPT, "-e"], named(snippet)), "R")
+
+    def test_a_seed_that_no_float_has_is_a_text(self):
+        text = (self.desk / "out/named/result.json").read_text()
+        self.assertEqual(json.loads(text)["seed"], "9007199254740993")
+        again = subprocess.run([EVOXO, "report", "out/named"], cwd=self.desk, capture_output=True, text=True)
+        self.assertEqual((again.returncode, "There are no tables" in again.stdout), (0, False), again.stderr)
 
     def test_tensorboard_reads_what_is_written_for_it(self):
         if importlib.util.find_spec("tensorboard") is None:

@@ -131,12 +131,12 @@ class Serving(unittest.TestCase):
     def test_answers_that_do_not_fit_end_the_program(self):
         for returned, sentence in {
             "None": "sphere returned None among its objectives, which is no number",
-            "[1, 2]": "sphere returned 2 numbers for 1 objectives",
+            "[1, 2]": "sphere returned 2 numbers for 1 objective",
             "{1}": "sphere returned {1} for its objectives: return numbers",
             "'12'": "sphere returned '12' for its objectives: return numbers",
             "['1']": "sphere returned '1' among its objectives, which is no number",
             "1j": "sphere returned 1j among its objectives, which is no number",
-            "evoxo.Result(1, g=[2])": "sphere returned 1 numbers for 0 constraints",
+            "evoxo.Result(1, g=[2])": "sphere returned 1 number for 0 constraints",
         }.items():
             with self.subTest(returned=returned):
                 conversation = self.talk(f"return {returned}")
@@ -167,7 +167,7 @@ class Serving(unittest.TestCase):
         for genes, sentence in (
             ({"y": [0, 0]}, "the genes of a have the parts y instead of x"),
             ([], "the genes of a have the parts [] instead of x"),
-            ({"x": [0]}, "the part x of a has 1 genes instead of 2"),
+            ({"x": [0]}, "the part x of a has 1 gene instead of 2"),
             ({"x": "00"}, "the part x of a is no list but '00'"),
             ({"x": [0, None]}, "the part x of a has a gene that is no number"),
         ):

@@ -297,12 +297,12 @@ fn explained(field: &Field) -> String {
     match field.shape {
         Shape::Integer { min, max } => text += &comment(&format!("From {min} to {max}.")),
         Shape::Signed { min, max } => text += &comment(&format!("A whole number from {min} to {max}.")),
-        Shape::Decimal { min, max } => text += &comment(&format!("A decimal from {min} to {max}.")),
+        Shape::Decimal { min, max, .. } => text += &comment(&format!("A decimal from {min} to {max}.")),
         Shape::Choice(choices) => {
             choices.iter().for_each(|(name, doc)| text += &comment(&format!("\"{name}\": {doc}")));
         }
         Shape::Text { bytes_max } => text += &comment(&format!("A text of at most {bytes_max} characters.")),
-        Shape::Numbers { count_max, min, max } => {
+        Shape::Numbers { count_max, min, max, .. } => {
             text += &comment(&format!("At most {count_max} decimals from {min} to {max}."));
         }
         Shape::List { .. } => {}

@@ -23,8 +23,10 @@ impl Config {
         let no_result =
             || "it is not the result of a run: it has no experiment, seed, replicas and arms with settings".to_owned();
         let top = |name: &str| result.get(name).ok_or_else(no_result);
-        let mut text =
-            format!("experiment = {}\nseed = {}\nreplicas = {}\n", top("experiment")?, top("seed")?, top("replicas")?);
+        // A seed that is not exact as a float is a text.
+        let seed = top("seed")?.to_string();
+        let seed = seed.trim_matches('"');
+        let mut text = format!("experiment = {}\nseed = {seed}\nreplicas = {}\n", top("experiment")?, top("replicas")?);
         let arms = top("arms")?.as_array().ok_or_else(no_result)?;
         let own = |arm: &Value| Some((arm["name"].as_str()?.to_owned(), arm["settings"].as_object()?.clone()));
         let arms: Option<Vec<_>> = arms.iter().map(own).collect();

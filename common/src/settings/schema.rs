@@ -66,12 +66,14 @@ pub enum Shape {
         /// The greatest.
         max: i64,
     },
-    /// An exact decimal from `min` to `max` with at most six digits after the point.
+    /// An exact decimal from `min` to `max`.
     Decimal {
         /// The least.
         min: i64,
         /// The greatest.
         max: i64,
+        /// The most digits after the point.
+        places: usize,
     },
     /// One of several words, each with its meaning.
     Choice(&'static [(&'static str, &'static str)]),
@@ -88,6 +90,8 @@ pub enum Shape {
         min: i64,
         /// The greatest.
         max: i64,
+        /// The most digits after the point of each.
+        places: usize,
     },
     /// A list of tables, each with these settings; in a file `[[name]]` at the top, or a list in one line.
     List {
@@ -351,11 +355,11 @@ impl Shape {
             Self::Integer { min, max } => {
                 text.parse().ok().filter(|value| (*min..=*max).contains(value)).map(Value::Integer)
             }
-            Self::Signed { min, max } => read_decimal(text)
+            Self::Signed { min, max } => read_decimal(text, PLACES_EXACT)
                 .filter(|value| value.denominator() == 1 && in_range(*value, *min, *max))
                 .map(Value::Decimal),
-            Self::Decimal { min, max } => {
-                read_decimal(text).filter(|value| in_range(*value, *min, *max)).map(Value::Decimal)
+            Self::Decimal { min, max, places } => {
+                read_decimal(text, *places).filter(|value| in_range(*value, *min, *max)).map(Value::Decimal)
             }
             Self::Choice(choices) => {
                 choices.iter().find(|(name, _)| *name == text).map(|(name, _)| Value::Choice(name))
@@ -364,8 +368,9 @@ impl Shape {
                 let good = text.len() <= *bytes_max && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
                 good.then(|| Value::Text(text.into()))
             }
-            Self::Numbers { count_max, min, max } => {
-                let number = |text: &str| read_decimal(text.trim()).filter(|value| in_range(*value, *min, *max));
+            Self::Numbers { count_max, min, max, places } => {
+                let number =
+                    |text: &str| read_decimal(text.trim(), *places).filter(|value| in_range(*value, *min, *max));
                 let numbers: Option<Vec<Ratio>> = match text.trim_matches(['[', ']', ' ']) {
                     "" => Some(Vec::new()),
                     list => list.split(',').map(number).collect(),
@@ -381,24 +386,26 @@ impl Shape {
         match self {
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Signed { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Decimal { min, max } => {
-                format!("a decimal from {min} to {max} with at most {DECIMALS_MAX} digits after the point")
+            Self::Decimal { min, max, places } => {
+                format!("a decimal from {min} to {max} with at most {places} digits after the point")
             }
             Self::Choice(choices) => {
                 let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
                 format!("one of {}", names.join(", "))
             }
             Self::Text { bytes_max } => format!("a text of at most {bytes_max} printable ASCII characters"),
-            Self::Numbers { count_max, min, max } => format!(
-                "a list of at most {count_max} decimals from {min} to {max} with at most {DECIMALS_MAX} digits after the \
-                 point"
+            Self::Numbers { count_max, min, max, places } => format!(
+                "a list of at most {count_max} decimals from {min} to {max} with at most {places} digits after the point"
             ),
             Self::List { count_max, .. } => list::allowed(*count_max),
         }
     }
 }
 
-const DECIMALS_MAX: usize = 6;
+/// The most digits after the point of a decimal that is computed with exactly.
+pub const PLACES_EXACT: usize = 6;
+/// Those of a decimal that becomes a float: all 17 digits of a float fit, unless it is less than about 0.01.
+pub const PLACES_FLOAT: usize = 18;
 /// The most digits before the point: those of a million million, which no setting exceeds.
 const DIGITS_MAX: usize = 13;
 
@@ -414,38 +421,45 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Reads "-6.5" or "-65e-1" exactly.
-fn read_decimal(text: &str) -> Option<Ratio> {
+/// Reads "-6.5" or "-65e-1" exactly. Zeros at the end are not counted as digits after the point.
+fn read_decimal(text: &str, places: usize) -> Option<Ratio> {
     if let Some(positive) = text.strip_prefix('-') {
-        return read_decimal(positive).filter(|_| !positive.starts_with(['-', '+'])).map(|value| Ratio::ZERO - value);
+        let plain = !positive.starts_with(['-', '+']);
+        return read_decimal(positive, places).filter(|_| plain).map(|value| Ratio::ZERO - value);
     }
     let text = text.strip_prefix('+').unwrap_or(text);
-    let plain = match text.split_once(['e', 'E']) {
+    let (whole, decimals) = match text.split_once(['e', 'E']) {
         Some((digits, exponent)) => shifted(digits, exponent.parse().ok()?)?,
-        None => text.to_owned(),
+        None => {
+            let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+            (whole.to_owned(), decimals.to_owned())
+        }
     };
-    let (whole, decimals) = plain.split_once('.').unwrap_or((&plain, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(decimals) || whole.len() > DIGITS_MAX || decimals.len() > DECIMALS_MAX {
+    if !digits(&whole) || !digits(&decimals) || whole.len() > DIGITS_MAX {
         return None;
     }
-    let numerator = format!("{whole}{decimals}").parse().ok().filter(|it| *it <= i128::from(i64::MAX))?;
-    Some(Ratio::new(numerator, 10_i128.pow(decimals.len() as u32)))
+    let decimals = decimals.trim_end_matches('0');
+    let power = u32::try_from(decimals.len()).ok().filter(|_| decimals.len() <= places)?;
+    // At most 31 digits.
+    let numerator: i128 = format!("{whole}{decimals}").parse().ok()?;
+    Ratio::checked(numerator, 10_i128.pow(power))
 }
 
-/// A number without exponent, times ten to this power.
-fn shifted(digits: &str, power: i32) -> Option<String> {
-    if power.unsigned_abs() as usize > DIGITS_MAX + DECIMALS_MAX || digits.len() > DIGITS_MAX + DECIMALS_MAX + 1 {
+/// A number without exponent, times ten to this power: its digits before and after the point.
+fn shifted(digits: &str, power: i32) -> Option<(String, String)> {
+    let most = DIGITS_MAX + PLACES_FLOAT;
+    if power.unsigned_abs() as usize > most || digits.len() > most + 1 {
         return None;
     }
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
-    let zeros = "0".repeat(DIGITS_MAX + DECIMALS_MAX);
+    let zeros = "0".repeat(most);
     let all = format!("{zeros}{whole}{decimals}{zeros}");
     let point = (zeros.len() + whole.len()).checked_add_signed(power as isize)?;
     let (before, behind) = all.split_at_checked(point)?;
     let (before, behind) = (before.trim_start_matches('0'), behind.trim_end_matches('0'));
     let digit = |text: &str| if text.is_empty() { "0".to_owned() } else { text.to_owned() };
-    (!whole.is_empty()).then(|| format!("{}.{}", digit(before), digit(behind)))
+    (!whole.is_empty()).then(|| (digit(before), digit(behind)))
 }
 
 fn in_range(value: Ratio, min: i64, max: i64) -> bool {
@@ -459,7 +473,7 @@ pub(crate) fn write_decimal(value: Ratio) -> String {
     let numerator = i128::from(value.numerator());
     let sign = if numerator < 0 { "-" } else { "" };
     let (whole, rest) = (numerator.abs() / denominator, numerator.abs() % denominator);
-    let decimals = format!("{:0width$}", rest * 10_i128.pow(DECIMALS_MAX as u32) / denominator, width = DECIMALS_MAX);
+    let decimals = format!("{:0PLACES_FLOAT$}", rest * 10_i128.pow(PLACES_FLOAT as u32) / denominator);
     let decimals = decimals.trim_end_matches('0');
     if decimals.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{decimals}") }
 }

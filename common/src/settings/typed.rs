@@ -161,10 +161,9 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 ///
 /// `check`, which finds what single fields cannot say, and `notes` may be left out.
 ///
-/// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)`, `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and
-/// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes; and `list(SCHEMA, COUNT_MAX,
-/// DEFAULT)`, a list of tables. `execution` in front says
-/// that results do not depend on the setting, `addition` that it came later and changes nothing at its default, `length` that
+/// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)` for exact arithmetic (six digits after the point), `real(...)`
+/// for floats (18), `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as
+/// in a file, without quotes; and `list(SCHEMA, COUNT_MAX, DEFAULT)`, a list of tables. `execution` in front says that results do not depend on the setting, `addition` that it came later and changes nothing at its default, `length` that
 /// more of it only makes a run longer (see [`Scope`](crate::settings::Scope)). `when OTHER is ["WORD"]` behind says that the
 /// setting has an effect only where another one has one of these values, `when OTHER not ["0"]` only where it has another one;
 /// several conditions are joined by `and`; `when OTHER is (words())` computes the values. A file that gives the setting elsewhere
@@ -323,7 +322,10 @@ macro_rules! settings {
         $crate::settings::Shape::Signed { min: $min, max: $max }
     };
     (@shape $type:ty, decimal($min:expr, $max:expr, $default:expr)) => {
-        $crate::settings::Shape::Decimal { min: $min, max: $max }
+        $crate::settings::Shape::Decimal { min: $min, max: $max, places: $crate::settings::PLACES_EXACT }
+    };
+    (@shape $type:ty, real($min:expr, $max:expr, $default:expr)) => {
+        $crate::settings::Shape::Decimal { min: $min, max: $max, places: $crate::settings::PLACES_FLOAT }
     };
     (@shape $type:ty, choice($default:expr)) => {
         $crate::settings::Shape::Choice(<$type as $crate::settings::Choice>::CHOICES)
@@ -332,7 +334,12 @@ macro_rules! settings {
         $crate::settings::Shape::Text { bytes_max: $bytes_max }
     };
     (@shape $type:ty, numbers($count_max:expr, $min:expr, $max:expr, $default:expr)) => {
-        $crate::settings::Shape::Numbers { count_max: $count_max, min: $min, max: $max }
+        $crate::settings::Shape::Numbers {
+            count_max: $count_max,
+            min: $min,
+            max: $max,
+            places: $crate::settings::PLACES_FLOAT,
+        }
     };
     (@shape $type:ty, list($schema:expr, $count_max:expr, $default:expr)) => {
         $crate::settings::Shape::List { schema: &$schema, count_max: $count_max }
@@ -519,7 +526,9 @@ mod tests {
     /// A limit of 13 digits is allowed itself, and no text leads to a fraction that is too great.
     #[test]
     fn decimals_have_as_many_digits_as_their_limits() {
-        let shape = crate::settings::Shape::Decimal { min: -1_000_000_000_000, max: 1_000_000_000_000 };
+        let shape =
+            |places| crate::settings::Shape::Decimal { min: -1_000_000_000_000, max: 1_000_000_000_000, places };
+        let (shape, float) = (shape(crate::settings::PLACES_EXACT), shape(crate::settings::PLACES_FLOAT));
         for good in ["1000000000000", "-1000000000000", "1000000000000.000000", "999999999999.999999"] {
             assert!(shape.read(good).is_ok(), "{good}");
         }
@@ -531,6 +540,23 @@ mod tests {
         }
         for wrong in ["1e-7", "1e13", "1e99999999999", "e3", ".5e1", "1e", "--1", "-+1", "1e2.5"] {
             assert!(shape.read(wrong).is_err(), "{wrong}");
+        }
+        // As numpy prints floats: exactly, back as text, and as the same float.
+        for text in [
+            "0.1",
+            "0.30000000000000004",
+            "1e-18",
+            "-123456.12345678901",
+            "0.017453292519943295",
+            "3.3333333333333335e+11",
+        ] {
+            let value = float.read(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(float.read(&value.to_string()), Ok(value.clone()), "{text}");
+            let crate::settings::Value::Decimal(value) = value else { panic!("a decimal") };
+            assert_eq!(value.to_f64(), text.parse::<f64>().unwrap(), "{text}");
+        }
+        for wrong in ["1e-19", "123456789012.123456789", "9223372036854775807.1"] {
+            assert!(float.read(wrong).is_err(), "{wrong}");
         }
         for wrong in ["1000000000000.000001", "9999999999999.999999", "-9999999999999", "10000000000000"] {
             assert!(shape.read(wrong).is_err(), "{wrong}");

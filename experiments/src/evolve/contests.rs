@@ -10,10 +10,10 @@ use evoxo_common::{
 };
 use serde_json::{Value, json};
 
-use super::settings::Settings;
+use super::{algorithm::BASELINE, settings::Settings};
 
 /// With more arms there are more pairs than anybody reads.
-pub(super) const ARMS_MAX: usize = 12;
+const ARMS_MAX: usize = 12;
 /// At or below this probability a difference is hardly chance.
 const LEVEL: f64 = 0.05;
 
@@ -73,17 +73,31 @@ impl Outcome {
     }
 }
 
-/// All pairs of arms of one problem; none of too many.
+/// All pairs of arms of one problem; of many arms those with random search.
 pub(super) fn contests<'a>(entries: &[Entry<'a>]) -> Vec<Contest<'a>> {
-    if entries.len() > ARMS_MAX {
-        return Vec::new();
-    }
+    let many = entries.len() > ARMS_MAX;
     let pairs =
         entries.iter().enumerate().flat_map(|(place, one)| entries[place + 1..].iter().map(move |two| (one, two)));
+    let pairs = pairs.filter(|(one, two)| !many || is_baseline(one) != is_baseline(two));
     let mut all: Vec<Contest<'a>> = pairs.filter_map(|(one, two)| contest(one, two)).collect();
     let corrected = holm(&all.iter().map(|contest| contest.p).collect::<Vec<f64>>());
     all.iter_mut().zip(corrected).for_each(|(contest, p)| contest.corrected = p);
     all
+}
+
+fn is_baseline(entry: &Entry<'_>) -> bool {
+    entry.settings.algorithm == BASELINE
+}
+
+/// Which arms are not tested against each other, because there are too many.
+pub(super) fn note_of_many(entries: &[Entry<'_>]) -> Option<String> {
+    let with = match entries.iter().any(is_baseline) {
+        true => "each is tested against random search alone",
+        false => "they are not tested: add an arm with algorithm = \"random\", and each is tested against that",
+    };
+    (entries.len() > ARMS_MAX).then(|| {
+        format!("There are {} arms, and {ARMS_MAX} at most are tested against each other. So {with}.", entries.len())
+    })
 }
 
 /// None unless both solve the same problem.
@@ -249,8 +263,29 @@ mod tests {
         let longer = settings("problem = \"sphere\"\nevaluations = 90000");
         let found = contests(&[entry("a", &sphere, &[5.0, 6.0]), entry("b", &longer, &[1.0, 2.0])]);
         assert!(notes(&found)[1].starts_with("Arms with different numbers of evaluations"), "{:?}", notes(&found));
-        let many: Vec<Entry<'_>> = (0..=ARMS_MAX).map(|_| entry("a", &sphere, &[1.0])).collect();
+    }
+
+    #[test]
+    fn many_arms_are_tested_against_random_search() {
+        let (sphere, random) =
+            (settings("problem = \"sphere\""), settings("problem = \"sphere\"\nalgorithm = \"random\""));
+        let entry = |settings, value: f64| Entry {
+            name: "a",
+            settings,
+            outcomes: vec![Outcome::Ended(value); 6],
+            of: "",
+            bests: Vec::new(),
+        };
+        let many: Vec<Entry<'_>> = (0..=ARMS_MAX).map(|_| entry(&sphere, 1.0)).collect();
         assert!(contests(&many).is_empty() && contests(&many[1..]).len() == 66);
+        assert!(note_of_many(&many).unwrap().contains("they are not tested: add an arm"));
+        assert_eq!(note_of_many(&many[1..]), None);
+        let beside: Vec<Entry<'_>> = many.into_iter().chain([entry(&random, 2.0)]).collect();
+        let found = contests(&beside);
+        // 13 pairs, of which each has the least probability of six and six.
+        let least = rank_test(&[2.0; 6], &[1.0; 6]).unwrap().p;
+        assert!(found.len() == ARMS_MAX + 1 && found.iter().all(|it| it.share == 1.0 && it.corrected == 13.0 * least));
+        assert!(note_of_many(&beside).unwrap().ends_with("So each is tested against random search alone."));
     }
 
     /// Numbers are compared as numbers, and what broke constraints comes last.

@@ -3,6 +3,7 @@
 use evoxo_common::{
     evolve::integer,
     rng::{Generator, below, chance, shuffle, unit},
+    text::counted,
 };
 
 use super::messages;
@@ -166,7 +167,7 @@ impl Part {
     fn check(&self, genes: &Genes, bounded: bool) -> Result<(), String> {
         let name = &self.name;
         if genes.len() != self.length {
-            return Err(format!("part \"{name}\" has {} genes, not {}", genes.len(), self.length));
+            return Err(format!("part \"{name}\" has {}, not {}", counted(genes.len(), "gene"), self.length));
         }
         let outside = |gene: String, low: String, high: String| {
             Err(format!("part \"{name}\": a gene is {gene}, but it must be from {low} to {high}"))

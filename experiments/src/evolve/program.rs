@@ -7,7 +7,7 @@ use evoxo_common::{
     rng::Stream,
     settings::Field,
     task::{Programs, Refusal},
-    text::beginning,
+    text::{beginning, counted},
 };
 use prost::Message as _;
 use rand_core::Rng as _;
@@ -403,7 +403,7 @@ fn read_answer(
     }
     let items = answer["items"].as_array().ok_or("it has no \"items\"")?;
     if items.len() != questions.len() {
-        return Err(format!("it has {} items for {} candidates", items.len(), questions.len()));
+        return Err(format!("it has {} for {}", counted(items.len(), "item"), counted(questions.len(), "candidate")));
     }
     let item = |(question, item): (&Question<'_>, &Value)| {
         read_item(form, item).map_err(|why| format!("candidate {}: {why}", question.id))
@@ -429,7 +429,7 @@ fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
         let numbers = numbers.ok_or_else(|| format!("{key:?} has something that is no number"))?;
         match numbers.len() == count {
             true => Ok(numbers),
-            false => Err(format!("{key:?} has {} numbers, and not {count}", numbers.len())),
+            false => Err(format!("{key:?} has {}, and not {count}", counted(numbers.len(), "number"))),
         }
     };
     Ok(Evaluation {

@@ -9,6 +9,7 @@ use evoxo_common::{
     rng::Stream,
     settings::Values,
     stats::{estimate, odds_interval, quantile},
+    text::counted,
 };
 use serde_json::{Value, json};
 
@@ -142,13 +143,7 @@ pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> 
     let contests = contests::contests(&entries);
     tables.extend(contests::table(&contests));
     notes.extend(contests::notes(&contests));
-    if entries.len() > contests::ARMS_MAX {
-        notes.push(format!(
-            "Arms are not tested against each other, because there are {} and {} at most: take fewer with --arm.",
-            entries.len(),
-            contests::ARMS_MAX
-        ));
-    }
+    notes.extend(contests::note_of_many(&entries));
     let contests: Vec<Value> = contests.iter().map(contests::Contest::to_json).collect();
     if let Some(settings) = told.first().map(|arm| &arm.settings).filter(|_| !several) {
         let optimum = settings.built_in().and_then(|problem| {
@@ -441,9 +436,10 @@ impl Told<'_> {
     }
 
     fn failures(&self) -> Option<String> {
-        let count = self.failures;
-        (count > 0.0)
-            .then(|| format!("Arm {:?}: {count} candidates had no value, and counted as the worst.", self.name))
+        let count = self.failures as usize;
+        (count > 0).then(|| {
+            format!("Arm {:?}: {} had no value, and counted as the worst.", self.name, counted(count, "candidate"))
+        })
     }
 }
 

@@ -38,9 +38,9 @@ settings! {
         /// The number of its genes.
         length: usize = whole(1, 100_000, "1"),
         /// The lower bound of real and whole numbers. Genes whose bounds are equal are fixed: every candidate has them.
-        low: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "0"),
+        low: Ratio = real(-BOUND_MAX, BOUND_MAX, "0"),
         /// The upper bound of real and whole numbers.
-        high: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "1"),
+        high: Ratio = real(-BOUND_MAX, BOUND_MAX, "1"),
         /// The symbols, different printable characters.
         alphabet: String = text(94, ""),
     }
@@ -87,9 +87,9 @@ settings! {
     /// A behaviour measure of MAP-Elites: its bounds and the number of cells between them.
     pub struct GridSettings, names GridName, schema GRID {
         /// The lower bound; what is below counts in the first cell.
-        low: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "0"),
+        low: Ratio = real(-BOUND_MAX, BOUND_MAX, "0"),
         /// The upper bound; what is above counts in the last cell.
-        high: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "1"),
+        high: Ratio = real(-BOUND_MAX, BOUND_MAX, "1"),
         /// Cells between the bounds.
         cells: usize = whole(1, 100_000, "20"),
     }

@@ -140,9 +140,9 @@ settings! {
         /// Hidden nodes of either network. The paper: 8.
         hidden: usize = addition whole(1, HIDDEN_MAX as u64, "8"),
         /// The least value of a gene. The paper: -1.
-        gene_min: Ratio = addition decimal(-1000, 1000, "-1"),
+        gene_min: Ratio = addition real(-1000, 1000, "-1"),
         /// The greatest value of a gene. The paper: 1.
-        gene_max: Ratio = addition decimal(-1000, 1000, "1"),
+        gene_max: Ratio = addition real(-1000, 1000, "1"),
         /// The search algorithm for the genes.
         algorithm: Algorithm = choice("improved"),
         /// Iterations of a genetic algorithm. The paper: 50000.
@@ -155,20 +155,20 @@ settings! {
         /// Chromosomes per generation of cma-es. Our choice.
         offspring: u32 = whole(4, CHROMOSOMES_MAX as u64, "100") when algorithm is ["cma-es"],
         /// The initial step size of cma-es, in half ranges of a gene. Our choice.
-        sigma: Ratio = decimal(0, 10, "0.5") when algorithm is ["cma-es"],
+        sigma: Ratio = real(0, 10, "0.5") when algorithm is ["cma-es"],
         /// The improved algorithm's w: the parents' share of a candidate; the rest comes from the bounds of the genes.
         /// The paper: 0.1.
-        weight: Ratio = decimal(0, 1, "0.1") when algorithm is ["improved"],
+        weight: Ratio = real(0, 1, "0.1") when algorithm is ["improved"],
         /// The improved algorithm's pa: the probability that the best mutant replaces the worst chromosome even if it
         /// is less fit. The paper: 0.5.
-        acceptance: Ratio = decimal(0, 1, "0.5") when algorithm is ["improved"],
+        acceptance: Ratio = real(0, 1, "0.5") when algorithm is ["improved"],
         /// The traditional algorithm's probability that a pair of parents is crossed. The paper: 0.8.
-        crossover: Ratio = decimal(0, 1, "0.8") when algorithm is ["traditional"],
+        crossover: Ratio = real(0, 1, "0.8") when algorithm is ["traditional"],
         /// The traditional algorithm's probability that a gene is mutated. The paper: 0.1.
-        mutation: Ratio = decimal(0, 1, "0.1") when algorithm is ["traditional"],
+        mutation: Ratio = real(0, 1, "0.1") when algorithm is ["traditional"],
         /// How fast the traditional algorithm's mutations shrink: the exponent of the share of iterations left. The
         /// paper: 5.
-        shape: Ratio = decimal(0, 1000, "5") when algorithm is ["traditional"],
+        shape: Ratio = real(0, 1000, "5") when algorithm is ["traditional"],
         /// A reading of the traditional algorithm: when the best of the previous generation replaces the worst child.
         /// The paper does not say.
         elite: Elite = choice("unless-equalled") when algorithm is ["traditional"],

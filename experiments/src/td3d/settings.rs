@@ -50,7 +50,7 @@ settings! {
         /// The initial biases.
         initial_biases: InitialBiases = addition choice("uniform") when biases not ["no"],
         /// Initial weights are uniform between minus this and this; those of tables are in proportion. The paper: 0.5.
-        initial_weights: Ratio = addition decimal(0, 100, "0.5"),
+        initial_weights: Ratio = addition real(0, 100, "0.5"),
         /// The afterstate that an afterstate learns from. The paper: own-move.
         learns_from: LearnsFrom = addition choice("own-move"),
         /// Whose afterstates learn against the benchmark player. The paper: skip.
@@ -83,17 +83,17 @@ settings! {
         /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
         game: Game = choice("score-four"),
         /// The learning rate. The paper: 0.005.
-        alpha: Ratio = decimal(0, 999_999_999_999, "0.005"),
+        alpha: Ratio = real(0, 999_999_999_999, "0.005"),
         /// How the learning rate changes over a trial.
         schedule: Schedule = choice("constant"),
         /// The learning rate at the end of a linear schedule. Our choice.
-        alpha_end: Ratio = decimal(0, 999_999_999_999, "0.001") when schedule is ["linear"],
+        alpha_end: Ratio = real(0, 999_999_999_999, "0.001") when schedule is ["linear"],
         /// The share of moves that explore. The paper: 0.1.
-        epsilon: Ratio = decimal(0, 1, "0.1"),
+        epsilon: Ratio = real(0, 1, "0.1"),
         /// The share of moves in tests that explore. The paper: none.
-        test_epsilon: Ratio = addition decimal(0, 1, "0"),
+        test_epsilon: Ratio = addition real(0, 1, "0"),
         /// The discount factor: the factor of the next afterstate's value. The paper: 1.
-        gamma: Ratio = decimal(0, 1, "1"),
+        gamma: Ratio = real(0, 1, "1"),
         /// Time constant, in games, of the running average of the weights that is tested; 0 tests the weights
         /// themselves. Our choice.
         averaging_games: u64 = whole(0, TRIAL_GAMES_MAX, "0"),
@@ -112,9 +112,9 @@ settings! {
         join: Join = choice("touched"),
         /// The outer learning rate: the share of the way from the old weights to the joined ones. Above 0. DiLoCo
         /// (2023): 0.7. The number of learners, with join = "all", adds up their changes.
-        outer_rate: Ratio = decimal(0, 256, "1"),
+        outer_rate: Ratio = real(0, 256, "1"),
         /// Nesterov's momentum of the outer learning rate, from round to round. Below 1; DiLoCo (2023): 0.9.
-        momentum: Ratio = decimal(0, 1, "0"),
+        momentum: Ratio = real(0, 1, "0"),
         /// Games per task; 0 is 10,000.
         segment_games: u64 = execution whole(0, GAMES_MAX, "0"),
     }

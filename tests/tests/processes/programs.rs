@@ -224,11 +224,11 @@ async fn a_program_that_answers_nonsense_ends_its_run() {
 const HOSTILE: [(&str, &str, &str); 13] = [
     ("rubbish", "echo 'oh dear'; continue", "it is not JSON (expected value at line 1 column 1); it wrote \"oh dear\""),
     ("half", "printf '{\"batch\":'; exit 0", "ended (exit status: 0) before it could answer"),
-    ("few", r#"echo "{\"batch\":${batch%%,*},\"items\":[]}"; continue"#, "it has 0 items for 1 candidates"),
+    ("few", r#"echo "{\"batch\":${batch%%,*},\"items\":[]}"; continue"#, "it has 0 items for 1 candidate"),
     (
         "many",
         r#"echo "{\"batch\":${batch%%,*},\"items\":[{\"f\":[1]},{\"f\":[1]}]}"; continue"#,
-        "it has 2 items for 1 candidates",
+        "it has 2 items for 1 candidate",
     ),
     (
         "huge",

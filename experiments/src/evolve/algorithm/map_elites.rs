@@ -35,9 +35,9 @@ settings! {
         /// 0: the cells of the grid.
         centroids: usize = addition whole(0, 4096, "0"),
         /// The deviation of independent steps, as a share of the range.
-        iso: Ratio = decimal(0, 1, "0.01"),
+        iso: Ratio = real(0, 1, "0.01"),
         /// The deviation of the step along the line between two elites, as a share of their distance.
-        line: Ratio = decimal(0, 10, "0.2"),
+        line: Ratio = real(0, 10, "0.2"),
     }
 }
 

@@ -31,7 +31,7 @@ settings! {
     /// OpenAI-ES.
     struct Own, names OwnName, schema OWN {
         /// How far the mean moves in a gene at most, about, as a share of the range.
-        rate: Ratio = decimal(0, 1, "0.01"),
+        rate: Ratio = real(0, 1, "0.01"),
     }
 }
 

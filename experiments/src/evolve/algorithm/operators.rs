@@ -72,17 +72,17 @@ settings! {
     /// How children are made of their parents.
     pub(super) struct Operators, names Operator, schema OPERATORS {
         /// The probability that a child has two parents.
-        crossover: Ratio = decimal(0, 1, "0.9"),
+        crossover: Ratio = real(0, 1, "0.9"),
         /// Genes of a child that are mutated, on average.
-        mutations: Ratio = decimal(0, 100_000, "1"),
+        mutations: Ratio = real(0, 100_000, "1"),
         /// Of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
-        crossover_eta: Ratio = decimal(0, 1_000, "15"),
+        crossover_eta: Ratio = real(0, 1_000, "15"),
         /// Mutation of real genes.
         real_mutation: RealMutationName = choice("polynomial"),
         /// Of polynomial mutation: greater for shorter steps.
-        mutation_eta: Ratio = decimal(0, 1_000, "20") when real_mutation is ["polynomial"],
+        mutation_eta: Ratio = real(0, 1_000, "20") when real_mutation is ["polynomial"],
         /// Of gaussian mutation and of steps of whole numbers: their size as a share of the range.
-        deviation: Ratio = decimal(0, 1, "0.1"),
+        deviation: Ratio = real(0, 1, "0.1"),
         /// Mutation of whole numbers.
         integer_mutation: IntegerMutationName = choice("harmonic"),
         /// Crossover of bits and symbols.
@@ -92,7 +92,7 @@ settings! {
         /// Mutation of permutations.
         order_mutation: OrderMutationName = choice("mixed"),
         /// The probability that a permutation is mutated.
-        order_rate: Ratio = decimal(0, 1, "0.5"),
+        order_rate: Ratio = real(0, 1, "0.5"),
     }
 }
 

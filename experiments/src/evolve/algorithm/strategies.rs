@@ -18,7 +18,7 @@ settings! {
     /// An evolution strategy.
     struct Steps, names Step, schema STEPS {
         /// The first step of cma-es, and the deviation of all steps of openai-es, as a share of the range. 0: 0.2 and 0.02.
-        sigma: Ratio = decimal(0, 10, "0"),
+        sigma: Ratio = real(0, 10, "0"),
         /// What the bounds of the genes are for. Other algorithms keep them.
         bounds: BoundsName = addition choice("kept"),
     }

@@ -1,5 +1,7 @@
 //! What makes no sense in the settings of `evolve`, each with its sentence.
 
+use evoxo_common::text::counted;
+
 use super::{
     super::{
         algorithm::{BASELINE, Leaves, having, listed},
@@ -40,16 +42,19 @@ impl Settings {
             found.push((Name::algorithm, sentence));
         }
         if !self.reference.is_empty() && self.reference.len() != objectives {
-            let sentence = format!("reference has {} numbers for {objectives} objectives", self.reference.len());
+            let sentence = format!(
+                "reference has {} for {}: give a number for each objective",
+                counted(self.reference.len(), "number"),
+                counted(objectives, "objective")
+            );
             found.push((Name::reference, sentence));
         }
         if self.leaves() == Leaves::Archive {
             let (axes, measures) = (self.grid.0.len(), self.measure_count());
             if axes != measures && !(axes == 0 && self.built_in().is_some()) {
-                found.push((
-                    Name::grid,
-                    format!("the grid has {axes} axes for {measures} measures: give a [[grid]] for each"),
-                ));
+                let axes = if axes == 1 { "1 axis".into() } else { format!("{axes} axes") };
+                let measures = counted(measures, "measure");
+                found.push((Name::grid, format!("the grid has {axes} for {measures}: give a [[grid]] for each")));
             }
         }
         if let Err(Wrong { setting, sentence }) = self.algorithm.check_all(&self.given()) {

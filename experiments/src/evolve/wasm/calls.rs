@@ -7,6 +7,7 @@ use wasmi::{
 
 use super::{BUFFER, EVALUATE, MEMORY, Module, limits::Limits};
 use crate::evolve::messages::Evaluation;
+use evoxo_common::text::counted;
 
 /// How many numbers an answer has.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +85,8 @@ impl Module {
                 Ok(numbers.map(|bytes| f64::from_le_bytes(bytes.try_into().expect("8 bytes"))).collect())
             }
             given => {
-                Err(End::Task(format!("the module's {EVALUATE} gave {given} numbers, and the file says {counts}")))
+                let given = counted(given as usize, "number");
+                Err(End::Task(format!("the module's {EVALUATE} gave {given}, and the file says {counts}")))
             }
         }
     }
