@@ -51,6 +51,41 @@ fn shorter_runs_go_on_to_the_same_end() {
     );
 }
 
+/// With the table `[ends]` replicas of every kind may end before their length, and then have the first rows of those that do not.
+#[test]
+fn replicas_of_every_kind_can_end_before_their_length() {
+    let mut ended = std::collections::BTreeSet::new();
+    for file in SMALL {
+        let ends = format!("{file}\n[ends]\nstagnates = 1\n");
+        let parse = |file: &str| Config::parse(&registry(), "t", file, &[]);
+        let whole = parse(file).unwrap_or_else(|problems| panic!("{problems}"));
+        if let Some(instead) = whole.kind.own_end {
+            assert!(parse(&ends).unwrap_err().to_string().contains(instead));
+            continue;
+        }
+        let _ = promises::check(&registry(), &ends);
+        let ends = parse(&ends).unwrap_or_else(|problems| panic!("{problems}"));
+        let replicas = local::run(&ends).unwrap();
+        for (replica, whole) in replicas.iter().zip(local::run(&whole).unwrap()) {
+            let rows = replica.history().len();
+            assert_eq!(replica.history(), &whole.history()[..rows], "{file}");
+            if rows < whole.history().len() {
+                ended.insert(ends.kind.name);
+            }
+        }
+        let report = ends.report(&replicas);
+        assert!(
+            report.notes.iter().any(|note| note.starts_with("[ends]: a row without a better ")),
+            "{:?}",
+            report.notes
+        );
+    }
+    assert_eq!(
+        ended.into_iter().collect::<Vec<_>>(),
+        ["invincible", "league", "menace", "nndtf", "rules", "td3d", "ternary"]
+    );
+}
+
 /// A change of these keeps workers of earlier builds out, and changes what runs compute.
 #[test]
 fn what_this_build_computes_is_pinned() {

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Kind, Screen};
+use super::{Ends, Kind, Screen};
 use crate::{
     digest::Digest,
     settings::{Condition, Field, Scope, Shape, Value, Values, toml_text},
@@ -44,6 +44,8 @@ pub struct Config {
     pub arms: Vec<Arm>,
     /// The design that made the arms, if they are the treatments of one.
     pub screen: Option<Screen>,
+    /// What ends replicas before their length, if something does.
+    pub ends: Option<Ends>,
 }
 
 /// One configuration of the experiment.
@@ -109,6 +111,7 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
+        let head = head + &self.ends_toml();
         let Some(screen) = &self.screen else { return head + &arms_toml(self.arms_by_name(), |_, _| true) };
         let factors = |field: &Field| screen.sets(field.name);
         let response = self.kind.columns[screen.response].name;
@@ -123,8 +126,17 @@ impl Config {
     /// so that another one can be looked at.
     #[must_use]
     pub fn hash(&self) -> Digest {
-        let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed);
-        Digest::of((head + &arms_toml(self.arms_by_name(), Field::counts)).as_bytes())
+        let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed) + &self.ends_toml();
+        Digest::of((head + &arms_toml(self.arms_by_name(), |field, value| self.counts(field, value))).as_bytes())
+    }
+
+    /// Whether results depend on this value of a setting: see [`Ends`].
+    fn counts(&self, field: &Field, value: &Value) -> bool {
+        self.ends.is_some() || field.counts(value)
+    }
+
+    fn ends_toml(&self) -> String {
+        self.ends.as_ref().map_or_else(String::new, |ends| ends.to_toml(self.kind))
     }
 
     /// How this configuration differs from that of a run: see [`Change`].
@@ -139,7 +151,7 @@ impl Config {
         let mut longer = String::new();
         for (here, there) in self.arms.iter().zip(&there.arms) {
             for ((field, value), (_, before)) in here.settings.iter().zip(there.settings.iter()) {
-                if before == value || !field.counts(value) && !field.counts(before) {
+                if before == value || !self.counts(field, value) && !self.counts(field, before) {
                     continue;
                 }
                 let what = format!("{} is {before} there, and {value} here", field.name);
@@ -164,6 +176,7 @@ impl Config {
                 format!("experiment is {:?} there, and {:?} here", there.kind.name, self.kind.name)
             }
             () if self.seed != there.seed => format!("seed is {} there, and {} here", there.seed, self.seed),
+            () if self.ends != there.ends => "the table [ends] is another one there".into(),
             () if names(self) == names(there) => return None,
             () => match (missing(there, self), missing(self, there)) {
                 (Some(name), _) => format!("arm {name:?} is there, and not here"),

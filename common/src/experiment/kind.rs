@@ -180,6 +180,8 @@ pub struct Kind {
     pub reads: Option<Reads>,
     /// [`Experiment::COMPLETE`].
     pub complete: Option<Complete>,
+    /// [`Experiment::OWN_END`].
+    pub own_end: Option<&'static str>,
     /// [`Experiment::rounds`].
     pub rounds: fn(&Values) -> u64,
     /// [`Experiment::demand`].
@@ -216,6 +218,7 @@ impl Kind {
             asks: E::ASKS,
             reads: E::READS,
             complete: E::COMPLETE,
+            own_end: E::OWN_END,
             rounds: |values| E::rounds(&E::Settings::of(values)),
             demand: |values| E::demand(&E::Settings::of(values)),
             tail: E::tail,

@@ -8,6 +8,7 @@
 mod chain;
 mod compared;
 mod config;
+mod ends;
 mod file_names;
 mod kind;
 mod parse;
@@ -36,6 +37,7 @@ use serde_json::Value;
 pub use chain::{Link, ResultDigest};
 pub use compared::{distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
+pub use ends::Ends;
 pub use file_names::{champion_stem, file_name};
 pub use kind::{Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, fits};
 pub use problems::{Problem, Problems};
@@ -91,6 +93,8 @@ pub trait Experiment: Send + Sized + 'static {
     const READS: Option<Reads> = None;
     /// How the arms of a person's file are completed, if they are: see [`Config::completed`].
     const COMPLETE: Option<Complete> = None;
+    /// How replicas end before their length, in words, if the kind has settings for that: then a file has no table [`Ends`].
+    const OWN_END: Option<&'static str> = None;
 
     /// What a replica with these settings needs at most.
     fn demand(settings: &Self::Settings) -> Demand;

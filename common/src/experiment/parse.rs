@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Goal, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry, Screen,
+    ARMS_MAX, Arm, Config, Ends, FILE_BYTES_MAX, Goal, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry,
+    Screen,
     config::{arms_text, no_arm, screened_name},
     screen_file::ScreenTable,
     written::{Lines, Place, Raw, Table, raw, read},
@@ -47,10 +48,13 @@ struct File<'a> {
     /// Arms that are not selected.
     left_out: Vec<WrittenArm>,
     screen: Option<ScreenTable>,
+    ends: Table,
     problems: Vec<Problem>,
 }
 
-const TOP: [&str; 6] = ["experiment", "seed", "replicas", "settings", "arms", "screen"];
+const TOP: [&str; 7] = ["experiment", "seed", "replicas", "settings", "arms", "screen", "ends"];
+/// The tables among them.
+const TABLES: [&str; 4] = ["settings", "arms", "screen", "ends"];
 
 /// The most keys of a file: a configuration is written with all settings of each arm, and must be read again.
 fn keys_max(registry: &Registry) -> usize {
@@ -177,6 +181,7 @@ impl<'a> File<'a> {
             arms: Vec::new(),
             left_out: Vec::new(),
             screen: None,
+            ends: Table::new(),
             problems: Vec::new(),
         }
     }
@@ -188,7 +193,8 @@ impl<'a> File<'a> {
                 ("settings", DeValue::Table(settings)) => self.settings = self.lines.table(settings),
                 ("arms", DeValue::Table(arms)) => self.read_arms(arms),
                 ("screen", DeValue::Table(screen)) => self.screen = Some(ScreenTable::read(&self.lines, line, screen)),
-                ("settings" | "arms" | "screen", _) => self.problem(line, format!("{} must be a table", key.get_ref())),
+                ("ends", DeValue::Table(ends)) => self.ends = self.lines.table(ends),
+                (name, _) if TABLES.contains(&name) => self.problem(line, format!("{name} must be a table")),
                 (name, value) => drop(self.top.insert(name.into(), raw(value, line))),
             }
         }
@@ -254,7 +260,9 @@ impl<'a> File<'a> {
                     self.problems.push(Problem { line: None, sentence, typed: true });
                 }
             }
-        } else if ["settings", "arms", "screen"].contains(&key) {
+        } else if let Some(condition) = key.strip_prefix("ends.") {
+            self.ends.insert(condition.into(), raw);
+        } else if TABLES.contains(&key) {
             let sentence = format!("--set {key}: it is a table; give SETTING=VALUE or arms.NAME.SETTING=VALUE");
             self.problems.push(Problem { line: None, sentence, typed: true });
         } else if TOP.contains(&key) {
@@ -302,7 +310,23 @@ impl<'a> File<'a> {
         });
         let arms: Vec<Arm> = arms.collect();
         self.report_once(count, mistakes);
-        Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen })
+        let ends = self.resolve_ends(kind, arms.first().map(|arm| &arm.settings))?;
+        Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen, ends })
+    }
+
+    /// What ends replicas before their length, if the file has that table.
+    fn resolve_ends(&mut self, kind: &'static Kind, settings: Option<&Values>) -> Option<Option<Ends>> {
+        let table = std::mem::take(&mut self.ends);
+        if table.is_empty() {
+            return Some(None);
+        }
+        match Ends::resolve(&table, kind, |column| goal(kind, settings, column)) {
+            Ok(ends) => Some(Some(ends)),
+            Err(mistakes) => {
+                mistakes.into_iter().for_each(|(place, sentence)| self.problem_at(&place, &sentence));
+                None
+            }
+        }
     }
 
     /// Checks that the arms fit a file when each has all its settings, because so they are stored.

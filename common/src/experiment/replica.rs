@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     Arm, Config, Kind,
     chain::{Link, ResultDigest, RowChain, is_due, read_links, write_links},
+    ends::Watch,
     running::Running,
 };
 use crate::{card::Card, report::Sheet, task::Task};
@@ -24,6 +25,8 @@ pub struct Replica {
     chain: RowChain,
     links: Vec<Link>,
     failure: String,
+    /// The history, if something in it ends the replica.
+    watch: Option<Watch>,
     experiment: Box<dyn Running>,
 }
 
@@ -41,6 +44,7 @@ impl Replica {
             chain: RowChain::of([]),
             links: Vec::new(),
             failure: String::new(),
+            watch: config.ends.clone().map(Watch::new),
             experiment,
         }
     }
@@ -61,6 +65,8 @@ impl Replica {
         }
         let links = read_links(saved.chain.as_ref(), saved.history.len())
             .ok_or_else(|| format!("{name} has digests that do not fit its history"))?;
+        let mut watch = config.ends.clone().map(Watch::new);
+        watch.iter_mut().for_each(|watch| saved.history.iter().for_each(|row| watch.see(&row.values)));
         Ok(Self {
             kind: config.kind,
             arm: saved.arm.clone(),
@@ -70,6 +76,7 @@ impl Replica {
             chain: RowChain::of(saved.history.iter().map(|row| row.values.as_slice())),
             links,
             failure: saved.failure.clone(),
+            watch,
             experiment,
         })
     }
@@ -116,7 +123,8 @@ impl Replica {
     /// planned; 0 when it is finished.
     #[must_use]
     pub fn tasks(&self) -> usize {
-        if self.failure.is_empty() { self.experiment.tasks() } else { 0 }
+        let is_over = self.watch.as_ref().is_some_and(Watch::is_over);
+        if is_over || !self.failure.is_empty() { 0 } else { self.experiment.tasks() }
     }
 
     /// Whether all its rounds are absorbed, or it ended early.
@@ -153,6 +161,7 @@ impl Replica {
         });
         rows.truncate(odd.map_or(rows.len(), |(row, _)| row));
         rows.iter().for_each(|row| self.chain.add(row));
+        self.watch.iter_mut().for_each(|watch| rows.iter().for_each(|row| watch.see(row)));
         let (round, before) = (self.rounds + 1, self.history.len() as u64);
         self.history.extend(rows);
         let odd =
@@ -189,6 +198,14 @@ impl Replica {
     #[must_use]
     pub fn history(&self) -> &[Vec<f64>] {
         &self.history
+    }
+
+    /// A row of a curve over several replicas: one that [`Ends`](super::Ends) has ended stays at its last row.
+    #[must_use]
+    pub fn row(&self, index: usize) -> Option<&[f64]> {
+        let is_over = self.watch.as_ref().is_some_and(Watch::is_over);
+        let row = self.history.get(index).or_else(|| self.history.last().filter(|_| is_over));
+        row.map(Vec::as_slice)
     }
 
     /// Why it ended early, if it did.

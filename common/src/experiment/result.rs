@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Arm, Config, Registry, Replica,
+    Arm, Config, Ends, Registry, Replica,
     file_names::champion_stem,
     screen_report::add_screen,
     screen_responses::{responses, responses_of_result},
@@ -27,6 +27,9 @@ impl Config {
         let seed = top("seed")?.to_string();
         let seed = seed.trim_matches('"');
         let mut text = format!("experiment = {}\nseed = {seed}\nreplicas = {}\n", top("experiment")?, top("replicas")?);
+        if let Some(ends) = result.get("ends") {
+            text += &Ends::of_result(ends).ok_or_else(no_result)?;
+        }
         let arms = top("arms")?.as_array().ok_or_else(no_result)?;
         let own = |arm: &Value| Some((arm["name"].as_str()?.to_owned(), arm["settings"].as_object()?.clone()));
         let arms: Option<Vec<_>> = arms.iter().map(own).collect();
@@ -68,6 +71,7 @@ impl Config {
         if let Some(screen) = &self.screen {
             add_screen(self, screen, responses(self, screen, replicas), &mut report);
         }
+        self.ends.iter().for_each(|ends| ends.add_to(self, &mut report));
         report.notes.extend(self.notes());
         report.add_failures();
         report
@@ -116,6 +120,7 @@ impl Registry {
             let told = told.ok_or("the screen of the result has no responses of all its treatments")?;
             add_screen(&config, screen, told, &mut report);
         }
+        config.ends.iter().for_each(|ends| ends.add_to(&config, &mut report));
         report.notes.extend(config.notes());
         report.add_failures();
         Ok(report)
@@ -159,7 +164,7 @@ pub fn settings_json(config: &Config, arm: usize) -> Value {
 pub fn curve(name: &str, replicas: &[&Replica], column: usize) -> Series {
     let rounds = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
     let at = |round: usize| {
-        let rows = replicas.iter().filter_map(|replica| replica.history().get(round));
+        let rows = replicas.iter().filter_map(|replica| replica.row(round));
         point((round + 1) as f64, &rows.map(|row| row[column]).collect::<Vec<f64>>())
     };
     Series { name: name.into(), points: (0..rounds).map(at).collect() }

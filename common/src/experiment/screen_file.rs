@@ -4,7 +4,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     At, Factor, Goal, Kind, SCREEN_ARMS_MAX, Screen,
-    written::{Lines, Place, Raw, Table, raw, read},
+    written::{Lines, Mistake, Place, Raw, Table, column, raw, read, unknown_keys, word},
 };
 use crate::{
     screen::{Design, Word},
@@ -14,9 +14,6 @@ use crate::{
 
 /// The keys of the table.
 const KEYS: [&str; 5] = ["generators", "response", "at", "goal", "factors"];
-
-/// A sentence with its place.
-type Mistake = (Place, String);
 
 /// The table as it is written.
 #[derive(Clone, Debug, Default)]
@@ -127,13 +124,10 @@ impl ScreenTable {
         usual: impl Fn(usize) -> Goal,
     ) -> Result<Screen, Vec<Mistake>> {
         let mut mistakes = self.mistakes.clone();
-        for (name, raw) in self.keys.iter().filter(|(name, _)| !KEYS.contains(&name.as_str())) {
-            let hint = hint(name, KEYS.into_iter());
-            mistakes.push((raw.place.clone(), format!("unknown key {} in [screen]{hint}", quoted(name))));
-        }
-        let response = self.response(kind, &mut mistakes);
-        let at = self.word("at", At::WORDS, At::End, &mut mistakes);
-        let goal = self.word("goal", Goal::WORDS, response.map_or(Goal::Maximize, usual), &mut mistakes);
+        mistakes.extend(unknown_keys(&self.keys, "[screen]", &KEYS));
+        let response = column(&self.keys, "response", kind, &mut mistakes);
+        let at = word(&self.keys, "at", At::WORDS, At::End, &mut mistakes);
+        let goal = word(&self.keys, "goal", Goal::WORDS, response.map_or(Goal::Maximize, usual), &mut mistakes);
         let factors = self.factors(kind, &mut mistakes);
         let design = self.design(arms.len(), &mut mistakes);
         match (response, at, goal, design) {
@@ -142,36 +136,6 @@ impl ScreenTable {
             }
             _ => Err(mistakes),
         }
-    }
-
-    fn response(&self, kind: &'static Kind, mistakes: &mut Vec<Mistake>) -> Option<usize> {
-        let Some(raw) = self.keys.get("response") else { return Some(kind.primary_metric) };
-        let names = || kind.columns.iter().map(|column| column.name);
-        let text = raw.text.clone().unwrap_or_default();
-        let found = names().position(|name| name == text);
-        if found.is_none() {
-            let all = names().collect::<Vec<_>>().join(", ");
-            let hint = hint(&text, names());
-            mistakes.push((raw.place.clone(), format!("response must be a column of the history, one of {all}{hint}")));
-        }
-        found
-    }
-
-    /// What one of two words means.
-    fn word<T: Copy>(
-        &self,
-        key: &str,
-        words: [(&'static str, T); 2],
-        usual: T,
-        mistakes: &mut Vec<Mistake>,
-    ) -> Option<T> {
-        let Some(raw) = self.keys.get(key) else { return Some(usual) };
-        let found = words.iter().find(|(word, _)| raw.text.as_deref() == Ok(*word)).map(|(_, value)| *value);
-        if found.is_none() {
-            let sentence = format!("{key} must be one of {:?}, {:?}", words[0].0, words[1].0);
-            mistakes.push((raw.place.clone(), sentence));
-        }
-        found
     }
 
     fn factors(&self, kind: &'static Kind, mistakes: &mut Vec<Mistake>) -> Vec<Factor> {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
+use super::Kind;
 use crate::{
     settings::{Field, Shape, Value, integer_text, plain},
-    text::hint,
+    text::{hint, quoted},
 };
 
 /// Where a value is written.
@@ -28,6 +29,9 @@ pub(super) struct Raw {
 
 /// Settings by name.
 pub(super) type Table = BTreeMap<String, Raw>;
+
+/// A sentence with its place.
+pub(super) type Mistake = (Place, String);
 
 /// The offsets at which lines begin.
 pub(super) struct Lines(Vec<usize>);
@@ -88,4 +92,42 @@ pub(super) fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
         Shape::Choice(choices) if text.len() > 1 => sentence + &hint(text, choices.iter().map(|(name, _)| *name)),
         _ => sentence,
     })
+}
+
+/// A sentence for each key of a table of the file that is none of these.
+pub(super) fn unknown_keys(table: &Table, name: &str, keys: &'static [&str]) -> Vec<Mistake> {
+    let unknown = table.iter().filter(|(key, _)| !keys.contains(&key.as_str()));
+    let sentence = |key: &str| format!("unknown key {} in {name}{}", quoted(key), hint(key, keys.iter().copied()));
+    unknown.map(|(key, raw)| (raw.place.clone(), sentence(key))).collect()
+}
+
+/// The place in the kind's columns of the one that a key names; that of the primary metric without the key.
+pub(super) fn column(table: &Table, key: &str, kind: &'static Kind, mistakes: &mut Vec<Mistake>) -> Option<usize> {
+    let Some(raw) = table.get(key) else { return Some(kind.primary_metric) };
+    let names = || kind.columns.iter().map(|column| column.name);
+    let text = raw.text.clone().unwrap_or_default();
+    let found = names().position(|name| name == text);
+    if found.is_none() {
+        let all = names().collect::<Vec<_>>().join(", ");
+        let hint = hint(&text, names());
+        mistakes.push((raw.place.clone(), format!("{key} must be a column of the history, one of {all}{hint}")));
+    }
+    found
+}
+
+/// What one of two words means.
+pub(super) fn word<T: Copy>(
+    table: &Table,
+    key: &str,
+    words: [(&'static str, T); 2],
+    usual: T,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<T> {
+    let Some(raw) = table.get(key) else { return Some(usual) };
+    let found = words.iter().find(|(word, _)| raw.text.as_deref() == Ok(*word)).map(|(_, value)| *value);
+    if found.is_none() {
+        let sentence = format!("{key} must be one of {:?}, {:?}", words[0].0, words[1].0);
+        mistakes.push((raw.place.clone(), sentence));
+    }
+    found
 }

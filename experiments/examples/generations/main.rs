@@ -2,9 +2,11 @@
 //!
 //! `cargo run --release -p evoxo-experiments --example generations -- FILE [KEY=VALUE...]`
 //!
-//! FILE is an experiment file of `invincible` (how far champions look ahead), `ternary` (what becomes of good and of bad repairs)
+//! FILE is an experiment file of `invincible` (how far champions look ahead), `nndtf` (which candidate of the improved algorithm
+//! wins), `ternary` (what becomes of good and of bad repairs)
 //! or `rules` (how much the agents' rules differ, and how many are not valid). Its replicas are computed on one thread.
 
+mod candidates;
 mod foresight;
 mod repairs;
 mod variety;
@@ -20,8 +22,12 @@ use evoxo_common::{
 /// What can be measured of a kind: the file and its replicas before their first rounds in, a table out.
 type Measure = fn(&Config) -> Table;
 
-const MEASURES: [(&str, Measure); 3] =
-    [("invincible", foresight::table), ("rules", variety::table), ("ternary", repairs::table)];
+const MEASURES: [(&str, Measure); 4] = [
+    ("invincible", foresight::table),
+    ("nndtf", candidates::table),
+    ("rules", variety::table),
+    ("ternary", repairs::table),
+];
 
 /// The replicas of each arm with its number, before their first rounds.
 fn replicas(config: &Config) -> impl Iterator<Item = (usize, Replica)> {

@@ -402,6 +402,7 @@ impl Experiment for Replica {
     const ASKS: Option<Asks> = Some(super::ASKS);
     const READS: Option<Reads> = Some(super::READS);
     const COMPLETE: Option<Complete> = Some(baseline::completed);
+    const OWN_END: Option<&'static str> = Some("give target in [settings]");
     type Settings = WithText<Settings>;
     type State = SearchState;
     type Row = Row;

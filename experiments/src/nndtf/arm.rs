@@ -250,7 +250,7 @@ fn curve(name: &str, replicas: &[&Replica]) -> Series {
     let evaluations: Vec<f64> =
         longest.map(|replica| replica.history().iter().map(|row| row[Row::evaluations]).collect()).unwrap_or_default();
     let point = |(index, evaluations): (usize, &f64)| {
-        let rows = replicas.iter().filter_map(|replica| replica.history().get(index));
+        let rows = replicas.iter().filter_map(|replica| replica.row(index));
         let values: Vec<f64> = rows.map(|row| row[Row::best]).collect();
         let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
         Point { x: *evaluations, mean: mean(&values).unwrap_or(0.0), low, high }

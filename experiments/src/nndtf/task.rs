@@ -66,7 +66,7 @@ impl Compute for Segment {
 pub const SEGMENT_MAX: u64 = 10_000_000;
 
 /// The judge of a task.
-fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
+pub fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
     let judge = task.ok_or_else(|| Refusal("the task has no judge".into()))?;
     let network = network(judge)?;
     let mut seen = [false; BOARDS];

@@ -3,7 +3,7 @@
 //! Arithmetic is lane by lane; sums over lanes have one fixed order. So every instruction set gives the same bits. The words
 //! for parts of vectors (lane, quad) and for what they hold (group, block, tile) are defined in [`crate::net`].
 
-#[cfg(all(target_arch = "x86_64", debug_assertions))]
+#[cfg(target_arch = "x86_64")]
 use fearless_simd::{Level, x86::Sse2};
 use fearless_simd::{f32x4, f32x16, prelude::*};
 
@@ -161,8 +161,8 @@ impl<S: Simd> CrossLane<S> for Vector<S> {
     #[inline(always)]
     fn fma(self, factor: impl SimdInto<Self, S>, addend: impl SimdInto<Self, S>) -> Self {
         let (factor, addend): (Self, Self) = (factor.simd_into(self.simd), addend.simd_into(self.simd));
-        // Inlined in every kernel it would be three quarters of their code, and of the time to compile tests.
-        #[cfg(all(target_arch = "x86_64", debug_assertions))]
+        // Inlined in every kernel it would be three quarters of their code and of the time to compile them.
+        #[cfg(target_arch = "x86_64")]
         if let Level::Sse2(sse2) = self.simd.level() {
             let [vector, factor, addend] = [self, factor, addend].map(<[f32; LANES]>::from);
             return Self::simd_from(self.simd, fma_in_software(sse2, &vector, &factor, &addend));
@@ -172,7 +172,7 @@ impl<S: Simd> CrossLane<S> for Vector<S> {
 }
 
 /// The same without instructions for it, which takes some two hundred others.
-#[cfg(all(target_arch = "x86_64", debug_assertions))]
+#[cfg(target_arch = "x86_64")]
 #[allow(clippy::disallowed_methods, reason = "as above")]
 #[inline(never)]
 fn fma_in_software(simd: Sse2, vector: &[f32; LANES], factor: &[f32; LANES], addend: &[f32; LANES]) -> [f32; LANES] {

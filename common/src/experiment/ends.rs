@@ -1,0 +1,262 @@
+//! When a replica ends before its length: the table `[ends]` of an experiment file.
+//!
+//! ```toml
+//! [ends]                # a replica ends after the round in which one of these comes true
+//! column = "fitness"    # of the history; if it is left out, the primary one
+//! reaches = 0.96        # a row is at least as good
+//! stagnates = 20        # rows, one after another, that are not better than the best before them
+//! ```
+
+use serde_json::json;
+
+use super::{
+    Config, Goal, Kind,
+    written::{Mistake, Table, column, unknown_keys, word},
+};
+use crate::{
+    ratio::Ratio,
+    report::Report,
+    settings::{Shape, Value},
+};
+
+const KEYS: [&str; 4] = ["column", "goal", "reaches", "stagnates"];
+
+/// The values that can be waited for.
+const REACHES: Shape = Shape::Decimal { min: -1_000_000_000, max: 1_000_000_000 };
+/// How many rows can be waited for.
+const STAGNATES: Shape = Shape::Integer { min: 1, max: 1_000_000 };
+
+/// What ends a replica before its length: one of two conditions, or whichever comes true first.
+///
+/// It is looked at between rounds. So with it the results depend on how much of the work is one round too, as settings of the scope
+/// [`Scope::Execution`](crate::settings::Scope::Execution) say it, and these are a part of what a run is called by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// What is looked at: a place in the kind's columns.
+    pub column: usize,
+    /// Which values are better.
+    pub goal: Goal,
+    /// A value that is good enough.
+    pub reaches: Option<Ratio>,
+    /// The number of rows, one after another, that are not better than the best before them.
+    pub stagnates: Option<u64>,
+}
+
+impl Ends {
+    /// Reads the table; `usual` is the goal for a column if the file says none.
+    ///
+    /// # Errors
+    /// All mistakes.
+    pub(super) fn resolve(
+        table: &Table,
+        kind: &'static Kind,
+        usual: impl Fn(usize) -> Goal,
+    ) -> Result<Self, Vec<Mistake>> {
+        let mut mistakes = unknown_keys(table, "[ends]", &KEYS);
+        let found = column(table, "column", kind, &mut mistakes);
+        let goal = word(table, "goal", Goal::WORDS, found.map_or(Goal::Maximize, usual), &mut mistakes);
+        let [reaches, stagnates] = [("reaches", REACHES), ("stagnates", STAGNATES)].map(|(key, shape)| {
+            let raw = table.get(key)?;
+            let value = raw.text.clone().ok().and_then(|text| shape.read(&text).ok());
+            if value.is_none() {
+                mistakes.push((raw.place.clone(), format!("{key} must be {}", shape.allowed())));
+            }
+            value
+        });
+        let reaches = reaches.and_then(|value| if let Value::Decimal(value) = value { Some(value) } else { None });
+        let stagnates = stagnates.and_then(|rows| if let Value::Integer(rows) = rows { Some(rows) } else { None });
+        let first = table.values().next().map(|raw| raw.place.clone()).filter(|_| mistakes.is_empty());
+        match (kind.own_end, first) {
+            (Some(instead), Some(place)) => mistakes.push((place, format!("{} has no [ends]: {instead}", kind.name))),
+            (None, Some(place)) if reaches.is_none() && stagnates.is_none() => {
+                mistakes.push((place, "[ends] says nothing that ends a replica: give reaches or stagnates".into()));
+            }
+            _ => {}
+        }
+        match (found, goal) {
+            (Some(column), Some(goal)) if mistakes.is_empty() => Ok(Self { column, goal, reaches, stagnates }),
+            _ => Err(mistakes),
+        }
+    }
+
+    /// What ends a replica, in words.
+    fn words(&self, kind: &Kind) -> String {
+        let column = kind.columns[self.column].name;
+        let side = if self.goal == Goal::Maximize { "least" } else { "most" };
+        let reached = self.reaches.map(|value| format!("a {column} of at {side} {}", Value::Decimal(value)));
+        let stagnated = self.stagnates.map(|rows| match rows {
+            1 => format!("a row without a better {column}"),
+            _ => format!("{rows} rows without a better {column}"),
+        });
+        reached.into_iter().chain(stagnated).collect::<Vec<String>>().join(" or ")
+    }
+
+    /// Says in a report what ends replicas, and how many it has ended.
+    pub(crate) fn add_to(&self, config: &Config, report: &mut Report) {
+        let mut table = json!({"column": config.kind.columns[self.column].name, "goal": self.goal.word()});
+        if let Some(value) = self.reaches {
+            table["reaches"] = Value::Decimal(value).to_string().into();
+        }
+        if let Some(rows) = self.stagnates {
+            table["stagnates"] = rows.into();
+        }
+        let (mut all, mut early) = (0, 0);
+        for (arm, told) in config.arms.iter().zip(report.json["arms"].as_array().into_iter().flatten()) {
+            let length = (config.kind.demand)(&arm.settings).rows;
+            for replica in told["replicas"].as_array().into_iter().flatten() {
+                all += 1;
+                let whole = replica["finished"] == true && replica.get("failure").is_none();
+                early += u64::from(whole && replica["rows"].as_u64().is_some_and(|rows| rows < length));
+            }
+        }
+        let words = self.words(config.kind);
+        report.notes.push(format!("[ends]: {words} ended {early} of {all} replicas before their length."));
+        report.json["ends"] = table;
+    }
+
+    /// The table of a file that gave a result with this entry.
+    pub(super) fn of_result(told: &serde_json::Value) -> Option<String> {
+        let entries = told.as_object()?.iter().map(|(key, value)| format!("{key} = {value}\n"));
+        Some(format!("[ends]\n{}", entries.collect::<String>()))
+    }
+
+    /// The table of a file.
+    pub(super) fn to_toml(&self, kind: &Kind) -> String {
+        let column = kind.columns[self.column].name;
+        let mut text = format!("\n[ends]\ncolumn = \"{column}\"\ngoal = \"{}\"\n", self.goal.word());
+        if let Some(value) = self.reaches {
+            text += &format!("reaches = {}\n", Value::Decimal(value));
+        }
+        if let Some(rows) = self.stagnates {
+            text += &format!("stagnates = {rows}\n");
+        }
+        text
+    }
+}
+
+/// A history that is looked at, row after row.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    ends: Ends,
+    best: Option<f64>,
+    /// Rows since the best one.
+    since: u64,
+    is_over: bool,
+}
+
+impl Watch {
+    pub(super) fn new(ends: Ends) -> Self {
+        Self { ends, best: None, since: 0, is_over: false }
+    }
+
+    /// Looks at the next row.
+    pub(super) fn see(&mut self, row: &[f64]) {
+        let worth = |value: f64| self.ends.goal.sign() * value;
+        let value = worth(row[self.ends.column]);
+        if self.best.is_none_or(|best| value > best) {
+            (self.best, self.since) = (Some(value), 0);
+        } else {
+            self.since += 1;
+        }
+        let reached = self.ends.reaches.is_some_and(|least| value >= worth(least.to_f64()));
+        self.is_over |= reached || self.ends.stagnates.is_some_and(|rows| self.since >= rows);
+    }
+
+    /// Whether a condition has come true.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        experiment::{Change, Replica},
+        local::step,
+        testing,
+    };
+
+    const TEN: &str = "[settings]\nrounds = 10\n";
+
+    fn config(ends: &str) -> Config {
+        testing::config(&format!("{TEN}[ends]\n{ends}\n"))
+    }
+
+    fn rounds(config: &Config) -> u64 {
+        let mut replica = Replica::start(config, &config.arms[0], 0);
+        while step(&mut replica).expect("tasks that can be computed") {
+            let restored = Replica::restore(config, &replica.save()).expect("what was saved");
+            assert_eq!(restored.is_finished(), replica.is_finished());
+        }
+        assert_eq!(replica.links().last().map(|link| link.digest), Some(replica.digest()));
+        replica.rounds()
+    }
+
+    #[test]
+    fn a_run_ends_by_its_table_and_is_called_by_it() {
+        let whole = testing::config(TEN);
+        assert_eq!(rounds(&whole), 10);
+        let mut replica = Replica::start(&whole, &whole.arms[0], 0);
+        (0..4).for_each(|_| drop(step(&mut replica)));
+        let fourth = replica.history()[3][0];
+        let four = config(&format!("reaches = {fourth}"));
+        assert_eq!(rounds(&four), 4);
+        assert_eq!(rounds(&config("goal = \"minimize\"\nstagnates = 3")), 4, "sums only grow");
+        assert_eq!(Config::parse(&testing::registry(), "test", &four.to_toml(), &[]), Ok(four.clone()));
+        assert_ne!(four.hash(), whole.hash());
+        assert_eq!(four.change_from(&whole), Change::Other("the table [ends] is another one there".into()));
+        // What divides the work decides when the table is looked at.
+        let slice = |ends: &str| testing::config(&format!("[settings]\nslice = 1\n{ends}"));
+        assert_eq!(slice("").hash(), testing::config("").hash());
+        assert_ne!(slice("[ends]\nstagnates = 1").hash(), testing::config("[ends]\nstagnates = 1").hash());
+    }
+
+    #[test]
+    fn mistakes_are_sentences() {
+        let mistake = |ends: &str| {
+            let text = format!("experiment = \"sums\"\n[ends]\n{ends}\n");
+            Config::parse(&testing::registry(), "test", &text, &[]).expect_err(ends).to_string()
+        };
+        for (ends, sentence) in [
+            ("column = \"sums\"", "column must be a column of the history, one of sum; did you mean \"sum\"?"),
+            ("reach = 1", "unknown key \"reach\" in [ends]; did you mean \"reaches\"?"),
+            ("goal = \"less\"", "goal must be one of \"maximize\", \"minimize\""),
+            ("stagnates = 0", "stagnates must be a whole number from 1 to 1000000"),
+            ("column = \"sum\"", "[ends] says nothing that ends a replica: give reaches or stagnates"),
+        ] {
+            assert!(mistake(ends).contains(sentence), "{}", mistake(ends));
+        }
+    }
+
+    /// The rows after which a history with these values is over.
+    fn over_after(goal: Goal, reaches: Option<Ratio>, stagnates: Option<u64>, values: &[f64]) -> Option<usize> {
+        let mut watch = Watch::new(Ends { column: 1, goal, reaches, stagnates });
+        let over = |value: &f64| {
+            watch.see(&[9.0, *value]);
+            watch.is_over()
+        };
+        values.iter().position(over).map(|row| row + 1)
+    }
+
+    #[test]
+    fn a_replica_ends_at_the_first_row_that_is_good_enough_or_once_nothing_gets_better() {
+        let values = [1.0, 3.0, 2.0, 3.0, 3.0, 4.0, 4.0];
+        let three = Some(Ratio::new(3, 1));
+        assert_eq!(over_after(Goal::Maximize, three, None, &values), Some(2));
+        assert_eq!(over_after(Goal::Minimize, three, None, &values), Some(1));
+        assert_eq!(
+            over_after(Goal::Maximize, None, Some(3), &values),
+            Some(5),
+            "rows as good as the best are not better"
+        );
+        assert_eq!(over_after(Goal::Maximize, None, Some(4), &values), None);
+        assert_eq!(over_after(Goal::Minimize, None, Some(2), &values), Some(3));
+        assert_eq!(over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(3), &values), Some(5), "whichever is first");
+        assert_eq!(
+            over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(1), &[-0.0, 0.0]),
+            Some(2),
+            "zeros are equal"
+        );
+    }
+}
