@@ -39,8 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         writeln!(
             out,
-            "{:<24} {:<12} {:<10} {:>13} {:>17}  {}",
-            "name", "experiment", "state", "replicas", "rounds", "owner"
+            "{:<24} {:<12} {:<10} {:>13} {:>17}  owner",
+            "name", "experiment", "state", "replicas", "rounds"
         )?;
         for run in &runs {
             let replicas = format!("{} of {}", run.replicas_finished, run.replicas_total);
