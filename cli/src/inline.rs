@@ -219,8 +219,13 @@ impl Inline {
 
     fn submit(&mut self, name: &str, config: &Config, progress: &Progress) -> anyhow::Result<()> {
         let (prepared, submitter) = (Prepared::new(config.clone()), "this process".to_owned());
-        let Response::Submitted { run, .. } =
-            self.ask(Request::Submit { name: name.into(), prepared, level: Level::Plain, submitter })?
+        let Response::Submitted { run, .. } = self.ask(Request::Submit {
+            name: name.into(),
+            prepared,
+            level: Level::Plain,
+            submitter,
+            terms: Vec::new(),
+        })?
         else {
             bail!("the core gave a response of the wrong kind: please report this");
         };

@@ -48,7 +48,8 @@ impl Pages {
         let (core, _) = shell::start(core, store, registry, None);
         let page = runtime.block_on(async {
             let submitter = "127.0.0.1".into();
-            let submitted = Request::Submit { name: "r".into(), prepared: run, level: Level::Plain, submitter };
+            let submitted =
+                Request::Submit { name: "r".into(), prepared: run, level: Level::Plain, submitter, terms: Vec::new() };
             core.ask(submitted).await.expect("the first run fits");
             Page::start(core, Hosts::new(&["page.example".into()]), None)
         });

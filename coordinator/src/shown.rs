@@ -1,7 +1,7 @@
 //! Runs and workers as JSON, the same for the command line and for the page.
 
 use evoxo_proto::v1::{self, RunState};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::trust::Level;
 
@@ -36,6 +36,8 @@ pub fn run_to_json(run: &v1::Run) -> Value {
         "slots": run.slots,
         "digest": run.digest,
         "verification": Level::of(run.verification, run.audit_millionths).map(|level| level.to_string()),
+        "submitter": run.submitter,
+        "terms": run.terms.iter().map(|term| (term.name.clone(), term.value.clone().into())).collect::<Map<_, Value>>(),
         "notices": run.notices,
         "doubts": run.doubts.iter().map(doubt_to_json).collect::<Value>(),
         "arms": run.arms.iter().map(arm).collect::<Value>(),

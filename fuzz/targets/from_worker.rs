@@ -37,7 +37,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let kind = kind % TEXTS.len() as u8;
     let mut cluster = Cluster::over(Arc::default());
     let (name, prepared) = ("r".to_owned(), config(kind));
-    cluster.ask(Request::Submit { name, prepared, level, submitter: "10.0.0.9".into() });
+    cluster.ask(Request::Submit { name, prepared, level, submitter: "10.0.0.9".into(), terms: Vec::new() });
     steps(rest, STEPS_MAX).for_each(|step| take(&mut cluster, level, &step));
     cluster.wait(500);
     if level == Level::Verified && kind < 2 {

@@ -51,7 +51,7 @@ fn take(cluster: &mut Cluster, step: &Step) -> bool {
         1 | 2 => {
             let level = Level::of(i32::from(step.whom / 16), 10_000).unwrap_or_default();
             let prepared = config(step.bytes.first().copied().unwrap_or_default());
-            Request::Submit { name: name(), prepared, level, submitter: "10.0.0.9".into() }
+            Request::Submit { name: name(), prepared, level, submitter: "10.0.0.9".into(), terms: Vec::new() }
         }
         3 => Request::Pause { name: name() },
         4 => Request::Resume { name: name() },
@@ -99,5 +99,5 @@ fn submission(bytes: &bytes::Bytes) -> Option<Request> {
     check_run_name(&request.name).ok()?;
     let prepared = Prepared::read(registry(), "the submitted file", &request.config).ok()?;
     let small = prepared.replicas() <= REPLICAS_MAX && prepared.least_bytes(BYTES_MAX) <= BYTES_MAX;
-    small.then_some(Request::Submit { name: request.name, prepared, level, submitter: "10.0.0.9".into() })
+    small.then_some(Request::Submit { name: request.name, prepared, level, submitter: "10.0.0.9".into(), terms: Vec::new() })
 }

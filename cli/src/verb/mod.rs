@@ -28,4 +28,5 @@ pub(crate) mod top;
 pub(crate) mod verify;
 pub(crate) mod view;
 pub(crate) mod watch;
+pub(crate) mod which;
 pub(crate) mod workers;

@@ -2,64 +2,96 @@
 
 use std::{io::Write as _, process::ExitCode};
 
+use anyhow::bail;
+use evoxo_coordinator::shown::state;
 use evoxo_proto::v1;
 
-use evoxo_coordinator::shown::state;
-
+use super::which::Which;
 use crate::{
-    remote::{Coordinator, connect, converse, refused, run_to_json},
-    say::stdout,
+    remote::{Client, Coordinator, connect, converse, refused, run_to_json},
+    say::{notice, stdout},
 };
 
-/// The run.
+/// The runs.
 #[derive(clap::Args)]
 pub(crate) struct Named {
-    /// The run's name
-    name: String,
+    #[command(flatten)]
+    which: Which,
     #[command(flatten)]
     coordinator: Coordinator,
-    /// Print the run as JSON
+    /// Print each run as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// The run, and whether to delete it.
+/// The runs, and whether to delete them.
 #[derive(clap::Args)]
 pub(crate) struct Cancel {
     #[command(flatten)]
     named: Named,
-    /// Also remove it from the store permanently
+    /// Also remove them from the store permanently
     #[arg(long)]
     delete: bool,
 }
 
+/// What a run is asked to do.
+#[derive(Clone, Copy)]
+enum Order {
+    Pause,
+    Resume,
+    Cancel { delete: bool },
+}
+
+impl Order {
+    async fn give(self, client: &mut Client, name: String) -> anyhow::Result<v1::Run> {
+        let answer = match self {
+            Self::Pause => client.pause(v1::PauseRequest { name }).await,
+            Self::Resume => client.resume(v1::ResumeRequest { name }).await,
+            Self::Cancel { delete } => client.cancel(v1::CancelRequest { name, delete }).await,
+        };
+        Ok(answer.map_err(refused)?.into_inner())
+    }
+}
+
 pub(crate) fn pause(named: &Named) -> anyhow::Result<ExitCode> {
-    let run = converse(async {
-        let mut client = connect(&named.coordinator).await?;
-        Ok(client.pause(v1::PauseRequest { name: named.name.clone() }).await.map_err(refused)?.into_inner())
-    })?;
-    print(named, &run, false)
+    order(named, Order::Pause)
 }
 
 pub(crate) fn resume(named: &Named) -> anyhow::Result<ExitCode> {
-    let run = converse(async {
-        let mut client = connect(&named.coordinator).await?;
-        Ok(client.resume(v1::ResumeRequest { name: named.name.clone() }).await.map_err(refused)?.into_inner())
-    })?;
-    print(named, &run, false)
+    order(named, Order::Resume)
 }
 
 pub(crate) fn cancel(arguments: &Cancel) -> anyhow::Result<ExitCode> {
-    let named = &arguments.named;
-    let run = converse(async {
-        let mut client = connect(&named.coordinator).await?;
-        let request = v1::CancelRequest { name: named.name.clone(), delete: arguments.delete };
-        Ok(client.cancel(request).await.map_err(refused)?.into_inner())
-    })?;
-    print(named, &run, arguments.delete)
+    order(&arguments.named, Order::Cancel { delete: arguments.delete })
 }
 
-fn print(named: &Named, run: &v1::Run, deleted: bool) -> anyhow::Result<ExitCode> {
+/// Gives each run the order. One that is refused does not keep the others from theirs.
+fn order(named: &Named, order: Order) -> anyhow::Result<ExitCode> {
+    converse(async {
+        let mut client = connect(&named.coordinator).await?;
+        let names = named.which.names(&mut client).await?;
+        let (mut refused, all) = (0, names.len());
+        if all == 0 {
+            notice("no run is in this state, or of this owner");
+        }
+        for name in names {
+            match order.give(&mut client, name.clone()).await {
+                Ok(run) => print(named, &run, matches!(order, Order::Cancel { delete: true }))?,
+                Err(error) if all == 1 => return Err(error),
+                Err(error) => {
+                    notice(format_args!("{name}: {error:#}"));
+                    refused += 1;
+                }
+            }
+        }
+        if refused > 0 {
+            bail!("{refused} of {all} runs could not be changed");
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn print(named: &Named, run: &v1::Run, deleted: bool) -> anyhow::Result<()> {
     let mut out = stdout();
     if named.json {
         writeln!(out, "{:#}", run_to_json(run))?;
@@ -69,7 +101,7 @@ fn print(named: &Named, run: &v1::Run, deleted: bool) -> anyhow::Result<ExitCode
             writeln!(out, "{}", run.message)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// What became of the run. One that is deleted is cancelled for that, whatever it was before.

@@ -35,6 +35,11 @@ pub(crate) struct Arguments {
     /// trusted worker is revoked.
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     verify: Option<Level>,
+    /// A term of the run, which changes no result: priority=20 gives it twice as much as your other runs get, of your share
+    ///
+    /// Submit it again with another value to change a term while it is computed. May be given several times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = term)]
+    term: Vec<v1::Term>,
     #[command(flatten)]
     autoscale: Autoscale,
     #[command(flatten)]
@@ -42,6 +47,12 @@ pub(crate) struct Arguments {
     /// Print the run as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Reads a term. The coordinator knows which there are.
+fn term(text: &str) -> Result<v1::Term, String> {
+    let (name, value) = text.split_once('=').ok_or("give NAME=VALUE, for example priority=20")?;
+    Ok(v1::Term { name: name.into(), value: value.into() })
 }
 
 /// Reads a level of verification.
@@ -65,8 +76,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         let mut client = connect(&arguments.coordinator).await?;
         let level = arguments.verify.unwrap_or_default();
         let (verification, audit_millionths) = (level.message().into(), level.millionths());
-        let request =
-            v1::SubmitRequest { name: name.clone(), config: config.to_toml(), verification, audit_millionths };
+        let (name, config, terms) = (name.clone(), config.to_toml(), arguments.term.clone());
+        let request = v1::SubmitRequest { name, config, verification, audit_millionths, terms };
         let answer = client.submit(request).await.map_err(|status| match is_lost(&status) {
             true => refused(status),
             false => refused(status).context("the coordinator refuses the run"),

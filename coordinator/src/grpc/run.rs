@@ -143,11 +143,13 @@ impl Runs {
         config: String,
         level: Level,
         submitter: String,
+        terms: Vec<v1::Term>,
     ) -> Result<v1::SubmitResponse, Failure> {
         crate::names::check_run_name(name).map_err(Rejection::Invalid)?;
         let prepared = self.prepare(config).await?;
         let toml = prepared.toml.clone();
-        match self.core.ask(CoreRequest::Submit { name: name.to_owned(), prepared, level, submitter }).await? {
+        let submit = CoreRequest::Submit { name: name.to_owned(), prepared, level, submitter, terms };
+        match self.core.ask(submit).await? {
             CoreResponse::Submitted { run, created } => {
                 Ok(v1::SubmitResponse { run: Some(v1::Run { config: toml, ..*run }), created })
             }
@@ -170,9 +172,9 @@ impl RunService for Runs {
         let origin = origin(&request)?;
         // The room of the file's message is kept until the file is parsed.
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
-        let v1::SubmitRequest { name, config, verification, audit_millionths } = request.into_inner();
+        let v1::SubmitRequest { name, config, verification, audit_millionths, terms } = request.into_inner();
         let submitted = match level(verification, audit_millionths, &origin) {
-            Ok(level) => self.take(&name, config, level, origin.submitter()).await,
+            Ok(level) => self.take(&name, config, level, origin.submitter(), terms).await,
             Err(status) => Err(status.into()),
         };
         origin.audit("submit", &name, Failure::outcome(&submitted)).wait().await;

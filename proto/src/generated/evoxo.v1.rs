@@ -577,7 +577,7 @@ pub mod worker_service_server {
     }
 }
 /// A new run, or more replicas of an old one.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitRequest {
     /// 1 to 64 characters of a-z, 0-9, '-', '\_' and '.', beginning with a letter or digit.
     #[prost(string, tag = "1")]
@@ -592,6 +592,19 @@ pub struct SubmitRequest {
     /// For VERIFICATION_AUDITED: the share that is computed again, in millionths, 1 to 1,000,000.
     #[prost(uint32, tag = "4")]
     pub audit_millionths: u32,
+    /// On which terms the coordinator computes the run. They change no result. For a run that exists: those that change.
+    /// INVALID_ARGUMENT if the coordinator does not know one or cannot read its value, or if one is given twice.
+    #[prost(message, repeated, tag = "5")]
+    pub terms: ::prost::alloc::vec::Vec<Term>,
+}
+/// A term of a run, for example "priority".
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Term {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// At most 64 bytes.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
 }
 /// The run as it is after Submit.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -733,6 +746,12 @@ pub struct Run {
     pub verification: i32,
     #[prost(uint32, tag = "21")]
     pub audit_millionths: u32,
+    /// The terms on which it is computed, as far as somebody named them.
+    #[prost(message, repeated, tag = "23")]
+    pub terms: ::prost::alloc::vec::Vec<Term>,
+    /// Who first submitted it: the number of the person's certificate, or without one the address. Empty if not known.
+    #[prost(string, tag = "24")]
+    pub submitter: ::prost::alloc::string::String,
 }
 /// Two copies of a task had different outputs. Stored as runs/RUN/doubt/EPOCH-NUMBER-DIGEST.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2073,7 +2092,7 @@ pub mod run_service_server {
 /// An order: the submission, or a later request of a person. Object runs/RUN/order/BORN-NUMBER, where BORN is the epoch in
 /// which the run was submitted, and once more as runs/RUN/order-copy/BORN-NUMBER-DIGEST. The newest order is in force; older ones
 /// are a record of requests.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Order {
     /// The resolved experiment file with every setting.
     #[prost(string, tag = "1")]
@@ -2096,6 +2115,9 @@ pub struct Order {
     pub verification: i32,
     #[prost(uint32, tag = "7")]
     pub audit_millionths: u32,
+    /// On which terms the run is computed, by name.
+    #[prost(message, repeated, tag = "8")]
+    pub terms: ::prost::alloc::vec::Vec<Term>,
 }
 /// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/EPOCH-NUMBER-DIGEST; the newest
 /// one is there once more, under the same name in checkpoint-copy/.

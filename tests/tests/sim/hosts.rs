@@ -163,6 +163,7 @@ fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, Str
         prepared: Arc::clone(prepared),
         level: Level::Plain,
         submitter: "me".into(),
+        terms: Vec::new(),
     };
     all.plan(begin, Happening::ToCore(Event::Request { id: RequestId(0), request }));
     loop {

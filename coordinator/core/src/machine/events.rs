@@ -105,8 +105,10 @@ pub enum Request {
         prepared: Arc<Prepared>,
         /// How its outputs are verified; plain: as those of the run, if it exists.
         level: Level,
-        /// Whose quota it counts in: see [`v1::Order::submitter`].
+        /// Whose quota and share it counts in: see [`v1::Order::submitter`].
         submitter: String,
+        /// On which terms it is computed; of a run that exists, those that change.
+        terms: Vec<v1::Term>,
     },
     Pause {
         name: String,

@@ -34,6 +34,7 @@ impl Coordinator {
         let orders = Orders::stored(Wanted::of_order(&saved.order));
         let mut run = Run::new(saved.name.clone(), prepared, orders);
         run.submitter.clone_from(&saved.order.submitter);
+        run.terms.clone_from(&saved.order.terms);
         run.level = Level::of_order(&saved.order);
         run.blocked = self.unfit_because(&saved).map(Blocked::Unfit);
         run.adopt(&saved);

@@ -40,7 +40,9 @@ impl Coordinator {
             return;
         }
         let reply = match request {
-            Request::Submit { name, prepared, level, submitter } => self.submit(id, &name, prepared, level, submitter),
+            Request::Submit { name, prepared, level, submitter, terms } => {
+                self.submit(id, &name, prepared, level, submitter, terms)
+            }
             Request::Pause { name } => self.want(id, &name, Wanted::Paused, false),
             Request::Resume { name } => self.want(id, &name, Wanted::Running, false),
             Request::Cancel { name, delete } => self.want(id, &name, Wanted::Cancelled, delete),
@@ -85,11 +87,14 @@ impl Coordinator {
         prepared: Arc<Prepared>,
         level: Level,
         submitter: String,
+        mut terms: Vec<v1::Term>,
     ) -> Reply {
         if self.stopping {
             return Err(Rejection::Unavailable("the coordinator is stopping".into()));
         }
         check_run_name(name).map_err(Rejection::Invalid)?;
+        self.rules.check_terms(&terms).map_err(Rejection::Invalid)?;
+        terms.sort_by(|one, other| one.name.cmp(&other.name));
         let (replicas, limit) = (prepared.replicas(), self.settings.replicas_max);
         if replicas > limit {
             let sentence = format!("the run has {replicas} replicas over all arms: at most {limit}");
@@ -101,21 +106,29 @@ impl Coordinator {
             return Err(Rejection::Exhausted(too_large(needed, most)));
         }
         match self.find(name) {
-            Ok((id, _)) => return self.submit_again(request, id, prepared, level),
+            Ok((id, _)) => return self.submit_again(request, id, prepared, level, &terms),
             Err(Rejection::NotFound(_)) => {}
             Err(rejection) => return Err(rejection),
         }
         let asked = Asked { new_run: true, submitter: &submitter, replicas: prepared.replicas() };
         self.rules.admits(&self.look(), &asked)?;
         let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
-        (run.submitter, run.level) = (submitter, level);
+        (run.submitter, run.level, run.terms) = (submitter, level, terms.clone());
         let id = self.add_run(run);
-        self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
+        let wanted = Wanted::Running;
+        self.order(id, PendingOrder { request, prepared, wanted, terms, submitted: true, delete: false });
         Ok(None)
     }
 
-    /// A repeated submission changes nothing; more replicas extend the run; a cancelled run continues.
-    fn submit_again(&mut self, request: RequestId, id: RunId, prepared: Arc<Prepared>, level: Level) -> Reply {
+    /// A repeated submission changes nothing; more replicas extend the run; other terms hold from now on; a cancelled run continues.
+    fn submit_again(
+        &mut self,
+        request: RequestId,
+        id: RunId,
+        prepared: Arc<Prepared>,
+        level: Level,
+        changed: &[v1::Term],
+    ) -> Reply {
         let run = &self.runs[id];
         let name = &run.name;
         if run.prepared.hash != prepared.hash {
@@ -139,7 +152,11 @@ impl Coordinator {
             return Err(being_deleted(name));
         }
         let more = prepared.config.replicas > run.prepared.config.replicas;
-        if !more && *run.orders.wanted() != Wanted::Cancelled {
+        let kept = run.terms.iter().filter(|term| changed.iter().all(|other| other.name != term.name));
+        let mut terms: Vec<v1::Term> = kept.chain(changed).cloned().collect();
+        terms.sort_by(|one, other| one.name.cmp(&other.name));
+        let other_terms = terms != run.terms;
+        if !more && !other_terms && *run.orders.wanted() != Wanted::Cancelled {
             return Ok(Some(Response::Submitted { run: Box::new(self.view(id)), created: false }));
         }
         if more {
@@ -148,7 +165,12 @@ impl Coordinator {
             self.rules.admits(&self.look(), &asked)?;
         }
         let prepared = if more { prepared } else { run.prepared.clone() };
-        self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
+        // Other terms alone neither begin a run again nor end a pause.
+        let wanted = match run.orders.wanted() {
+            wanted if other_terms && !more && *wanted != Wanted::Cancelled => wanted.clone(),
+            _ => Wanted::Running,
+        };
+        self.order(id, PendingOrder { request, prepared, wanted, terms, submitted: true, delete: false });
         Ok(None)
     }
 
@@ -184,8 +206,8 @@ impl Coordinator {
             let hint = if wanted == Wanted::Cancelled { ": give --delete to remove it" } else { "" };
             return Err(Rejection::Conflict(format!("run {name:?} is finished{hint}")));
         }
-        let prepared = run.prepared.clone();
-        self.order(id, PendingOrder { request, prepared, wanted, submitted: false, delete });
+        let (prepared, terms) = (run.prepared.clone(), run.terms.clone());
+        self.order(id, PendingOrder { request, prepared, wanted, terms, submitted: false, delete });
         Ok(None)
     }
 

@@ -17,10 +17,15 @@ impl Coordinator {
 
     /// A run is there from now on.
     pub(super) fn add_run(&mut self, run: Run) -> RunId {
-        let submitter = run.submitter.clone();
         let id = self.runs.add(run);
-        self.rules.ordered(id, &Ordered { submitter: &submitter });
+        self.note_order(id);
         id
+    }
+
+    /// A run is computed on these terms from now on.
+    pub(super) fn note_order(&mut self, id: RunId) {
+        let Run { submitter, terms, .. } = &self.runs[id];
+        self.rules.ordered(id, &Ordered { submitter, terms });
     }
 
     /// Asks all rules, and does what they want.

@@ -81,6 +81,8 @@ pub(super) struct Run {
     pub(super) orders: Orders,
     /// Who submitted it: see [`v1::Order::submitter`].
     pub(super) submitter: String,
+    /// On which terms it is computed: see [`v1::Order::terms`].
+    pub(super) terms: Vec<v1::Term>,
     /// How outputs are verified.
     pub(super) level: Level,
     pub(super) audits: AuditsDue,
@@ -115,6 +117,7 @@ impl Run {
             prepared,
             orders,
             submitter: String::new(),
+            terms: Vec::new(),
             level: Level::Plain,
             audits: AuditsDue::default(),
             blocked: None,

@@ -35,7 +35,7 @@ impl Coordinator {
     pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
         let run = self.runs.adjust(id);
         run.orders.begin_writing();
-        let write = next_order(run, &order.prepared.toml, &order.wanted);
+        let write = next_order(run, &order.prepared.toml, &order.wanted, &order.terms);
         self.write(id, write, Pending::Order(order));
     }
 
@@ -45,8 +45,8 @@ impl Coordinator {
         if !run.orders.take_unsaved_failure() {
             return;
         }
-        let (toml, wanted) = (run.prepared.toml.clone(), run.orders.wanted().clone());
-        let write = next_order(run, &toml, &wanted);
+        let (toml, wanted, terms) = (run.prepared.toml.clone(), run.orders.wanted().clone(), run.terms.clone());
+        let write = next_order(run, &toml, &wanted, &terms);
         self.write(id, write, Pending::Failure);
     }
 
@@ -99,7 +99,7 @@ impl Coordinator {
 }
 
 /// The next order of a run.
-fn next_order(run: &Run, toml: &str, wanted: &Wanted) -> Write {
+fn next_order(run: &Run, toml: &str, wanted: &Wanted, terms: &[v1::Term]) -> Write {
     let (state, failure) = match wanted {
         Wanted::Running => (RunState::Running, ""),
         Wanted::Paused => (RunState::Paused, ""),
@@ -114,6 +114,7 @@ fn next_order(run: &Run, toml: &str, wanted: &Wanted) -> Write {
         submitter: run.submitter.clone(),
         verification: run.level.message().into(),
         audit_millionths: run.level.millionths(),
+        terms: terms.to_vec(),
     };
     Write::Order { bytes: seal_order(&order) }
 }

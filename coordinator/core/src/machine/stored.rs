@@ -171,13 +171,15 @@ impl Coordinator {
 
     /// An order is in the store: it takes effect.
     fn apply_order(&mut self, id: RunId, order: PendingOrder) {
-        let PendingOrder { request, prepared, wanted, submitted, delete } = order;
+        let PendingOrder { request, prepared, wanted, terms, submitted, delete } = order;
         let run = self.runs.change(id);
         // The person who ordered it sees the result at once.
         run.published = None;
         let failed = run.orders.apply(wanted.clone());
-        run.prepared = prepared;
+        (run.prepared, run.terms) = (prepared, terms);
         run.add_replicas();
+        self.note_order(id);
+        let run = self.runs.change(id);
         if wanted == Wanted::Cancelled {
             // A run that another build wrote may be cancelled and then deleted.
             run.blocked = None;
@@ -213,8 +215,10 @@ impl Coordinator {
             run.prepared = prepared.clone();
         }
         run.level = Level::of_order(&saved.order);
+        run.terms.clone_from(&saved.order.terms);
         run.blocked = unfit.map(Blocked::Unfit);
         run.adopt(&saved);
+        self.note_order(id);
         void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));
         if request.is_some() {
             // The order that holds is the stored one, until a person's is stored too.

@@ -42,6 +42,8 @@ impl Run {
             notices: self.notices.clone(),
             arms,
             doubts: self.doubts.clone(),
+            terms: self.terms.clone(),
+            submitter: self.submitter.clone(),
             verification: self.level.message().into(),
             audit_millionths: self.level.millionths(),
             ..v1::Run::default()

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use evoxo_proto::v1;
+
 use super::{orders::Wanted, runs::RunId};
 use crate::{
     id::{RequestId, WriteId},
@@ -50,6 +52,7 @@ pub(super) struct PendingOrder {
     pub(super) request: RequestId,
     pub(super) prepared: Arc<Prepared>,
     pub(super) wanted: Wanted,
+    pub(super) terms: Vec<v1::Term>,
     /// It came with a file.
     pub(super) submitted: bool,
     pub(super) delete: bool,

@@ -59,7 +59,7 @@ impl Cluster {
         }
         let (name, prepared) = self.runs[run].clone();
         let level = self.faults.level;
-        let request = Request::Submit { name, prepared, level, submitter: "10.0.1.1".into() };
+        let request = Request::Submit { name, prepared, level, submitter: "10.0.1.1".into(), terms: Vec::new() };
         if let Some(seat) = self.asked() {
             self.tell(seat, Event::Request { id: RequestId(run as u64), request });
         }

@@ -11,12 +11,16 @@ mod silence;
 use std::cmp::Ordering;
 
 use evoxo_common::time::Millis;
+use evoxo_proto::v1;
 
 use super::{
     cause::Cause, events::Rejection, runs::RunId, runs::Runs, sessions::Sessions, settings::Settings, tasks::Tasks,
     writes::Writes,
 };
 use crate::id::SessionId;
+
+/// The most bytes of a term's value, and the most characters of a wrong term that are repeated to whoever gave it.
+const TERM_BYTES_MAX: usize = 64;
 
 /// What a rule may look at.
 pub(super) struct Look<'a> {
@@ -40,6 +44,17 @@ pub(super) struct Asked<'a> {
 pub(super) struct Ordered<'a> {
     /// Who submitted the run.
     pub(super) submitter: &'a str,
+    /// On which terms it is computed. They were checked, unless another build took them.
+    pub(super) terms: &'a [v1::Term],
+}
+
+/// Something that whoever submits a run can ask of a rule.
+pub(super) struct Term {
+    pub(super) name: &'static str,
+    /// What a value looks like, as the end of a sentence that begins with "it must be".
+    pub(super) values: &'static str,
+    /// Whether this is one.
+    pub(super) allows: fn(&str) -> bool,
 }
 
 /// What a rule wants to be done.
@@ -53,12 +68,17 @@ pub(super) enum Act {
 
 /// A rule. A method that a rule does not write says that it has nothing to do with it.
 pub(super) trait Rule: Send {
+    /// The term that it reads, if it reads one.
+    fn term(&self) -> Option<&'static Term> {
+        None
+    }
+
     /// Whether a person may have what they ask for.
     fn admits(&self, _look: &Look, _asked: &Asked) -> Result<(), Rejection> {
         Ok(())
     }
 
-    /// A run is there from now on.
+    /// A run is there from now on, or is computed on other terms.
     fn ordered(&mut self, _run: RunId, _order: &Ordered) {}
 
     /// At each tick, which is every 100 ms while a rule or something else has a reason for it.
@@ -106,6 +126,26 @@ impl Rules {
             Box::new(overdue::Overdue),
             Box::new(retention::Retention::default()),
         ])
+    }
+
+    /// Whether these are terms with values that make sense, each once.
+    pub(super) fn check_terms(&self, terms: &[v1::Term]) -> Result<(), String> {
+        let known = || self.0.iter().filter_map(|rule| rule.term());
+        for (place, v1::Term { name, value }) in terms.iter().enumerate() {
+            let Some(term) = known().find(|term| term.name == *name) else {
+                let names: Vec<&str> = known().map(|term| term.name).collect();
+                let name: String = name.chars().take(TERM_BYTES_MAX).collect();
+                return Err(format!("there is no term {name:?} here: there is {}", names.join(", ")));
+            };
+            if terms[..place].iter().any(|other| other.name == *name) {
+                return Err(format!("the term {name} is given twice"));
+            }
+            if value.len() > TERM_BYTES_MAX || !(term.allows)(value) {
+                let value: String = value.chars().take(TERM_BYTES_MAX).collect();
+                return Err(format!("the term {name} is {value:?}: it must be {}", term.values));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn admits(&self, look: &Look, asked: &Asked) -> Result<(), Rejection> {

@@ -1,19 +1,32 @@
-//! Whose turn it is. People have equal shares, whatever the number of their runs; the runs of a person share what the person has.
+//! Whose turn it is. People have equal shares, whatever the number of their runs; the runs of a person share what the person has,
+//! by their priorities.
 //!
 //! Each person has an account of the work that workers did for them, in microseconds, and so has each run of a person. The account with
 //! the least is served first. Work counts as expected when it is assigned, and as it turned out to be when the result comes. Whoever had nothing to compute for a while is owed no more than [`OWED_US`] for each slot:
 //! a short run goes first then, and a long one does not keep others waiting for what they had while it was away.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cmp::Ordering, collections::BTreeMap};
 
-use super::{Act, Look, Ordered, Rule};
+use super::{Act, Look, Ordered, Rule, Term};
 use crate::machine::runs::RunId;
 
 /// What an account may be owed at most, in microseconds of each slot of all workers.
 const OWED_US: u64 = 10_000_000;
+
+/// The priority of a run that has none.
+const PRIORITY: u64 = 10;
+const PRIORITY_MAX: u64 = 100;
+
+/// A run of twice the priority of another one of the same person gets twice as much.
+static TERM: Term = Term {
+    name: "priority",
+    values: "a whole number from 1 to 100; a run that has none has 10",
+    allows: |value| priority(value).is_some(),
+};
+
+fn priority(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|priority| (1..=PRIORITY_MAX).contains(priority))
+}
 
 /// The accounts of people, or of the runs of one person: the work done for each, in microseconds.
 #[derive(Debug)]
@@ -54,7 +67,8 @@ impl<K: Ord + Clone> Accounts<K> {
 /// A person, with the accounts of their runs.
 #[derive(Debug, Default)]
 struct Person {
-    runs: BTreeSet<RunId>,
+    /// Each with its priority.
+    runs: BTreeMap<RunId, u64>,
     accounts: Accounts<RunId>,
 }
 
@@ -69,6 +83,11 @@ pub(super) struct Shares {
     owed_us: u64,
 }
 
+/// What work counts for, of a run of this priority: at least something.
+fn weighed(us: u64, priority: u64) -> u64 {
+    (us * PRIORITY).div_ceil(priority)
+}
+
 impl Shares {
     fn person(&self, run: RunId) -> &String {
         self.person_of.get(&run).expect("a run has an order, and that has somebody who gave it")
@@ -76,10 +95,15 @@ impl Shares {
 }
 
 impl Rule for Shares {
+    fn term(&self) -> Option<&'static Term> {
+        Some(&TERM)
+    }
+
     fn ordered(&mut self, run: RunId, order: &Ordered) {
-        if self.person_of.insert(run, order.submitter.to_owned()).is_none() {
-            self.people.entry(order.submitter.to_owned()).or_default().runs.insert(run);
-        }
+        self.person_of.insert(run, order.submitter.to_owned());
+        let given = order.terms.iter().find(|term| term.name == TERM.name).and_then(|term| priority(&term.value));
+        let person = self.people.entry(order.submitter.to_owned()).or_default();
+        person.runs.insert(run, given.unwrap_or(PRIORITY));
     }
 
     fn removed(&mut self, run: RunId) {
@@ -115,7 +139,8 @@ impl Rule for Shares {
         let name = self.person(run).clone();
         self.accounts.add(&name, us, self.owed_us);
         let person = self.people.get_mut(&name).expect("whoever has a run is listed");
-        person.accounts.add(&run, us, self.owed_us);
+        let priority = person.runs[&run];
+        person.accounts.add(&run, weighed(us, priority), self.owed_us);
         *self.out_us.entry(run).or_default() += us;
     }
 
@@ -124,7 +149,8 @@ impl Rule for Shares {
         let Some(name) = self.person_of.get(&run) else { return };
         self.accounts.correct(name, counted_us, took_us);
         let person = self.people.get_mut(name).expect("whoever has a run is listed");
-        person.accounts.correct(&run, counted_us, took_us);
+        let priority = person.runs[&run];
+        person.accounts.correct(&run, weighed(counted_us, priority), weighed(took_us, priority));
         *self.out_us.get_mut(&run).expect("what comes back was given") -= counted_us;
     }
 

@@ -70,7 +70,7 @@ fn replicas_that_are_being_ordered_count() {
     }
     let mut extend = |id, name: &str| {
         let (prepared, level, submitter) = (story::prepared(&of(5000)), crate::trust::Level::Plain, "10.0.0.9".into());
-        let request = Request::Submit { name: name.into(), prepared, level, submitter };
+        let request = Request::Submit { name: name.into(), prepared, level, submitter, terms: Vec::new() };
         let effects = story.core.handle(story.now, Event::Request { id: RequestId(id), request });
         effects.iter().any(|effect| matches!(effect, Effect::Store { what: Write::Order { .. }, .. }))
     };

@@ -87,7 +87,7 @@ fn order(effects: &[Effect]) -> Option<WriteId> {
 
 fn submission(config: &str) -> Request {
     let prepared = story::prepared(config);
-    Request::Submit { name: "r".into(), prepared, level: Level::Plain, submitter: String::new() }
+    Request::Submit { name: "r".into(), prepared, level: Level::Plain, submitter: String::new(), terms: Vec::new() }
 }
 
 /// The second order would be that of a run without the first one, and undo it. So it is made when the first one is stored.

@@ -83,3 +83,68 @@ fn runs_of_a_person_share_what_the_person_has() {
     let done = ["a", "b", "c"].map(|name| story.run(name).tasks_done);
     assert!((95..106).contains(&done[0]) && (95..106).contains(&done[1]) && (195..206).contains(&done[2]), "{done:?}");
 }
+
+/// Submits a run on these terms.
+fn submit_on(story: &mut Story, name: &str, seed: usize, terms: &[(&str, &str)]) -> Result<Response, Rejection> {
+    let term = |(name, value): &(&str, &str)| v1::Term { name: (*name).into(), value: (*value).into() };
+    let (prepared, level, submitter) = (story::prepared(&long(seed)), crate::trust::Level::Plain, "10.0.0.7".into());
+    let terms = terms.iter().map(term).collect();
+    story.ask(Request::Submit { name: name.into(), prepared, level, submitter, terms })
+}
+
+/// A priority is one within the share of the person; it can be changed while the run is computed, and a restart does not forget it.
+#[test]
+fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
+    let mut story = Story::begin(singly());
+    story.task_us = 10_000;
+    submit_on(&mut story, "a", 1, &[("priority", "20")]).unwrap();
+    submit_on(&mut story, "b", 2, &[]).unwrap();
+    story.submit_by("10.0.0.8", "c", &long(3)).unwrap();
+    let work = |story: &mut Story, session| {
+        let before = ["a", "b", "c"].map(|name| story.run(name).tasks_done);
+        for _ in 0..600 {
+            story.now = story.now + 10;
+            story.answer(session, honest);
+        }
+        let after = ["a", "b", "c"].map(|name| story.run(name).tasks_done);
+        [0, 1, 2].map(|place| after[place] - before[place])
+    };
+    let near = |found: [u64; 3], wanted: [u64; 3]| {
+        let near = found.iter().zip(wanted).all(|(found, wanted)| found.abs_diff(wanted) <= 8);
+        assert!(near, "{found:?}, and not {wanted:?}");
+    };
+    story.join(1, 1);
+    near(work(&mut story, 1), [200, 100, 300]);
+    let Response::Submitted { created, .. } = submit_on(&mut story, "a", 1, &[("priority", "5")]).unwrap() else {
+        panic!("another response");
+    };
+    assert!(created, "it is an order");
+    near(work(&mut story, 1), [100, 200, 300]);
+    assert_eq!(story.run("a").terms, [v1::Term { name: "priority".into(), value: "5".into() }]);
+    story.tell(Event::Stop);
+    let mut next = Story::go_on(singly(), story.objects);
+    next.task_us = 10_000;
+    next.join(1, 1);
+    near(work(&mut next, 1), [100, 200, 300]);
+}
+
+/// Other terms change nothing else: a paused run stays paused.
+#[test]
+fn terms_that_make_no_sense_are_refused_by_name() {
+    let mut story = Story::begin(singly());
+    let refused = |story: &mut Story, terms: &[(&str, &str)]| {
+        let Err(Rejection::Invalid(why)) = submit_on(story, "r", 1, terms) else { panic!("it was taken: {terms:?}") };
+        why
+    };
+    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\" here: there is priority");
+    let wrong = refused(&mut story, &[("priority", "0")]);
+    assert!(wrong.starts_with("the term priority is \"0\": it must be a whole number from 1 to 100"), "{wrong}");
+    let long = "0".repeat(1000) + "1";
+    assert!(refused(&mut story, &[("priority", &long)]).len() < 200);
+    assert_eq!(refused(&mut story, &[("priority", "1"), ("priority", "2")]), "the term priority is given twice");
+    submit_on(&mut story, "r", 1, &[("priority", "1")]).unwrap();
+    story.ask(Request::Pause { name: "r".into() }).unwrap();
+    submit_on(&mut story, "r", 1, &[("priority", "2")]).unwrap();
+    let run = story.run("r");
+    assert_eq!((run.state(), run.terms[0].value.as_str(), run.submitter.as_str()), (RunState::Paused, "2", "10.0.0.7"));
+}

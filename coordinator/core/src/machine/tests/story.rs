@@ -245,13 +245,19 @@ impl Story {
     }
 
     pub(super) fn submit_at(&mut self, level: Level, name: &str, config: &str) -> Result<Response, Rejection> {
-        self.ask(Request::Submit { name: name.into(), prepared: prepared(config), level, submitter: "10.0.0.9".into() })
+        self.ask(Request::Submit {
+            name: name.into(),
+            prepared: prepared(config),
+            level,
+            submitter: "10.0.0.9".into(),
+            terms: Vec::new(),
+        })
     }
 
     /// The same, by somebody else.
     pub(super) fn submit_by(&mut self, submitter: &str, name: &str, config: &str) -> Result<Response, Rejection> {
         let (prepared, level) = (prepared(config), Level::Plain);
-        self.ask(Request::Submit { name: name.into(), prepared, level, submitter: submitter.into() })
+        self.ask(Request::Submit { name: name.into(), prepared, level, submitter: submitter.into(), terms: Vec::new() })
     }
 
     /// The run as people see it, after it has been published.

@@ -1,0 +1,134 @@
+//! Which runs of a coordinator are meant: by name, pattern, state and owner.
+
+use anyhow::bail;
+use evoxo_coordinator::shown::state;
+use evoxo_proto::v1::{self, RunState};
+
+use crate::{
+    remote::{Client, refused},
+    say::{program, usage},
+};
+
+/// The runs.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(crate) struct Which {
+    /// Names of runs. * stands for any characters and ? for any one: put such names in quotes
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Only runs in this state
+    #[arg(long, value_name = "STATE", value_parser = known_state)]
+    state: Option<RunState>,
+    /// Only runs that this identity, or this address, has submitted
+    #[arg(long, value_name = "OWNER")]
+    owner: Option<String>,
+}
+
+/// A state by the word that is shown for it.
+fn known_state(text: &str) -> Result<RunState, String> {
+    let all = (1..).map_while(|number| RunState::try_from(number).ok());
+    let word = |of: RunState| state(&v1::Run { state: of.into(), ..v1::Run::default() });
+    all.clone().find(|of| word(*of) == text).ok_or_else(|| {
+        let words: Vec<&str> = all.map(word).collect();
+        format!("a run is {}", words.join(", "))
+    })
+}
+
+/// Whether a name fits a pattern.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut place) = (0, 0);
+    // Where the last star is, and the first character that it does not stand for.
+    let mut star = None;
+    while place < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, place));
+                at += 1;
+            }
+            Some(one) if *one == b'?' || *one == name[place] => (at, place) = (at + 1, place + 1),
+            _ => {
+                let Some((stars_at, stands_for)) = star else { return false };
+                star = Some((stars_at, stands_for + 1));
+                (at, place) = (stars_at + 1, stands_for + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|rest| *rest == b'*')
+}
+
+impl Which {
+    /// Whether nothing is named, neither runs nor what they have in common.
+    pub(crate) fn is_all(&self) -> bool {
+        self.names.is_empty() && self.state.is_none() && self.owner.is_none()
+    }
+
+    /// The name, if one run is meant by nothing but its name.
+    fn only(&self) -> Option<&String> {
+        let plain = self.state.is_none() && self.owner.is_none();
+        let [name] = &self.names[..] else { return None };
+        Some(name).filter(|name| plain && !name.contains(['*', '?']))
+    }
+
+    /// The names of the runs that are meant, each once. A single name is not looked up: whoever gets it says whether there is such a run.
+    pub(crate) async fn names(&self, client: &mut Client) -> anyhow::Result<Vec<String>> {
+        if self.is_all() {
+            return Err(usage("name the runs, or say which by --state or --owner"));
+        }
+        if let Some(name) = self.only() {
+            return Ok(vec![name.clone()]);
+        }
+        let runs = client.list(v1::ListRequest {}).await.map_err(refused)?.into_inner().runs;
+        Ok(self.of(runs)?.into_iter().map(|run| run.name).collect())
+    }
+
+    /// Those of these runs that are meant; an error if there is none for one of the names.
+    pub(crate) fn of(&self, runs: Vec<v1::Run>) -> anyhow::Result<Vec<v1::Run>> {
+        for name in &self.names {
+            if !runs.iter().any(|run| fits(name.as_bytes(), run.name.as_bytes())) {
+                bail!("there is no run {name:?} here: `{} runs` lists them", program());
+            }
+        }
+        let named = |run: &v1::Run| {
+            self.names.is_empty() || self.names.iter().any(|name| fits(name.as_bytes(), run.name.as_bytes()))
+        };
+        let state = |run: &v1::Run| self.state.is_none_or(|state| run.state() == state);
+        let owner = |run: &v1::Run| self.owner.as_ref().is_none_or(|owner| run.submitter == *owner);
+        Ok(runs.into_iter().filter(|run| named(run) && state(run) && owner(run)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_names() {
+        let fit =
+            [("a*", "abc"), ("*", ""), ("a?c", "abc"), ("*b*d", "abcbd"), ("a", "a"), ("a**", "a"), ("*c", "abcc")];
+        let others = [("a*", "ba"), ("a?", "a"), ("", "a"), ("*b", "abc"), ("a", "ab"), ("a?c", "ac")];
+        assert!(fit.iter().all(|(pattern, name)| fits(pattern.as_bytes(), name.as_bytes())));
+        assert!(!others.iter().any(|(pattern, name)| fits(pattern.as_bytes(), name.as_bytes())));
+    }
+
+    #[test]
+    fn runs_are_meant_by_all_that_is_said() {
+        let run = |name: &str, state: RunState, submitter: &str| {
+            let (name, submitter) = (name.into(), submitter.into());
+            v1::Run { name, submitter, state: state.into(), ..v1::Run::default() }
+        };
+        let runs =
+            [run("a-1", RunState::Finished, "x"), run("a-2", RunState::Failed, "x"), run("b", RunState::Finished, "y")];
+        let meant = |names: &[&str], state: Option<&str>, owner: Option<&str>| {
+            let names = names.iter().map(ToString::to_string).collect();
+            let state = state.map(|state| known_state(state).unwrap());
+            let which = Which { names, state, owner: owner.map(str::to_owned) };
+            which.of(runs.to_vec()).map(|runs| runs.into_iter().map(|run| run.name).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(meant(&["a-*"], None, None).unwrap(), "a-1 a-2");
+        assert_eq!(meant(&["a-*", "b"], Some("finished"), None).unwrap(), "a-1 b");
+        assert_eq!(meant(&[], Some("finished"), Some("x")).unwrap(), "a-1");
+        assert_eq!(meant(&[], Some("in doubt"), None).unwrap(), "");
+        let missing = meant(&["b", "c*"], None, None).unwrap_err().to_string();
+        assert!(missing.starts_with("there is no run \"c*\" here"), "{missing}");
+        assert!(known_state("done").unwrap_err().contains("running, paused"), "{:?}", known_state("done"));
+    }
+}
