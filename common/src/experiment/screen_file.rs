@@ -4,7 +4,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     At, Factor, Goal, Kind, SCREEN_ARMS_MAX, Screen,
-    written::{Lines, Place, Raw, Table, raw, read},
+    written::{Lines, Raw, Table, WrittenAt, raw, read},
 };
 use crate::{
     screen::{Design, Word},
@@ -16,7 +16,7 @@ use crate::{
 const KEYS: [&str; 5] = ["generators", "response", "at", "goal", "factors"];
 
 /// A sentence with its place.
-type Mistake = (Place, String);
+type Mistake = (WrittenAt, String);
 
 /// The table as it is written.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ impl ScreenTable {
     }
 
     fn wrong(&mut self, line: usize, sentence: String) {
-        self.mistakes.push((Place::Line(line), sentence));
+        self.mistakes.push((WrittenAt::Line(line), sentence));
     }
 
     fn read_factors(&mut self, lines: &Lines, factors: &DeTable<'_>) {
@@ -210,7 +210,7 @@ impl ScreenTable {
     }
 
     fn design(&self, arms: usize, mistakes: &mut Vec<Mistake>) -> Option<Design> {
-        let mut wrong = |line: usize, sentence: String| mistakes.push((Place::Line(line), sentence));
+        let mut wrong = |line: usize, sentence: String| mistakes.push((WrittenAt::Line(line), sentence));
         if self.factors.is_empty() {
             // What is written in the place of factors has been told already.
             if self.mistakes.is_empty() {
