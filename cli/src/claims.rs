@@ -14,7 +14,7 @@ use evoxo_common::{
     card::Card,
     envelope::{Kind, open},
     experiment::{
-        Config, Link, Registry, Replica, ResultDigest, champion_stem, replica_json,
+        Config, Link, NoFigures, Registry, Replica, ReplicaTold, ResultDigest, champion_stem,
         small::{as_small_as, is_small, short_digest, whole},
     },
     text::exact,
@@ -322,10 +322,11 @@ impl Claims {
                 return at_the_end(what);
             }
         }
-        let mut computed = replica_json(&self.config, key.0, replica);
+        let mut computed = ReplicaTold::<NoFigures>::of(&self.config, key.0, replica, None);
         if self.small.is_some() {
-            computed["digest"] = short_digest(&replica.digest().to_string()).into();
+            computed.digest = computed.digest.and_then(|digest| short_digest(&digest).map(String::from));
         }
+        let computed = json!(computed);
         let entry = self.entry(key);
         for (name, value) in computed.as_object().into_iter().flatten() {
             if entry[name] != *value {

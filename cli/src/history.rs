@@ -58,14 +58,12 @@ impl History {
         directory.join("history.csv")
     }
 
-    /// Reads the one that belongs to the `result.json` in this directory. Results of earlier builds do not say which that is.
+    /// Reads the one that belongs to the `result.json` in this directory.
     pub(crate) fn read(directory: &Path, result: &Value) -> anyhow::Result<Self> {
         let path = Self::path(directory);
         let history = Self { csv: file::read(&path, FILE_BYTES_MAX, "")?, path };
-        match result[HISTORY_SHA256].as_str() {
-            Some(sha256) if sha256 != Digest::of(&history.csv).to_string() => Err(history.wrong()),
-            _ => Ok(history),
-        }
+        let belongs = result[HISTORY_SHA256] == Digest::of(&history.csv).to_string();
+        if belongs { Ok(history) } else { Err(history.wrong()) }
     }
 
     /// What will be in the file.

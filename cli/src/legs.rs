@@ -34,7 +34,7 @@ impl Leg {
 
     /// All legs of a run when this one ends, after those of an earlier provenance.
     pub(crate) fn end(&self, run: &v1::Run, before: Option<&Value>) -> Legs {
-        let mut legs = before.map(legs_of).unwrap_or_default();
+        let mut legs = before.and_then(|before| before["legs"].as_array().cloned()).unwrap_or_default();
         let seconds_before = before.and_then(|before| before["seconds"].as_f64()).unwrap_or(0.0);
         let seconds = self.start.elapsed().as_secs_f64();
         let mut leg = build();
@@ -44,19 +44,6 @@ impl Leg {
         legs.push(leg);
         legs.drain(..legs.len().saturating_sub(LEGS_MAX));
         Legs { legs, seconds: seconds_before + seconds }
-    }
-}
-
-/// The legs that a provenance names. Those of early builds name none, and are one.
-fn legs_of(provenance: &Value) -> Vec<Value> {
-    match provenance["legs"].as_array() {
-        Some(legs) => legs.clone(),
-        None if provenance["seconds"].is_number() => {
-            let keys = ["version", "commit", "rustc", "workers", "seconds"];
-            let known = keys.into_iter().filter(|key| !provenance[*key].is_null());
-            vec![known.map(|key| (key.to_owned(), provenance[key].clone())).collect()]
-        }
-        None => Vec::new(),
     }
 }
 
@@ -92,15 +79,11 @@ mod tests {
         let run = |rounds_done| v1::Run { rounds_done, ..v1::Run::default() };
         let first = Leg::begin(Instant::now(), 2, None).end(&run(7), None);
         assert_eq!((first.workers(), first.legs.len()), (2, 1));
-        let mut provenance = json!({"seconds": 100.5, "workers": 2, "legs": first.into_json()});
+        let provenance = json!({"seconds": 100.5, "workers": 2, "legs": first.into_json()});
         let second = Leg::begin(Instant::now(), 0, Some(&run(7))).end(&run(9), Some(&provenance));
         assert!(second.seconds() >= 100.5 && second.workers() == 2);
         let rounds: Vec<Value> = second.legs.iter().map(|leg| leg["rounds"].clone()).collect();
         assert_eq!(rounds, [json!([0, 7]), json!([7, 9])]);
-        // An early build's whole run is a leg of which no rounds are known.
-        provenance.as_object_mut().expect("an object").remove("legs");
-        let after_early = Leg::begin(Instant::now(), 1, None).end(&run(9), Some(&provenance));
-        assert_eq!(after_early.legs[0], json!({"workers": 2, "seconds": 100.5}));
     }
 
     #[test]

@@ -23,7 +23,7 @@ const NAME_MAX: usize = 58;
 const ARMS_MAX: usize = 4;
 
 /// A directory for a run.
-pub(crate) struct Place {
+pub(crate) struct RunDirectory {
     pub(crate) path: PathBuf,
     /// Its number; 1 has none in its name.
     pub(crate) number: u32,
@@ -41,7 +41,7 @@ enum Fit {
     Other(String),
 }
 
-impl Place {
+impl RunDirectory {
     /// The place of a run that is called so; if `may_change`, a run there that ends earlier is continued.
     pub(crate) fn of(registry: &Registry, name: &str, config: &Config, may_change: bool) -> Self {
         let path = |number: u32| PathBuf::from("out").join(numbered(name, number));

@@ -70,7 +70,7 @@ pub(crate) fn digest_text(result: &Value) -> String {
         (1, each) => format!("{each} replicas"),
         (arms, each) => format!("{} replicas ({arms} arms x {each})", arms * each),
     };
-    // Results of early builds do not say how many rounds there were.
+    // Committed results of the first builds do not say how many rounds there were.
     let rounds = result["rounds"].as_u64().map(|rounds| format!(", {rounds} rounds")).unwrap_or_default();
     format!("digest {digest} of {what}{rounds}")
 }

@@ -121,16 +121,15 @@ fn contests(result: &Value) -> Option<String> {
         .collect();
     let pairs = thousands(all.len() as u64);
     let corrected = if all.len() > 1 { format!(", corrected for {pairs} pairs") } else { String::new() };
-    // Contests of early builds do not say what they are of.
-    let of = all.first().and_then(|contest| contest["of"].as_str()).map(|of| format!(" of {of}")).unwrap_or_default();
-    let test = all.first().and_then(|contest| contest["test"].as_str()).unwrap_or("Mann and Whitney's test");
+    let of_all = |key: &str| all.first()?[key].as_str();
+    let (test, of) = (of_all("test")?, of_all("of")?);
     match sure.len() {
         _ if all.is_empty() => None,
-        0 => Some(format!("Which arm is better may be chance ({test}{of}{corrected}).")),
+        0 => Some(format!("Which arm is better may be chance ({test} of {of}{corrected}).")),
         count => {
             let more = if count > ARMS_MAX { format!(", and {} more", count - ARMS_MAX) } else { String::new() };
             let named = sure[..count.min(ARMS_MAX)].join(", ");
-            Some(format!("Hardly chance ({test}{of}, P < {LEVEL}{corrected}): {named}{more}."))
+            Some(format!("Hardly chance ({test} of {of}, P < {LEVEL}{corrected}): {named}{more}."))
         }
     }
 }
@@ -152,7 +151,7 @@ const IN_DOUBT: &str = "in doubt";
 pub fn state(result: &Value) -> &str {
     match result["digest"].is_null() {
         true => UNFINISHED,
-        // Results of early builds do not say their state.
+        // Committed results of the first builds do not say their state.
         false => result["state"].as_str().unwrap_or("finished"),
     }
 }
@@ -165,13 +164,13 @@ mod tests {
 
     #[test]
     fn pairs_of_arms_that_a_kind_has_tested() {
-        let contest = |better: &str, p: f64| json!({"better": better, "worse": "z", "p_holm": p});
+        let contest = |better: &str, p: f64| json!({"better": better, "worse": "z", "p_holm": p, "test": "Mann and Whitney's test", "of": "ends"});
         let said = |contests: &[Value]| super::contests(&json!({"contests": contests})).unwrap_or_default();
         assert_eq!(super::contests(&json!({})), None, "most kinds have none");
-        assert_eq!(said(&[contest("a", 0.3)]), "Which arm is better may be chance (Mann and Whitney's test).");
+        assert_eq!(said(&[contest("a", 0.3)]), "Which arm is better may be chance (Mann and Whitney's test of ends).");
         assert_eq!(
             said(&[contest("a", 0.01), contest("b", 0.05)]),
-            "Hardly chance (Mann and Whitney's test, P < 0.05, corrected for 2 pairs): \"a\" is better than \"z\"."
+            "Hardly chance (Mann and Whitney's test of ends, P < 0.05, corrected for 2 pairs): \"a\" is better than \"z\"."
         );
         let many = said(&vec![contest("a", 0.0); 6]);
         assert!(many.ends_with("\"a\" is better than \"z\", and 2 more."), "{many}");
@@ -181,7 +180,10 @@ mod tests {
     fn result(ends: &[(&str, &[f64])]) -> (Config, Value) {
         let names: String = ends.iter().map(|(name, _)| format!("[arms.{name:?}]\n")).collect();
         let config = crate::testing::config(&names);
-        let arm = |(name, ends): &(&str, &[f64])| json!({"name": name, "ends": ends, "replicas": [{"finished": true}]});
+        let curve = json!({"mean": [], "low": [], "high": []});
+        let replicas = json!([{"replica": 0, "rows": 1, "finished": true}]);
+        let arm =
+            |(name, ends): &(&str, &[f64])| json!({"name": name, "ends": ends, "curve": curve, "replicas": replicas});
         (config, json!({"digest": "r1:0", "arms": ends.iter().map(arm).collect::<Vec<Value>>()}))
     }
 

@@ -3,8 +3,6 @@
 //!
 //! It is made from the arms of a `result.json`, so every kept result has the headline of this build.
 
-use serde_json::Value;
-
 use crate::stats::{Difference, Estimate, Sample, estimate, paired_t_test, t_test};
 
 /// What a run answers.
@@ -56,15 +54,6 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The arm of this name with a figure of each of its replicas in a `result.json`. Replicas without the figure are left out.
-    #[must_use]
-    pub fn of(arm: &str, json: &Value, figure: impl Fn(&Value) -> Option<f64>) -> Self {
-        let number = |replica: &Value| replica["replica"].as_u64().and_then(|number| u32::try_from(number).ok());
-        let replicas = json["replicas"].as_array().into_iter().flatten();
-        let values = replicas.filter_map(|replica| Some((number(replica)?, figure(replica)?))).collect();
-        Self { arm: arm.to_owned(), values }
-    }
-
     /// The figures without the numbers of their replicas.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {

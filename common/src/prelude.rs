@@ -8,7 +8,7 @@ pub use bytes::Bytes;
 
 pub use crate::{
     card::{Card, CardKind, TextCard},
-    experiment::{Demand, Experiment, Identity, Kind, fits},
+    experiment::{Demand, Experiment, Identity, Kind, Standard, fits},
     rng::Stream,
     row, settings,
     task::{Compute, Refusal, Task, TaskKind, checked},

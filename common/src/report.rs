@@ -1,6 +1,7 @@
 //! Reports: what is made of a run's replicas at the end. Tables beside the source's figures, curves, numbers for programs.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
 
 use crate::text::wrapped;
 
@@ -11,7 +12,7 @@ pub struct Report {
     pub tables: Vec<Table>,
     /// Sentences below the tables.
     pub notes: Vec<String>,
-    /// The run's part of `result.json`: `arms` with their `replicas`, and `summary`.
+    /// The run's part of `result.json`: `summary` and what else a kind has, after `arms` with their `replicas`.
     pub json: Value,
     /// Curves over generations.
     pub figures: Vec<Figure>,
@@ -186,7 +187,7 @@ pub struct Map {
 pub const CURVE_POINTS_MAX: usize = 200;
 
 /// A curve with a band around it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     /// As in the legend.
     pub name: String,
@@ -218,38 +219,76 @@ impl Series {
         Self { points: self.points.into_iter().map(point).collect(), ..self }
     }
 
-    /// Its values as lists, one entry a point. Where points are rounds, 1 and so on, they are not written.
+    /// The same under another name; `None` without points, as a curve has that a small result leaves out.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub fn shown(&self, name: &str) -> Option<Self> {
+        (!self.points.is_empty()).then(|| Self { name: name.into(), points: self.points.clone() })
+    }
+}
+
+/// The values of a [`Series`] in a result, one entry a point. Where points are rounds, 1 and so on, they have no `x`.
+#[derive(Serialize, Deserialize)]
+struct Lists {
+    mean: Vec<f64>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x: Option<Vec<f64>>,
+}
+
+impl Serialize for Series {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let list = |value: fn(&Point) -> f64| self.points.iter().map(value).collect::<Vec<f64>>();
-        let mut json =
-            json!({"mean": list(|point| point.mean), "low": list(|point| point.low), "high": list(|point| point.high)});
-        if self.points.iter().enumerate().any(|(round, point)| point.x != (round + 1) as f64) {
-            json["x"] = list(|point| point.x).into();
+        let are_rounds = self.points.iter().enumerate().all(|(round, point)| point.x == (round + 1) as f64);
+        Lists {
+            mean: list(|point| point.mean),
+            low: list(|point| point.low),
+            high: list(|point| point.high),
+            x: (!are_rounds).then(|| list(|point| point.x)),
         }
-        json
+        .serialize(serializer)
     }
+}
 
-    /// The inverse of [`Self::to_json`], of a curve that a small result may have left out: then it has no points.
-    #[must_use]
-    pub fn kept(name: &str, lists: &Value) -> Option<Self> {
-        if lists.is_null() { Some(Self { name: name.into(), points: Vec::new() }) } else { Self::of_json(name, lists) }
+impl<'de> Deserialize<'de> for Series {
+    /// Without its name, which a result has elsewhere.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Lists { mean, low, high, x } = Lists::deserialize(deserializer)?;
+        let x = x.unwrap_or_else(|| (1..=mean.len()).map(|round| round as f64).collect());
+        if [&low, &high, &x].iter().any(|other| other.len() != mean.len()) {
+            return Err(D::Error::custom("the lists of a curve have several lengths"));
+        }
+        let point = |round: usize| Point { x: x[round], mean: mean[round], low: low[round], high: high[round] };
+        Ok(Self { name: String::new(), points: (0..mean.len()).map(point).collect() })
     }
+}
 
-    /// The inverse of [`Self::to_json`], of a curve of this name.
+/// Curves in a result, by their names. A small result may leave some out, or all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves(pub Vec<Series>);
+
+impl Curves {
+    /// The curve of this name, under another one; `None` without points.
     #[must_use]
-    pub fn of_json(name: &str, lists: &Value) -> Option<Self> {
-        let list = |name: &str| lists[name].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
-        let (means, lows, highs) = (list("mean")?, list("low")?, list("high")?);
-        let xs = match lists.get("x") {
-            Some(_) => list("x")?,
-            None => (1..=means.len()).map(|round| round as f64).collect(),
+    pub fn shown(&self, curve: &str, name: &str) -> Option<Series> {
+        self.0.iter().find(|series| series.name == curve)?.shown(name)
+    }
+}
+
+impl Serialize for Curves {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|curve| (&curve.name, curve)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Curves {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let curves = serde_json::Map::deserialize(deserializer)?;
+        let read = |(name, lists): (String, Value)| match Series::deserialize(lists) {
+            Ok(curve) => Ok(Series { name, ..curve }),
+            Err(why) => Err(D::Error::custom(format!("the curve {name:?}: {why}"))),
         };
-        if [&lows, &highs, &xs].iter().any(|other| other.len() != means.len()) {
-            return None;
-        }
-        let point = |round: usize| Point { x: xs[round], mean: means[round], low: lows[round], high: highs[round] };
-        Some(Self { name: name.into(), points: (0..means.len()).map(point).collect() })
+        curves.into_iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::{
-    experiment::{Config, Demand, Experiment, Identity, Kind, Registry, fits},
+    experiment::{Config, Demand, Experiment, Identity, Kind, Registry, Standard, fits},
     row, settings,
     settings::{FromValue, Value},
     task::{Compute, Refusal, Task, TaskKind, checked},
@@ -105,6 +105,7 @@ impl Experiment for Sums {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = Standard;
 
     fn demand(settings: &Settings) -> Demand {
         let Settings { rounds, tasks, .. } = *settings;

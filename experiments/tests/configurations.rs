@@ -3,7 +3,7 @@
 mod files;
 
 use evoxo_common::{
-    experiment::{Config, FILE_BYTES_MAX, REPLICAS_MAX, small, template},
+    experiment::{Config, FILE_BYTES_MAX, Kind, REPLICAS_MAX, small, template},
     local,
 };
 use evoxo_experiments::registry;
@@ -201,6 +201,18 @@ fn the_hash_covers_what_is_computed_not_how() {
     assert_ne!(parse(text, &[]), parse(text, &[("penalty", "2")]));
     assert_ne!(parse(text, &[]), parse(&(text.to_owned() + "[arms.other]"), &[]));
     insta::assert_snapshot!(parse(text, &[]).to_string());
+}
+
+/// A setting that joins a kind, or loses its scope `addition`, must not give other names to runs that exist: the hash of every kind's
+/// default settings is what it was. It covers the settings of all algorithms of `evolve`.
+#[test]
+fn every_kind_keeps_the_name_of_its_defaults() {
+    let name = |kind: &&'static Kind| {
+        let config = parse(&template(kind, &kind.schema.defaults()), &[]);
+        format!("{} {}", kind.name, config.unwrap_or_else(|problems| panic!("{problems}")).hash())
+    };
+    let names: Vec<String> = registry().kinds().iter().map(name).collect();
+    insta::assert_snapshot!(names.join("\n"));
 }
 
 /// A build that has further settings calls the runs of the committed results what they were called when they were computed.

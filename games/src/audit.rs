@@ -14,7 +14,7 @@
 use crate::board::{Board, Outcome, Side, cells, tic_tac_toe};
 use evoxo_common::ratio::Ratio;
 use evoxo_common::text::quoted;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod foresight;
@@ -27,13 +27,16 @@ pub use showing::{audit_json, audit_text, proof_text, sides_showing};
 pub const LINES_MAX: usize = 20;
 
 /// Exact probabilities of the three outcomes, seen from one side; they add up to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Odds {
     /// Probability to win.
+    #[serde(with = "fraction")]
     pub win: Ratio,
     /// Probability of a draw.
+    #[serde(with = "fraction")]
     pub draw: Ratio,
     /// Probability to lose.
+    #[serde(with = "fraction")]
     pub loss: Ratio,
 }
 
@@ -55,24 +58,6 @@ impl Odds {
         }
     }
 
-    /// The three as fractions.
-    #[must_use]
-    pub fn to_json(self) -> Value {
-        json!({"win": self.win.to_string(), "draw": self.draw.to_string(), "loss": self.loss.to_string()})
-    }
-
-    /// The inverse of [`Self::to_json`]; what else is there does not matter.
-    #[must_use]
-    pub fn of_json(odds: &Value) -> Option<Self> {
-        let share = |name: &str| {
-            let text = odds[name].as_str()?;
-            let (above, below) = text.split_once('/').unwrap_or((text, "1"));
-            let (above, below): (i64, i64) = (above.parse().ok()?, below.parse().ok()?);
-            (0 <= above && above <= below && below > 0).then(|| Ratio::new(above.into(), below.into()))
-        };
-        Some(Self { win: share("win")?, draw: share("draw")?, loss: share("loss")? })
-    }
-
     /// The odds of one of these, each equally likely.
     ///
     /// # Panics
@@ -83,6 +68,27 @@ impl Odds {
             parts.iter().map(part).fold(Ratio::ZERO, |sum, part| sum + part) / Ratio::from(parts.len() as i64)
         };
         Self { win: share(|odds| odds.win), draw: share(|odds| odds.draw), loss: share(|odds| odds.loss) }
+    }
+}
+
+/// A probability as the text of a fraction, such as "2/3".
+mod fraction {
+    use evoxo_common::ratio::Ratio;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(share: &Ratio, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(share)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ratio, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let (above, below) = text.split_once('/').unwrap_or((&text, "1"));
+        match (above.parse::<i64>(), below.parse::<i64>()) {
+            (Ok(above), Ok(below)) if 0 <= above && above <= below && below > 0 => {
+                Ok(Ratio::new(above.into(), below.into()))
+            }
+            _ => Err(D::Error::custom(format!("{text:?} is not a probability"))),
+        }
     }
 }
 

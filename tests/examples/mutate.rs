@@ -10,9 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_tests::{
+use evoxo_tidy::{
+    files,
     mutations::{Mutation, mutations},
-    programs::workspace,
+    workspace,
 };
 
 /// A mutant that loops is stopped after this time.
@@ -31,16 +32,19 @@ fn main() -> ExitCode {
         assert_eq!(run_suites(&copy, file), None, "the tests must pass before anything is changed");
     }
     let (mut applied, mut survived) = (0, 0);
-    for Mutation { file, old, new } in mutations() {
+    let sources = files(".rs");
+    for mutation in mutations() {
+        let (file, place) = mutation.place(&sources).expect("the list fits the sources");
+        let Mutation { old, new, .. } = &mutation;
         if !parts.is_empty() && !parts.iter().any(|part| file.contains(part) || old.contains(part)) {
             continue;
         }
-        let path = copy.join(&file);
-        let good = fs::read_to_string(&path).expect("a source file");
-        assert_eq!(good.matches(&old).count(), 1, "{file}: {old}");
-        fs::write(&path, good.replace(&old, &new)).expect("a source file");
+        let (path, good) = (copy.join(file), &sources[file]);
+        let mut changed = good.clone();
+        changed.replace_range(place, new);
+        fs::write(&path, changed).expect("a source file");
         let start = Instant::now();
-        let caught = run_suites(&copy, &file);
+        let caught = run_suites(&copy, file);
         fs::write(&path, good).expect("a source file");
         applied += 1;
         survived += u32::from(caught.is_none());

@@ -2,7 +2,6 @@
 //! the list of mutations, the committed results.
 
 pub mod live;
-pub mod mutations;
 pub mod person;
 pub mod programs;
 pub mod reproduction;

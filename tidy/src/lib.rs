@@ -2,6 +2,7 @@
 
 pub mod imports;
 pub mod methods;
+pub mod mutations;
 
 use std::{
     collections::BTreeMap,
@@ -54,6 +55,29 @@ pub fn files(end: &str) -> BTreeMap<String, String> {
 #[must_use]
 pub fn sources() -> BTreeMap<String, String> {
     files(".rs").into_iter().filter(|(_, text)| !text.starts_with(GENERATED)).collect()
+}
+
+/// The line of each function, from 1, its number of lines, and its name. This relies on rustfmt: a body ends with a brace
+/// indented like `fn`.
+#[must_use]
+pub fn functions(text: &str) -> Vec<(usize, usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let word = line.trim_start();
+        let indent = &line[..line.len() - word.len()];
+        let head = ["pub(crate) ", "pub(super) ", "pub ", "const ", "async "].iter();
+        let word = head.fold(word, |word, prefix| word.strip_prefix(prefix).unwrap_or(word));
+        if let Some(rest) = word.strip_prefix("fn ")
+            && !line.ends_with(['}', ';'])
+        {
+            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let end = format!("{indent}}}");
+            let length = lines[start..].iter().position(|line| *line == end || *line == format!("{indent});"));
+            found.extend(length.map(|length| (start + 1, length + 1, name)));
+        }
+    }
+    found
 }
 
 /// Fails with all findings, if there are any.

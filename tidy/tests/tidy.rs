@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs};
 
 use evoxo_tidy::{
-    assert_none, files,
+    assert_none, files, functions,
     imports::{circles, folder, graph, used},
     methods::{method_circles, spread_types},
     sources, workspace,
@@ -211,31 +211,12 @@ fn every_file_says_what_it_is_and_is_not_too_long() {
     assert_none(wrong);
 }
 
-/// The line of each function, from 1, and its number of lines. This relies on rustfmt: a body ends with a brace
-/// indented like `fn`.
-fn functions(text: &str) -> Vec<(usize, usize)> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut found = Vec::new();
-    for (start, line) in lines.iter().enumerate() {
-        let word = line.trim_start();
-        let indent = &line[..line.len() - word.len()];
-        let head = ["pub(crate) ", "pub(super) ", "pub ", "const ", "async "].iter();
-        let word = head.fold(word, |word, prefix| word.strip_prefix(prefix).unwrap_or(word));
-        if word.starts_with("fn ") && !line.ends_with('}') && !line.ends_with(';') {
-            let end = format!("{indent}}}");
-            let length = lines[start..].iter().position(|line| *line == end || *line == format!("{indent});"));
-            found.extend(length.map(|length| (start + 1, length + 1)));
-        }
-    }
-    found
-}
-
 #[test]
 fn no_function_is_too_long() {
     let mut wrong = Vec::new();
     let mut seen = 0;
     for (name, text) in sources() {
-        for (line, length) in functions(&text) {
+        for (line, length, _) in functions(&text) {
             seen += 1;
             if length > FUNCTION_LINES_MAX {
                 wrong.push(format!("{name}:{line}: {length} lines, more than {FUNCTION_LINES_MAX}"));

@@ -8,7 +8,7 @@ use evoxo_proto::v1;
 
 use crate::{
     directory::Directory,
-    numbered::Place,
+    numbered::RunDirectory,
     remote::{self, Coordinator, connect, converse},
     results::{Provenance, Results},
     say::notice,
@@ -37,9 +37,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let (run, replicas) = converse(fetch(arguments))?;
     let config = Config::parse(registry, "the coordinator's configuration", &run.config, &[])
         .context("this build cannot read the run: use the coordinator's version")?;
-    let place = arguments.out.is_none().then(|| Place::of(registry, &run.name, &config, false));
+    let place = arguments.out.is_none().then(|| RunDirectory::of(registry, &run.name, &config, false));
     let out = place.as_ref().map(|place| place.path.clone()).or(arguments.out.clone()).unwrap_or_default();
-    place.iter().for_each(Place::tell);
+    place.iter().for_each(RunDirectory::tell);
     let directory = Directory::open(registry, &out, &config, false)?;
     let results = Results::new(config, &run, &replicas)?;
     directory.keep_finished(&results)?;

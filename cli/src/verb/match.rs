@@ -127,7 +127,7 @@ struct Record {
     as_x: Option<Duel>,
     as_o: Option<Duel>,
     /// What a sequential test found.
-    sprt: Option<sequential::Found>,
+    sprt: Option<sequential::SprtGames>,
 }
 
 fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {

@@ -20,7 +20,7 @@ use crate::{
     inline::Inline,
     legs::{Leg, Legs},
     longer::lengthen,
-    numbered::{Place, numbered},
+    numbered::{RunDirectory, numbered},
     progress::Progress,
     results::{Provenance, REPORT, Results},
     say::{printed, program, stdout, tell, whole},
@@ -87,8 +87,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let config = arguments.experiment.read_to_compute(registry)?;
     let programs = arguments.experiment.programs_of(&config)?;
     let name = arguments.experiment.run_name();
-    let place = arguments.out.is_none().then(|| Place::of(registry, &name, &config, true));
-    place.iter().for_each(Place::tell);
+    let place = arguments.out.is_none().then(|| RunDirectory::of(registry, &name, &config, true));
+    place.iter().for_each(RunDirectory::tell);
     let name = place.as_ref().map_or(name.clone(), |place| numbered(&name, place.number));
     let out = place.as_ref().map(|place| place.path.clone()).or(arguments.out.clone()).unwrap_or_default();
     let compared = || place.as_ref().and_then(|place| place.compared(registry));

@@ -4,10 +4,10 @@ use std::{cmp::Ordering, fmt};
 
 use evoxo_proto::v1;
 use prost::Message as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    Arm, Column, Config, Experiment, Replica, Row as _,
+    Arm, Column, Config, Experiment, Replica, Row as _, Told,
     running::{Restored, Running},
 };
 use crate::{
@@ -188,15 +188,15 @@ pub struct Kind {
     pub demand: fn(&Values) -> Demand,
     /// [`Experiment::tail`].
     pub tail: fn(usize) -> usize,
-    /// [`Experiment::headline`].
+    /// [`Told::headline`], of the entries of all arms in `result.json`. It has no question if one of them cannot be read.
     pub headline: fn(&Config, &[Value]) -> Headline,
     /// This replica of an arm in its [first state](Experiment::first).
     pub(crate) start: fn(&Config, &Arm, u32) -> Box<dyn Running>,
     /// [`Experiment::restore`], from these bytes.
     pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
-    /// [`Experiment::arm_json`].
+    /// The entry of an arm in `result.json`, given the replicas of all arms.
     pub arm_json: fn(&Config, usize, &[Vec<&Replica>]) -> Value,
-    /// [`Experiment::report`].
+    /// [`Told::report`], of the entries of all arms in `result.json`.
     pub report: fn(&Config, &[Value]) -> Result<Report, String>,
 }
 
@@ -222,7 +222,10 @@ impl Kind {
             rounds: |values| E::rounds(&E::Settings::of(values)),
             demand: |values| E::demand(&E::Settings::of(values)),
             tail: E::tail,
-            headline: E::headline,
+            headline: |config, arms| {
+                E::Told::read(config, arms)
+                    .map_or_else(|_| Headline::default(), |told| E::Told::headline(config, &told))
+            },
             start: |config, arm, replica| {
                 let identity = Identity::new(config, arm, replica);
                 let first = E::first(&identity);
@@ -232,8 +235,15 @@ impl Kind {
                 let state = E::State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
                 Ok(Box::new(E::restore(Identity::new(config, arm, replica), state)?))
             },
-            arm_json: E::arm_json,
-            report: E::report,
+            arm_json: E::Told::write,
+            report: |config, arms| {
+                let mut report = E::Told::report(config, &E::Told::read(config, arms)?)?;
+                let mut json = json!({"arms": arms});
+                let own = report.json.as_object().cloned().unwrap_or_default();
+                json.as_object_mut().expect("an object was made").extend(own);
+                report.json = json;
+                Ok(report)
+            },
         }
     }
 

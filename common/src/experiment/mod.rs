@@ -26,13 +26,15 @@ mod screen_responses;
 mod screen_sentences;
 pub mod small;
 mod standard;
+mod told;
 mod written;
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use prost::Message;
-use serde_json::Value;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 pub use chain::{Link, ResultDigest};
 pub use compared::{distinguishing, groups, listed, settings_but};
@@ -43,12 +45,13 @@ pub use kind::{Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, 
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::Replica;
-pub use result::{arm_json, curve, point, replica_json, settings_json};
+pub use result::{curve, point, settings_json};
 pub use row::{Column, Number, Row};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
 pub use screen_report::{ScreenFiles, screen_files};
 pub(crate) use screen_sentences::screen_sentences;
-pub use standard::{standard_arm_json, standard_headline, standard_report};
+pub use standard::Standard;
+pub use told::{Figures, NoFigures, ReplicaTold};
 
 use crate::{
     card::{Card, CardKind},
@@ -74,6 +77,8 @@ pub trait Experiment: Send + Sized + 'static {
     type State: Message + Default;
     /// A row of the history: a struct that [`row!`](crate::row!) declares.
     type Row: Row;
+    /// What `result.json` keeps of an arm, of which the report is made: [`Standard`], or a type of the kind's own.
+    type Told: Told;
     /// The tasks that replicas plan.
     const TASKS: &'static [TaskKind];
     /// The cards of champions.
@@ -169,22 +174,42 @@ pub trait Experiment: Send + Sized + 'static {
     fn tail(_rows: usize) -> usize {
         1
     }
+}
 
-    /// The entry of an arm in `result.json`, given the replicas of all arms; some may be unfinished.
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        standard_arm_json(config, arm, &replicas[arm])
-    }
+/// What a kind keeps of an arm in `result.json`: everything that its report and its questions are made of. serde writes it and reads it
+/// again, so a report is made of the same values, whether they come from replicas or from a file. Its fields follow the arm's `name` and
+/// `settings` there.
+pub trait Told: Serialize + DeserializeOwned {
+    /// Of the arm with this index, given the replicas of all arms; some may be unfinished.
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self;
 
-    /// The report at the end, from the entries of all arms in `result.json`.
+    /// The report at the end, from what is kept of all arms. The engine adds the arms to its [`json`](Report::json).
     ///
     /// # Errors
-    /// A sentence if something is missing in them: they may come from a file.
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        standard_report(config, arms)
+    /// A sentence if the parts do not fit each other: they may come from a file.
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String>;
+
+    /// The questions of a run and the figures that answer them.
+    fn headline(config: &Config, arms: &[Self]) -> Headline;
+
+    /// The entry of an arm in `result.json`.
+    fn write(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
+        let mut entry = json!({"name": config.arms[arm].name, "settings": settings_json(config, arm)});
+        let told = serde_json::to_value(Self::of(config, arm, replicas)).expect("what is kept of an arm can be JSON");
+        let (Value::Object(keys), Value::Object(told)) = (&mut entry, told) else { panic!("an arm is an object") };
+        keys.extend(told);
+        entry
     }
 
-    /// The questions of a run and the figures that answer them, from the same entries.
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        standard_headline(config, arms)
+    /// What is kept of all arms, from their entries.
+    ///
+    /// # Errors
+    /// A sentence if something is missing.
+    fn read(config: &Config, arms: &[Value]) -> Result<Vec<Self>, String> {
+        let read = |(arm, entry): (&Arm, &Value)| {
+            Self::deserialize(entry)
+                .map_err(|why| format!("the arm {:?} of the result cannot be read: {why}", arm.name))
+        };
+        config.arms.iter().zip(arms).map(read).collect()
     }
 }

@@ -9,7 +9,7 @@ use super::{
     Screen,
     config::{arms_text, no_arm, screened_name},
     screen_file::ScreenTable,
-    written::{Lines, Place, Raw, Table, raw, read},
+    written::{Lines, Raw, Table, WrittenAt, raw, read},
 };
 use crate::{
     settings::{Schema, Shape, Value, Values},
@@ -31,7 +31,7 @@ type WrittenArm = (String, usize, Table);
 
 /// A conflict between settings of an arm.
 struct Mistake {
-    place: Place,
+    place: WrittenAt,
     /// Whether the setting to change is shared by several arms.
     shared: bool,
     arm: String,
@@ -246,7 +246,7 @@ impl<'a> File<'a> {
     }
 
     fn override_with(&mut self, key: &str, value: &str) {
-        let raw = Raw { text: Ok(value.trim_matches('"').into()), place: Place::Override(key.into()) };
+        let raw = Raw { text: Ok(value.trim_matches('"').into()), place: WrittenAt::Override(key.into()) };
         if let Some((arm, setting)) = of_arm(key) {
             match self.arms.iter_mut().find(|(name, ..)| name == arm) {
                 Some((.., table)) => drop(table.insert(setting.into(), raw)),
@@ -277,10 +277,12 @@ impl<'a> File<'a> {
         self.problems.push(Problem { line: Some(line), sentence, typed: false });
     }
 
-    fn problem_at(&mut self, place: &Place, sentence: &str) {
+    fn problem_at(&mut self, place: &WrittenAt, sentence: &str) {
         self.problems.push(match place {
-            Place::Line(line) => Problem { line: Some(*line), sentence: sentence.into(), typed: false },
-            Place::Override(key) => Problem { line: None, sentence: format!("--set {key}: {sentence}"), typed: true },
+            WrittenAt::Line(line) => Problem { line: Some(*line), sentence: sentence.into(), typed: false },
+            WrittenAt::Override(key) => {
+                Problem { line: None, sentence: format!("--set {key}: {sentence}"), typed: true }
+            }
         });
     }
 
@@ -353,7 +355,7 @@ impl<'a> File<'a> {
             let Some(raw) = self.top.remove(field.name) else { continue };
             match self.settings.get(field.name) {
                 // An override replaces the file's.
-                Some(Raw { place: Place::Override(_), .. }) => {}
+                Some(Raw { place: WrittenAt::Override(_), .. }) => {}
                 Some(_) => self.problem_at(&raw.place, &format!("{} is in [settings] too: remove one", field.name)),
                 None => drop(self.settings.insert(field.name.into(), raw)),
             }
@@ -380,7 +382,7 @@ impl<'a> File<'a> {
             }
         };
         let all = std::iter::once(&self.settings).chain(self.arms.iter().map(|(.., own)| own)).flatten();
-        let twice: Vec<(String, Place)> =
+        let twice: Vec<(String, WrittenAt)> =
             all.filter(|(name, _)| screen.sets(name)).map(|(name, raw)| (name.clone(), raw.place.clone())).collect();
         for (name, place) in &twice {
             self.problem_at(
@@ -443,7 +445,7 @@ impl<'a> File<'a> {
         let arms = self.arms.iter().flat_map(|(arm, _, table)| {
             table.iter().map(move |(name, raw)| (name.clone(), raw.place.clone(), format!("[arms.{arm:?}]")))
         });
-        let all: Vec<(String, Place, String)> = base.chain(arms).collect();
+        let all: Vec<(String, WrittenAt, String)> = base.chain(arms).collect();
         for (name, place, table) in all {
             if self.problems.len() >= FOUND_MAX {
                 return;
@@ -488,7 +490,7 @@ impl<'a> File<'a> {
             let common = || self.settings.get(name).map(|raw| raw.place.clone());
             mistakes.push(Mistake {
                 shared: own.is_none(),
-                place: own.or_else(common).unwrap_or(Place::Line(line)),
+                place: own.or_else(common).unwrap_or(WrittenAt::Line(line)),
                 arm: arm.into(),
                 sentence,
             });

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Arm, Config, Ends, Registry, Replica,
-    file_names::champion_stem,
     screen_report::add_screen,
     screen_responses::{responses, responses_of_result},
 };
@@ -125,31 +124,6 @@ impl Registry {
         report.add_failures();
         Ok(report)
     }
-}
-
-/// The keys of `result.json` that replicas of all kinds have.
-#[must_use]
-pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
-    let mut json = json!({
-        "replica": replica.index(),
-        "rows": replica.history().len(),
-        "finished": replica.is_finished(),
-        "digest": replica.digest().to_string(),
-    });
-    if let Some(why) = replica.failure() {
-        json["failure"] = why.into();
-    }
-    if replica.champion().is_some() {
-        json["champion"] = format!("champions/{}.json", champion_stem(config, arm, replica.index())).into();
-    }
-    json
-}
-
-/// What `result.json` keeps of an arm of any kind: its name, its settings and its replicas. A report adds its own.
-#[must_use]
-pub fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
-    let replicas: Vec<Value> = replicas.iter().map(|replica| replica_json(config, arm, replica)).collect();
-    json!({"name": config.arms[arm].name, "settings": settings_json(config, arm), "replicas": replicas})
 }
 
 /// An arm's settings in `result.json`, each as in a file.

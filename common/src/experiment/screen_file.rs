@@ -4,7 +4,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     At, Factor, Goal, Kind, SCREEN_ARMS_MAX, Screen,
-    written::{Lines, Mistake, Place, Raw, Table, column, raw, read, unknown_keys, word},
+    written::{Lines, Mistake, Raw, Table, WrittenAt, column, raw, read, unknown_keys, word},
 };
 use crate::{
     screen::{Design, Word},
@@ -66,7 +66,7 @@ impl ScreenTable {
     }
 
     fn wrong(&mut self, line: usize, sentence: String) {
-        self.mistakes.push((Place::Line(line), sentence));
+        self.mistakes.push((WrittenAt::Line(line), sentence));
     }
 
     fn read_factors(&mut self, lines: &Lines, factors: &DeTable<'_>) {
@@ -174,7 +174,7 @@ impl ScreenTable {
     }
 
     fn design(&self, arms: usize, mistakes: &mut Vec<Mistake>) -> Option<Design> {
-        let mut wrong = |line: usize, sentence: String| mistakes.push((Place::Line(line), sentence));
+        let mut wrong = |line: usize, sentence: String| mistakes.push((WrittenAt::Line(line), sentence));
         if self.factors.is_empty() {
             // What is written in the place of factors has been told already.
             if self.mistakes.is_empty() {

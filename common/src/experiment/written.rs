@@ -13,7 +13,7 @@ use crate::{
 
 /// Where a value is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WrittenAt {
     /// From 1.
     Line(usize),
     /// The key that was typed.
@@ -24,14 +24,14 @@ pub(super) enum Place {
 #[derive(Clone, Debug)]
 pub(super) struct Raw {
     pub(super) text: Result<String, &'static str>,
-    pub(super) place: Place,
+    pub(super) place: WrittenAt,
 }
 
 /// Settings by name.
 pub(super) type Table = BTreeMap<String, Raw>;
 
 /// A sentence with its place.
-pub(super) type Mistake = (Place, String);
+pub(super) type Mistake = (WrittenAt, String);
 
 /// The offsets at which lines begin.
 pub(super) struct Lines(Vec<usize>);
@@ -67,7 +67,7 @@ pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
         }
         other => Err(other.type_str()),
     };
-    Raw { text, place: Place::Line(line) }
+    Raw { text, place: WrittenAt::Line(line) }
 }
 
 /// A number of a list, as it is written.

@@ -24,8 +24,7 @@ pub(crate) enum Record {
         role: Role,
         name: String,
         token: String,
-        /// The hash of its key, by which it is recognised if it comes again. Earlier builds wrote none.
-        #[serde(default)]
+        /// The hash of its key, by which it is recognised if it comes again.
         key: String,
         address: String,
         expires_s: u64,
@@ -305,11 +304,6 @@ mod tests {
         records.apply(Record::Revoked { id: one.clone(), convicted: true });
         // To revoke it by hand afterwards does not take that back.
         records.apply(Record::Revoked { id: one.clone(), convicted: false });
-        let mut again = Records::default();
-        // A line of an earlier build.
-        let line = format!(r#"{{"what":"revoked","id":"{one}","until_s":9,"convicted":true}}"#);
-        again.apply(serde_json::from_str(&line).unwrap());
-        assert_eq!(again.convicted().collect::<Vec<_>>(), [&one]);
         let mut again = Records::default();
         let text: Vec<String> = records.records().iter().map(|record| serde_json::to_string(record).unwrap()).collect();
         text.iter().for_each(|line| again.apply(serde_json::from_str(line).unwrap()));

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::{
     allowance::Allowance,
-    guard::{Refused, only},
+    guard::{PageRefusal, only},
     sessions::Sessions,
     visit::Visit,
 };
@@ -56,27 +56,27 @@ pub(super) enum Visitor {
 }
 
 impl Visitor {
-    fn may(&self, call: &str) -> Result<(), Refused> {
+    fn may(&self, call: &str) -> Result<(), PageRefusal> {
         match self {
             Self::Anybody => Ok(()),
             Self::Stranger => {
                 let sentence = "log in first, with a token of the role viewer or operator";
-                Err(Refused::new(StatusCode::UNAUTHORIZED, sentence))
+                Err(PageRefusal::new(StatusCode::UNAUTHORIZED, sentence))
             }
             Self::Known(identity, _) => check_role(identity.role, call)
-                .map_err(|status| Refused::new(StatusCode::FORBIDDEN, status.message().to_owned())),
+                .map_err(|status| PageRefusal::new(StatusCode::FORBIDDEN, status.message().to_owned())),
         }
     }
 
     /// Whether it may look at runs and workers, and play.
-    pub(super) fn may_look(&self) -> Result<(), Refused> {
+    pub(super) fn may_look(&self) -> Result<(), PageRefusal> {
         self.may(LOOK)
     }
 
     /// Whether it may give this order.
-    pub(super) fn may_order(&self, verb: &str) -> Result<(), Refused> {
+    pub(super) fn may_order(&self, verb: &str) -> Result<(), PageRefusal> {
         let known = ORDERS.iter().find(|(order, _)| *order == verb);
-        let (_, call) = known.ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, "there is no such order"))?;
+        let (_, call) = known.ok_or_else(|| PageRefusal::new(StatusCode::NOT_FOUND, "there is no such order"))?;
         self.may(call)
     }
 
@@ -133,7 +133,7 @@ impl Door {
 
     /// Who shows this cookie. Whoever shows none that is good may not ask too often, so cookies cannot be guessed
     /// either.
-    pub(super) fn visitor(&self, visit: &Visit, headers: &HeaderMap) -> Result<Visitor, Refused> {
+    pub(super) fn visitor(&self, visit: &Visit, headers: &HeaderMap) -> Result<Visitor, PageRefusal> {
         let found = cookie(headers).and_then(|(id, secret)| lock(&self.sessions).find(&id, &secret, now_s()));
         match found.filter(|(identity, _)| !self.access.is_revoked(&identity.id)) {
             Some((identity, until_s)) => Ok(Visitor::Known(identity, until_s)),
@@ -144,7 +144,7 @@ impl Door {
     }
 
     /// Exchanges the token in the header Authorization for a session. Returns who it is, and the cookie.
-    pub(super) async fn login(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(Visitor, HeaderValue), Refused> {
+    pub(super) async fn login(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(Visitor, HeaderValue), PageRefusal> {
         let token: Result<Token, String> = only(headers, header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
             .map_or_else(|| Err("a login has a token, in the header Authorization after Bearer".into()), str::parse);
@@ -154,7 +154,7 @@ impl Door {
         };
         let Token { id: token, secret, .. } = match token {
             Ok(token) => token,
-            Err(why) => return guess().and(Err(Refused::new(StatusCode::BAD_REQUEST, why))),
+            Err(why) => return guess().and(Err(PageRefusal::new(StatusCode::BAD_REQUEST, why))),
         };
         if !self.access.is_good(&token, &secret) {
             guess()?;
@@ -185,7 +185,7 @@ impl Door {
     }
 
     /// Ends a session. Returns a cookie that says so.
-    pub(super) async fn logout(&self, visitor: &Visitor, peer: IpAddr) -> Result<HeaderValue, Refused> {
+    pub(super) async fn logout(&self, visitor: &Visitor, peer: IpAddr) -> Result<HeaderValue, PageRefusal> {
         if let Visitor::Known(Identity { id, .. }, _) = visitor {
             let own = id.clone();
             // Who has left has no token any more in whose share the line could be.
@@ -227,23 +227,23 @@ impl Door {
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Access) -> Result<T, access::Refused> + Send + 'static,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, PageRefusal> {
         let _turn = self.turn.acquire().await;
         let access = self.access.clone();
         match tokio::task::spawn_blocking(move || work(&access)).await {
             Ok(Ok(done)) => Ok(done),
-            Ok(Err(access::Refused::Token(why))) => Err(Refused::new(StatusCode::FORBIDDEN, why)),
+            Ok(Err(access::Refused::Token(why))) => Err(PageRefusal::new(StatusCode::FORBIDDEN, why)),
             other => {
                 warn!("a login or logout failed: {:?}", other.map(|done| done.map(drop)));
                 let sentence = "the coordinator cannot write its access directory: its log says why";
-                Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, sentence))
+                Err(PageRefusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence))
             }
         }
     }
 }
 
-fn too_many(sentence: &'static str) -> Refused {
-    Refused::new(StatusCode::TOO_MANY_REQUESTS, sentence)
+fn too_many(sentence: &'static str) -> PageRefusal {
+    PageRefusal::new(StatusCode::TOO_MANY_REQUESTS, sentence)
 }
 
 /// The number and the secret in the cookie, if there is one of this name.

@@ -16,9 +16,9 @@ const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; f
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused(pub(super) StatusCode, pub(super) Cow<'static, str>);
+pub(crate) struct PageRefusal(pub(super) StatusCode, pub(super) Cow<'static, str>);
 
-impl Refused {
+impl PageRefusal {
     pub(super) fn new(status: StatusCode, sentence: impl Into<Cow<'static, str>>) -> Self {
         Self(status, sentence.into())
     }
@@ -54,11 +54,11 @@ impl Hosts {
         method: &Method,
         uri: &http::Uri,
         headers: &HeaderMap,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PageRefusal> {
         let here = peer.to_canonical().is_loopback();
         let named = |host: &str| self.names.iter().any(|name| name == host);
         if !here && self.names.is_empty() {
-            return Err(Refused::new(
+            return Err(PageRefusal::new(
                 StatusCode::FORBIDDEN,
                 "this coordinator shows its page only on its own host: use an SSH tunnel, or start it with --page-host NAME",
             ));
@@ -66,12 +66,12 @@ impl Hosts {
         let host = only(headers, header::HOST);
         let authority = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let Some(authority) = authority.filter(|authority| !authority.as_str().contains('@')) else {
-            return Err(Refused::new(StatusCode::BAD_REQUEST, "a request has one header Host"));
+            return Err(PageRefusal::new(StatusCode::BAD_REQUEST, "a request has one header Host"));
         };
         let same = uri.authority().is_none_or(|target| *target == authority);
         let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
         if !same || !(named(&name) || here && LOOPBACK.contains(&name.as_str())) {
-            return Err(Refused::new(
+            return Err(PageRefusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "this page is not called by that name: start the coordinator with --page-host NAME",
             ));
@@ -79,7 +79,7 @@ impl Hosts {
         // Another page could read nothing of an answer, but have much computed. Browsers that say who asks say it here.
         let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         if uri.path().starts_with("/api/") && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
-            return Err(Refused::new(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
+            return Err(PageRefusal::new(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
         }
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(());
@@ -90,7 +90,7 @@ impl Hosts {
             _ => origin.strip_prefix("https://"),
         });
         if from.is_none_or(|from| !from.eq_ignore_ascii_case(authority.as_str())) {
-            return Err(Refused::new(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
+            return Err(PageRefusal::new(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ pub(super) struct History {
 
 /// What is asked of a run's histories.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Question {
+pub(super) enum HistoryQuery {
     /// Mean and band of a column over the replicas of each arm, at `points` rows at most...
     Curves { column: usize, points: usize },
     /// ... or at each row from this one on, up to the most rows of an answer.
@@ -82,13 +82,13 @@ impl History {
     }
 
     /// The answer as JSON, and a tag that changes whenever the answer could.
-    pub(super) async fn ask(&self, name: &str, question: Question) -> Result<(String, Bytes), Rejection> {
+    pub(super) async fn ask(&self, name: &str, question: HistoryQuery) -> Result<(String, Bytes), Rejection> {
         let shown = self.core.views.numbered(name);
         let shown = shown.and_then(|(number, view)| Some((number, view.borrow().prepared.clone()?)));
         let (number, prepared) =
             shown.ok_or_else(|| Rejection::NotFound("there is no run of this name here".into()))?;
         let columns = prepared.config.kind.columns.len();
-        if let Question::Curves { column, .. } | Question::Rows { column, .. } = question
+        if let HistoryQuery::Curves { column, .. } | HistoryQuery::Rows { column, .. } = question
             && column >= columns
         {
             return Err(Rejection::Invalid(format!("there are columns from 0 to {}", columns.saturating_sub(1))));
@@ -110,10 +110,10 @@ impl History {
             let OfRun { prepared, histories, .. } = &mut *run;
             let config = &prepared.config;
             match question {
-                Question::Curves { column, points } => Ok(histories.curves(config, column, points)),
-                Question::Rows { column, from_row } => Ok(curves::rows(histories, config, column, from_row)),
-                Question::Replicas { from } => Ok(curves::replicas(histories, from)),
-                Question::Replica { replica, from_row } => curves::replica(histories, config, replica, from_row),
+                HistoryQuery::Curves { column, points } => Ok(histories.curves(config, column, points)),
+                HistoryQuery::Rows { column, from_row } => Ok(curves::rows(histories, config, column, from_row)),
+                HistoryQuery::Replicas { from } => Ok(curves::replicas(histories, from)),
+                HistoryQuery::Replica { replica, from_row } => curves::replica(histories, config, replica, from_row),
             }
             .map(|bytes| (format!("{mark:x}-{number}-{}", histories.tag()), bytes))
         });

@@ -68,7 +68,7 @@ struct CardKey {
 
 /// A question as it comes in the address of a request.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct PlayRequest {
     pub(super) game: String,
     /// With points between them.
     pub(super) moves: String,
@@ -102,7 +102,7 @@ impl Players {
     }
 
     /// Answers a question, as JSON.
-    pub(super) async fn ask(&self, asked: Asked) -> Result<Bytes, Rejection> {
+    pub(super) async fn ask(&self, asked: PlayRequest) -> Result<Bytes, Rejection> {
         let asks_whether = asked.wanted == Wanted::Introduction;
         match self.answer(asked).await {
             // Whether somebody plays is a question, and no is an answer.
@@ -113,7 +113,7 @@ impl Players {
         }
     }
 
-    async fn answer(&self, asked: Asked) -> Result<Bytes, Rejection> {
+    async fn answer(&self, asked: PlayRequest) -> Result<Bytes, Rejection> {
         let play = self.play().ok_or_else(|| Rejection::NotFound("this program knows no game".into()))?;
         let card = match champion_of(&asked.player) {
             Some((run, replica)) => Some(self.card(run, replica).await?),
@@ -125,7 +125,7 @@ impl Players {
                 (None, "") => Who::Nobody,
                 (None, name) => Who::Named(name),
             };
-            let Asked { game, moves, plies, wanted, .. } = &asked;
+            let PlayRequest { game, moves, plies, wanted, .. } = &asked;
             let answer = (play.answer)(&Question { game, moves, who, plies: *plies, wanted: *wanted });
             answer.map(|json| Bytes::from(json.to_string()))
         });

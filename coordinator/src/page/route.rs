@@ -17,9 +17,9 @@ use super::{
     curves::ROWS_MAX,
     door::Visitor,
     files,
-    guard::{Refused, protect},
-    history::Question,
-    play::Asked,
+    guard::{PageRefusal, protect},
+    history::HistoryQuery,
+    play::PlayRequest,
     told::Part,
     visit::Visit,
 };
@@ -52,17 +52,17 @@ pub(super) async fn answer(page: &Inner, visit: &Visit, request: &Request<Incomi
 /// The answer to a request whose answer panicked.
 pub(super) fn panicked() -> Response<Body> {
     let sentence = "the coordinator panicked over this request: please report this";
-    refusal(&Refused::new(StatusCode::INTERNAL_SERVER_ERROR, sentence))
+    refusal(&PageRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, sentence))
 }
 
 /// Answers a request in plain text to a page that is served over TLS.
 pub(super) fn misled() -> Response<Body> {
     let sentence = "this page is served over TLS alone: begin its address with https://";
-    refusal(&Refused::new(StatusCode::BAD_REQUEST, sentence))
+    refusal(&PageRefusal::new(StatusCode::BAD_REQUEST, sentence))
 }
 
 /// Who asks, if the request is answered at all.
-fn visitor(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Result<Visitor, Refused> {
+fn visitor(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Result<Visitor, PageRefusal> {
     let (uri, headers) = (request.uri(), request.headers());
     page.hosts.check(visit.peer, request.method(), uri, headers)?;
     limits(request)?;
@@ -72,7 +72,7 @@ fn visitor(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Result<V
     };
     if !matches!(visitor, Visitor::Stranger) && !visit.is_known(visitor.id()) {
         let sentence = "there are too many connections of this login: close some windows";
-        return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, sentence));
+        return Err(PageRefusal::new(StatusCode::TOO_MANY_REQUESTS, sentence));
     }
     Ok(visitor)
 }
@@ -106,13 +106,13 @@ fn with_cookie(mut response: Response<Body>, cookie: HeaderValue) -> Response<Bo
     response
 }
 
-fn limits(request: &Request<Incoming>) -> Result<(), Refused> {
+fn limits(request: &Request<Incoming>) -> Result<(), PageRefusal> {
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if target > TARGET_BYTES_MAX {
-        return Err(Refused::new(StatusCode::URI_TOO_LONG, "the address is too long"));
+        return Err(PageRefusal::new(StatusCode::URI_TOO_LONG, "the address is too long"));
     }
     if !request.body().is_end_stream() {
-        return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "no request to the page has a body"));
+        return Err(PageRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "no request to the page has a body"));
     }
     Ok(())
 }
@@ -255,8 +255,8 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
     if let Some(door) = &page.door {
         let outcome = match &answer {
             Ok(_) => Outcome::Done,
-            Err((Refused(_, why), true)) => Outcome::Unknown(why),
-            Err((Refused(_, why), false)) => Outcome::Refused(why),
+            Err((PageRefusal(_, why), true)) => Outcome::Unknown(why),
+            Err((PageRefusal(_, why), false)) => Outcome::Refused(why),
         };
         door.audit(visitor, peer, done, &object, outcome).wait().await;
     }
@@ -267,7 +267,7 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
             let sentence = "the coordinator gave a response of the wrong kind";
             return failure(StatusCode::INTERNAL_SERVER_ERROR, sentence);
         }
-        Err((Refused(status, sentence), _)) => return failure(status, &sentence),
+        Err((PageRefusal(status, sentence), _)) => return failure(status, &sentence),
     };
     info!("{what} {object}: {done} on the page, asked from {peer}");
     json_of(&json)
@@ -326,24 +326,24 @@ fn replica(query: &Query<'_>) -> Option<ReplicaKey> {
 }
 
 /// What is asked of a run's histories.
-fn question(what: &str, query: &Query<'_>) -> Option<Question> {
+fn question(what: &str, query: &Query<'_>) -> Option<HistoryQuery> {
     let number = |name: &str| query.number(name).ok();
     let from_row = number("from_row")?;
     Some(match what {
         "curves" => {
             let column = number("column")??;
             match from_row {
-                Some(from_row) => Question::Rows { column, from_row },
-                None => Question::Curves { column, points: number("points")?.unwrap_or(POINTS).min(ROWS_MAX) },
+                Some(from_row) => HistoryQuery::Rows { column, from_row },
+                None => HistoryQuery::Curves { column, points: number("points")?.unwrap_or(POINTS).min(ROWS_MAX) },
             }
         }
-        "replicas" => Question::Replicas { from: number("from")?.unwrap_or(0) },
-        _ => Question::Replica { replica: replica(query)?, from_row: from_row.unwrap_or(0) },
+        "replicas" => HistoryQuery::Replicas { from: number("from")?.unwrap_or(0) },
+        _ => HistoryQuery::Replica { replica: replica(query)?, from_row: from_row.unwrap_or(0) },
     })
 }
 
 /// What is asked by somebody who plays.
-fn asked(what: &str, query: &Query<'_>) -> Option<Asked> {
+fn asked(what: &str, query: &Query<'_>) -> Option<PlayRequest> {
     let wanted = match what {
         "introduction" => Wanted::Introduction,
         "position" => Wanted::Position,
@@ -353,7 +353,7 @@ fn asked(what: &str, query: &Query<'_>) -> Option<Asked> {
     };
     let plies = query.number("plies").ok()?.map(u32::try_from).transpose().ok()?;
     let text = |name: &str| query.text(name).unwrap_or_default().to_owned();
-    Some(Asked { game: text("game"), moves: text("moves"), player: text("player"), plies, wanted })
+    Some(PlayRequest { game: text("game"), moves: text("moves"), player: text("player"), plies, wanted })
 }
 
 fn whole(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {
@@ -395,18 +395,18 @@ fn not_allowed(methods: &'static str) -> Response<Body> {
 }
 
 /// A refusal; the connection ends with it, since what else it has sent was not looked at.
-fn refusal(refused: &Refused) -> Response<Body> {
+fn refusal(refused: &PageRefusal) -> Response<Body> {
     let mut response = failure(refused.0, &refused.1);
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
 fn rejected(rejection: &Rejection) -> Response<Body> {
-    let Refused(status, sentence) = refused(rejection);
+    let PageRefusal(status, sentence) = refused(rejection);
     failure(status, &sentence)
 }
 
-fn refused(rejection: &Rejection) -> Refused {
+fn refused(rejection: &Rejection) -> PageRefusal {
     let (status, sentence) = match rejection {
         Rejection::Invalid(why) => (StatusCode::BAD_REQUEST, why),
         Rejection::NotFound(why) => (StatusCode::NOT_FOUND, why),
@@ -414,5 +414,5 @@ fn refused(rejection: &Rejection) -> Refused {
         Rejection::Exhausted(why) => (StatusCode::TOO_MANY_REQUESTS, why),
         Rejection::Unavailable(why) | Rejection::Interrupted(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
-    Refused::new(status, sentence.clone())
+    PageRefusal::new(status, sentence.clone())
 }

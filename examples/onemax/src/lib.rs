@@ -87,6 +87,7 @@ impl Experiment for OneMax {
     type Settings = Settings;
     type State = Population;
     type Row = Row;
+    type Told = Standard;
 
     fn demand(settings: &Settings) -> Demand {
         // In a message a string has a byte for each bit, and at most four more.

@@ -7,13 +7,14 @@ use std::iter::once;
 
 use evoxo_common::{
     digest::Digest,
-    experiment::{Arm, Config},
+    experiment::{self, Config, Replica, ReplicaTold, Told},
     headline::Headline,
     prelude::*,
     report::{Report, Table},
 };
 use rand_core::Rng as _;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use messages::{EchoOutput, EchoTask, State};
 
@@ -100,6 +101,7 @@ impl Experiment for Dispatch {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = Arm;
 
     fn demand(settings: &Settings) -> Demand {
         let Settings { rounds, tasks, payload_bytes, shared_bytes, reply_bytes } = *settings;
@@ -151,14 +153,25 @@ impl Experiment for Dispatch {
         history.push(Row { round: self.state.round });
         Ok(())
     }
+}
+
+/// What is kept of an arm.
+#[derive(Serialize, Deserialize)]
+struct Arm {
+    replicas: Vec<ReplicaTold>,
+}
+
+impl Told for Arm {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        Self { replicas: replicas[arm].iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect() }
+    }
 
     /// The amounts of work. Times are not results, so they are not here.
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        let row = |(arm, json): (&Arm, &Value)| {
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        let row = |(arm, Self { replicas }): (&experiment::Arm, &Self)| {
             let settings = Settings::of(&arm.settings);
-            let replicas = json["replicas"].as_array().ok_or("an arm of the result has no replicas")?;
             // A row of the history is a round.
-            let rounds: u64 = replicas.iter().filter_map(|replica| replica["rows"].as_u64()).sum();
+            let rounds: u64 = replicas.iter().map(|replica| replica.rows).sum();
             let numbers = [
                 replicas.len() as u64,
                 rounds,
@@ -167,24 +180,24 @@ impl Experiment for Dispatch {
                 settings.shared_bytes,
                 settings.reply_bytes.into(),
             ];
-            Ok(once(arm.name.clone()).chain(numbers.map(|number| number.to_string())).collect())
+            once(arm.name.clone()).chain(numbers.map(|number| number.to_string())).collect()
         };
         let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes shared", "bytes out"];
         Ok(Report {
             tables: vec![Table {
                 title: "Tasks that do nothing".into(),
                 header: header.map(String::from).to_vec(),
-                rows: config.arms.iter().zip(arms).map(row).collect::<Result<_, String>>()?,
+                rows: config.arms.iter().zip(arms).map(row).collect(),
             }],
             notes: vec!["Times are in result.json under provenance.".into()],
-            json: json!({"arms": arms, "summary": {}}),
+            json: json!({"summary": {}}),
             figures: Vec::new(),
             maps: Vec::new(),
         })
     }
 
     /// A cluster is measured, so there is no question.
-    fn headline(_: &Config, _: &[Value]) -> Headline {
+    fn headline(_: &Config, _: &[Self]) -> Headline {
         Headline::default()
     }
 }

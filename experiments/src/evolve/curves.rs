@@ -7,6 +7,7 @@ use evoxo_common::{
     report::{Drawn, Figure, Point, Reference, Series},
     stats::quantile,
 };
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -36,13 +37,15 @@ impl Curves {
 
     /// Writes them into what a result says of the arm.
     pub(super) fn write(&self, settings: &Settings, json: &mut Value) {
-        json["curves"] = json!({name(BEST): self.means.to_json(), name(deciding(settings)): self.deciding.to_json()});
-        json["medians"] = json!({name(BEST): self.medians.to_json()});
+        json["curves"] = json!({name(BEST): self.means, name(deciding(settings)): self.deciding});
+        json["medians"] = json!({name(BEST): self.medians});
     }
 
     /// The curves in what a result says of an arm.
     pub(super) fn read(arm: &str, settings: &Settings, json: &Value) -> Option<Self> {
-        let series = |key: &str, column: usize| Series::of_json(arm, &json[key][name(column)]);
+        let series = |key: &str, column: usize| {
+            Series::deserialize(&json[key][name(column)]).ok().map(|read| Series { name: arm.into(), ..read })
+        };
         let (means, medians) = (series("curves", BEST)?, series("medians", BEST)?);
         Some(Self { deciding: series("curves", deciding(settings))?, means, medians })
     }

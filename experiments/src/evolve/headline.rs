@@ -8,11 +8,12 @@ use evoxo_common::{
 use serde_json::Value;
 
 use super::{
+    report::Arm,
     rows::{HYPERVOLUME, KEPT, QUALITY},
     settings::Settings,
 };
 
-pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let decides = config.deciding_column();
     let key = match decides {
         HYPERVOLUME => "hypervolume",
@@ -20,7 +21,7 @@ pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
         QUALITY => "qd_score",
         _ => "best",
     };
-    let entry = |(arm, json): (usize, &Value)| {
+    let entry = |(arm, Arm(json)): (usize, &Arm)| {
         let list = |key: &str| json[key].as_array().into_iter().flatten().map(Value::as_f64).collect::<Vec<_>>();
         let values = list(key).into_iter().zip(list("violations"));
         // The value of a candidate that breaks a constraint says nothing.

@@ -7,6 +7,7 @@ use evoxo_common::{
     math::{ln, pow},
     report::{Drawn, Figure, Map, Point, Series},
 };
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -73,12 +74,14 @@ pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usi
         let share = count as f64 / (targets.len() * replicas.len().max(1)) as f64;
         Point { x, mean: share, low: share, high: share }
     };
-    Series { name: String::new(), points: (0..RUNTIME_POINTS).map(point).collect() }.rounded().to_json()
+    json!(Series { name: String::new(), points: (0..RUNTIME_POINTS).map(point).collect() }.rounded())
 }
 
 /// The picture of these curves.
 pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure> {
-    let series: Vec<Series> = arms.iter().filter_map(|(name, _, json)| Series::of_json(name, json)).collect();
+    let read = |json: &Value| Series::deserialize(json).ok();
+    let named = |(name, _, json): &(&str, &Settings, &Value)| Some(Series { name: (*name).into(), ..read(json)? });
+    let series: Vec<Series> = arms.iter().filter_map(named).collect();
     let known = arms.iter().any(|(_, settings, _)| targets(settings).is_some_and(|(_, targets)| targets.len() > 1));
     let what = if known { format!("{TARGETS} precisions from 100 to 1e-8") } else { "the target".into() };
     (!series.is_empty()).then(|| Figure {

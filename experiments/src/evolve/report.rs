@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use evoxo_common::{
-    experiment::{self, Config, Replica, file_name},
+    experiment::{self, Config, Replica, ReplicaTold, file_name},
+    headline::Headline,
     math::order,
     report::{Figure, Map, Report, Table},
     rng::Stream,
@@ -11,12 +12,14 @@ use evoxo_common::{
     stats::{estimate, odds_interval, quantile},
     text::counted,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
     algorithm::{BASELINE, Leaves},
     contests::{self, Entry, Outcome},
     curves::{self, Curves},
+    headline,
     optimism::{self, Noisy},
     pareto::is_exact,
     pictures,
@@ -61,15 +64,34 @@ struct Told<'a> {
     json: &'a Value,
 }
 
-/// The entry of an arm in `result.json`.
-pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
+/// What is kept of an arm.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Arm(pub(super) Value);
+
+impl experiment::Told for Arm {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        Self(arm_json(config, arm, &replicas[arm]))
+    }
+
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        report(config, arms)
+    }
+
+    fn headline(config: &Config, arms: &[Self]) -> Headline {
+        headline::headline(config, arms)
+    }
+}
+
+fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
     let settings = Settings::of(&config.arms[arm].settings);
     // A value that a noisy search saw is not a result until it is confirmed.
     let counts = |row: &&Vec<f64>| !settings.is_noisy() || row[CONFIRMED] > 0.0;
     let last = |column: usize| -> Vec<f64> {
         replicas.iter().filter_map(|it| it.history().last().filter(counts)).map(|row| row[column]).collect()
     };
-    let mut json = experiment::arm_json(config, arm, replicas);
+    let told: Vec<ReplicaTold> = replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect();
+    let mut json = json!({"replicas": told});
     // If every evaluation of a replica failed, no row of it counts.
     let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
     let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
@@ -113,8 +135,8 @@ pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     confirmed.then(greater).then(violation).then(if maximised { best.reverse() } else { best })
 }
 
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let told = arms.iter().enumerate().map(|(index, json)| read(&config.arms[index].name, config, index, json));
+fn report(config: &Config, arms: &[Arm]) -> Result<Report, String> {
+    let told = arms.iter().enumerate().map(|(index, arm)| read(&config.arms[index].name, config, index, &arm.0));
     let told = told.collect::<Result<Vec<Told<'_>>, String>>()?;
     let (direction, name) = objective_of_all(&told);
     // What decides in every arm; else arms are compared by their best candidates.
@@ -171,7 +193,7 @@ pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> 
     Ok(Report {
         tables,
         notes,
-        json: json!({"arms": arms, "summary": summary, "contests": contests}),
+        json: json!({"summary": summary, "contests": contests}),
         figures: first.into_iter().flatten().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
         maps,
     })

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     digest::Digest,
-    experiment::{self, Asks, Complete, Config, Demand, Experiment, Identity, Ranking, Reads},
-    headline::Headline,
-    report::{Report, Sheet},
+    experiment::{Asks, Complete, Demand, Experiment, Identity, Ranking, Reads},
+    report::Sheet,
     rng::Stream,
     settings::WithText,
     stats::quantile,
@@ -16,7 +15,6 @@ use evoxo_common::{
 };
 use prost::Message as _;
 use rand_core::Rng as _;
-use serde_json::Value;
 
 use super::{
     algorithm::{Algorithm, Axis, Individual, Leaves},
@@ -25,7 +23,6 @@ use super::{
     confirm::{Confirmation, Confirmed, Seeds, best},
     evaluation::Evaluation,
     genome::Candidate,
-    headline,
     limits::{confirmed_front, confirmed_most, rounds_most},
     messages::{self, EvaluateTask, Item, SearchState, Shared},
     pareto::fronts,
@@ -406,6 +403,7 @@ impl Experiment for Replica {
     type Settings = WithText<Settings>;
     type State = SearchState;
     type Row = Row;
+    type Told = report::Arm;
 
     fn rounds(given: &WithText<Settings>) -> u64 {
         rounds_most(&given.settings)
@@ -483,17 +481,5 @@ impl Experiment for Replica {
             Leaves::Nothing => return None,
         };
         Some(sheet(name, &self.settings, &self.shown()))
-    }
-
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&experiment::Replica>]) -> Value {
-        report::arm_json(config, arm, &replicas[arm])
-    }
-
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
-    }
-
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        headline::headline(config, arms)
     }
 }

@@ -17,7 +17,6 @@ use super::{
     algorithm::BASELINE,
     card::{CARD, Found},
     messages::{EvaluateTask, Evaluation, PopulationState, SearchState},
-    report::report,
     rows::{HYPERVOLUME, VIOLATION},
     settings::Settings,
 };
@@ -301,7 +300,7 @@ fn a_replica_without_a_value_counts() {
     for key in ["best", "violations"] {
         arms[0][key].as_array_mut().unwrap().pop();
     }
-    let report = report(&config, &arms).unwrap();
+    let report = (KIND.report)(&config, &arms).unwrap();
     let row = &report.tables[0].rows[0];
     assert!(row[1] == "1 of 2" && row[6] == "1 of 2", "{row:?}");
     let mut last = [60.0, 7.0, 7.0, 0.0, 0.0, 0.0, 10.0];

@@ -39,7 +39,7 @@ pub const SEARCH_GAMES: u32 = 1_000_000;
 
 /// The decision boards that random games lead to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct BoardSearch {
     /// How many different ones, images counted as one.
     pub boards: usize,
     /// The game that led to the last new one, counted from 1.
@@ -52,16 +52,16 @@ pub struct Found {
 /// Once all decision boards are found, further games cannot lead to others, and are not played. Game g draws from
 /// `stream`, g.
 #[must_use]
-pub fn search(stream: Stream, games: u32) -> [Found; 2] {
+pub fn search(stream: Stream, games: u32) -> [BoardSearch; 2] {
     let geometry = tic_tac_toe();
-    let (mut boards, mut found) = ([BTreeSet::new(), BTreeSet::new()], [Found::default(); 2]);
+    let (mut boards, mut found) = ([BTreeSet::new(), BTreeSet::new()], [BoardSearch::default(); 2]);
     for game in 1..=games {
         let (mut board, rng) = (Board::EMPTY, &mut stream.word(game.into()).rng());
         while geometry.outcome(board).is_none() {
             let forced = geometry.forced(board);
             let side = usize::from(board.to_move() == Side::O);
             if forced == 0 && boards[side].insert(geometry.canonical(board).0) {
-                found[side] = Found { boards: boards[side].len(), last_game: game };
+                found[side] = BoardSearch { boards: boards[side].len(), last_game: game };
             }
             board = board.play(any_of(if forced == 0 { geometry.legal(board) } else { forced }, rng));
         }

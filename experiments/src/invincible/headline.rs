@@ -4,22 +4,23 @@
 //! All random streams have the arm's name in theirs, so arms share nothing.
 
 use evoxo_common::{
-    experiment::{Config, distinguishing, groups, listed, settings_but},
-    headline::{Answer, Entry, Headline, Question},
+    experiment::{Config, ReplicaTold, distinguishing, groups, listed, settings_but},
+    headline::{Answer, Headline, Question},
     settings::Choice as _,
 };
-use serde_json::Value;
 
-use super::settings::Settings;
+use super::{kept::KeptArm, settings::Settings};
 
-pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+pub(super) fn headline(config: &Config, arms: &[KeptArm]) -> Headline {
     Headline { sentences: sentences(config, arms), questions: questions(config, arms) }
 }
 
 /// How many champions never lose, by what a loss costs.
-fn sentences(config: &Config, arms: &[Value]) -> Vec<String> {
+fn sentences(config: &Config, arms: &[KeptArm]) -> Vec<String> {
     let never_lose = |arm: usize| {
-        let entry = Entry::of(&config.arms[arm].name, &arms[arm], |json| json["unbeatable"].as_bool().map(f64::from));
+        let entry = ReplicaTold::entry(&config.arms[arm].name, &arms[arm].replicas, |it| {
+            Some(f64::from(it.figures.as_ref()?.unbeatable))
+        });
         (entry.figures().iter().sum::<f64>() as usize, entry.values.len())
     };
     let of_group = |arms: &[usize]| {
@@ -52,14 +53,16 @@ fn sentences(config: &Config, arms: &[Value]) -> Vec<String> {
 }
 
 /// The worth of champions, which can be compared where an outcome is worth the same.
-fn questions(config: &Config, arms: &[Value]) -> Vec<Question> {
+fn questions(config: &Config, arms: &[KeptArm]) -> Vec<Question> {
     let groups = groups(config, |settings| {
         let settings = Settings::of(settings);
         (settings.side, settings.points())
     });
     let question = |((side, points), places): &((super::settings::Side, _), Vec<usize>)| {
         let (side, first) = (side.word(), &config.arms[places[0]].name);
-        let entry = |arm: &usize| Entry::of(&config.arms[*arm].name, &arms[*arm], |json| json["worth"].as_f64());
+        let entry = |arm: &usize| {
+            ReplicaTold::entry(&config.arms[*arm].name, &arms[*arm].replicas, |it| Some(it.figures.as_ref()?.worth))
+        };
         Question {
             asks: format!("Are champions that play {side} at {points} worth more than those of {first:?}?"),
             figure: format!("worth of the champion as {side}, exactly, in points a game at {points}"),

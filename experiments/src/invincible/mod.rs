@@ -8,6 +8,7 @@
 
 pub mod facts;
 mod headline;
+mod kept;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -23,7 +24,7 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     evolve::{mutate, select},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, Told, fits},
     headline::Headline,
     report::Report,
     rng::{Generator, Stream, below, chance},
@@ -34,7 +35,6 @@ use evoxo_games::{
     board::Side,
     table::{self, Score, TableGenome, exact::Scorer, graph::Graph},
 };
-use serde_json::Value;
 
 use messages::{ExactOdds, SampledGames, ScoreTask, State, score_task};
 use score::{NAME, ScorePlayers};
@@ -160,6 +160,7 @@ impl Experiment for Invincible {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = kept::KeptArm;
 
     fn demand(settings: &Settings) -> Demand {
         let genes = Graph::of(settings.side.into()).len() as u64;
@@ -257,16 +258,18 @@ impl Experiment for Invincible {
         let player = |index: usize| TableGenome::new(self.side, self.individual(index)).ok();
         (0..self.settings.population).filter_map(player).map(Card::new).collect()
     }
+}
 
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        report::arm_json(config, arm, &replicas[arm])
+impl Told for kept::KeptArm {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        Self::measured(config, arm, replicas)
     }
 
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        Ok(report::report(config, arms))
     }
 
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
+    fn headline(config: &Config, arms: &[Self]) -> Headline {
         headline::headline(config, arms)
     }
 }

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::{
     Row,
-    facts::{BoardCounts, Found, SEARCH_GAMES, board_counts, games, random_play, search},
+    facts::{BoardCounts, BoardSearch, SEARCH_GAMES, board_counts, games, random_play, search},
+    kept::{CURVES, ChampionFigures, KeptArm},
     settings::{Fitness, Settings},
 };
 use evoxo_common::{
-    experiment::{Config, Replica, Row as _, curve, file_name, replica_json, settings_json},
+    experiment::{self, Config, Row as _, file_name},
     ratio::Ratio,
     report::{Drawn, Figure, Reference, Report, Series, Table},
     rng::Stream,
@@ -23,7 +24,7 @@ use evoxo_games::{
     audit::Odds,
     board::Side,
     table::{
-        Points, TableGenome,
+        Points,
         optimum::{Optimum, never_losing, optimum},
     },
 };
@@ -38,148 +39,65 @@ struct Arm<'a> {
     replicas: usize,
     unfinished: usize,
     /// Of the replicas that have begun.
-    champions: Vec<Champion>,
+    champions: Vec<&'a ChampionFigures>,
     curves: Vec<Series>,
     optimum: Optimum,
     /// Of the resamples of its intervals.
     stream: Stream,
 }
 
-struct Champion {
-    odds: Odds,
-    /// What it is worth, exactly, in points a game.
-    worth: f64,
-    /// Its fitness, by which it was chosen.
-    fitness: f64,
-    unbeatable: bool,
-    optimal: bool,
-    peak: u64,
-    boards_met: u64,
-}
-
-/// The curves of an arm: columns of the history, and what a figure calls them. The last one is the first one again where
-/// fitness is exact.
-const CURVES: [(usize, &str); 3] = [
-    (Row::worth, "exact worth of the fittest player"),
-    (Row::mean, "mean fitness of the population"),
-    (Row::fitness, "sampled fitness of the fittest player"),
-];
-
 /// Tables, notes, numbers and figures of all arms.
-///
-/// # Errors
-/// A sentence if something is missing in the arms of the result.
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let read = |(index, json)| Arm::read(config, index, json);
-    let read = arms.iter().enumerate().map(read).collect::<Result<Vec<Arm<'_>>, String>>()?;
+pub(super) fn report(config: &Config, arms: &[KeptArm]) -> Report {
+    let read: Vec<Arm<'_>> = arms.iter().enumerate().map(|(index, told)| Arm::new(config, index, told)).collect();
     let summary = read.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
-    Ok(Report {
+    Report {
         tables: [champions_table(&read), optimum_table(&read)]
             .into_iter()
             .chain(fittest_table(&read))
             .chain([page_table(config, &read)])
             .collect(),
         notes: notes(&read),
-        json: json!({"arms": arms, "summary": summary.collect::<serde_json::Map<_, _>>()}),
+        json: json!({"summary": summary.collect::<serde_json::Map<_, _>>()}),
         figures: together(&read)
             .into_iter()
             .chain(read.iter().enumerate().filter_map(|(index, arm)| figure(config, index, arm)))
             .collect(),
         maps: Vec::new(),
-    })
-}
-
-/// The entry of an arm in `result.json`.
-pub(super) fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
-    let arm = &config.arms[index];
-    let settings = Settings::of(&arm.settings);
-    let points = settings.points();
-    let optimum = optimum(settings.side.into(), points);
-    let told = |replica: &&Replica| {
-        let mut json = replica_json(config, index, replica);
-        let champion = replica.champion();
-        if let Some(player) = champion.as_ref().and_then(|card| card.champion_as::<TableGenome>())
-            && let (Some(json), Some(last)) = (json.as_object_mut(), replica.history().last())
-        {
-            let audit = player.audit();
-            json.extend(audit.odds.to_json().as_object().cloned().unwrap_or_default());
-            json.insert("unbeatable".into(), audit.unbeatable().into());
-            json.insert("optimal".into(), (points.worth(audit.odds) == optimum.fitness).into());
-            json.insert("worth".into(), last[Row::worth].into());
-            json.insert("fitness".into(), last[Row::fitness].into());
-            json.insert("peak_generation".into(), peak(replica).into());
-            json.insert("boards_met".into(), audit.boards_asked.into());
-        }
-        json
-    };
-    let curves =
-        CURVES.map(|(column, _)| (Row::name(column).to_owned(), curve("", replicas, column).rounded().to_json()));
-    json!({
-        "name": arm.name,
-        "settings": settings_json(config, index),
-        "curves": serde_json::Map::from_iter(curves),
-        "replicas": replicas.iter().map(told).collect::<Vec<_>>(),
-    })
-}
-
-impl Champion {
-    fn read(json: &Value) -> Option<Self> {
-        Some(Self {
-            odds: Odds::of_json(json)?,
-            worth: json["worth"].as_f64()?,
-            fitness: json["fitness"].as_f64()?,
-            unbeatable: json["unbeatable"].as_bool()?,
-            optimal: json["optimal"].as_bool()?,
-            peak: json["peak_generation"].as_u64()?,
-            boards_met: json["boards_met"].as_u64()?,
-        })
     }
 }
 
-/// The first generation that is as good as any, within a hundredth of a point.
-fn peak(replica: &Replica) -> usize {
-    let worth = |row: &Vec<f64>| row[Row::worth];
-    let best = replica.history().iter().map(worth).fold(f64::MIN, f64::max);
-    1 + replica.history().iter().position(|row| worth(row) >= best - 0.01).unwrap_or(0)
-}
-
 impl<'a> Arm<'a> {
-    fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
-        let Config { seed, arms, .. } = config;
-        let (name, settings) = (&arms[index].name, &arms[index].settings);
-        let lacks = |what: &str| format!("the arm {name:?} of the result lacks {what}");
-        let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
-        let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
-        let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;
-        let curves = CURVES.iter().map(|(column, shown)| Series::kept(shown, &json["curves"][Row::name(*column)]));
+    fn new(config: &'a Config, index: usize, told: &'a KeptArm) -> Self {
+        let experiment::Arm { name, settings } = &config.arms[index];
         let settings = Settings::of(settings);
         let (side, points) = (settings.side.into(), settings.points());
-        Ok(Self {
+        let curve = |(column, shown): &(usize, &str)| told.curves.shown(Row::name(*column), shown);
+        Self {
             name,
             side,
             points,
             sampled: settings.fitness == Fitness::Sampled,
-            replicas: replicas.len(),
-            unfinished: replicas.iter().filter(|replica| replica["finished"] != true).count(),
-            champions,
-            curves: curves.collect::<Option<_>>().ok_or_else(|| lacks("its curves"))?,
+            replicas: told.replicas.len(),
+            unfinished: told.replicas.iter().filter(|replica| !replica.finished).count(),
+            champions: told.replicas.iter().filter_map(|replica| replica.figures.as_ref()).collect(),
+            curves: CURVES.iter().map(|shown| curve(shown).unwrap_or_default()).collect(),
             optimum: optimum(side, points),
             // The name is older than that of this file: it stays, and so do the intervals.
-            stream: Stream::root(*seed).text("finale").text(name),
-        })
+            stream: Stream::root(config.seed).text("finale").text(name),
+        }
     }
 
-    fn estimate(&self, value: impl Fn(&Champion) -> f64) -> Option<Estimate> {
-        estimate(&self.champions.iter().map(value).collect::<Vec<f64>>())
+    fn estimate(&self, value: impl Fn(&ChampionFigures) -> f64) -> Option<Estimate> {
+        estimate(&self.champions.iter().copied().map(value).collect::<Vec<f64>>())
     }
 
     /// An estimate in a table.
-    fn text(&self, decimals: usize, value: impl Fn(&Champion) -> f64) -> String {
+    fn text(&self, decimals: usize, value: impl Fn(&ChampionFigures) -> f64) -> String {
         self.estimate(value).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
     }
 
     /// The same of a share.
-    fn percent(&self, share: impl Fn(&Champion) -> Ratio) -> String {
+    fn percent(&self, share: impl Fn(&ChampionFigures) -> Ratio) -> String {
         let estimate = self.estimate(|champion| 100.0 * share(champion).to_f64());
         estimate.map_or_else(|| "-".into(), |estimate| estimate.percent(2))
     }
@@ -194,8 +112,8 @@ impl<'a> Arm<'a> {
 
     /// Mean wins to mean losses, with its interval; infinite if no champion loses.
     fn wins_per_loss(&self) -> (f64, Option<(f64, f64)>) {
-        let odds = |champion: &Champion| (champion.odds.win.to_f64(), champion.odds.loss.to_f64());
-        let pairs: Vec<(f64, f64)> = self.champions.iter().map(odds).collect();
+        let odds = |champion: &ChampionFigures| (champion.odds.win.to_f64(), champion.odds.loss.to_f64());
+        let pairs: Vec<(f64, f64)> = self.champions.iter().copied().map(odds).collect();
         let (wins, losses) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
         (wins / losses, odds_interval(&pairs, self.stream))
     }
@@ -290,7 +208,7 @@ fn page_table(config: &Config, arms: &[Arm<'_>]) -> Table {
     row("boards X must know (without the empty one)".into(), format!("{} ({})", x.exact, x.source), "57");
     row("boards O must know (without those with two empty cells)".into(), format!("{} ({})", o.exact, o.source), "38");
     let found = search(Stream::root(config.seed).text("invincible").text("boards"), SEARCH_GAMES);
-    for ((side, Found { boards, last_game }), page) in Side::BOTH.into_iter().zip(found).zip(["57", "38"]) {
+    for ((side, BoardSearch { boards, last_game }), page) in Side::BOTH.into_iter().zip(found).zip(["57", "38"]) {
         let what = format!("  found for {} in a million random games", side.letter());
         row(what, format!("{boards}, the last in game {last_game}"), page);
     }
@@ -392,7 +310,7 @@ fn other_points(arms: &[Arm<'_>]) -> Vec<Points> {
 }
 
 fn summary_json(arm: &Arm<'_>) -> Value {
-    let estimate = |value: &dyn Fn(&Champion) -> f64| {
+    let estimate = |value: &dyn Fn(&ChampionFigures) -> f64| {
         arm.estimate(value).map(|estimate| {
             let [low, high] = estimate.ends();
             json!({"mean": estimate.mean, "low": low, "high": high})
@@ -401,7 +319,7 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     let champions = arm.champions.len();
     let (low, high) = wilson(arm.unbeatable(), champions);
     let (odds, interval) = arm.wins_per_loss();
-    let mut best = arm.optimum.odds.to_json();
+    let mut best = json!(arm.optimum.odds);
     best["fitness"] = arm.optimum.fitness.to_string().into();
     best["unbeatable"] = (arm.optimum.odds.loss == Ratio::ZERO).into();
     best["several"] = (!arm.optimum.ties.is_empty()).into();

@@ -1,11 +1,10 @@
 //! What came of a league, in its own words: who has the highest rating. Resamples of the openings say how sure that is, in the table.
 
 use evoxo_common::{experiment::Config, headline::Headline};
-use serde_json::Value;
 
-use super::report::report;
+use super::{report::report, told::Arm};
 
-pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let Ok(report) = report(config, arms) else { return Headline::default() };
     let said = |name: &str| {
         let sentence = report.json["summary"][name]["sentence"].as_str()?;

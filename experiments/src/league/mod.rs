@@ -21,19 +21,16 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    experiment::{Config, Demand, Experiment, Identity, Kind, Reads, Replica, fits},
-    headline::Headline,
-    report::Report,
+    experiment::{Demand, Experiment, Identity, Kind, Reads, fits},
     rng::Stream,
     row,
     stats::{rating::outcome, wilson_points},
     task::{Refusal, Task, TaskKind, checked},
 };
 use prost::Message as _;
-use serde_json::Value;
 
 use messages::{GamesTask, OddsTask, State};
-use play::{GAMES_EACH, Games, ODDS_EACH, Odds};
+use play::{ComputeOdds, GAMES_EACH, Games, ODDS_EACH};
 use settings::{FILE_BYTES_MAX, FileSettings, Settings};
 
 /// The kind's name, as in experiment files.
@@ -146,7 +143,7 @@ fn results(settings: &Settings, state: &State, place: usize) -> [[f64; 3]; 2] {
 
 impl Experiment for League {
     const NAME: &'static str = NAME;
-    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Games>(), TaskKind::of::<Odds>()];
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Games>(), TaskKind::of::<ComputeOdds>()];
     const PLAYS: &'static [&'static Kind] = &roster::KINDS;
     const READS: Option<Reads> = Some(Reads {
         file: |settings| Settings::of(settings).missing_file(),
@@ -165,6 +162,7 @@ impl Experiment for League {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = told::Arm;
 
     fn demand(settings: &Settings) -> Demand {
         let pairings = settings.pairings().len() as u64;
@@ -208,7 +206,7 @@ impl Experiment for League {
         let task = |place: usize| {
             let (one, two) = (self.pairings[place].0 as u32, self.pairings[place].1 as u32);
             let task = match self.settings.is_exact() {
-                true => Task::of::<Odds>(&OddsTask { plies, one, two }),
+                true => Task::of::<ComputeOdds>(&OddsTask { plies, one, two }),
                 false => Task::of::<Games>(&GamesTask {
                     game: messages::Game::from(self.settings.game).into(),
                     plies,
@@ -228,7 +226,7 @@ impl Experiment for League {
     fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
         let openings = self.openings();
         if self.settings.is_exact() {
-            self.state.odds = outputs.iter().flat_map(|output| checked::<Odds>(output).odds).collect();
+            self.state.odds = outputs.iter().flat_map(|output| checked::<ComputeOdds>(output).odds).collect();
         } else {
             let outputs: Vec<Bytes> = outputs.iter().map(|output| checked::<Games>(output).games).collect();
             let mut games = self.state.games.to_vec();
@@ -245,17 +243,5 @@ impl Experiment for League {
 
     fn is_amid_round(&self) -> bool {
         self.openings() > 0 && !self.state.openings.is_multiple_of(self.settings.pairs_a_round)
-    }
-
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        report::arm_json(config, arm, &replicas[arm])
-    }
-
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
-    }
-
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        headline::headline(config, arms)
     }
 }

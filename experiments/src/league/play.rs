@@ -32,7 +32,7 @@ use super::{
 pub enum Games {}
 
 /// Exact odds in tic-tac-toe.
-pub enum Odds {}
+pub enum ComputeOdds {}
 
 /// Games of two players from an opening.
 pub(super) const GAMES_EACH: usize = 2;
@@ -197,7 +197,7 @@ fn workload_roster() -> Roster {
     }
 }
 
-impl Compute for Odds {
+impl Compute for ComputeOdds {
     const EXPERIMENT: &'static str = NAME;
     const WORK: &'static str = "odds";
     type Task = OddsTask;
@@ -248,7 +248,7 @@ fn openings_max() -> f64 {
 struct Tree<'a> {
     x: &'a mut Player,
     o: &'a mut Player,
-    /// Odds from boards on which the game goes on.
+    /// ComputeOdds from boards on which the game goes on.
     known: BTreeMap<Board, [f64; OUTCOMES]>,
 }
 

@@ -1,8 +1,8 @@
 //! What a league says at the end: a sentence, the table of ratings, who is stronger than whom, and what one number a player hides.
 
 use evoxo_common::{
-    experiment::{self, Config, Replica, Row as _, curve},
-    report::{CURVE_POINTS_MAX, Report, Table},
+    experiment::Config,
+    report::{Report, Table},
     rng::Stream,
     stats::rating::VIRTUAL_GAMES,
     text::thousands,
@@ -10,19 +10,19 @@ use evoxo_common::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    NAME, Row, SHARES,
+    NAME,
     standing::{DOUBT, OPENINGS_MIN, RESAMPLES, Results, Standing},
     told,
 };
 
 /// An arm and its results.
-struct Told<'a> {
+struct Rated<'a> {
     name: &'a str,
     results: Results,
     standing: Standing,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Rated<'a> {
     fn new(config: &'a Config, arm: usize, results: Results) -> Self {
         let name = config.arms[arm].name.as_str();
         let stream = Stream::root(config.seed).text(NAME).text(name).text("bootstrap");
@@ -30,37 +30,16 @@ impl<'a> Told<'a> {
     }
 }
 
-/// The entry of an arm in `result.json`.
-pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
-    let mut json = experiment::arm_json(config, arm, replicas);
-    json["curves"] = curves(replicas);
-    json["pairs"] = told::to_json(&told::of_replicas(config, arm, replicas));
-    json
-}
-
-/// The shares over openings.
-fn curves(replicas: &[&Replica]) -> Value {
-    let longest = replicas.iter().max_by_key(|replica| replica.history().len());
-    let of = |place: usize| {
-        let name = Row::COLUMNS[place].name;
-        let mut curve = curve(name, replicas, place);
-        let rows = longest.iter().flat_map(|replica| replica.history());
-        curve.points.iter_mut().zip(rows).for_each(|(point, row)| point.x = row[Row::openings]);
-        (name.to_owned(), curve.rounded().thinned(CURVE_POINTS_MAX).to_json())
-    };
-    Map::from_iter(SHARES.map(of)).into()
-}
-
 /// Tables, notes and numbers of all arms.
 ///
 /// # Errors
 /// A sentence if something is missing in the arms of the result.
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
+pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, String> {
     let mut tables = Vec::new();
     let mut notes = Vec::new();
     let mut summary = Map::new();
-    for (place, json) in arms.iter().enumerate() {
-        let arm = Told::new(config, place, told::of_json(config, place, &json["pairs"])?);
+    for (place, arm) in arms.iter().enumerate() {
+        let arm = Rated::new(config, place, arm.results(config, place)?);
         let head = if arms.len() > 1 { format!("{}: ", arm.name) } else { String::new() };
         let sentence = sentence(&arm);
         tables.push(ratings_table(&arm, format!("{head}{sentence}")));
@@ -70,13 +49,13 @@ pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> 
         summary.insert(arm.name.to_owned(), json!({"sentence": sentence, "ratings": ratings_json(&arm)}));
     }
     notes.extend(common_notes());
-    let json = json!({"arms": arms, "summary": summary});
+    let json = json!({"summary": summary});
     Ok(Report { tables, notes, json, figures: Vec::new(), maps: Vec::new() })
 }
 
 /// The verdict.
-fn sentence(arm: &Told<'_>) -> String {
-    let Told { results, standing, .. } = arm;
+fn sentence(arm: &Rated<'_>) -> String {
+    let Rated { results, standing, .. } = arm;
     let games: f64 = results.meetings.iter().map(|meeting| meeting.games()).sum();
     let names: Vec<&str> = standing.first.iter().map(|player| results.names[*player].as_str()).collect();
     let known = if results.exact { "from exact odds" } else { "from these games" };
@@ -101,8 +80,8 @@ fn percent(share: Option<f64>) -> String {
 /// The column of the intervals, which exact odds do not have.
 const INTERVAL: usize = 2;
 
-fn ratings_table(arm: &Told<'_>, title: String) -> Table {
-    let Told { results, standing, .. } = arm;
+fn ratings_table(arm: &Rated<'_>, title: String) -> Table {
+    let Rated { results, standing, .. } = arm;
     let row = |(place, player): (usize, &usize)| {
         let player = *player;
         let place = if standing.first.contains(&player) { 1 } else { place + 1 };
@@ -134,7 +113,7 @@ fn ratings_table(arm: &Told<'_>, title: String) -> Table {
 const COLUMNS_MAX: usize = 20;
 
 /// Tables of all players against each other, the strongest first; a column has the place of its player.
-fn squares(arm: &Told<'_>, title: &str, first: &str, cell: impl Fn(usize, usize) -> String) -> Vec<Table> {
+fn squares(arm: &Rated<'_>, title: &str, first: &str, cell: impl Fn(usize, usize) -> String) -> Vec<Table> {
     let order: Vec<(usize, usize)> = (1..).zip(arm.standing.order.iter().copied()).collect();
     let piece = |columns: &[(usize, usize)]| {
         let row = |(place, player): &(usize, usize)| {
@@ -153,7 +132,7 @@ fn squares(arm: &Told<'_>, title: &str, first: &str, cell: impl Fn(usize, usize)
     order.chunks(COLUMNS_MAX).map(piece).collect()
 }
 
-fn stronger_tables(arm: &Told<'_>, head: &str) -> Vec<Table> {
+fn stronger_tables(arm: &Rated<'_>, head: &str) -> Vec<Table> {
     let Some(stronger) = &arm.standing.stronger else { return Vec::new() };
     let title = format!(
         "{head}how sure it is that the player of the row is stronger: % of {RESAMPLES} resamples of the openings"
@@ -161,7 +140,7 @@ fn stronger_tables(arm: &Told<'_>, head: &str) -> Vec<Table> {
     squares(arm, &title, "stronger", |player, other| format!("{:.0}", 100.0 * stronger[player][other]))
 }
 
-fn scores_tables(arm: &Told<'_>, head: &str) -> Vec<Table> {
+fn scores_tables(arm: &Rated<'_>, head: &str) -> Vec<Table> {
     let scores = arm.results.scores();
     let title = format!("{head}points of the player of the row against that of the column, % (a draw is half a point)");
     squares(arm, &title, "score", |player, other| {
@@ -170,8 +149,8 @@ fn scores_tables(arm: &Told<'_>, head: &str) -> Vec<Table> {
 }
 
 /// What is particular to an arm.
-fn arm_notes(arm: &Told<'_>) -> Vec<String> {
-    let Told { results, standing, .. } = arm;
+fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
+    let Rated { results, standing, .. } = arm;
     let names = |players: &[usize]| -> String {
         players.iter().map(|player| results.names[*player].as_str()).collect::<Vec<&str>>().join(", ")
     };
@@ -256,8 +235,8 @@ fn common_notes() -> Vec<String> {
     ]
 }
 
-fn ratings_json(arm: &Told<'_>) -> Value {
-    let Told { results, standing, .. } = arm;
+fn ratings_json(arm: &Rated<'_>) -> Value {
+    let Rated { results, standing, .. } = arm;
     let player = |player: &usize| {
         let interval = standing.intervals.as_ref().and_then(|of| of[*player]).map(|(low, high)| [low, high]);
         json!({

@@ -9,12 +9,12 @@ use evoxo_common::{
 };
 use messages::Roster;
 
-/// Odds of two players from openings of `plies` plies.
+/// ComputeOdds of two players from openings of `plies` plies.
 fn odds(roster: &Roster, plies: u32, one: u32, two: u32) -> Vec<f64> {
-    let task = Task::of::<Odds>(&OddsTask { plies, one, two }).sharing(roster.encode_to_vec().into());
+    let task = Task::of::<ComputeOdds>(&OddsTask { plies, one, two }).sharing(roster.encode_to_vec().into());
     let output = task.run().unwrap();
     assert_eq!(task.check(&output), Ok(output.clone()));
-    checked::<Odds>(&output).odds
+    checked::<ComputeOdds>(&output).odds
 }
 
 fn roster(names: &[&str]) -> Roster {
@@ -99,7 +99,10 @@ fn a_report_can_be_made_from_a_result() {
             assert_eq!((KIND.report)(&config, arms), Ok(report.clone()));
             let mut cut = arms.clone();
             cut[0]["pairs"] = "X".into();
-            assert!((KIND.report)(&config, &cut).unwrap_err().contains("of the result has no games"));
+            assert!((KIND.report)(&config, &cut).unwrap_err().contains("of the result cannot be read"));
+            cut[0] = arms[0].clone();
+            cut[0]["pairs"].as_array_mut().unwrap().pop();
+            assert!((KIND.report)(&config, &cut).unwrap_err().contains("of the result has no results of all pairs"));
         }
     }
 }
@@ -234,16 +237,16 @@ fn nonsense_is_refused() {
     assert!(refusal(Task::of::<Games>(&GamesTask { two: 9, ..games })).contains("do not play each other"));
     assert!(refusal(Task::of::<Games>(&GamesTask { openings: 0, ..games })).contains("games from 0 openings"));
     assert!(refusal(Task::of::<Games>(&GamesTask { first_opening: u32::MAX, ..games })).contains("openings"));
-    assert!(refusal(Task::of::<Odds>(&OddsTask { plies: 5, one: 0, two: 1 })).contains("at most 4"));
-    let garbage = Task::of::<Odds>(&OddsTask::default()).sharing(Bytes::from_static(&[0xff; 9]));
+    assert!(refusal(Task::of::<ComputeOdds>(&OddsTask { plies: 5, one: 0, two: 1 })).contains("at most 4"));
+    let garbage = Task::of::<ComputeOdds>(&OddsTask::default()).sharing(Bytes::from_static(&[0xff; 9]));
     assert!(garbage.run().unwrap_err().0.starts_with("the roster cannot be read"));
     let many = Roster { players: vec![messages::Player::default(); 65], files: Vec::new() };
-    let task = Task::of::<Odds>(&OddsTask::default()).sharing(many.encode_to_vec().into());
+    let task = Task::of::<ComputeOdds>(&OddsTask::default()).sharing(many.encode_to_vec().into());
     assert!(task.run().unwrap_err().0.starts_with("a roster of 65 players"));
     let long = messages::GamesOutput { games: vec![1; 3].into() }.encode_to_vec();
     assert!(Task::of::<Games>(&games).check(&long.into()).unwrap_err().0.contains("must have 2 bytes"));
     let odd = messages::OddsOutput { odds: vec![f64::NAN; 6] }.encode_to_vec();
-    assert!(Task::of::<Odds>(&OddsTask::default()).check(&odd.into()).is_err());
+    assert!(Task::of::<ComputeOdds>(&OddsTask::default()).check(&odd.into()).is_err());
 
     let config = parse(SCORE_FOUR);
     let identity = || Identity::new(&config, &config.arms[0], 0);

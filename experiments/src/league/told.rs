@@ -1,13 +1,15 @@
 //! Results of a league, from its replicas and as JSON.
 
 use evoxo_common::{
-    experiment::{Config, Replica},
+    experiment::{Config, Replica, ReplicaTold, Row as _, Told, curve},
+    headline::Headline,
+    report::{CURVE_POINTS_MAX, Curves, Report},
     stats::rating::{Blocks, Meeting},
 };
 use prost::Message as _;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::{messages::State, play::ODDS_EACH, settings::Settings, standing::Results};
+use super::{Row, SHARES, headline, messages::State, play::ODDS_EACH, report, settings::Settings, standing::Results};
 
 /// The letters of games in JSON, by their [outcome](evoxo_common::stats::rating::outcome).
 const LETTERS: [char; 4] = ['-', 'W', 'D', 'L'];
@@ -33,7 +35,7 @@ fn counted(results: Results) -> Results {
 }
 
 /// The results of an arm's replicas. Of exact odds those of the first one: all are the same.
-pub(super) fn of_replicas(config: &Config, arm: usize, replicas: &[&Replica]) -> Results {
+fn of_replicas(config: &Config, arm: usize, replicas: &[&Replica]) -> Results {
     let results = empty(&Settings::of(&config.arms[arm].settings));
     let state =
         |replica: &&Replica| State::decode(replica.save().state).expect("a replica's state is what it has saved");
@@ -59,49 +61,110 @@ fn with_odds(results: Results, odds: &[f64]) -> Results {
     Results { meetings, ..results }
 }
 
-/// The results as JSON: for each pair of players, both ways, a letter for each opening, or three sums of odds.
-pub(super) fn to_json(results: &Results) -> Value {
-    let entry = |(place, (first, second)): (usize, &(usize, usize))| {
-        let [first, second] = [first, second].map(|player| results.names[*player].as_str());
-        match results.exact {
-            true => {
-                let odds = results.meetings.get(place).map(|meeting| meeting.results);
-                json!({"x": first, "o": second, "odds": odds})
-            }
-            false => {
-                let games = results.games.iter().skip(place).step_by(results.pairs.len());
-                let letters: String = games.map(|game| LETTERS[usize::from(*game & 3)]).collect();
-                json!({"x": first, "o": second, "games": letters})
-            }
-        }
-    };
-    results.pairs.iter().enumerate().map(entry).collect()
+/// What is kept of an arm.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Arm {
+    replicas: Vec<ReplicaTold>,
+    #[serde(default)]
+    curves: Curves,
+    pairs: Vec<Pair>,
 }
 
-/// The inverse of [`to_json`] for an arm of a configuration, or a sentence.
-pub(super) fn of_json(config: &Config, arm: usize, pairs: &Value) -> Result<Results, String> {
-    let results = empty(&Settings::of(&config.arms[arm].settings));
-    let lacks = |what: &str| format!("the arm {:?} of the result has no {what}", config.arms[arm].name);
-    let pairs = pairs.as_array().filter(|pairs| pairs.len() == results.pairs.len()).ok_or_else(|| lacks("games"))?;
-    if results.exact {
-        let odds = |pair: &Value| -> Option<Vec<f64>> {
-            match &pair["odds"] {
-                Value::Null => Some(Vec::new()),
-                odds => odds.as_array()?.iter().map(|sum| sum.as_f64().filter(|sum| *sum >= 0.0)).collect(),
-            }
+/// A pair of players, of which the first one moves first.
+#[derive(Serialize, Deserialize)]
+struct Pair {
+    x: String,
+    o: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// What a pair of players came to.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    /// A letter for each opening.
+    Games(String),
+    /// Three sums of odds, once they are known.
+    Odds(Option<[f64; 3]>),
+}
+
+impl Told for Arm {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        let replicas = &replicas[arm];
+        let results = of_replicas(config, arm, replicas);
+        let pair = |(place, (first, second)): (usize, &(usize, usize))| {
+            let [x, o] = [first, second].map(|player| results.names[*player].clone());
+            let games = results.games.iter().skip(place).step_by(results.pairs.len());
+            let outcome = match results.exact {
+                true => Outcome::Odds(results.meetings.get(place).map(|meeting| meeting.results)),
+                false => Outcome::Games(games.map(|game| LETTERS[usize::from(*game & 3)]).collect()),
+            };
+            Pair { x, o, outcome }
         };
-        let all: Option<Vec<Vec<f64>>> = pairs.iter().map(odds).collect();
-        let all = all.map(|all| all.concat()).filter(|all| all.is_empty() || all.len() == 3 * pairs.len());
-        return Ok(with_odds(results, &all.ok_or_else(|| lacks("odds of all pairs"))?));
+        Self {
+            replicas: replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect(),
+            curves: curves(replicas),
+            pairs: results.pairs.iter().enumerate().map(pair).collect(),
+        }
     }
-    let letter = |letter: char| LETTERS.iter().position(|known| *known == letter).map(|place| place as u8);
-    let games = |pair: &Value| pair["games"].as_str()?.chars().map(letter).collect::<Option<Vec<u8>>>();
-    let of_pairs: Option<Vec<Vec<u8>>> = pairs.iter().map(games).collect();
-    let of_pairs = of_pairs.ok_or_else(|| lacks("games of all pairs"))?;
-    let openings = of_pairs.first().map_or(0, Vec::len);
-    if of_pairs.iter().any(|games| games.len() != openings) {
-        return Err(lacks("equally many games of all pairs"));
+
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        report::report(config, arms)
     }
-    let games = (0..openings).flat_map(|opening| of_pairs.iter().map(move |games| games[opening])).collect();
-    Ok(counted(Results { games, ..results }))
+
+    fn headline(config: &Config, arms: &[Self]) -> Headline {
+        headline::headline(config, arms)
+    }
+}
+
+/// The shares over openings.
+fn curves(replicas: &[&Replica]) -> Curves {
+    let longest = replicas.iter().max_by_key(|replica| replica.history().len());
+    let of = |place: usize| {
+        let mut curve = curve(Row::COLUMNS[place].name, replicas, place);
+        let rows = longest.iter().flat_map(|replica| replica.history());
+        curve.points.iter_mut().zip(rows).for_each(|(point, row)| point.x = row[Row::openings]);
+        curve.rounded().thinned(CURVE_POINTS_MAX)
+    };
+    Curves(SHARES.map(of).into())
+}
+
+impl Arm {
+    /// The results of this arm of a configuration.
+    ///
+    /// # Errors
+    /// A sentence if they are not those of all its pairs.
+    pub(super) fn results(&self, config: &Config, arm: usize) -> Result<Results, String> {
+        let results = empty(&Settings::of(&config.arms[arm].settings));
+        let lacks = |what: &str| format!("the arm {:?} of the result has no {what}", config.arms[arm].name);
+        if self.pairs.len() != results.pairs.len() {
+            return Err(lacks("results of all pairs"));
+        }
+        let outcomes = self.pairs.iter().map(|pair| &pair.outcome);
+        if results.exact {
+            let odds = |outcome: &Outcome| match outcome {
+                Outcome::Odds(odds) => {
+                    odds.map_or(Some(Vec::new()), |odds| odds.iter().all(|sum| *sum >= 0.0).then(|| odds.to_vec()))
+                }
+                Outcome::Games(_) => None,
+            };
+            let all = outcomes.map(odds).collect::<Option<Vec<Vec<f64>>>>().map(|all| all.concat());
+            let all = all.filter(|all| all.is_empty() || all.len() == 3 * self.pairs.len());
+            return Ok(with_odds(results, &all.ok_or_else(|| lacks("odds of all pairs"))?));
+        }
+        let letter = |letter: char| LETTERS.iter().position(|known| *known == letter).map(|place| place as u8);
+        let games = |outcome: &Outcome| match outcome {
+            Outcome::Games(games) => games.chars().map(letter).collect::<Option<Vec<u8>>>(),
+            Outcome::Odds(_) => None,
+        };
+        let of_pairs: Option<Vec<Vec<u8>>> = outcomes.map(games).collect();
+        let of_pairs = of_pairs.ok_or_else(|| lacks("games of all pairs"))?;
+        let openings = of_pairs.first().map_or(0, Vec::len);
+        if of_pairs.iter().any(|games| games.len() != openings) {
+            return Err(lacks("equally many games of all pairs"));
+        }
+        let games = (0..openings).flat_map(|opening| of_pairs.iter().map(move |games| games[opening])).collect();
+        Ok(counted(Results { games, ..results }))
+    }
 }

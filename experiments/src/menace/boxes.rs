@@ -19,7 +19,7 @@ const POWERS: [u16; CELLS] = [1, 3, 9, 27, 81, 243, 729, 2187, 6561];
 
 /// Where a board's box is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TurnedBox {
     /// The box, of the side that is to move.
     pub number: u16,
     /// The symmetry, among those of the board, that leads to the box's board.
@@ -32,7 +32,7 @@ pub struct Node {
     /// How the game has ended.
     pub over: Option<Outcome>,
     /// Where the box is, if there is one.
-    pub place: Option<Place>,
+    pub place: Option<TurnedBox>,
     /// The empty cells.
     pub empty: u16,
     /// The moves that keep the value of the board.
@@ -106,7 +106,7 @@ impl Boxes {
         let place = |board: Board| {
             let (canonical, symmetry) = geometry.canonical(board);
             let turn = geometry.symmetries().iter().position(|other| other == symmetry)?;
-            Some(Place { number: *numbers.get(&canonical)?, turn: turn as u8 })
+            Some(TurnedBox { number: *numbers.get(&canonical)?, turn: turn as u8 })
         };
         let mut nodes = vec![Node::default(); CODES];
         let mut values = vec![0_i8; CODES];
@@ -155,7 +155,7 @@ impl Boxes {
     /// The cell of a board that is this cell of its box's board.
     #[must_use]
     #[inline]
-    pub fn back(&self, place: Place, cell: u8) -> u8 {
+    pub fn back(&self, place: TurnedBox, cell: u8) -> u8 {
         self.back[usize::from(place.turn)][usize::from(cell)]
     }
 }

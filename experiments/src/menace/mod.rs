@@ -26,15 +26,12 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
-    headline::Headline,
-    report::Report,
+    experiment::{Demand, Experiment, Identity, Kernel, Kind, fits},
     rng::Stream,
     row,
     task::{Task, TaskKind, checked},
 };
 use evoxo_games::board;
-use serde_json::Value;
 
 use boxes::{Boxes, CELLS};
 use learn::{Learn, NAME, players, total};
@@ -105,6 +102,7 @@ impl Experiment for Menace {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = report::Arm;
 
     fn rounds(settings: &Settings) -> u64 {
         settings.games.div_ceil(settings.slice()).into()
@@ -178,17 +176,5 @@ impl Experiment for Menace {
     fn champion(&self) -> Option<Card> {
         let machine = Machine::new(self.side, self.state.beads.clone()).ok()?;
         (self.state.games > 0).then(|| Card::new(machine))
-    }
-
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        report::arm_json(config, arm, &replicas[arm])
-    }
-
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
-    }
-
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        headline::headline(config, arms)
     }
 }

@@ -1,15 +1,17 @@
 //! What `menace` says at the end: what the machines of each arm are worth, computed over all games, and how they came there.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use evoxo_common::{
-    experiment::{self, Arm, Config, Replica, Row as _, curve},
-    report::{Drawn, Figure, Reference, Report, Series, Table},
+    experiment::{Config, Replica, ReplicaTold, Row as _, Told, curve},
+    headline::Headline,
+    report::{Curves, Drawn, Figure, Reference, Report, Series, Table},
     stats::{Estimate, estimate},
 };
 use evoxo_games::board::Side;
 
-use super::{Row, Settings, machine::Machine, messages::Rules, odds::Walk};
+use super::{Row, Settings, headline, machine::Machine, messages::Rules, odds::Walk};
 
 /// Columns that are shown as curves, with their title and axis.
 const CURVES: [(usize, &str, &str); 2] = [
@@ -17,82 +19,78 @@ const CURVES: [(usize, &str, &str); 2] = [
     (Row::lost, "How many games it loses while it learns", "share of games lost"),
 ];
 
-/// What is read of an arm.
-struct Told<'a> {
-    name: &'a str,
-    settings: Settings,
+/// What is kept of an arm.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Arm {
+    replicas: Vec<ReplicaTold>,
+    #[serde(default)]
+    curves: Curves,
     /// The last row of each replica that has one.
-    last: Vec<Vec<f64>>,
-    /// In the order of [`CURVES`].
-    curves: Vec<Series>,
+    pub(super) last: Vec<[f64; Row::COLUMNS.len()]>,
 }
 
-/// The entry of an arm in `result.json`.
-pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
-    let every = f64::from(Settings::of(&config.arms[arm].settings).every);
-    let curves = CURVES.map(|(column, ..)| {
-        let mut curve = curve("", replicas, column).rounded();
-        curve.points.iter_mut().for_each(|point| point.x *= every);
-        (Row::name(column).to_owned(), curve.to_json())
-    });
-    let mut json = experiment::arm_json(config, arm, replicas);
-    json["curves"] = Map::from_iter(curves).into();
-    json["last"] = replicas.iter().filter_map(|replica| replica.history().last().cloned()).collect();
-    json
+impl Told for Arm {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        let every = f64::from(Settings::of(&config.arms[arm].settings).every);
+        let replicas = &replicas[arm];
+        let curves = CURVES.map(|(column, ..)| {
+            let mut curve = curve(Row::name(column), replicas, column).rounded();
+            curve.points.iter_mut().for_each(|point| point.x *= every);
+            curve
+        });
+        let last = |replica: &&Replica| replica.history().last()?.as_slice().try_into().ok();
+        Self {
+            replicas: replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect(),
+            curves: Curves(curves.into()),
+            last: replicas.iter().filter_map(last).collect(),
+        }
+    }
+
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        let named = || config.arms.iter().map(|arm| arm.name.as_str()).zip(arms);
+        let summary = named().map(|(name, arm)| (name.to_owned(), arm.summary()));
+        Ok(Report {
+            tables: vec![table(named())],
+            notes: vec![
+                "± are 95 % intervals over replicas. Probabilities are computed over all games, for a machine that draws beads \
+                 and learns no more; an empty box stands for any empty cell. A perfect player takes any move that keeps the \
+                 value, each equally likely."
+                    .into(),
+            ],
+            json: json!({"summary": summary.collect::<Map<String, Value>>()}),
+            figures: CURVES.iter().filter_map(|shown| figure(config, arms, shown)).collect(),
+            maps: Vec::new(),
+        })
+    }
+
+    fn headline(config: &Config, arms: &[Self]) -> Headline {
+        headline::headline(config, arms)
+    }
 }
 
-/// Makes everything of the arms of a `result.json`.
-///
-/// # Errors
-/// A sentence if something is missing in it.
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let read = |(index, json): (usize, &Value)| read(config, index, json);
-    let told = arms.iter().enumerate().map(read).collect::<Result<Vec<Told<'_>>, String>>()?;
-    let summary = told.iter().map(|arm| (arm.name.to_owned(), summary(arm)));
-    let summary: Map<String, Value> = summary.collect();
-    Ok(Report {
-        tables: vec![table(&told)],
-        notes: vec![
-            "± are 95 % intervals over replicas. Probabilities are computed over all games, for a machine that draws beads and \
-             learns no more; an empty box stands for any empty cell. A perfect player takes any move that keeps the value, each \
-             equally likely."
-                .into(),
-        ],
-        json: json!({"arms": arms, "summary": summary}),
-        figures: figures(&told),
-        maps: Vec::new(),
-    })
-}
-
-fn read<'a>(config: &'a Config, index: usize, json: &Value) -> Result<Told<'a>, String> {
-    let Arm { name, settings } = &config.arms[index];
-    let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
-    let row = |row: &Value| -> Option<Vec<f64>> {
-        let row: Vec<f64> = row.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
-        (row.len() == Row::COLUMNS.len()).then_some(row)
-    };
-    let last = json["last"].as_array().and_then(|rows| rows.iter().map(row).collect());
-    let curves = CURVES.iter().map(|(column, ..)| Series::kept(name, &json["curves"][Row::name(*column)]));
-    Ok(Told {
-        name,
-        settings: Settings::of(settings),
-        last: last.ok_or_else(|| lacks("last rows of its replicas"))?,
-        curves: curves.collect::<Option<_>>().ok_or_else(|| lacks("curves"))?,
-    })
-}
-
-impl Told<'_> {
+impl Arm {
     /// The mean of a column over replicas at the end, in percent.
     fn percent(&self, column: usize) -> Option<Estimate> {
         estimate(&self.last.iter().map(|row| 100.0 * row[column]).collect::<Vec<f64>>())
     }
+
+    fn summary(&self) -> Value {
+        let json = |column: usize| {
+            self.percent(column).map(|estimate| json!({"mean": estimate.mean, "half_width": estimate.half_width}))
+        };
+        json!({
+            "perfect_draw_percent": json(Row::perfect_draw),
+            "win_percent": json(Row::win),
+            "loss_percent": json(Row::loss),
+        })
+    }
 }
 
-fn table(arms: &[Told<'_>]) -> Table {
-    let row = |arm: &Told<'_>| {
+fn table<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>) -> Table {
+    let row = |(name, arm): (&str, &Arm)| {
         let text = |column: usize| arm.percent(column).map_or_else(|| "-".into(), |estimate| estimate.percent(1));
         let shown = [Row::perfect_draw, Row::win, Row::loss, Row::lost, Row::resigned];
-        let mut row = vec![arm.name.to_owned(), arm.last.len().to_string()];
+        let mut row = vec![name.to_owned(), arm.last.len().to_string()];
         row.extend(shown.map(text));
         row
     };
@@ -111,29 +109,19 @@ fn table(arms: &[Told<'_>]) -> Table {
                 ± 95 % interval"
                 .into(),
         header: header.map(String::from).to_vec(),
-        rows: arms.iter().map(row).collect(),
+        rows: arms.map(row).collect(),
     }
 }
 
-fn summary(arm: &Told<'_>) -> Value {
-    let json = |column: usize| {
-        arm.percent(column).map(|estimate| json!({"mean": estimate.mean, "half_width": estimate.half_width}))
-    };
-    json!({
-        "perfect_draw_percent": json(Row::perfect_draw),
-        "win_percent": json(Row::win),
-        "loss_percent": json(Row::loss),
-    })
-}
-
 /// What perfect play has in this curve, and a mover that draws one of all empty cells.
-fn references(column: usize, arms: &[Told<'_>]) -> Vec<Reference> {
+fn references(config: &Config, column: usize) -> Vec<Reference> {
     if column == Row::lost {
         // What random play loses depends on the opponent.
         return vec![Reference::new("perfect play, 0", 0.0)];
     }
     let random = |side: Side| {
-        let settings = arms.iter().map(|arm| &arm.settings).find(|settings| Side::from(settings.side) == side)?;
+        let mut settings = config.arms.iter().map(|arm| Settings::of(&arm.settings));
+        let settings = settings.find(|settings| Side::from(settings.side) == side)?;
         let even = Machine::fresh(side, &Rules { all_moves: true, ..settings.rules() });
         let [_, draw, _] = Walk::new().odds(&even, true);
         Some(Reference::new(format!("random play as {}, {draw:.2}", side.letter()), draw))
@@ -141,20 +129,18 @@ fn references(column: usize, arms: &[Told<'_>]) -> Vec<Reference> {
     std::iter::once(Reference::new("perfect play, 1", 1.0)).chain(Side::BOTH.into_iter().filter_map(random)).collect()
 }
 
-fn figures(arms: &[Told<'_>]) -> Vec<Figure> {
-    let figure = |(number, (column, title, y_label)): (usize, &(usize, &str, &str))| {
-        let drawn = |arm: &Told<'_>| Series { name: arm.name.into(), points: arm.curves[number].points.clone() };
-        let series: Vec<Series> = arms.iter().map(drawn).filter(|series| !series.points.is_empty()).collect();
-        (!series.is_empty()).then(|| Figure {
-            name: Row::name(*column).into(),
-            title: (*title).into(),
-            x_label: "games".into(),
-            y_label: (*y_label).into(),
-            y_range: None,
-            drawn: Drawn::Means,
-            references: references(*column, arms),
-            series,
-        })
-    };
-    CURVES.iter().enumerate().filter_map(figure).collect()
+fn figure(config: &Config, arms: &[Arm], (column, title, y_label): &(usize, &str, &str)) -> Option<Figure> {
+    let names = config.arms.iter().map(|arm| arm.name.as_str());
+    let shown = |(name, arm): (&str, &Arm)| arm.curves.shown(Row::name(*column), name);
+    let series: Vec<Series> = names.zip(arms).filter_map(shown).collect();
+    (!series.is_empty()).then(|| Figure {
+        name: Row::name(*column).into(),
+        title: (*title).into(),
+        x_label: "games".into(),
+        y_label: (*y_label).into(),
+        y_range: None,
+        drawn: Drawn::Means,
+        references: references(config, *column),
+        series,
+    })
 }

@@ -33,11 +33,11 @@ fn a_report_can_be_made_from_a_result() {
     result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
     let result: Value = serde_json::from_str(&result.to_string()).unwrap();
     assert_eq!(registry().report_of_result(&result).as_ref(), Ok(&report));
-    for (key, place) in [("last", "/arms/1/last"), ("curves", "/arms/1/curves/lost/low")] {
+    for (says, place) in [("expected a sequence", "/arms/1/last"), ("the curve \"lost\"", "/arms/1/curves/lost/low")] {
         let mut cut = result.clone();
         *cut.pointer_mut(place).unwrap() = "x".into();
         let sentence = registry().report_of_result(&cut).unwrap_err();
-        assert!(sentence.contains("the arm \"perfect\" of the result has no") && sentence.contains(key), "{sentence}");
+        assert!(sentence.contains("the arm \"perfect\" of the result cannot be read: ") && sentence.contains(says));
     }
 }
 

@@ -5,20 +5,24 @@
 //! Arms with another measure of fitness, or other boards, cannot be compared.
 
 use evoxo_common::{
-    experiment::{Config, groups},
-    headline::{Answer, Entry, Headline, Question},
+    experiment::{Config, ReplicaTold, groups},
+    headline::{Answer, Headline, Question},
     settings::{Choice as _, Values},
 };
-use serde_json::Value;
 
 use super::{
+    arm::{Arm, Champion},
     boards::Source,
     measure::{Formula, Measure, Occupied},
     settings::Settings,
 };
 
-pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let groups = groups(config, figure);
+    let entry = |arm: usize| {
+        let fitness = |replica: &ReplicaTold<Champion>| Some(replica.figures.as_ref()?.training);
+        ReplicaTold::entry(&config.arms[arm].name, &arms[arm].replicas, fitness)
+    };
     let question = |(figure, places): &(String, Vec<usize>)| {
         let first = &config.arms[places[0]].name;
         let alone = places.len() == 1;
@@ -27,15 +31,12 @@ pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
             figure: figure.clone(),
             by: if alone { Answer::Sentences } else { Question::from_the_first(places.len()) },
             shared: (!alone).then_some("training boards"),
-            arms: places
-                .iter()
-                .map(|arm| Entry::of(&config.arms[*arm].name, &arms[*arm], |it| it["fitness"].as_f64()))
-                .collect(),
+            arms: places.iter().copied().map(entry).collect(),
         }
     };
     let sentences =
         groups.iter().filter(|(_, places)| groups.len() > 1 && places.len() == 1).filter_map(|(figure, places)| {
-            let entry = Entry::of(&config.arms[places[0]].name, &arms[places[0]], |it| it["fitness"].as_f64());
+            let entry = entry(places[0]);
             let estimate = entry.estimate()?.short();
             Some(format!("No other arm can be compared with {:?}: its {figure} is {estimate}.", entry.arm))
         });

@@ -34,21 +34,18 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica},
-    headline::Headline,
-    report::Report,
+    experiment::{Demand, Experiment, Identity, Kernel, Kind},
     rng::Stream,
     row,
     task::{Task, TaskKind, checked},
 };
-use serde_json::Value;
 
 use boards::training_boards;
 use judge::Judge;
 use measure::{Formula, Measure, Occupied, fitness};
 use messages::{FitnessTask, SegmentTask, State, search::Algorithm as AlgorithmMessage};
 use network::{Coupling, HIDDEN, Kind as NetworkKind, Network, NetworkPlayer, Numbering, RANGE};
-use search::{Asked, Search};
+use search::{Candidates, Search};
 use settings::{
     Algorithm, Births, Coupling as Coupled, Farming, Joins, Mutants, Mutates, Parents, Settings, SomeGenes, Weighs,
 };
@@ -85,7 +82,7 @@ struct Nndtf {
     /// Iterations of a task; `None` if tasks are rounds of evaluations.
     segment: Option<u64>,
     /// The chromosomes of the next round, if tasks are rounds of evaluations.
-    asked: Option<Asked>,
+    asked: Option<Candidates>,
     state: messages::State,
 }
 
@@ -199,6 +196,7 @@ impl Experiment for Nndtf {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = arm::Arm;
 
     fn rounds(settings: &Settings) -> u64 {
         let iterations = iterations_of(settings);
@@ -316,17 +314,5 @@ impl Experiment for Nndtf {
         let all = Judge::all(self.network, self.measure);
         let chromosomes = self.state.genes.chunks(self.network.genes()).zip(&self.state.sums);
         chromosomes.filter_map(|(genes, sum)| self.card(&all, genes, *sum)).collect()
-    }
-
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        arm::Arm::of(config, arm, &replicas[arm], &replicas[0]).to_json()
-    }
-
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
-    }
-
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        headline::headline(config, arms)
     }
 }

@@ -22,7 +22,7 @@ use evoxo_games::{
 };
 
 use super::{
-    arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, odds_json, seen_from_the_other},
+    arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, Shown, odds_json, seen_from_the_other},
     measure::Measure,
     network::Network,
     network_of,
@@ -30,8 +30,9 @@ use super::{
 
 /// An arm with its champions, judged again.
 struct Class<'a> {
-    arm: Arm<'a>,
-    champions: Vec<Champion>,
+    arm: Shown<'a>,
+    told: &'a Arm,
+    champions: Vec<(u32, &'a Champion)>,
 }
 
 /// Results of a match over replicas, seen from the player that moves first.
@@ -42,15 +43,12 @@ struct Match {
 }
 
 /// Tables, notes, numbers and figures of all arms.
-///
-/// # Errors
-/// A sentence that names the missing figures or curves.
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let class = |(index, json): (usize, &Value)| {
-        let arm = Arm::read(config, index, json)?;
-        Ok(Class { champions: arm.champions(), arm })
-    };
-    let classes: Vec<Class<'_>> = arms.iter().enumerate().map(class).collect::<Result<_, String>>()?;
+pub(super) fn report(config: &Config, arms: &[Arm]) -> Report {
+    let classes: Vec<Class<'_>> = arms
+        .iter()
+        .enumerate()
+        .map(|(index, told)| Class { arm: Shown::new(config, index), told, champions: told.champions().collect() })
+        .collect();
     let matches = matches(&classes);
     let summaries = classes.iter().map(|class| (class.arm.name.to_owned(), summary_json(class)));
     let mut summary: Map<String, Value> = Map::new();
@@ -62,18 +60,18 @@ pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> 
         tables.extend([differences_table(&classes), match_table(&classes, &matches)]);
     }
     tables.push(odds_table(&classes));
-    Ok(Report {
+    Report {
         tables,
         notes: notes(&classes),
-        json: json!({"arms": arms, "summary": summary}),
+        json: json!({"summary": summary}),
         figures: figure(&classes).into_iter().collect(),
         maps: Vec::new(),
-    })
+    }
 }
 
 impl Class<'_> {
     fn values(&self, value: impl Fn(&Champion) -> f64) -> Vec<f64> {
-        self.champions.iter().map(value).collect()
+        self.champions.iter().map(|(_, champion)| value(champion)).collect()
     }
 }
 
@@ -84,7 +82,7 @@ fn text(values: &[f64], decimals: usize) -> String {
 
 /// Each other arm against the first, with either moving first.
 fn matches(arms: &[Class<'_>]) -> Vec<Match> {
-    let duels = |other: usize| arms[other].champions.iter().filter_map(|champion| champion.duels);
+    let duels = |other: usize| arms[other].champions.iter().filter_map(|(_, champion)| champion.duels());
     let pair = |other: usize| {
         let first_arm_first = duels(other).map(|[_, moving_second]| seen_from_the_other(moving_second)).collect();
         let other_first = duels(other).map(|[moving_first, _]| moving_first).collect();
@@ -118,12 +116,15 @@ fn every_board() -> Vec<u32> {
 
 /// The first of the arms that have the same training boards and the same measure: what learns nothing is the same for
 /// them. (The other order of cells mirrors boards, and all of them mirror to themselves.)
-fn alike<'a, 'b>(arms: &'b [Class<'a>]) -> Vec<&'b Arm<'a>> {
-    let task = |arm: &Arm<'_>| (arm.settings.source(), arm.settings.boards, arm.settings.measure());
-    let mut firsts: Vec<&Arm<'_>> = Vec::new();
+fn alike<'a, 'b>(arms: &'b [Class<'a>]) -> Vec<&'b Class<'a>> {
+    let task = |class: &Class<'_>| {
+        let settings = &class.arm.settings;
+        (settings.source(), settings.boards, settings.measure())
+    };
+    let mut firsts: Vec<&Class<'_>> = Vec::new();
     for class in arms {
-        if firsts.iter().all(|first| task(first) != task(&class.arm)) {
-            firsts.push(&class.arm);
+        if firsts.iter().all(|first| task(first) != task(class)) {
+            firsts.push(class);
         }
     }
     firsts
@@ -150,9 +151,9 @@ fn fitness_table(arms: &[Class<'_>]) -> Table {
         row(class.arm.name.into(), &class.values(|one| one.training), firm, all, &paper);
     }
     let firsts = alike(arms);
-    for arm in &firsts {
+    for Class { arm, told, .. } in firsts.iter().copied() {
         let (network, measure) = (network_of(&arm.settings), arm.settings.measure());
-        let sets = arm.pupils.iter().map(|pupil| arm.training_boards(pupil.replica));
+        let sets = told.replicas.iter().map(|replica| arm.training_boards(replica.replica));
         let trained: Vec<[f64; 2]> = sets.map(|set| baselines(network, measure, &set)).collect();
         let whole = baselines(network, measure, &every_board());
         let of = if firsts.len() > 1 { format!(", judged as {}", arm.name) } else { String::new() };
@@ -172,8 +173,8 @@ fn fitness_table(arms: &[Class<'_>]) -> Table {
 
 /// Values of the replicas that both arms have, each less that of the first arm.
 fn differences(arms: &[Class<'_>], other: usize, value: impl Fn(&Champion) -> f64) -> Vec<f64> {
-    let pair = |one: &Champion| {
-        let first = arms[0].champions.iter().find(|two| two.replica == one.replica)?;
+    let pair = |(replica, one): &(u32, &Champion)| {
+        let (_, first) = arms[0].champions.iter().find(|(other, _)| other == replica)?;
         Some(value(one) - value(first))
     };
     arms[other].champions.iter().filter_map(pair).collect()
@@ -247,7 +248,7 @@ fn match_table(arms: &[Class<'_>], matches: &[Match]) -> Table {
 
 /// How many champions never lose as this side.
 fn never_losing(class: &Class<'_>, side: Side) -> usize {
-    class.champions.iter().filter(|one| one.unbeatable[side as usize]).count()
+    class.champions.iter().filter(|(_, one)| one.strength(side).unbeatable).count()
 }
 
 fn odds_table(arms: &[Class<'_>]) -> Table {
@@ -260,7 +261,7 @@ fn odds_table(arms: &[Class<'_>]) -> Table {
         rows.push(vec![format!("the teacher as {}", side.letter()), win, draw, loss, never.into()]);
     }
     for (class, side) in arms.iter().flat_map(|class| Side::BOTH.map(|side| (class, side))) {
-        let odds = |one: &Champion| one.odds[side as usize];
+        let odds = |one: &Champion| one.strength(side).odds;
         rows.push(vec![
             format!("{} as {}", class.arm.name, side.letter()),
             text(&class.values(|one| 100.0 * odds(one).win.to_f64()), 2),
@@ -312,7 +313,7 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
     ];
     for class in arms {
         if let Some(paper) = class.arm.contestant().map(|index| PAPER_FITNESS[index]) {
-            let reached = class.champions.iter().filter(|one| one.training >= paper).count();
+            let reached = class.champions.iter().filter(|(_, one)| one.training >= paper).count();
             let (name, count) = (class.arm.name, class.champions.len());
             let reached = share_text(reached, count);
             notes.push(format!("Champions of {name} that come to the paper's fitness of {paper}: {reached}."));
@@ -325,7 +326,7 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
                 .into(),
         );
     }
-    let unfinished = arms.iter().flat_map(|class| &class.arm.pupils).filter(|pupil| !pupil.finished()).count();
+    let unfinished = arms.iter().flat_map(|class| &class.told.replicas).filter(|replica| !replica.finished).count();
     if unfinished > 0 {
         notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
     }
@@ -377,8 +378,8 @@ fn baselines_json() -> Value {
 
 /// One curve an arm.
 fn figure(arms: &[Class<'_>]) -> Option<Figure> {
-    let series = arms.iter().map(|class| class.arm.curve.clone().per(1000.0)).filter(|one| !one.points.is_empty());
-    let series: Vec<Series> = series.collect();
+    let curve = |class: &Class<'_>| Some(class.told.curve(class.arm.name)?.per(1000.0));
+    let series: Vec<Series> = arms.iter().filter_map(curve).collect();
     let paper = |(index, name): (usize, &str)| {
         let mut same = arms.iter().map(|class| &class.arm).filter(|arm| arm.contestant() == Some(index));
         let (first, value) = (same.next()?, PAPER_FITNESS[index]);
@@ -387,7 +388,7 @@ fn figure(arms: &[Class<'_>]) -> Option<Figure> {
     };
     (!series.is_empty()).then(|| Figure {
         name: "fitness".into(),
-        title: format!("Fitness on the training boards ({} replicas)", arms[0].arm.pupils.len()),
+        title: format!("Fitness on the training boards ({} replicas)", arms[0].told.replicas.len()),
         x_label: "evaluations (thousands)".into(),
         y_label: "fitness of the fittest chromosome (0 to 1)".into(),
         y_range: None,
@@ -436,11 +437,11 @@ mod tests {
         let again = registry().report_of_result(&serde_json::from_str(&text).unwrap()).unwrap();
         assert_eq!(again, whole);
         for (old, new, says) in [
-            ("\"low\":[", "\"low\":[0.5,", "no curve"),
-            ("\"firm_fitness\":", "\"firm\":", "no complete figures"),
-            ("\"win\":\"", "\"win\":\"x", "no complete figures"),
-            ("\"moving_second\":", "\"moving\":", "no complete figures"),
-            ("\"replica\":0", "\"replica\":-1", "no numbers"),
+            ("\"low\":[", "\"low\":[0.5,", "the curve \"best\": "),
+            ("\"firm_fitness\":", "\"firm\":", "missing field `firm_fitness`"),
+            ("\"win\":\"", "\"win\":\"x", "is not a probability"),
+            ("\"moving_second\":", "\"moving\":", "only one way"),
+            ("\"replica\":0", "\"replica\":-1", "expected u32"),
         ] {
             let broken: Value = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();
             let sentence = registry().report_of_result(&broken).unwrap_err();

@@ -3,47 +3,98 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value, json};
 
 use super::{
     Row,
     agent::Agent,
     figures::{FIGURES, Figure},
-    headline::tail,
-    strength::{Odds, odds},
+    headline::{self, tail},
+    report,
+    strength::{OutcomeShares, odds},
 };
 use evoxo_common::{
-    experiment::{Config, Replica, replica_json},
-    report::Point,
+    experiment::{Config, Figures, Replica, ReplicaTold, Told},
+    headline::Headline,
+    report::{Point, Report, Series},
     stats::quantile,
 };
 
 /// The most points of a curve. Each point is the mean of as many cycles as this requires.
 const POINTS: usize = 100;
 
+/// What is kept of an arm.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Arm {
+    #[serde(default)]
+    pub(super) curves: Curves,
+    pub(super) replicas: Vec<ReplicaTold<Facts>>,
+}
+
+impl Told for Arm {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, Facts::of(replica));
+        Self { curves: Curves::of(&replicas[arm]), replicas: replicas[arm].iter().map(told).collect() }
+    }
+
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        Ok(report::report(config, arms))
+    }
+
+    fn headline(config: &Config, arms: &[Self]) -> Headline {
+        headline::headline(config, arms)
+    }
+}
+
 /// The mean over the first tenth of the cycles, and over the last.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Ends {
     pub(super) first: f64,
     pub(super) last: f64,
 }
 
-/// The figures of a replica's history.
+/// By column, of the [`FIGURES`] that have them.
 #[derive(Clone, Debug, PartialEq)]
+struct AllEnds(BTreeMap<usize, Ends>);
+
+/// The figures of a replica's history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Facts {
-    /// By column, of the [`FIGURES`] that have them.
-    ends: BTreeMap<usize, Ends>,
-    /// Sought rules present at the end.
-    pub(super) alive: f64,
-    /// The most sought rules present after any cycle.
-    pub(super) alive_most: f64,
-    /// Sought rules that an agent had at any time.
+    #[serde(flatten)]
+    ends: AllEnds,
+    pub(super) sought: Sought,
+    pub(super) best_agent_percent: BestAgent,
+}
+
+/// What became of the sought rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Sought {
+    /// Those that an agent had at any time.
     pub(super) found: f64,
-    /// Of the cycles from the first after which a sought rule was present, the share, in percent, after which one was
-    /// present; `None` if there was no such cycle.
-    pub(super) kept: Option<f64>,
-    /// How often the best agent of the last cycle wins and loses against a random mover, as X and as O, in percent.
-    pub(super) odds: [[f64; 2]; 2],
+    /// Those present at the end.
+    pub(super) alive: f64,
+    /// The most that were present after any cycle.
+    pub(super) most_at_once: f64,
+    /// Of the cycles from the first after which one was present, the share, in percent, after which one was present; `None` if there
+    /// was no such cycle.
+    pub(super) cycles_alive_since_percent: Option<f64>,
+}
+
+/// How the best agent of the last cycle does against a random mover.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct BestAgent {
+    #[serde(rename = "X")]
+    pub(super) x: Percent,
+    #[serde(rename = "O")]
+    pub(super) o: Percent,
+}
+
+/// How often it wins and loses, in percent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Percent {
+    win: f64,
+    pub(super) loss: f64,
 }
 
 /// Rounds to six decimals, so that a value is read back as it was written.
@@ -55,113 +106,135 @@ fn mean(rows: &[Vec<f64>], column: usize) -> f64 {
     rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64
 }
 
-/// A replica in `result.json`.
-pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> Value {
-    let mut json = replica_json(config, arm, replica);
-    let history = replica.history();
-    let champion = replica.champion();
-    let agent = champion.as_ref().and_then(|card| card.champion_as::<Agent>());
-    let (Some(last), Some(agent)) = (history.last(), agent) else { return json };
-    let tenth = tail(history.len());
-    let ends = [&history[..tenth], &history[history.len() - tenth..]];
-    for figure in FIGURES.iter().filter(|figure| figure.ends) {
-        let [first, last] = ends.map(|rows| rounded(mean(rows, figure.column)));
-        json[figure.name()] = json!({"first": first, "last": last});
+impl Figures for Facts {
+    fn are_of<F>(replica: &ReplicaTold<F>) -> bool {
+        replica.rows > 0
     }
-    let first_alive = history.iter().position(|row| row[Row::alive] > 0.0);
-    let kept = first_alive.map(|first| {
-        let since = &history[first..];
-        rounded(100.0 * since.iter().filter(|row| row[Row::alive] > 0.0).count() as f64 / since.len() as f64)
-    });
-    json["sought"] = json!({
-        "found": last[Row::found],
-        "alive": last[Row::alive],
-        "most_at_once": history.iter().map(|row| row[Row::alive]).fold(0.0, f64::max),
-        "cycles_alive_since_percent": kept,
-    });
-    let percent = |share: f64| rounded(100.0 * share);
-    let odds = odds(agent).map(|Odds { win, loss, .. }| json!({"win": percent(win), "loss": percent(loss)}));
-    let [x, o] = odds;
-    json["best_agent_percent"] = json!({"X": x, "O": o});
-    json
 }
 
 impl Facts {
-    /// Reads a replica of `result.json`; `None` before its first cycle.
-    ///
-    /// # Errors
-    /// If a number is missing, as a sentence.
-    pub(super) fn read(json: &Value) -> Result<Option<Self>, String> {
-        if json["rows"] == 0 {
-            return Ok(None);
-        }
-        let number = |group: &str, name: &str| {
-            let missing = || format!("a replica of the result has no number {group}.{name}");
-            json[group][name].as_f64().ok_or_else(missing)
-        };
+    /// `None` before the first cycle.
+    fn of(replica: &Replica) -> Option<Self> {
+        let (history, champion) = (replica.history(), replica.champion()?);
+        let (last, agent) = (history.last()?, champion.champion_as::<Agent>()?);
+        let tenth = tail(history.len());
         let ends = |figure: &Figure| {
-            let name = figure.name();
-            Ok((figure.column, Ends { first: number(name, "first")?, last: number(name, "last")? }))
+            let [first, last] = [&history[..tenth], &history[history.len() - tenth..]];
+            let [first, last] = [first, last].map(|rows| rounded(mean(rows, figure.column)));
+            (figure.column, Ends { first, last })
         };
-        let odds = |side: &str| -> Result<[f64; 2], String> {
-            let odds = &json["best_agent_percent"][side];
-            let missing = || format!("a replica of the result has no numbers best_agent_percent.{side}");
-            odds["win"].as_f64().zip(odds["loss"].as_f64()).map(|(win, loss)| [win, loss]).ok_or_else(missing)
-        };
-        Ok(Some(Self {
-            ends: FIGURES.iter().filter(|figure| figure.ends).map(ends).collect::<Result<_, String>>()?,
-            alive: number("sought", "alive")?,
-            alive_most: number("sought", "most_at_once")?,
-            found: number("sought", "found")?,
-            kept: json["sought"]["cycles_alive_since_percent"].as_f64(),
-            odds: [odds("X")?, odds("O")?],
-        }))
+        let first_alive = history.iter().position(|row| row[Row::alive] > 0.0);
+        let kept = first_alive.map(|first| {
+            let since = &history[first..];
+            rounded(100.0 * since.iter().filter(|row| row[Row::alive] > 0.0).count() as f64 / since.len() as f64)
+        });
+        let percent = |share: f64| rounded(100.0 * share);
+        let [x, o] =
+            odds(agent).map(|OutcomeShares { win, loss, .. }| Percent { win: percent(win), loss: percent(loss) });
+        Some(Self {
+            ends: AllEnds(FIGURES.iter().filter(|figure| figure.ends).map(ends).collect()),
+            sought: Sought {
+                found: last[Row::found],
+                alive: last[Row::alive],
+                most_at_once: history.iter().map(|row| row[Row::alive]).fold(0.0, f64::max),
+                cycles_alive_since_percent: kept,
+            },
+            best_agent_percent: BestAgent { x, o },
+        })
     }
 
     /// The ends of a figure that has them, by its column.
     pub(super) fn ends(&self, column: usize) -> Ends {
-        self.ends[&column]
+        self.ends.0[&column]
     }
 }
 
-/// The curves of an arm's replicas in `result.json`: for each column, over cycles, the mean over replicas and their
-/// 10th and 90th percentiles.
-pub(super) fn curves_json(replicas: &[&Replica]) -> Value {
-    let cycles = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
-    let window = cycles.div_ceil(POINTS).max(1);
-    let ends: Vec<usize> = (0..cycles).step_by(window).map(|start| (start + window).min(cycles)).collect();
-    let mut curves = Map::from_iter([("cycle".to_owned(), ends.clone().into())]);
-    for figure in Figure::shown() {
-        let mut lists = [const { Vec::new() }; 3];
-        for end in &ends {
-            let start = (end - 1) / window * window;
-            let rows = replicas.iter().filter_map(|replica| replica.history().get(start..*end));
-            let values: Vec<f64> = rows.map(|rows| mean(rows, figure.column)).collect();
-            let all = values.iter().sum::<f64>() / values.len() as f64;
-            let points = [all, quantile(&values, 0.1), quantile(&values, 0.9)];
-            lists.iter_mut().zip(points).for_each(|(list, point)| list.push((point * 1e3).round() / 1e3));
-        }
-        let [mean, low, high] = lists;
-        curves.insert(figure.name().into(), json!({"mean": mean, "p10": low, "p90": high}));
+impl Serialize for AllEnds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let shown = FIGURES.iter().filter(|figure| figure.ends);
+        serializer.collect_map(shown.map(|figure| (figure.name(), &self.0[&figure.column])))
     }
-    curves.into()
 }
 
-/// One of the curves of an arm in `result.json`.
-///
-/// # Errors
-/// An error that names the curve if it is damaged. A curve that a small result leaves out has no points.
-pub(super) fn read_curve(curves: &Value, name: &str) -> Result<Vec<Point>, String> {
-    let list = |list: &Value| -> Option<Vec<f64>> { list.as_array()?.iter().map(Value::as_f64).collect() };
-    let curve = &curves[name];
-    if curve.is_null() {
-        return Ok(Vec::new());
+impl<'de> Deserialize<'de> for AllEnds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut named = Map::deserialize(deserializer)?;
+        let ends = |figure: &Figure| {
+            let ends = Ends::deserialize(named.remove(figure.name()).unwrap_or_default());
+            let wrong = |why| D::Error::custom(format!("the ends of {}: {why}", figure.name()));
+            Ok((figure.column, ends.map_err(wrong)?))
+        };
+        FIGURES.iter().filter(|figure| figure.ends).map(ends).collect::<Result<_, _>>().map(Self)
     }
-    let lists = [&curves["cycle"], &curve["mean"], &curve["p10"], &curve["p90"]].map(list);
-    let missing = || format!("an arm of the result has no curve {name:?}");
-    let [Some(x), Some(mean), Some(low), Some(high)] = lists else { return Err(missing()) };
-    if [mean.len(), low.len(), high.len()] != [x.len(); 3] {
-        return Err(missing());
+}
+
+/// The curves of an arm's replicas, by column: over cycles, the mean over replicas and their 10th and 90th percentiles. A small
+/// result leaves some out, or all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Curves(Vec<Series>);
+
+/// A curve in a result. The cycles of its points stand once beside all curves.
+#[derive(Serialize, Deserialize)]
+struct Lists {
+    mean: Vec<f64>,
+    p10: Vec<f64>,
+    p90: Vec<f64>,
+}
+
+impl Curves {
+    fn of(replicas: &[&Replica]) -> Self {
+        let cycles = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
+        let window = cycles.div_ceil(POINTS).max(1);
+        let rounded = |value: f64| (value * 1e3).round() / 1e3;
+        let curve = |figure: &Figure| {
+            let point = |start: usize| {
+                let end = (start + window).min(cycles);
+                let rows = replicas.iter().filter_map(|replica| replica.history().get(start..end));
+                let values: Vec<f64> = rows.map(|rows| mean(rows, figure.column)).collect();
+                let all = values.iter().sum::<f64>() / values.len() as f64;
+                let [mean, low, high] = [all, quantile(&values, 0.1), quantile(&values, 0.9)].map(rounded);
+                Point { x: end as f64, mean, low, high }
+            };
+            Series { name: figure.name().into(), points: (0..cycles).step_by(window).map(point).collect() }
+        };
+        Self(Figure::shown().into_iter().map(curve).collect())
     }
-    Ok((0..x.len()).map(|at| Point { x: x[at], mean: mean[at], low: low[at], high: high[at] }).collect())
+
+    /// The curve of a figure under the name of an arm.
+    pub(super) fn shown(&self, figure: &Figure, name: &str) -> Option<Series> {
+        self.0.iter().find(|curve| curve.name == figure.name())?.shown(name)
+    }
+}
+
+/// The key of the cycles.
+const CYCLE: &str = "cycle";
+
+impl Serialize for Curves {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cycles = self.0.first().map(|curve| curve.points.iter().map(|point| point.x as u64).collect::<Vec<u64>>());
+        let lists = |curve: &Series| {
+            let list = |value: fn(&Point) -> f64| curve.points.iter().map(value).collect();
+            Lists { mean: list(|point| point.mean), p10: list(|point| point.low), p90: list(|point| point.high) }
+        };
+        let curves = self.0.iter().map(|curve| (curve.name.clone(), json!(lists(curve))));
+        serializer.collect_map([(CYCLE.to_owned(), json!(cycles.unwrap_or_default()))].into_iter().chain(curves))
+    }
+}
+
+impl<'de> Deserialize<'de> for Curves {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut named = Map::deserialize(deserializer)?;
+        let cycles = Vec::<f64>::deserialize(named.shift_remove(CYCLE).unwrap_or_default());
+        let cycles = cycles.map_err(|why| D::Error::custom(format!("the cycles of the curves: {why}")))?;
+        let curve = |(name, lists): (String, Value)| {
+            let wrong = |why: String| D::Error::custom(format!("the curve {name:?}: {why}"));
+            let Lists { mean, p10, p90 } = Lists::deserialize(lists).map_err(|why| wrong(why.to_string()))?;
+            if [mean.len(), p10.len(), p90.len()] != [cycles.len(); 3] {
+                return Err(wrong("it has another length than its cycles".into()));
+            }
+            let point = |at: usize| Point { x: cycles[at], mean: mean[at], low: p10[at], high: p90[at] };
+            Ok(Series { points: (0..cycles.len()).map(point).collect(), name })
+        };
+        named.into_iter().map(curve).collect::<Result<_, _>>().map(Self)
+    }
 }

@@ -5,19 +5,23 @@
 //! arms can be compared.
 
 use evoxo_common::{
-    experiment::Config,
-    headline::{Entry, Headline, Question},
+    experiment::{Config, ReplicaTold},
+    headline::{Headline, Question},
 };
-use serde_json::Value;
+
+use super::{
+    Row,
+    facts::{Arm, Facts},
+};
 
 /// Over how many of the last of this many cycles strength is averaged.
 pub(super) fn tail(cycles: usize) -> usize {
     cycles.div_ceil(10)
 }
 
-pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
-    let strength = |json: &Value| json["strength"]["last"].as_f64();
-    let entry = |(arm, json): (usize, &Value)| Entry::of(&config.arms[arm].name, json, strength);
+pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
+    let strength = |replica: &ReplicaTold<Facts>| Some(replica.figures.as_ref()?.ends(Row::strength).last);
+    let entry = |(arm, told): (usize, &Arm)| ReplicaTold::entry(&config.arms[arm].name, &told.replicas, strength);
     let first = &config.arms[0].name;
     let question = Question {
         asks: format!("Is the best agent stronger with what an arm changes than without it, in {first:?}?"),

@@ -33,15 +33,13 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
-    headline::Headline,
-    report::Report,
+    experiment::{Demand, Experiment, Identity, Kernel, Kind, fits},
     rng::Stream,
     row,
     settings::WithText,
     task::{Task, TaskKind, checked},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use agent::Agent;
 use messages::{CouplesTask, CyclesTask, State};
@@ -128,6 +126,7 @@ impl Experiment for Rules {
     type Settings = WithText<Settings>;
     type State = State;
     type Row = Row;
+    type Told = facts::Arm;
 
     fn rounds(given: &WithText<Settings>) -> u64 {
         let Settings { farming, cycles, cycles_per_task, .. } = given.settings;
@@ -241,18 +240,6 @@ impl Experiment for Rules {
     /// The survivors, best first, then the new agents, which have not played yet.
     fn population(&self) -> Vec<Card> {
         self.population.agents.iter().map(|agent| self.card(agent)).collect()
-    }
-
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        report::arm_json(config, arm, &replicas[arm])
-    }
-
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
-    }
-
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        headline::headline(config, arms)
     }
 
     fn tail(cycles: usize) -> usize {

@@ -4,7 +4,7 @@ use super::{
     agent::Agent,
     couple::Tally,
     rule::{CELLS, Need, Rule},
-    strength::Odds,
+    strength::OutcomeShares,
 };
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Board, Outcome, Side, cells, tic_tac_toe};
@@ -91,11 +91,11 @@ fn matches(rule: Rule, board: Board) -> bool {
 
 /// The same as [`super::strength::odds`]: walks every game and stores nothing.
 #[must_use]
-pub fn odds(agent: &Agent, side: Side, board: Board) -> Odds {
+pub fn odds(agent: &Agent, side: Side, board: Board) -> OutcomeShares {
     match tic_tac_toe().outcome(board) {
-        Some(Outcome::Draw) => return Odds { win: 0.0, draw: 1.0, loss: 0.0 },
-        Some(Outcome::Win(winner)) if winner == side => return Odds { win: 1.0, draw: 0.0, loss: 0.0 },
-        Some(Outcome::Win(_)) => return Odds { win: 0.0, draw: 0.0, loss: 1.0 },
+        Some(Outcome::Draw) => return OutcomeShares { win: 0.0, draw: 1.0, loss: 0.0 },
+        Some(Outcome::Win(winner)) if winner == side => return OutcomeShares { win: 1.0, draw: 0.0, loss: 0.0 },
+        Some(Outcome::Win(_)) => return OutcomeShares { win: 0.0, draw: 0.0, loss: 1.0 },
         None => {}
     }
     let candidates = if board.to_move() == side { candidates(agent, board) } else { Vec::new() };
@@ -104,10 +104,10 @@ pub fn odds(agent: &Agent, side: Side, board: Board) -> Odds {
         rules => rules.iter().map(|rule| agent.rules[*rule].to()).collect(),
     };
     let after = |cell: &u8| match tic_tac_toe().legal(board) >> cell & 1 {
-        0 => Odds { win: 0.0, draw: 0.0, loss: 1.0 },
+        0 => OutcomeShares { win: 0.0, draw: 0.0, loss: 1.0 },
         _ => odds(agent, side, board.play(*cell)),
     };
-    let parts: Vec<Odds> = moves.iter().map(after).collect();
-    let mean = |part: fn(&Odds) -> f64| parts.iter().map(part).sum::<f64>() / parts.len() as f64;
-    Odds { win: mean(|odds| odds.win), draw: mean(|odds| odds.draw), loss: mean(|odds| odds.loss) }
+    let parts: Vec<OutcomeShares> = moves.iter().map(after).collect();
+    let mean = |part: fn(&OutcomeShares) -> f64| parts.iter().map(part).sum::<f64>() / parts.len() as f64;
+    OutcomeShares { win: mean(|odds| odds.win), draw: mean(|odds| odds.draw), loss: mean(|odds| odds.loss) }
 }

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Row,
-    facts::{Facts, curves_json, read_curve, replica_facts},
+    facts::{self, Curves, Facts},
     figures::{FIGURES, Figure},
 };
 use evoxo_common::{
-    experiment::{Config, Replica, settings_json},
-    report::{Drawn, Figure as Plot, Reference, Report, Series, Table},
+    experiment::Config,
+    report::{Drawn, Figure as Plot, Reference, Report, Table},
     settings::Scope,
     stats::{Estimate, estimate, share_text},
 };
@@ -24,10 +24,9 @@ struct Arm<'a> {
     name: &'a str,
     /// Whether it is the page's example, in one of its readings.
     page: bool,
-    facts: Vec<Facts>,
+    facts: Vec<&'a Facts>,
     unfinished: usize,
-    /// Of [`Figure::shown`].
-    curves: Vec<Series>,
+    curves: &'a Curves,
 }
 
 /// Settings that the page leaves open, or whose number only decides how long it takes.
@@ -44,18 +43,14 @@ fn is_page(config: &Config, arm: usize) -> bool {
 }
 
 impl<'a> Arm<'a> {
-    fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
-        let name = config.arms[index].name.as_str();
-        let replicas = json["replicas"].as_array().ok_or("an arm of the result has no replicas")?;
-        let curve =
-            |figure: &Figure| Ok(Series { name: name.into(), points: read_curve(&json["curves"], figure.name())? });
-        Ok(Self {
-            name,
+    fn new(config: &'a Config, index: usize, told: &'a facts::Arm) -> Self {
+        Self {
+            name: config.arms[index].name.as_str(),
             page: is_page(config, index),
-            facts: replicas.iter().filter_map(|json| Facts::read(json).transpose()).collect::<Result<_, _>>()?,
-            unfinished: replicas.iter().filter(|json| json["finished"] != true).count(),
-            curves: Figure::shown().into_iter().map(curve).collect::<Result<_, String>>()?,
-        })
+            facts: told.replicas.iter().filter_map(|replica| replica.figures.as_ref()).collect(),
+            unfinished: told.replicas.iter().filter(|replica| !replica.finished).count(),
+            curves: &told.curves,
+        }
     }
 
     fn count(&self, holds: impl Fn(&Facts) -> bool) -> usize {
@@ -63,7 +58,7 @@ impl<'a> Arm<'a> {
     }
 
     fn estimate(&self, value: impl Fn(&Facts) -> f64) -> Option<Estimate> {
-        estimate(&self.facts.iter().map(value).collect::<Vec<f64>>())
+        estimate(&self.facts.iter().copied().map(value).collect::<Vec<f64>>())
     }
 
     fn text(&self, decimals: usize, value: impl Fn(&Facts) -> f64) -> String {
@@ -76,37 +71,22 @@ impl<'a> Arm<'a> {
 
     /// Of the cycles from a replica's first sought rule on, how many had one.
     fn kept(&self) -> String {
-        let kept: Vec<f64> = self.facts.iter().filter_map(|facts| facts.kept).collect();
+        let kept: Vec<f64> = self.facts.iter().filter_map(|facts| facts.sought.cycles_alive_since_percent).collect();
         estimate(&kept).map_or_else(|| "-".into(), |estimate| format!("{} % of the cycles", estimate.text(0)))
     }
 }
 
-/// The entry of an arm in `result.json`.
-pub(super) fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
-    let facts: Vec<Value> = replicas.iter().map(|replica| replica_facts(config, arm, replica)).collect();
-    json!({
-        "name": config.arms[arm].name,
-        "settings": settings_json(config, arm),
-        "curves": curves_json(replicas),
-        "replicas": facts,
-    })
-}
-
 /// Tables, notes, numbers and figures of all arms.
-///
-/// # Errors
-/// A sentence if a number is missing.
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let told: Vec<Arm<'_>> =
-        arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json)).collect::<Result<_, _>>()?;
+pub(super) fn report(config: &Config, arms: &[facts::Arm]) -> Report {
+    let told: Vec<Arm<'_>> = arms.iter().enumerate().map(|(index, told)| Arm::new(config, index, told)).collect();
     let summary = told.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
-    Ok(Report {
+    Report {
         tables: [learning_table(&told), sought_table(&told)].into_iter().chain(page_table(&told)).collect(),
         notes: notes(&told),
-        json: json!({"arms": arms, "summary": summary.collect::<Map<_, _>>()}),
+        json: json!({"summary": summary.collect::<Map<_, _>>()}),
         figures: plots(&told),
         maps: Vec::new(),
-    })
+    }
 }
 
 fn table(title: &str, header: &[&str], rows: Vec<Vec<String>>) -> Table {
@@ -137,13 +117,13 @@ fn sought_table(arms: &[Arm<'_>]) -> Table {
     let row = |arm: &Arm<'_>| {
         vec![
             arm.name.to_owned(),
-            arm.text(1, |facts| facts.found),
-            arm.text(1, |facts| facts.alive),
-            arm.text(1, |facts| facts.alive_most),
+            arm.text(1, |facts| facts.sought.found),
+            arm.text(1, |facts| facts.sought.alive),
+            arm.text(1, |facts| facts.sought.most_at_once),
             arm.text(1, |facts| facts.ends(Row::good).first),
             arm.text(1, |facts| facts.ends(Row::good).last),
-            arm.text(1, |facts| facts.odds[0][1]),
-            arm.text(1, |facts| facts.odds[1][1]),
+            arm.text(1, |facts| facts.best_agent_percent.x.loss),
+            arm.text(1, |facts| facts.best_agent_percent.o.loss),
         ]
     };
     table(
@@ -158,12 +138,12 @@ fn page_table(arms: &[Arm<'_>]) -> Option<Table> {
     let mut rows = Vec::new();
     let mut row = |what: String, ours: String, page: &str| rows.push(vec![what, ours, page.to_owned()]);
     for arm in arms.iter().filter(|arm| arm.page && !arm.facts.is_empty()) {
-        let found = arm.share(|facts| facts.found >= 1.0);
+        let found = arm.share(|facts| facts.sought.found >= 1.0);
         row(format!("{}: replicas that ever had a sought rule", arm.name), found, "one is reached,");
-        let moments = arm.share(|facts| facts.alive_most >= 2.0);
+        let moments = arm.share(|facts| facts.sought.most_at_once >= 2.0);
         row("  replicas with two at once at some moment".into(), moments, "in moments two;");
         row("  after the first, one was alive in".into(), arm.kept(), "once found it stays");
-        let reach = arm.share(|facts| facts.alive >= 1.0);
+        let reach = arm.share(|facts| facts.sought.alive >= 1.0);
         row("  replicas with one alive at the end".into(), reach, "");
         let change = |column: usize| move |facts: &Facts| facts.ends(column).last - facts.ends(column).first;
         let good = arm.text(1, change(Row::good));
@@ -205,18 +185,18 @@ fn summary_json(arm: &Arm<'_>) -> Value {
             json!({"first": estimate(&|facts| ends(facts).first), "last": estimate(&|facts| ends(facts).last)});
     }
     json["sought"] = json!({
-        "found": estimate(&|facts| facts.found),
-        "alive": estimate(&|facts| facts.alive),
-        "most_at_once": estimate(&|facts| facts.alive_most),
-        "replicas_with_one_alive": arm.count(|facts| facts.alive >= 1.0),
-        "replicas_with_two_at_once": arm.count(|facts| facts.alive_most >= 2.0),
+        "found": estimate(&|facts| facts.sought.found),
+        "alive": estimate(&|facts| facts.sought.alive),
+        "most_at_once": estimate(&|facts| facts.sought.most_at_once),
+        "replicas_with_one_alive": arm.count(|facts| facts.sought.alive >= 1.0),
+        "replicas_with_two_at_once": arm.count(|facts| facts.sought.most_at_once >= 2.0),
     });
     json
 }
 
 /// A plot of each figure, with a curve for each arm.
 fn plots(arms: &[Arm<'_>]) -> Vec<Plot> {
-    let plot = |(index, figure): (usize, &Figure)| Plot {
+    let plot = |figure: &Figure| Plot {
         name: figure.plot.into(),
         title: figure.title.into(),
         x_label: "cycle".into(),
@@ -224,16 +204,16 @@ fn plots(arms: &[Arm<'_>]) -> Vec<Plot> {
         y_range: None,
         drawn: Drawn::Means,
         references: figure.random.iter().map(|(name, value)| Reference::new(*name, *value)).collect(),
-        series: arms.iter().map(|arm| arm.curves[index].clone()).filter(|series| !series.points.is_empty()).collect(),
+        series: arms.iter().filter_map(|arm| arm.curves.shown(figure, arm.name)).collect(),
     };
-    Figure::shown().into_iter().enumerate().map(plot).filter(|plot| !plot.series.is_empty()).collect()
+    Figure::shown().into_iter().map(plot).filter(|plot| !plot.series.is_empty()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{parse, run};
-    use evoxo_common::local;
+    use evoxo_common::{experiment::Replica, local};
 
     const CONFIG: &str = "experiment = \"rules\"\nseed = 1\nreplicas = 3\n[settings]\ncycles = 30\n\
         [arms.page]\n[arms.\"weak rules go\"]\nagents = 12\nweak = \"replace\"\ngenerator = \"rigged\"\n";
@@ -293,12 +273,12 @@ mod tests {
         let config = parse(CONFIG);
         let whole = result_of(&config.report(&run(&config)));
         let cases = [
-            ("/arms/0/replicas/1/strength/last", "no number strength.last"),
-            ("/arms/1/replicas/0/sought/found", "no number sought.found"),
-            ("/arms/1/replicas/0/best_agent_percent/O", "no numbers best_agent_percent.O"),
-            ("/arms/0/curves/good/p90/29", "no curve \"good\""),
-            ("/arms/0/curves/cycle", "no curve \"strength\""),
-            ("/arms/0/replicas", "no replicas"),
+            ("/arms/0/replicas/1/strength/last", "replica 1: the ends of strength: "),
+            ("/arms/1/replicas/0/sought/found", "replica 0: "),
+            ("/arms/1/replicas/0/best_agent_percent/O", "replica 0: "),
+            ("/arms/0/curves/good/p90/29", "the curve \"good\": "),
+            ("/arms/0/curves/cycle", "the cycles of the curves: "),
+            ("/arms/0/replicas", "expected a sequence"),
         ];
         for (place, part) in cases {
             let mut result = whole.clone();

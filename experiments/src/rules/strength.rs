@@ -14,7 +14,7 @@ use super::{
 
 /// Probabilities of the outcomes of a game, from the agent's side.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Odds {
+pub struct OutcomeShares {
     /// That the agent wins.
     pub win: f64,
     /// That the game is drawn.
@@ -150,19 +150,19 @@ pub fn strength(agent: &Agent) -> f64 {
 
 /// The agent's odds against a random mover as X and as O.
 #[must_use]
-pub fn odds(agent: &Agent) -> [Odds; 2] {
+pub fn odds(agent: &Agent) -> [OutcomeShares; 2] {
     both(|worth| expectations::<false>(agent, worth))
 }
 
 /// The agent's odds against a random mover with the filter of [`evoxo_games::audit`], as X and as O.
 #[must_use]
-pub fn odds_filtered(agent: &Agent) -> [Odds; 2] {
+pub fn odds_filtered(agent: &Agent) -> [OutcomeShares; 2] {
     both(|worth| expectations::<true>(agent, worth))
 }
 
-fn both(expectations: impl Fn([f64; 3]) -> [f64; 2]) -> [Odds; 2] {
+fn both(expectations: impl Fn([f64; 3]) -> [f64; 2]) -> [OutcomeShares; 2] {
     let [win, draw, loss] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(expectations);
-    [0, 1].map(|side| Odds { win: win[side], draw: draw[side], loss: loss[side] })
+    [0, 1].map(|side| OutcomeShares { win: win[side], draw: draw[side], loss: loss[side] })
 }
 
 #[cfg(test)]

@@ -1,26 +1,60 @@
 //! An arm with its trials, from a run or from its `result.json`.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::{
+    Row,
     facts::{self, Measure, Regime},
     joint::Joint,
     settings::{Game, Schedule, Settings, Shared, TrainingOpponent},
-    trial::{Test, Trial},
+    trial::{Reached, Test, Trial},
 };
 use evoxo_common::{
-    experiment::{Config, settings_json},
+    experiment::{self, Config, Replica, ReplicaTold},
     ratio::Ratio,
-    report::{CURVE_POINTS_MAX, Point, Series},
+    report::{CURVE_POINTS_MAX, Curves, Point, Series},
     settings::Choice as _,
     stats::{Sample, estimate, quantile},
 };
 
+/// What is kept of an arm.
+#[derive(Serialize, Deserialize)]
+pub(super) struct KeptTrials {
+    /// The training games of its longest trial so far.
+    games: u64,
+    /// The percentage over training games: mean and band over the trials that have reached each point.
+    #[serde(default)]
+    curves: Curves,
+    pub(super) replicas: Vec<Trial>,
+}
+
+impl KeptTrials {
+    /// Of a run.
+    pub(super) fn measured(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        let test = |row: &Vec<f64>| Test {
+            games: row[Row::games] as u64,
+            wins: row[Row::wins] as u32,
+            draws: row[Row::draws] as u32,
+            losses: row[Row::losses] as u32,
+        };
+        let tests = |replica: &&Replica| replica.history().iter().map(test).collect::<Vec<Test>>();
+        let all: Vec<Vec<Test>> = replicas[arm].iter().map(tests).collect();
+        let trial =
+            |(replica, tests): (&&Replica, &Vec<Test>)| ReplicaTold::of(config, arm, replica, Reached::of(tests));
+        Self {
+            games: all.iter().filter_map(|tests| tests.last()).map(|test| test.games).max().unwrap_or(0),
+            curves: Curves(vec![curve(PERCENT, &all)]),
+            replicas: replicas[arm].iter().zip(&all).map(trial).collect(),
+        }
+    }
+}
+
+/// The name of the curve in a result.
+const PERCENT: &str = "percent";
+
 /// An arm with its trials.
 pub(super) struct Arm<'a> {
     pub(super) name: &'a str,
-    /// As in `result.json`.
-    pub(super) settings: Value,
     /// The row of the paper's tables that it repeats, if any.
     pub(super) paper: Option<(&'static facts::Network, Regime)>,
     /// Its reading of what the paper leaves open.
@@ -32,38 +66,36 @@ pub(super) struct Arm<'a> {
     pub(super) trials: Vec<Trial>,
     /// The training games of its longest trial so far.
     pub(super) games: u64,
-    /// The percentage over training games: mean and band over the trials that have reached each point. It has no points if
-    /// the result does not keep it.
+    /// The percentage over training games. It has no points if the result does not keep it.
     pub(super) curve: Series,
 }
 
 impl<'a> Arm<'a> {
     /// The arm of this index.
-    pub(super) fn new(config: &'a Config, index: usize, trials: Vec<Trial>, games: u64, curve: Series) -> Self {
-        let evoxo_common::experiment::Arm { name, settings } = &config.arms[index];
+    pub(super) fn new(config: &'a Config, index: usize, told: &KeptTrials) -> Self {
+        let experiment::Arm { name, settings } = &config.arms[index];
         let settings = Settings::of(settings);
         let architecture = settings.architecture();
         Self {
             name,
-            settings: settings_json(config, index),
             paper: in_paper(&settings),
             reading: settings.reading_followed(),
             connections: architecture.connections(),
             parameters: architecture.parameters(),
-            trials,
-            games,
-            curve,
+            trials: told.replicas.clone(),
+            games: told.games,
+            curve: told.curves.shown(PERCENT, name).unwrap_or_default(),
         }
     }
 
     /// The number of trials that finished without a failure.
     pub(super) fn complete(&self) -> usize {
-        self.trials.iter().filter(|trial| trial.reached.is_some()).count()
+        self.trials.iter().filter(|trial| trial.figures.is_some()).count()
     }
 
     /// A measure of each finished trial.
     pub(super) fn values(&self, measure: Measure) -> Vec<f64> {
-        self.trials.iter().filter_map(|trial| trial.measure(measure)).collect()
+        self.trials.iter().filter_map(|trial| Some(trial.figures.as_ref()?.measure(measure))).collect()
     }
 
     pub(super) fn sample(&self, measure: Measure) -> Option<Sample> {
@@ -85,24 +117,12 @@ impl<'a> Arm<'a> {
 
     /// Training games to one of the [`LEVELS`](super::trial::LEVELS), by its place among them, of each finished trial.
     pub(super) fn games_to(&self, level: usize) -> Vec<Option<u64>> {
-        self.trials.iter().filter_map(|trial| Some(trial.reached.as_ref()?.games_to[level])).collect()
+        self.trials.iter().filter_map(|trial| Some(trial.figures.as_ref()?.games_to[level])).collect()
     }
 
     /// Its curve under this name.
     pub(super) fn curve(&self, name: &str) -> Series {
         Series { name: name.into(), points: self.curve.points.clone() }
-    }
-
-    /// As in `result.json`.
-    pub(super) fn to_json(&self) -> Value {
-        let replicas: Vec<Value> = self.trials.iter().map(Trial::to_json).collect();
-        json!({
-            "name": self.name,
-            "settings": self.settings,
-            "games": self.games,
-            "curves": {"percent": self.curve.to_json()},
-            "replicas": replicas,
-        })
     }
 }
 
@@ -120,7 +140,7 @@ pub(super) fn curve(name: &str, trials: &[Vec<Test>]) -> Series {
 }
 
 /// The row of the paper's tables that an arm with these settings repeats, perhaps with fewer games.
-fn in_paper(settings: &Settings) -> Option<(&'static facts::Network, Regime)> {
+pub(super) fn in_paper(settings: &Settings) -> Option<(&'static facts::Network, Regime)> {
     let Settings { units, detectors, second, averaging_games, .. } = *settings;
     let same = settings.game == Game::ScoreFour
         && settings.shared == Shared::No

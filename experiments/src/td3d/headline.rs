@@ -5,13 +5,15 @@
 //! tested alike.
 
 use evoxo_common::{
-    experiment::{Config, distinguishing, groups, settings_but},
-    headline::{Answer, Entry, Headline, Question},
+    experiment::{Config, ReplicaTold, distinguishing, groups, settings_but},
+    headline::{Answer, Headline, Question},
     settings::{Choice as _, Values},
 };
-use serde_json::Value;
 
-use super::settings::{Game, Settings, TrainingOpponent};
+use super::{
+    arm::KeptTrials,
+    settings::{Game, Settings, TrainingOpponent},
+};
 
 /// Settings that make the network.
 const NETWORK: [&str; 5] = ["network", "units", "detectors", "states", "second"];
@@ -21,11 +23,9 @@ pub(super) fn tail(tests: usize) -> usize {
     (2 * tests).div_ceil(5)
 }
 
-pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+pub(super) fn headline(config: &Config, arms: &[KeptTrials]) -> Headline {
     let entry = |arm: &usize| {
-        Entry::of(&config.arms[*arm].name, &arms[*arm], |json| {
-            json["end"].as_f64().filter(|_| json["failure"].is_null())
-        })
+        ReplicaTold::entry(&config.arms[*arm].name, &arms[*arm].replicas, |trial| Some(trial.figures.as_ref()?.end))
     };
     let networks = groups(config, |settings| (figure(settings), settings_but(settings, &NETWORK)));
     let question = |(figure, places): (&String, &Vec<usize>), asks: String, by: Answer| Question {

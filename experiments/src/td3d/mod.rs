@@ -29,7 +29,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, Told, fits},
     headline::Headline,
     report::Report,
     row,
@@ -37,7 +37,7 @@ use evoxo_common::{
     task::{Task, TaskKind, checked},
 };
 use evoxo_games::net::{self, Network};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use joint::Joint;
 use messages::{LearnTask, State, Tally};
@@ -150,6 +150,7 @@ impl Experiment for Td3d {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = arm::KeptTrials;
 
     fn rounds(settings: &Settings) -> u64 {
         let games = settings.games;
@@ -271,19 +272,23 @@ impl Experiment for Td3d {
         Some(Card { about, ..Card::new(Network { architecture, weights }) })
     }
 
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        report::arm_json(config, arm, &replicas[arm])
-    }
-
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
-    }
-
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        headline::headline(config, arms)
-    }
-
     fn tail(tests: usize) -> usize {
         headline::tail(tests)
+    }
+}
+
+impl Told for arm::KeptTrials {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        Self::measured(config, arm, replicas)
+    }
+
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        let arms: Vec<arm::Arm<'_>> =
+            arms.iter().enumerate().map(|(index, told)| arm::Arm::new(config, index, told)).collect();
+        Ok(report::of_arms(&arms))
+    }
+
+    fn headline(config: &Config, arms: &[Self]) -> Headline {
+        headline::headline(config, arms)
     }
 }

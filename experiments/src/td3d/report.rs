@@ -6,14 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Row,
-    arm::{Arm, curve},
+    arm::Arm,
     claims::{Comparison, claims_notes, claims_table, comparisons, signed},
     facts::{self, GAMES, Measure, NETWORKS, Regime},
-    trial::{LEVELS, Test, Trial, median_games, median_games_interval},
+    trial::{LEVELS, median_games, median_games_interval},
 };
 use evoxo_common::{
-    experiment::{Config, Replica, replica_json},
     report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Sample, estimate, holm, t_test},
     text::{probability, thousands},
@@ -22,40 +20,8 @@ use evoxo_common::{
 /// Percentages that a closer view shows.
 const TOP: (f64, f64) = (90.0, 100.0);
 
-/// The entry of an arm in `result.json`.
-pub(super) fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
-    let test = |row: &Vec<f64>| Test {
-        games: row[Row::games] as u64,
-        wins: row[Row::wins] as u32,
-        draws: row[Row::draws] as u32,
-        losses: row[Row::losses] as u32,
-    };
-    let tests = |replica: &&Replica| replica.history().iter().map(test).collect::<Vec<Test>>();
-    let all: Vec<Vec<Test>> = replicas.iter().map(tests).collect();
-    let about = |replica: &Replica| replica_json(config, index, replica).as_object().cloned().unwrap_or_default();
-    let trials = replicas.iter().zip(&all).map(|(replica, tests)| Trial::of(about(replica), tests));
-    let games = all.iter().filter_map(|tests| tests.last()).map(|test| test.games).max();
-    Arm::new(config, index, trials.collect(), games.unwrap_or(0), curve(&config.arms[index].name, &all)).to_json()
-}
-
 /// Tables, notes, numbers and figures of all arms.
-///
-/// # Errors
-/// A sentence that names the missing figures or curves.
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let read = |(index, json): (usize, &Value)| -> Result<Arm<'_>, String> {
-        let name = &config.arms[index].name;
-        let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
-        let trials = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.iter().map(Trial::read);
-        let games = json["games"].as_u64().ok_or_else(|| lacks("whole number of games"))?;
-        let curve = Series::kept(name, &json["curves"]["percent"]).ok_or_else(|| lacks("curve"))?;
-        Ok(Arm::new(config, index, trials.collect::<Result<Vec<Trial>, String>>()?, games, curve))
-    };
-    Ok(of_arms(&arms.iter().enumerate().map(read).collect::<Result<Vec<Arm<'_>>, String>>()?))
-}
-
-/// Makes everything of all arms.
-fn of_arms(arms: &[Arm<'_>]) -> Report {
+pub(super) fn of_arms(arms: &[Arm<'_>]) -> Report {
     let mut readings: Vec<&str> = Vec::new();
     for arm in arms.iter().filter(|arm| arm.paper.is_some()) {
         if !readings.contains(&arm.reading) {
@@ -100,11 +66,7 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
             .extend(strong.then(|| figure(curves, "arms-top", "The same, seen closer", Some(TOP), &known)).flatten());
     }
     let summary: Map<String, Value> = arms.iter().map(|arm| (arm.name.to_owned(), summary_json(arm))).collect();
-    let json = json!({
-        "arms": arms.iter().map(Arm::to_json).collect::<Vec<_>>(),
-        "summary": summary,
-        "claims": claims,
-    });
+    let json = json!({"summary": summary, "claims": claims});
     Report { tables, notes: notes(arms, told, claim_notes), json, figures, maps: Vec::new() }
 }
 
@@ -297,7 +259,7 @@ fn notes(arms: &[Arm<'_>], told: usize, claims: Vec<String>) -> Vec<String> {
         ));
     }
     let started = || arms.iter().flat_map(|arm| &arm.trials);
-    let unfinished = started().filter(|trial| trial.about.get("finished") != Some(&true.into())).count();
+    let unfinished = started().filter(|trial| !trial.finished).count();
     if unfinished > 0 {
         notes.push(format!(
             "Not finished yet: {unfinished} of the trials; they are in the curves but not in the tables."

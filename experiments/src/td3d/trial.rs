@@ -1,9 +1,12 @@
 //! A trial: its tests in a run, and the figures of them that a report is made of, which `result.json` keeps.
 
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
 use super::{facts::Measure, headline::tail};
-use evoxo_common::stats::median_interval;
+use evoxo_common::{
+    experiment::{Figures, ReplicaTold},
+    stats::median_interval,
+};
 
 /// The result of a test against the benchmark player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,29 +32,24 @@ impl Test {
 /// Percentages for which the games to reach them are told.
 pub(super) const LEVELS: [u32; 5] = [50, 80, 90, 95, 98];
 
-/// One replica.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Trial {
-    /// The keys of `result.json` that replicas of every kind have.
-    pub(super) about: Map<String, Value>,
-    /// Of a trial that finished without a failure.
-    pub(super) reached: Option<Reached>,
-}
+/// One replica, with figures if it finished without a failure.
+pub(super) type Trial = ReplicaTold<Reached>;
 
 /// How strong a trial got.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reached {
     /// Its best test, in percent.
     peak: f64,
     /// The mean of the last two fifths of its tests, rounded up, in percent.
-    end: f64,
+    pub(super) end: f64,
     /// Training games before the first test with each of the [`LEVELS`], or more.
+    #[serde(rename = "games_to_percent", with = "levels")]
     pub(super) games_to: [Option<u64>; LEVELS.len()],
 }
 
 impl Reached {
     /// `None` without tests.
-    fn of(tests: &[Test]) -> Option<Self> {
+    pub(super) fn of(tests: &[Test]) -> Option<Self> {
         let last = tail(tests.len());
         let sum = tests[tests.len() - last..].iter().map(Test::percent).sum::<f64>();
         let games_to = |level: u32| tests.iter().find(|test| test.percent() >= f64::from(level)).map(|test| test.games);
@@ -62,59 +60,43 @@ impl Reached {
         })
     }
 
-    fn read(json: &Value) -> Option<Self> {
-        let games = json["games_to_percent"].as_object()?;
-        let mut games_to = [None; LEVELS.len()];
-        for (level, entry) in LEVELS.iter().zip(&mut games_to) {
-            let games = games.get(&level.to_string())?;
-            *entry = if games.is_null() { None } else { Some(games.as_u64()?) };
+    /// In percent.
+    pub(super) fn measure(&self, measure: Measure) -> f64 {
+        match measure {
+            Measure::Peak => self.peak,
+            Measure::End => self.end,
         }
-        Some(Self { peak: json["peak"].as_f64()?, end: json["end"].as_f64()?, games_to })
     }
 }
 
-impl Trial {
-    /// A trial with these tests, in order.
-    pub(super) fn of(about: Map<String, Value>, tests: &[Test]) -> Self {
-        let complete = about.get("finished") == Some(&Value::Bool(true)) && !about.contains_key("failure");
-        Self { about, reached: Reached::of(tests).filter(|_| complete) }
+impl Figures for Reached {
+    fn are_of<F>(trial: &ReplicaTold<F>) -> bool {
+        trial.finished && trial.failure.is_none() && trial.rows > 0
+    }
+}
+
+/// Games by their level.
+mod levels {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    use super::LEVELS;
+
+    type Games = [Option<u64>; LEVELS.len()];
+
+    pub(super) fn serialize<S: Serializer>(games: &Games, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(LEVELS.iter().map(u32::to_string).zip(games))
     }
 
-    /// In percent; `None` of a trial that is not finished, or failed.
-    pub(super) fn measure(&self, measure: Measure) -> Option<f64> {
-        self.reached.as_ref().map(|reached| match measure {
-            Measure::Peak => reached.peak,
-            Measure::End => reached.end,
-        })
-    }
-
-    /// As in `result.json`: [`Trial::read`] is the inverse.
-    pub(super) fn to_json(&self) -> Value {
-        let mut json = self.about.clone();
-        if let Some(Reached { peak, end, games_to }) = &self.reached {
-            let games = LEVELS.iter().zip(games_to).map(|(level, games)| (level.to_string(), (*games).into()));
-            json.insert("peak".into(), (*peak).into());
-            json.insert("end".into(), (*end).into());
-            json.insert("games_to_percent".into(), games.collect::<Map<String, Value>>().into());
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Games, D::Error> {
+        let named = BTreeMap::<String, Option<u64>>::deserialize(deserializer)?;
+        let mut games = [None; LEVELS.len()];
+        for (level, entry) in LEVELS.iter().zip(&mut games) {
+            let lacks = || D::Error::custom(format!("there are no games to {level} percent"));
+            *entry = *named.get(&level.to_string()).ok_or_else(lacks)?;
         }
-        Value::Object(json)
-    }
-
-    /// A replica of a `result.json`.
-    ///
-    /// # Errors
-    /// If it is not one, as a sentence.
-    pub(super) fn read(json: &Value) -> Result<Self, String> {
-        let wrong = || "a replica of the result has no complete peak, end and games_to_percent".to_owned();
-        let mut about = json.as_object().ok_or_else(wrong)?.clone();
-        let reached = match about.contains_key("peak") && !about.contains_key("failure") {
-            true => Some(Reached::read(json).ok_or_else(wrong)?),
-            false => None,
-        };
-        for figure in ["peak", "end", "games_to_percent"] {
-            about.shift_remove(figure);
-        }
-        Ok(Self { about, reached })
+        Ok(games)
     }
 }
 
@@ -142,7 +124,7 @@ fn ascending(games: &[Option<u64>]) -> Vec<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// Tests of ten games, with these wins and no draws.
     fn tests(wins: &[u32]) -> Vec<Test> {
@@ -150,11 +132,8 @@ mod tests {
         (1..).zip(wins).map(test).collect()
     }
 
-    fn trial(wins: &[u32]) -> Trial {
-        Trial::of(
-            Map::from_iter([("finished".to_owned(), true.into()), ("replica".to_owned(), 3.into())]),
-            &tests(wins),
-        )
+    fn reached(wins: &[u32]) -> Reached {
+        Reached::of(&tests(wins)).unwrap()
     }
 
     #[test]
@@ -164,19 +143,19 @@ mod tests {
 
     #[test]
     fn the_end_is_the_last_two_fifths() {
-        let measure = |wins: &[u32], measure| trial(wins).measure(measure).unwrap();
+        let measure = |wins: &[u32], measure| reached(wins).measure(measure);
         let five = [1, 9, 2, 4, 6];
         assert_eq!((measure(&five, Measure::Peak), measure(&five, Measure::End)), (90.0, 50.0));
         assert_eq!(measure(&[[0; 60], [7; 60]].concat()[..100], Measure::End), 70.0);
         assert_eq!(measure(&[&[9; 60], &[2; 40][..]].concat(), Measure::End), 20.0);
         assert_eq!(measure(&[3], Measure::End), 30.0);
         assert_eq!(measure(&[3, 6], Measure::End), 60.0);
-        assert_eq!(trial(&[]).measure(Measure::End), None);
+        assert_eq!(Reached::of(&[]), None);
     }
 
     #[test]
     fn games_to_a_percentage() {
-        let games_to = |wins: &[u32]| trial(wins).reached.unwrap().games_to;
+        let games_to = |wins: &[u32]| reached(wins).games_to;
         assert_eq!(games_to(&[1, 5, 4, 8, 10]), [Some(200), Some(400), Some(500), Some(500), Some(500)]);
         assert_eq!(games_to(&[1, 8, 4]), [Some(200), Some(200), None, None, None]);
         assert_eq!(median_games(&[Some(5), None, Some(1)]), Some(5.0));
@@ -190,19 +169,28 @@ mod tests {
 
     #[test]
     fn json_is_read_again() {
-        let whole = trial(&[1, 5, 4, 6]);
-        let json = whole.to_json();
+        let trial = |failure: Option<&str>| Trial {
+            replica: 3,
+            rows: 4,
+            finished: true,
+            digest: None,
+            failure: failure.map(String::from),
+            champion: None,
+            figures: failure.is_none().then(|| reached(&[1, 5, 4, 6])),
+        };
+        let read = |json: &Value| serde_json::from_value::<Trial>(json.clone()).map_err(|why| why.to_string());
+        let json = json!(trial(None));
         assert_eq!((&json["peak"], &json["end"]), (&60.0.into(), &50.0.into()));
         assert_eq!(json["games_to_percent"], json!({"50": 200, "80": null, "90": null, "95": null, "98": null}));
-        assert_eq!(Trial::read(&json), Ok(whole));
+        assert_eq!(read(&json), Ok(trial(None)));
         for (key, wrong) in [("end", json!("x")), ("games_to_percent", json!({"50": 200})), ("peak", json!(null))] {
             let mut json = json.clone();
             json[key] = wrong;
-            assert!(Trial::read(&json).is_err(), "{key}");
+            assert!(read(&json).is_err(), "{key}");
         }
-        let failed = [("failure".to_owned(), "x".into()), ("finished".to_owned(), true.into())];
-        let failed = Trial::of(Map::from_iter(failed), &tests(&[1]));
-        assert!(failed.measure(Measure::Peak).is_none() && failed.to_json().get("peak").is_none());
-        assert_eq!(Trial::read(&failed.to_json()), Ok(failed));
+        assert_eq!(read(&json!(trial(Some("x")))), Ok(trial(Some("x"))));
+        let mut failed = json.clone();
+        failed["failure"] = "x".into();
+        assert_eq!(read(&failed), Ok(trial(Some("x"))), "its figures do not count");
     }
 }

@@ -9,7 +9,7 @@ use evoxo_games::index::{PLACEMENT, Strings, number_of, weight};
 
 /// The opponent of a string.
 #[derive(Clone, Copy, Debug)]
-pub enum Opponent<'a> {
+pub enum Adversary<'a> {
     /// It takes any empty cell, each equally likely.
     Random {
         /// Whether it first completes a line, or else blocks one.
@@ -21,7 +21,7 @@ pub enum Opponent<'a> {
 
 /// The results of a string's games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct MoveTally {
     /// Games won.
     pub wins: u32,
     /// Games lost.
@@ -87,7 +87,13 @@ impl Play {
 
 /// Plays one game. The player's string is repaired where it names a taken cell: a random empty cell, each equally
 /// likely, is played and written instead.
-pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Generator, tally: &mut Tally) -> Outcome {
+pub fn game(
+    code: Code,
+    genome: &mut [u8],
+    opponent: Adversary<'_>,
+    rng: &mut Generator,
+    tally: &mut MoveTally,
+) -> Outcome {
     let mut play = Play { stones: [0; 2], code: 0 };
     let mut side = Side::X;
     while play.empty() != 0 {
@@ -100,11 +106,11 @@ pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Gen
             cell
         } else {
             match opponent {
-                Opponent::Random { rules } => {
+                Adversary::Random { rules } => {
                     let rule = if rules { play.ruled(side) } else { None };
                     rule.unwrap_or_else(|| play.any(rng))
                 }
-                Opponent::String(code, genome) => chosen_cell(&play, code, genome, rng).0,
+                Adversary::String(code, genome) => chosen_cell(&play, code, genome, rng).0,
             }
         };
         if play.take(side, cell) {
@@ -155,11 +161,11 @@ mod tests {
             let mut rng = Stream::root(seed).rng();
             let (mut genome, string) = (code.random(&mut rng), other.random(&mut rng));
             let opponent = match kind >> 3 & 1 {
-                0 => Opponent::String(other, &string),
-                _ => Opponent::Random { rules: seed & 1 == 1 },
+                0 => Adversary::String(other, &string),
+                _ => Adversary::Random { rules: seed & 1 == 1 },
             };
             let mut expected = genome.clone();
-            let (mut tally, mut expected_tally) = (Tally::default(), Tally::default());
+            let (mut tally, mut expected_tally) = (MoveTally::default(), MoveTally::default());
             let mut expected_rng = rng.clone();
             for _ in 0..20 {
                 let outcome = game(code, &mut genome, opponent, &mut rng, &mut tally);
@@ -177,14 +183,14 @@ mod tests {
         let mut rng = Stream::root(3).rng();
         let mut genome = code.random(&mut rng);
         let before = code.broken(&genome);
-        let mut tally = Tally::default();
+        let mut tally = MoveTally::default();
         for _ in 0..20_000 {
-            game(code, &mut genome, Opponent::Random { rules: false }, &mut rng, &mut tally);
+            game(code, &mut genome, Adversary::Random { rules: false }, &mut rng, &mut tally);
         }
         assert!(tally.repairs > 20 && code.broken(&genome) == before - tally.repairs as usize, "{tally:?}");
         let repairs = tally.repairs;
         for _ in 0..2_000 {
-            game(code, &mut genome, Opponent::Random { rules: false }, &mut rng, &mut tally);
+            game(code, &mut genome, Adversary::Random { rules: false }, &mut rng, &mut tally);
         }
         assert_eq!(tally.repairs, repairs, "every board that it meets has been repaired by now");
     }

@@ -5,15 +5,16 @@
 //! a loss costs the same.
 
 use evoxo_common::{
-    experiment::{Config, groups, settings_but},
-    headline::{Answer, Entry, Headline, Question},
+    experiment::{Config, ReplicaTold, groups, settings_but},
+    headline::{Answer, Headline, Question},
     ratio::Ratio,
     settings::{Choice as _, Values},
 };
-use evoxo_games::audit::Odds;
-use serde_json::Value;
 
-use super::settings::{Settings, Side};
+use super::{
+    settings::{Settings, Side},
+    told::{Arm, win},
+};
 
 /// The chapter's arguments: a setting, the value that the chapter favours, another one, and the question.
 pub(super) const ARGUMENTS: [(&str, &str, &str, &str); 3] = [
@@ -40,7 +41,7 @@ pub(super) fn pairs(config: &Config) -> Vec<(usize, [usize; 2])> {
     pairs
 }
 
-pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
+pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let all = pairs(config);
     let question = |((side, penalty), places): &((Side, Ratio), Vec<usize>)| {
         let place = |arm: usize| places.iter().position(|place| *place == arm);
@@ -67,7 +68,10 @@ pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
             figure: figure(*side, *penalty),
             by,
             shared: None,
-            arms: places.iter().map(|arm| Entry::of(&config.arms[*arm].name, &arms[*arm], win)).collect(),
+            arms: places
+                .iter()
+                .map(|arm| ReplicaTold::entry(&config.arms[*arm].name, &arms[*arm].replicas, win))
+                .collect(),
         }
     };
     let of = |settings: &Values| {
@@ -81,9 +85,4 @@ pub(super) fn headline(config: &Config, arms: &[Value]) -> Headline {
 fn figure(side: Side, penalty: Ratio) -> String {
     let costs = if penalty == Ratio::ONE { String::new() } else { format!(" where a loss costs {}", penalty.to_f64()) };
     format!("% that the champion wins as {} against a random mover, exactly{costs}", side.word())
-}
-
-/// How often a replica's champion wins against a random mover, in percent.
-fn win(replica: &Value) -> Option<f64> {
-    Some(100.0 * Odds::of_json(&replica["audit"]["random"])?.win.to_f64())
 }

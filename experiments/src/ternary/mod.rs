@@ -29,15 +29,12 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     evolve::{cross, mutate, select},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, fits},
-    headline::Headline,
-    report::Report,
+    experiment::{Demand, Experiment, Identity, Kernel, Kind, fits},
     rng::{Stream, chance},
     row,
     task::{Task, TaskKind, checked},
 };
 use evoxo_games::{board::Side, index};
-use serde_json::Value;
 
 use index::{Classes, Strings};
 use messages::{Population, State, TournamentOutput, TournamentTask};
@@ -203,6 +200,7 @@ impl Experiment for Ternary {
     type Settings = Settings;
     type State = State;
     type Row = Row;
+    type Told = told::Arm;
 
     fn demand(settings: &Settings) -> Demand {
         let (population, slice, codes) = (settings.population as u64, slice(settings) as u64, codes(settings));
@@ -306,17 +304,5 @@ impl Experiment for Ternary {
     fn population(&self) -> Vec<Card> {
         let population = self.state.populations.first();
         population.into_iter().flat_map(|side| side.genomes.chunks(self.code.len())).map(|it| self.card(it)).collect()
-    }
-
-    fn arm_json(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
-        told::Arm::of(config, arm, &replicas[arm]).to_json()
-    }
-
-    fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-        report::report(config, arms)
-    }
-
-    fn headline(config: &Config, arms: &[Value]) -> Headline {
-        headline::headline(config, arms)
     }
 }

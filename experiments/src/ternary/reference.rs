@@ -1,7 +1,7 @@
 //! The reference implementation of [`super::game`] on ordinary boards. For tests and benchmarks.
 
 use super::{
-    game::{Opponent, Tally, on_board},
+    game::{Adversary, MoveTally, on_board},
     player::Code,
 };
 use evoxo_common::rng::{Generator, below};
@@ -10,7 +10,13 @@ use evoxo_games::index::{Strings, code_of, numbers, ruled};
 
 /// The same as [`super::game::game`] for the same random numbers, on boards, with moves chosen as the audit chooses
 /// them.
-pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Generator, tally: &mut Tally) -> Outcome {
+pub fn game(
+    code: Code,
+    genome: &mut [u8],
+    opponent: Adversary<'_>,
+    rng: &mut Generator,
+    tally: &mut MoveTally,
+) -> Outcome {
     let geometry = tic_tac_toe();
     let mut board = Board::EMPTY;
     loop {
@@ -21,11 +27,11 @@ pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Gen
         }
         let own = board.to_move() == code.side;
         let chosen = match opponent {
-            Opponent::Random { rules } if !own => match ruled(board).filter(|_| rules) {
+            Adversary::Random { rules } if !own => match ruled(board).filter(|_| rules) {
                 Some(cell) => 1 << on_board(cell),
                 None => geometry.legal(board),
             },
-            Opponent::String(other, string) if !own => other.choose(string, board),
+            Adversary::String(other, string) if !own => other.choose(string, board),
             _ => code.choose(genome, board),
         };
         let count = u64::from(chosen.count_ones());
@@ -33,8 +39,8 @@ pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Gen
         let decision = code.decision(genome, code_of(board)).filter(|_| broken);
         let numbers: Vec<u8> = numbers(chosen).collect();
         let taken = decision.filter(|decision| board.occupied() >> on_board(decision.cell) & 1 == 1);
-        let random = matches!(opponent, Opponent::Random { .. }) && !own && chosen == geometry.legal(board);
-        let unruled = !matches!(opponent, Opponent::Random { rules: true } if ruled(board).is_some());
+        let random = matches!(opponent, Adversary::Random { .. }) && !own && chosen == geometry.legal(board);
+        let unruled = !matches!(opponent, Adversary::Random { rules: true } if ruled(board).is_some());
         let asked =
             if own { taken.is_some() } else { count > 1 || (random && unruled) || opponent_broken(opponent, board) };
         let cell = if asked { numbers[below(rng, count) as usize] } else { numbers[0] };
@@ -47,8 +53,8 @@ pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Gen
 }
 
 /// Whether the opponent's string names a taken cell here.
-fn opponent_broken(opponent: Opponent<'_>, board: Board) -> bool {
-    let Opponent::String(code, genome) = opponent else { return false };
+fn opponent_broken(opponent: Adversary<'_>, board: Board) -> bool {
+    let Adversary::String(code, genome) = opponent else { return false };
     let ruled = code.strings == Strings::Short && ruled(board).is_some();
     let decision = code.decision(genome, code_of(board)).filter(|_| !ruled);
     decision.is_some_and(|decision| board.occupied() >> on_board(decision.cell) & 1 == 1)

@@ -4,14 +4,18 @@
 //! any result, so the arguments are put to the test here: what champions of each arm are worth is exact, and what is said
 //! of an arm is a mean over its replicas with a 95 % interval.
 
+use std::ops::Deref;
+
 use serde_json::{Value, json};
 
 use super::Row;
 use super::headline::ARGUMENTS;
 use super::odds::{WINS_AT_RANDOM, WINS_MOST};
-use super::told::{Arm, CURVES, Champion, Course};
+use super::player::Code;
+use super::settings::Settings;
+use super::told::{self, CURVES, ChampionAudit, Course};
 use evoxo_common::{
-    experiment::{Config, Row as _},
+    experiment::{Config, Row as _, settings_json},
     report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Difference, Estimate, Sample, estimate, holm, share_text, t_test, wilson},
     text::probability,
@@ -19,24 +23,40 @@ use evoxo_common::{
 use evoxo_games::board::Side;
 use evoxo_games::index::{Classes, Index, Strings};
 
+/// An arm with its name and what it plays.
+struct Arm<'a> {
+    name: &'a str,
+    /// As in `result.json`.
+    settings: Value,
+    code: Code,
+    told: &'a told::Arm,
+}
+
+impl Deref for Arm<'_> {
+    type Target = told::Arm;
+
+    fn deref(&self) -> &told::Arm {
+        self.told
+    }
+}
+
 /// Tables, notes, numbers and figures of all arms.
-///
-/// # Errors
-/// A sentence if something is missing in the arms of the result.
-pub(super) fn report(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let read = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
-    let told = &read.collect::<Result<Vec<Arm<'_>>, String>>()?;
+pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Report {
+    let arm = |(index, told)| {
+        let (arm, settings) = (&config.arms[index], settings_json(config, index));
+        Arm { name: &arm.name, settings, code: Settings::of(&arm.settings).code(), told }
+    };
+    let told: &Vec<Arm<'_>> = &arms.iter().enumerate().map(arm).collect();
     let contests = contests(told);
     let mut tables = vec![champions_table(told), repairs_table(told)];
     tables.extend((!contests.is_empty()).then(|| contests_table(&contests)));
     tables.push(chapter_table());
     let summary = told.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
     let json = json!({
-        "arms": arms,
         "summary": summary.collect::<serde_json::Map<_, _>>(),
         "contests": contests.iter().map(Contest::to_json).collect::<Vec<_>>(),
     });
-    Ok(Report { tables, notes: notes(told, !contests.is_empty()), json, figures: figures(told), maps: Vec::new() })
+    Report { tables, notes: notes(told, !contests.is_empty()), json, figures: figures(told), maps: Vec::new() }
 }
 
 fn text(estimate: Option<Estimate>, decimals: usize) -> String {
@@ -48,11 +68,11 @@ fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
 }
 
 /// Percentages against a mover without the rules, whom every string can meet.
-fn win(champion: &Champion) -> f64 {
+fn win(champion: &ChampionAudit) -> f64 {
     100.0 * champion.random.win.to_f64()
 }
 
-fn loss(champion: &Champion) -> f64 {
+fn loss(champion: &ChampionAudit) -> f64 {
     100.0 * champion.random.loss.to_f64()
 }
 
@@ -91,11 +111,11 @@ fn repairs_table(arms: &[Arm<'_>]) -> Table {
         let mean = |value: fn(&Course) -> f64| estimate(&arm.over_courses(value));
         vec![
             arm.name.to_owned(),
-            text(mean(|course| course.repairs[0]), 1),
-            text(mean(|course| course.repairs[1]), 2),
-            text(mean(|course| 100.0 * course.broken[0]), 1),
-            text(mean(|course| 100.0 * course.broken[1]), 1),
-            text(mean(|course| course.mean), 3),
+            text(mean(|course| course.repairs.first), 1),
+            text(mean(|course| course.repairs.last), 2),
+            text(mean(|course| 100.0 * course.broken.first), 1),
+            text(mean(|course| 100.0 * course.broken.last), 1),
+            text(mean(|course| course.mean_at_the_end), 3),
         ]
     };
     Table {
@@ -217,7 +237,7 @@ fn notes(arms: &[Arm<'_>], compared: bool) -> Vec<String> {
                 .into(),
         );
     }
-    let unfinished: usize = arms.iter().map(Arm::unfinished).sum();
+    let unfinished: usize = arms.iter().map(|arm| arm.unfinished()).sum();
     if unfinished > 0 {
         notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
     }
@@ -236,8 +256,8 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         "win_percent": json(arm.over_champions(win)),
         "loss_percent": json(arm.over_champions(loss)),
         "unbeatable": {"count": arm.safe(), "low": low, "high": high},
-        "repairs_first": json(estimate(&arm.over_courses(|course| course.repairs[0]))),
-        "repairs_last": json(estimate(&arm.over_courses(|course| course.repairs[1]))),
+        "repairs_first": json(estimate(&arm.over_courses(|course| course.repairs.first))),
+        "repairs_last": json(estimate(&arm.over_courses(|course| course.repairs.last))),
     })
 }
 
@@ -255,8 +275,11 @@ fn references(side: Side, column: usize) -> Vec<Reference> {
 /// For each side a curve per arm: how often the fittest player wins and loses, exactly, and repairs.
 fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
     let figure = |side: Side, (column, title, y_label): (usize, &str, &str)| {
-        let series: Vec<Series> =
-            arms.iter().filter(|arm| arm.code.side == side).filter_map(|arm| arm.curve(column)).collect();
+        let series: Vec<Series> = arms
+            .iter()
+            .filter(|arm| arm.code.side == side)
+            .filter_map(|arm| arm.curves.shown(Row::name(column), arm.name))
+            .collect();
         // Repairs fall by orders of magnitude.
         let repaired = series.iter().flat_map(|series| &series.points).any(|point| point.mean > 0.0);
         let drawn = if column == Row::repairs && repaired { Drawn::Powers } else { Drawn::Means };

@@ -10,7 +10,7 @@ use evoxo_common::{
 use evoxo_games::board::{Outcome, Side};
 
 use super::{
-    game::{self, Opponent, Tally},
+    game::{self, Adversary, MoveTally},
     player::{Alphabet, Code},
     reference,
 };
@@ -26,14 +26,14 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
 }];
 
 /// Plays games; returns their number.
-fn games(count: u64, play: fn(Code, &mut [u8], Opponent<'_>, &mut Generator, &mut Tally) -> Outcome) -> u64 {
+fn games(count: u64, play: fn(Code, &mut [u8], Adversary<'_>, &mut Generator, &mut MoveTally) -> Outcome) -> u64 {
     let rng = &mut Stream::root(1).text("bench").rng();
     let (strings, classes, alphabet) = (Strings::Short, Classes::Rotations, Alphabet::Three);
     let [code, other] = Side::BOTH.map(|side| Code { side, strings, classes, alphabet });
     let (mut genome, opponent) = (code.random(rng), other.random(rng));
-    let mut tally = Tally::default();
+    let mut tally = MoveTally::default();
     for _ in 0..count {
-        black_box(play(code, &mut genome, Opponent::String(other, &opponent), rng, &mut tally));
+        black_box(play(code, &mut genome, Adversary::String(other, &opponent), rng, &mut tally));
     }
     count
 }

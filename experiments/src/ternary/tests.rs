@@ -42,12 +42,18 @@ fn a_report_can_be_made_from_a_result() {
         let mut result = result.clone();
         change(&mut result["arms"][0]);
         let sentence = registry().report_of_result(&result).unwrap_err();
-        assert!(sentence.contains("the arm \"long\" of the result lacks") && sentence.contains(says), "{sentence}");
+        assert!(
+            sentence.contains("the arm \"long\" of the result cannot be read: ") && sentence.contains(says),
+            "{sentence}"
+        );
     };
-    lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
-    lacks(&|arm| arm["replicas"][1]["course"]["broken"] = json!([1, 2]), "results of its replicas");
-    lacks(&|arm| arm["replicas"][1]["audit"]["random"]["win"] = "1/0".into(), "results of its replicas");
-    lacks(&|arm| arm["curves"]["loss"]["low"] = json!([0.5]), "its curves");
+    lacks(&|arm| arm["replicas"] = 3.into(), "expected a sequence");
+    lacks(&|arm| arm["replicas"][1]["course"]["broken"] = json!(["x", 2]), "replica 1: ");
+    lacks(
+        &|arm| arm["replicas"][1]["audit"]["random"]["win"] = "1/0".into(),
+        "replica 1: \"1/0\" is not a probability",
+    );
+    lacks(&|arm| arm["curves"]["loss"]["low"] = json!([0.5]), "the curve \"loss\": ");
 }
 
 #[test]

@@ -1,14 +1,12 @@
-//! The input of the report: arms with the results of their replicas, from a run or from its `result.json`.
+//! What a result keeps of an arm: the course of each replica, and the audit of its champion.
 
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::{
-    Row,
-    player::{Code, Ternary},
-};
+use super::{Row, headline, player::Ternary, report};
 use evoxo_common::{
-    experiment::{Config, Replica, Row as _, curve, replica_json, settings_json},
-    report::Series,
+    experiment::{Config, Figures, Replica, ReplicaTold, Row as _, Told, curve},
+    headline::Headline,
+    report::{Curves, Report},
     stats::{Estimate, estimate},
 };
 use evoxo_games::audit::Odds;
@@ -20,8 +18,33 @@ pub(super) const CURVES: [(usize, &str, &str); 3] = [
     (Row::repairs, "Decisions rewritten", "repairs per player and generation"),
 ];
 
+/// An arm with its replicas.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Arm {
+    #[serde(default)]
+    pub(super) curves: Curves,
+    pub(super) replicas: Vec<ReplicaTold<Judged>>,
+}
+
+/// What a replica came to.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Judged {
+    /// `None` before the first generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    course: Option<Course>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    audit: Option<ChampionAudit>,
+}
+
+impl Figures for Judged {
+    fn are_of<F>(_: &ReplicaTold<F>) -> bool {
+        true
+    }
+}
+
 /// The audit of a champion.
-pub(super) struct Champion {
+#[derive(Serialize, Deserialize)]
+pub(super) struct ChampionAudit {
     /// Against a random mover without rules.
     pub(super) random: Odds,
     /// Against a random mover with the rules.
@@ -30,64 +53,37 @@ pub(super) struct Champion {
     pub(super) losing_lines: u64,
 }
 
-/// The results of a replica.
-pub(super) struct ReplicaResult {
-    /// The keys of `result.json` that replicas of every kind have.
-    about: Map<String, Value>,
-    /// `None` before the first generation.
-    course: Option<Course>,
-    champion: Option<Champion>,
-}
-
 /// How a replica went, from its first generation to its last.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Course {
-    /// Decisions rewritten per player, in the first and in the last generation.
-    pub(super) repairs: [f64; 2],
-    /// The share of decisions that name a taken cell, in the first and in the last generation.
-    pub(super) broken: [f64; 2],
+    /// Decisions rewritten per player.
+    pub(super) repairs: Ends,
+    /// The share of decisions that name a taken cell.
+    pub(super) broken: Ends,
     /// The mean fitness of the last generation.
-    pub(super) mean: f64,
+    pub(super) mean_at_the_end: f64,
     /// How often the fittest player wins: the mean over all generations.
     pub(super) win_over_time: f64,
+}
+
+/// A column in the first and in the last generation.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Ends {
+    pub(super) first: f64,
+    pub(super) last: f64,
 }
 
 impl Course {
     fn of(history: &[Vec<f64>]) -> Option<Self> {
         let (first, last) = history.first().zip(history.last())?;
-        let ends = |column: usize| [first[column], last[column]];
+        let ends = |column: usize| Ends { first: first[column], last: last[column] };
         let win_over_time = history.iter().map(|row| row[Row::win]).sum::<f64>() / history.len() as f64;
-        Some(Self { repairs: ends(Row::repairs), broken: ends(Row::broken), mean: last[Row::mean], win_over_time })
-    }
-
-    fn read(json: &Value) -> Option<Self> {
-        let ends = |name: &str| Some([json[name]["first"].as_f64()?, json[name]["last"].as_f64()?]);
-        let (mean, win_over_time) = (json["mean_at_the_end"].as_f64()?, json["win_over_time"].as_f64()?);
-        Some(Self { repairs: ends("repairs")?, broken: ends("broken")?, mean, win_over_time })
-    }
-
-    /// [`Self::read`] is the inverse.
-    fn to_json(self) -> Value {
-        let ends = |[first, last]: [f64; 2]| json!({"first": first, "last": last});
-        json!({
-            "repairs": ends(self.repairs), "broken": ends(self.broken), "mean_at_the_end": self.mean,
-            "win_over_time": self.win_over_time,
-        })
+        let (repairs, broken) = (ends(Row::repairs), ends(Row::broken));
+        Some(Self { repairs, broken, mean_at_the_end: last[Row::mean], win_over_time })
     }
 }
 
-/// An arm with its replicas.
-pub(super) struct Arm<'a> {
-    pub(super) name: &'a str,
-    /// As in `result.json`.
-    pub(super) settings: Value,
-    pub(super) code: Code,
-    replicas: Vec<ReplicaResult>,
-    /// For each of [`CURVES`] its values by generation.
-    curves: Vec<Series>,
-}
-
-impl Champion {
+impl ChampionAudit {
     fn of(replica: &Replica) -> Option<Self> {
         let champion = replica.champion()?;
         let player = champion.champion_as::<Ternary>()?;
@@ -96,107 +92,42 @@ impl Champion {
         let random = audit.odds_unfiltered.expect("a player without the filter meets every reply");
         Some(Self { random, rules: audit.odds, losing_lines: audit.losing_lines })
     }
+}
 
-    fn read(json: &Value) -> Option<Self> {
-        let losing_lines = json["losing_lines"].as_u64()?;
-        let odds = |name: &str| Odds::of_json(&json[name]);
-        Some(Self { random: odds("random")?, rules: odds("rules")?, losing_lines })
+impl Told for Arm {
+    fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        let judged =
+            |replica: &Replica| Judged { course: Course::of(replica.history()), audit: ChampionAudit::of(replica) };
+        let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, Some(judged(replica)));
+        let curve = |column: usize| curve(Row::name(column), &replicas[arm], column).rounded();
+        Self {
+            curves: Curves(CURVES.map(|(column, ..)| curve(column)).into()),
+            replicas: replicas[arm].iter().map(told).collect(),
+        }
     }
 
-    fn to_json(&self) -> Value {
-        json!({"random": self.random.to_json(), "rules": self.rules.to_json(), "losing_lines": self.losing_lines})
+    fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
+        Ok(report::report(config, arms))
+    }
+
+    fn headline(config: &Config, arms: &[Self]) -> Headline {
+        headline::headline(config, arms)
     }
 }
 
-/// The keys of a replica in `result.json` that have its course and its champion's audit.
-const COURSE: &str = "course";
-const AUDIT: &str = "audit";
-
-impl ReplicaResult {
-    fn of(config: &Config, arm: usize, replica: &Replica) -> Self {
-        let about = replica_json(config, arm, replica).as_object().cloned().unwrap_or_default();
-        Self { about, course: Course::of(replica.history()), champion: Champion::of(replica) }
-    }
-
-    fn read(json: &Value) -> Option<Self> {
-        let mut about = json.as_object()?.clone();
-        let course = match about.shift_remove(COURSE) {
-            Some(json) => Some(Course::read(&json)?),
-            None => None,
-        };
-        let champion = match about.shift_remove(AUDIT) {
-            Some(json) => Some(Champion::read(&json)?),
-            None => None,
-        };
-        Some(Self { about, course, champion })
-    }
-
-    fn to_json(&self) -> Value {
-        let mut json = self.about.clone();
-        json.extend(self.course.map(|course| (COURSE.into(), course.to_json())));
-        json.extend(self.champion.as_ref().map(|champion| (AUDIT.into(), champion.to_json())));
-        json.into()
-    }
-}
-
-impl<'a> Arm<'a> {
-    /// The arm of this index with its replicas.
-    pub(super) fn of(config: &'a Config, index: usize, replicas: &[&Replica]) -> Self {
-        let results = replicas.iter().map(|replica| ReplicaResult::of(config, index, replica)).collect();
-        let curves = CURVES.map(|(column, ..)| curve(Row::name(column), replicas, column).rounded()).into();
-        Self::new(config, index, results, curves)
-    }
-
-    /// The same from the arm's entry in `result.json`.
-    ///
-    /// # Errors
-    /// A sentence if something is missing.
-    pub(super) fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
-        let lacks = |what: &str| format!("the arm {:?} of the result lacks {what}", config.arms[index].name);
-        let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
-        let results =
-            |replica: &Value| ReplicaResult::read(replica).ok_or_else(|| lacks("all results of its replicas"));
-        let curve = |name: &str| Series::kept(name, &json["curves"][name]);
-        let curves = CURVES
-            .iter()
-            .map(|(column, ..)| curve(Row::name(*column)))
-            .collect::<Option<Vec<Series>>>()
-            .ok_or_else(|| lacks("its curves"))?;
-        Ok(Self::new(config, index, replicas.iter().map(results).collect::<Result<_, String>>()?, curves))
-    }
-
-    fn new(config: &'a Config, index: usize, replicas: Vec<ReplicaResult>, curves: Vec<Series>) -> Self {
-        let arm = &config.arms[index];
-        let (name, settings) = (&arm.name, settings_json(config, index));
-        Self { name, settings, code: super::Settings::of(&arm.settings).code(), replicas, curves }
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        let curves: Map<String, Value> =
-            self.curves.iter().map(|curve| (curve.name.clone(), curve.to_json())).collect();
-        let replicas: Vec<Value> = self.replicas.iter().map(ReplicaResult::to_json).collect();
-        json!({"name": self.name, "settings": self.settings, "curves": curves, "replicas": replicas})
-    }
-
-    pub(super) fn champions(&self) -> impl Iterator<Item = &Champion> {
-        self.replicas.iter().filter_map(|result| result.champion.as_ref())
+impl Arm {
+    pub(super) fn champions(&self) -> impl Iterator<Item = &ChampionAudit> {
+        self.replicas.iter().filter_map(|replica| replica.figures.as_ref()?.audit.as_ref())
     }
 
     /// The mean over champions.
-    pub(super) fn over_champions(&self, value: impl Fn(&Champion) -> f64) -> Option<Estimate> {
+    pub(super) fn over_champions(&self, value: impl Fn(&ChampionAudit) -> f64) -> Option<Estimate> {
         estimate(&self.champions().map(value).collect::<Vec<f64>>())
     }
 
     /// Of each replica that has begun.
     pub(super) fn over_courses(&self, value: impl Fn(&Course) -> f64) -> Vec<f64> {
-        self.replicas.iter().filter_map(|result| result.course.as_ref()).map(value).collect()
-    }
-
-    /// A curve, by its column in [`CURVES`], under the arm's name; None where no generation has been played.
-    pub(super) fn curve(&self, column: usize) -> Option<Series> {
-        let name = Row::name(column);
-        let curve = self.curves.iter().find(|curve| curve.name == name && !curve.points.is_empty())?;
-        Some(Series { name: self.name.into(), points: curve.points.clone() })
+        self.replicas.iter().filter_map(|replica| replica.figures.as_ref()?.course.as_ref()).map(value).collect()
     }
 
     /// The number of champions that never lose.
@@ -205,6 +136,11 @@ impl<'a> Arm<'a> {
     }
 
     pub(super) fn unfinished(&self) -> usize {
-        self.replicas.iter().filter(|result| result.about.get("finished") != Some(&Value::Bool(true))).count()
+        self.replicas.iter().filter(|replica| !replica.finished).count()
     }
+}
+
+/// How often a replica's champion wins against a random mover, in percent.
+pub(super) fn win(replica: &ReplicaTold<Judged>) -> Option<f64> {
+    Some(100.0 * replica.figures.as_ref()?.audit.as_ref()?.random.win.to_f64())
 }

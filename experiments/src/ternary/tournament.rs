@@ -8,7 +8,7 @@ use evoxo_common::{
 use evoxo_games::board::Side;
 
 use super::{
-    game::{Opponent, Tally, game},
+    game::{Adversary, MoveTally, game},
     messages::{self, TournamentOutput, TournamentTask},
     player::{Alphabet, Code},
 };
@@ -104,14 +104,14 @@ fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, 
     let mut repaired = Vec::with_capacity(genomes(task).len());
     for (index, player) in players.iter().enumerate() {
         let mut genome = player.to_vec();
-        let mut tally = Tally::default();
+        let mut tally = MoveTally::default();
         let mut rng = stream.word(u64::from(task.first_individual) + index as u64).rng();
         for _ in 0..task.opponents {
             let opponent = others[below(&mut rng, others.len() as u64) as usize];
-            game(code, &mut genome, Opponent::String(other, opponent), &mut rng, &mut tally);
+            game(code, &mut genome, Adversary::String(other, opponent), &mut rng, &mut tally);
         }
         for _ in 0..task.random_games {
-            game(code, &mut genome, Opponent::Random { rules: task.random_rules }, &mut rng, &mut tally);
+            game(code, &mut genome, Adversary::Random { rules: task.random_rules }, &mut rng, &mut tally);
         }
         output.wins.push(tally.wins);
         output.losses.push(tally.losses);

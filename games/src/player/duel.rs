@@ -5,12 +5,13 @@ use evoxo_common::{
     rng::{Generator, Stream},
     stats::wilson_points,
 };
+use serde::{Deserialize, Serialize};
 
 /// A player: the cell it takes, with whatever chance it needs.
 pub type Mover<'a> = dyn FnMut(Position, &mut Generator) -> u8 + 'a;
 
 /// Results of the first of two players.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duel {
     /// Games it won.
     pub wins: u32,

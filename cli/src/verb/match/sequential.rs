@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// What a sequential match found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct SprtGames {
     pub(super) test: Sprt,
     /// The pairs of games, by the first player's points.
     pub(super) pairs: Pentanomial,
@@ -38,12 +38,18 @@ pub(super) fn differences(text: &str) -> Result<Sprt, String> {
 
 /// Plays until it is decided, until `games_max` games, or until two players that leave nothing to chance have played all
 /// openings.
-pub(super) fn play(test: Sprt, players: &mut [Player; 2], openings: &[Position], seed: u64, games_max: u64) -> Found {
+pub(super) fn play(
+    test: Sprt,
+    players: &mut [Player; 2],
+    openings: &[Position],
+    seed: u64,
+    games_max: u64,
+) -> SprtGames {
     let stream = Stream::root(seed).text("match");
     let mut order: Vec<usize> = (0..openings.len()).collect();
     shuffle(&mut stream.text("order").rng(), &mut order);
     let chance = players.iter().any(|player| player.play.is_random());
-    let mut found = Found { test, pairs: [0; 5], sides: [Duel::default(); 2], passes: 0 };
+    let mut found = SprtGames { test, pairs: [0; 5], sides: [Duel::default(); 2], passes: 0 };
     while found.passes == 0 || chance {
         found.passes += 1;
         for index in &order {
@@ -79,7 +85,7 @@ fn one_game(players: &mut [Player; 2], opening: Position, side: Side, stream: St
     game(geometry, opening, side, rng, &mut first, &mut second)
 }
 
-impl Found {
+impl SprtGames {
     /// The pairs that were played.
     pub(super) fn count(&self) -> u64 {
         self.pairs.iter().sum()

@@ -6,7 +6,7 @@
 
 use crate::nndtf::messages;
 
-use super::{Asked, CHROMOSOMES_MAX, Search, first_greatest};
+use super::{CHROMOSOMES_MAX, Candidates, Search, first_greatest};
 use crate::nndtf::network::{Bounds, RANGE, gene};
 use evoxo_common::evolve::{
     adaptation::{Distribution, Strategy},
@@ -68,7 +68,7 @@ fn fold(place: f64) -> f64 {
 }
 
 /// The next generation.
-pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &messages::State) -> Asked {
+pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &messages::State) -> Candidates {
     let (strategy, distribution) = (strategy(search, adaptation), distribution(search, adaptation, state));
     let steps = strategy.draw(&distribution, &mut search.rng(state, "steps"));
     let individuals = 0..adaptation.offspring as usize;
@@ -77,7 +77,7 @@ pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &me
             strategy.individual(&distribution, &steps, index).map(|place| scaled(fold(place), search.bounds))
         })
         .collect();
-    Asked { genes, steps: Some(steps) }
+    Candidates { genes, steps: Some(steps) }
 }
 
 /// Updates the distribution.
@@ -85,7 +85,7 @@ pub(super) fn tell(
     search: &Search,
     adaptation: &messages::Adaptation,
     state: &mut messages::State,
-    asked: Asked,
+    asked: Candidates,
     sums: &[u64],
 ) {
     let before = distribution(search, adaptation, state);

@@ -26,14 +26,14 @@ pub const ROWS: u64 = 100;
 
 /// What a search asks to be evaluated.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct Candidates {
     /// The chromosomes, one after another.
     pub genes: Vec<f32>,
     /// For the evolution strategy: the random steps that produced them.
     steps: Option<Steps>,
 }
 
-impl From<Vec<f32>> for Asked {
+impl From<Vec<f32>> for Candidates {
     fn from(genes: Vec<f32>) -> Self {
         Self { genes, steps: None }
     }
@@ -122,7 +122,7 @@ impl Search {
     /// # Panics
     /// If the search is finished.
     #[must_use]
-    pub fn ask(&self, state: &messages::State) -> Asked {
+    pub fn ask(&self, state: &messages::State) -> Candidates {
         assert!(!self.finished(state), "a finished search has nothing to evaluate");
         let mut asked = match &self.algorithm {
             Algorithm::Improved(improved) => improved::ask(self, improved, state).into(),
@@ -138,7 +138,7 @@ impl Search {
     ///
     /// # Panics
     /// If there is not one sum for each chromosome asked.
-    pub fn tell(&self, state: &mut messages::State, asked: Asked, sums: &[u64]) -> Option<messages::Row> {
+    pub fn tell(&self, state: &mut messages::State, asked: Candidates, sums: &[u64]) -> Option<messages::Row> {
         assert_eq!(asked.genes.len(), sums.len() * self.genes, "one sum for each chromosome");
         let before = state.iteration;
         match &self.algorithm {

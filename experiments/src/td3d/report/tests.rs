@@ -3,9 +3,17 @@
 use super::*;
 use crate::{
     registry,
+    td3d::{
+        arm::{curve, in_paper},
+        settings::Settings,
+        trial::{Reached, Test, Trial},
+    },
     testing::{parse, run},
 };
-use evoxo_common::rng::{Stream, unit};
+use evoxo_common::{
+    experiment::Replica,
+    rng::{Stream, unit},
+};
 
 /// The tests of trials that rise to `end` percent, each a little off, the more so the greater `spread`.
 fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Vec<Test>> {
@@ -26,8 +34,15 @@ fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Vec<Test>> {
 fn with_trials<'a>(arm: Arm<'a>, trials: &[Vec<Test>]) -> Arm<'a> {
     let trial = |(replica, tests): (usize, &Vec<Test>)| {
         let finished = tests.len() == trials[0].len();
-        let about = json!({"replica": replica, "finished": finished, "digest": "0"});
-        Trial::of(about.as_object().cloned().unwrap_or_default(), tests)
+        Trial {
+            replica: replica as u32,
+            rows: tests.len() as u64,
+            finished,
+            digest: None,
+            failure: None,
+            champion: None,
+            figures: Reached::of(tests).filter(|_| finished),
+        }
     };
     let games = trials.iter().filter_map(|tests| tests.last()).map(|test| test.games).max().unwrap_or(0);
     Arm { trials: trials.iter().enumerate().map(trial).collect(), games, curve: curve(arm.name, trials), ..arm }
@@ -46,7 +61,6 @@ fn arm(regime: Regime, network: &'static facts::Network) -> Arm<'static> {
     Arm {
         name: [["ss self", "ds self", "s self", "d self", "w self"], ["ss", "ds", "s", "d", "w"]][regime as usize]
             [NETWORKS.iter().position(|other| other == network).unwrap_or(0)],
-        settings: json!({"network": network.name}),
         paper: Some((network, regime)),
         reading: "nearest",
         connections: network.weights,
@@ -58,7 +72,6 @@ fn arm(regime: Regime, network: &'static facts::Network) -> Arm<'static> {
 fn own(name: &'static str, trials: Vec<Vec<Test>>) -> Arm<'static> {
     let arm = Arm {
         name,
-        settings: json!({}),
         paper: None,
         reading: "nearest",
         connections: 1,
@@ -218,12 +231,7 @@ fn a_result_tells_the_whole_story() {
     // One is as it began.
     replicas[0] = Replica::start(&config, &config.arms[0], 0);
     let whole = config.report(&replicas);
-    let papers: Vec<bool> = config
-        .arms
-        .iter()
-        .enumerate()
-        .map(|(index, _)| Arm::new(&config, index, vec![], 0, curve("", &[])).paper.is_some())
-        .collect();
+    let papers: Vec<bool> = config.arms.iter().map(|arm| in_paper(&Settings::of(&arm.settings)).is_some()).collect();
     assert_eq!(papers, [true, true, false]);
     let mut result = json!({"experiment": "td3d", "seed": config.seed, "replicas": config.replicas, "provenance": {}});
     result.as_object_mut().unwrap().extend(whole.json.as_object().unwrap().clone());
@@ -240,9 +248,9 @@ fn a_result_tells_the_whole_story() {
         ("\"td3d\"", "\"invincible\"", "not known here"),
         ("\"seed\"", "\"speed\"", "not the result of a run"),
         ("\"games\":\"40\"", "\"games\":\"forty\"", "games is forty"),
-        ("\"games\":40,", "\"game\":40,", "no whole number of games"),
-        ("\"low\":[", "\"low\":[0.5,", "no curve"),
-        ("\"end\":", "\"ends\":", "no complete peak"),
+        ("\"games\":40,", "\"game\":40,", "missing field `games`"),
+        ("\"low\":[", "\"low\":[0.5,", "the curve \"percent\": "),
+        ("\"end\":", "\"ends\":", "missing field `end`"),
     ] {
         let broken: Value = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();
         let sentence = registry().report_of_result(&broken).unwrap_err();

@@ -1,0 +1,83 @@
+//! What a result keeps of an arm: the audits of its champions, and curves.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Row, settings::Settings};
+use evoxo_common::{
+    experiment::{Config, Figures, Replica, ReplicaTold, Row as _, curve},
+    report::Curves,
+};
+use evoxo_games::{
+    audit::Odds,
+    table::{TableGenome, optimum::optimum},
+};
+
+/// The curves of an arm: columns of the history, and what a figure calls them. The last one is the first one again where
+/// fitness is exact.
+pub(super) const CURVES: [(usize, &str); 3] = [
+    (Row::worth, "exact worth of the fittest player"),
+    (Row::mean, "mean fitness of the population"),
+    (Row::fitness, "sampled fitness of the fittest player"),
+];
+
+/// What is told of a champion.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ChampionFigures {
+    #[serde(flatten)]
+    pub(super) odds: Odds,
+    pub(super) unbeatable: bool,
+    pub(super) optimal: bool,
+    /// What it is worth, exactly, in points a game.
+    pub(super) worth: f64,
+    /// Its fitness, by which it was chosen.
+    pub(super) fitness: f64,
+    #[serde(rename = "peak_generation")]
+    pub(super) peak: u64,
+    pub(super) boards_met: u64,
+}
+
+impl Figures for ChampionFigures {
+    fn are_of<F>(replica: &ReplicaTold<F>) -> bool {
+        replica.champion.is_some()
+    }
+}
+
+/// What is kept of an arm.
+#[derive(Serialize, Deserialize)]
+pub(super) struct KeptArm {
+    #[serde(default)]
+    pub(super) curves: Curves,
+    pub(super) replicas: Vec<ReplicaTold<ChampionFigures>>,
+}
+
+impl KeptArm {
+    /// Of a run: champions are audited.
+    pub(super) fn measured(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
+        let settings = Settings::of(&config.arms[arm].settings);
+        let points = settings.points();
+        let optimum = optimum(settings.side.into(), points);
+        let champion = |replica: &Replica| {
+            let (champion, last) = (replica.champion()?, replica.history().last()?);
+            let audit = champion.champion_as::<TableGenome>()?.audit();
+            Some(ChampionFigures {
+                odds: audit.odds,
+                unbeatable: audit.unbeatable(),
+                optimal: points.worth(audit.odds) == optimum.fitness,
+                worth: last[Row::worth],
+                fitness: last[Row::fitness],
+                peak: peak(replica) as u64,
+                boards_met: audit.boards_asked as u64,
+            })
+        };
+        let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, champion(replica));
+        let curves = CURVES.map(|(column, _)| curve(Row::name(column), &replicas[arm], column).rounded());
+        Self { curves: Curves(curves.into()), replicas: replicas[arm].iter().map(told).collect() }
+    }
+}
+
+/// The first generation that is as good as any, within a hundredth of a point.
+fn peak(replica: &Replica) -> usize {
+    let worth = |row: &Vec<f64>| row[Row::worth];
+    let best = replica.history().iter().map(worth).fold(f64::MIN, f64::max);
+    1 + replica.history().iter().position(|row| worth(row) >= best - 0.01).unwrap_or(0)
+}
