@@ -427,7 +427,10 @@ mod tests {
         // Long whole numbers are texts in a result.
         let long = json!(9_007_199_254_740_993_u64);
         assert_eq!(differing("seed", &json!("9007199254740993"), &long), None);
-        assert!(differing("seed", &json!("9007199254740994"), &long).is_some() && differing("n", &json!("1"), &json!(1)).is_some());
+        assert!(
+            differing("seed", &json!("9007199254740994"), &long).is_some()
+                && differing("n", &json!("1"), &json!(1)).is_some()
+        );
         for (other, place) in [
             (json!({"a": 1.25}), "result.json has 1.25 as r.a, and computed is 1.5"),
             (json!({"b": []}), "result.json has [] as r.b, and computed is [{\"c\":\"x\",\"d\":2}]"),
