@@ -40,7 +40,7 @@ fn write(value: &Value, line: &str, text: &mut String) {
 }
 
 /// A value that is no list or object.
-fn whole_or_text(value: &Value) -> String {
+pub(crate) fn whole_or_text(value: &Value) -> String {
     let magnitude = |number: &Number| number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
     let long = value.as_number().and_then(magnitude).is_some_and(|magnitude| magnitude > WHOLE_MAX);
     if long { format!("\"{value}\"") } else { value.to_string() }

@@ -327,7 +327,8 @@ impl Results {
         if self.doubts.is_empty() {
             return Ok(if self.is_without_solution() {
                 tell(format_args!(
-                    "error: no replica found a candidate that satisfies all constraints: give more evaluations, or loosen the constraints"
+                    "error: no replica found a candidate that has a value and satisfies all constraints: give more evaluations, or see why \
+                     candidates fail"
                 ));
                 ExitCode::FAILURE
             } else {

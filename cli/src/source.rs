@@ -1,7 +1,7 @@
 //! Experiment files given on the command line, with overrides.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError},
@@ -67,6 +67,11 @@ impl Experiment {
     /// A file as it is, with a program that it asks.
     pub(crate) fn of(file: PathBuf, program: Program) -> Self {
         Self { file, overrides: Vec::new(), arms: Vec::new(), seed: None, replicas: None, programs: vec![program] }
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
     }
 
     /// The configuration of the file with the overrides.

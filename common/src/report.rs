@@ -128,6 +128,8 @@ pub enum Drawn {
     Powers,
     /// Medians over replicas with their quartiles, on such an axis.
     Medians,
+    /// The same on a linear axis.
+    PlainMedians,
     /// Means with a panel for each series, also where they are few: they are compared by their places on one axis.
     Panels,
     /// Functions: lines without bands, at any x.
@@ -146,13 +148,17 @@ impl Drawn {
     /// What lines and bands are, in words.
     #[must_use]
     pub fn line_and_band(self) -> [&'static str; 2] {
-        if self == Self::Medians { ["median", "quartiles"] } else { ["mean", "10th to 90th percentile"] }
+        if matches!(self, Self::Medians | Self::PlainMedians) {
+            ["median", "quartiles"]
+        } else {
+            ["mean", "10th to 90th percentile"]
+        }
     }
 
     /// Whether points are means or medians over replicas, with bands around them.
     #[must_use]
     pub fn has_bands(self) -> bool {
-        matches!(self, Self::Means | Self::Powers | Self::Medians | Self::Panels)
+        !matches!(self, Self::Lines | Self::Dots)
     }
 }
 

@@ -63,7 +63,11 @@ pub fn number(value: f64) -> String {
 /// are never cut off below ten millions.
 #[must_use]
 pub fn rounded(value: f64) -> String {
-    if !value.is_finite() || value == 0.0 {
+    if value == 0.0 {
+        // Also of -0.0, which is the same number.
+        return "0".into();
+    }
+    if !value.is_finite() {
         return value.to_string();
     }
     let scientific = format!("{value:.3e}");
@@ -107,6 +111,11 @@ pub fn probability(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zero_has_no_sign_for_people() {
+        assert_eq!([rounded(-0.0), rounded(0.0), exact(-0.0)], ["0", "0", "-0"], "a table for programs has every bit");
+    }
 
     #[test]
     fn great_numbers_have_an_exponent() {

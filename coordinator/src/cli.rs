@@ -2,11 +2,12 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use evoxo_common::text::quoted;
 use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes, whole};
 
 use crate::{
@@ -217,14 +218,30 @@ pub fn memory(text: &str) -> Result<u64, String> {
 
 /// Reads an address of this host, which is no name: a name may have several, or none.
 fn socket(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
+    numbered(text)?
+        .parse()
         .map_err(|_| "give a numeric address and a port from 0 to 65535, like 127.0.0.1:7600, not a name".into())
+}
+
+/// The same with the number of the interface in the place of its name: `[fe80::1%eth0]:7600` means that interface alone.
+fn numbered(text: &str) -> Result<String, String> {
+    let zone = text.split_once('%').and_then(|(address, rest)| Some((address, rest.split_once(']')?)));
+    let Some((address, (zone, port))) = zone else { return Ok(text.into()) };
+    if zone.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(text.into());
+    }
+    let plain =
+        zone.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:@".contains(&byte)) && !zone.starts_with('.');
+    let file = Path::new("/sys/class/net").join(zone).join("ifindex");
+    let number = if plain { std::fs::read_to_string(file).ok() } else { None };
+    let number = number.ok_or_else(|| format!("this host has no network interface {}", quoted(zone)))?;
+    Ok(format!("{address}%{}]{port}", number.trim()))
 }
 
 /// Reads the value of `--metrics`: a port alone is one of this host.
 fn metrics(text: &str) -> Result<SocketAddr, String> {
     let here = text.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok();
-    here.or_else(|| text.parse().ok()).ok_or_else(|| "give a port like 7601, or an address like 10.0.0.5:7601".into())
+    here.or_else(|| socket(text).ok()).ok_or_else(|| "give a port like 7601, or an address like 10.0.0.5:7601".into())
 }
 
 /// Reads the value of `--batch`.
@@ -236,5 +253,26 @@ pub fn batch(text: &str) -> Result<Batch, String> {
         ("auto", _) => Ok(Batch::Auto),
         (_, Ok(tasks @ 1..)) => Ok(Batch::Tasks(tasks)),
         _ => Err("give \"auto\" or a number from 1".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_is_a_number_or_an_interface() {
+        let seven = socket("[fe80::1%7]:7600").unwrap();
+        assert!(matches!(seven, SocketAddr::V6(address) if address.scope_id() == 7 && address.port() == 7600));
+        // Every Linux host has this one, with the number 1.
+        assert_eq!(socket("[fe80::1%lo]:80"), socket("[fe80::1%1]:80"));
+        assert_eq!(metrics("[::1%lo]:9"), socket("[::1%1]:9"));
+        for (text, said) in [
+            ("[fe80::1%no]:1", "interface \"no\""),
+            ("[fe80::1%../lo]:1", "no network interface"),
+            ("lab%7", "numeric"),
+        ] {
+            assert!(socket(text).is_err_and(|why| why.contains(said)), "{text}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use tonic::transport::Uri;
 /// The default port of a coordinator.
 const PORT: u16 = 7600;
 /// The form of an address.
-const FORM: &str = "write HOST, HOST:PORT or http://HOST:PORT";
+const FORM: &str = "write HOST, HOST:PORT or http://HOST:PORT, an IPv6 address in brackets";
 
 /// A coordinator's address, complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,12 +134,24 @@ mod tests {
             ("http://lab7/", "lab7:7600"),
             ("[::1]:9", "[::1]:9"),
             ("[::1]", "[::1]:7600"),
+            ("[fe80::1%eth0]:9", "[fe80::1%eth0]:9"),
         ] {
             let address: Address = text.parse().unwrap();
             assert_eq!(address.to_string(), full);
             assert_eq!(address.uri().to_string(), format!("http://{full}/"));
         }
-        for text in ["", "https://lab7:1", "lab7:port", "lab7:70000", "lab7:", "lab7/x", "lab7?x", "me@lab7", "a b"] {
+        for text in [
+            "",
+            "https://lab7:1",
+            "lab7:port",
+            "lab7:70000",
+            "lab7:",
+            "lab7/x",
+            "lab7?x",
+            "me@lab7",
+            "a b",
+            "fe80::1%eth0",
+        ] {
             let sentence = text.parse::<Address>().unwrap_err();
             assert!(!sentence.is_empty() && !sentence.contains('\n'), "{text}: {sentence}");
         }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Dict, List, Mapping, Union
+from typing import Dict, List, Mapping, Optional, Union
 
 Number = Union[int, float]
 Genes = Union[List[float], List[int], str]
@@ -45,9 +46,19 @@ def plain(value: Number) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _check_length(length: int) -> None:
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+def _whole_number(value: object) -> Optional[int]:
+    """A whole number of any type, those of numpy among them; None of anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _length(length: object) -> int:
+    whole = _whole_number(length)
+    if whole is None or whole < 1:
         raise ValueError(f"the length of a part is {length!r}, but must be a whole number from 1")
+    return whole
 
 
 def _real_bound(name: str, value: Number) -> Number:
@@ -82,7 +93,7 @@ class Part:
     type = ""
 
     def __post_init__(self) -> None:
-        _check_length(self.length)
+        object.__setattr__(self, "length", _length(self.length))
 
     def declaration(self) -> Dict[str, Union[str, Number]]:
         """What a worker and an experiment file are told: type, length, and what else there is, without the name."""
@@ -165,8 +176,10 @@ class Integers(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, value in (("low", self.low), ("high", self.high)):
-            if isinstance(value, bool) or not isinstance(value, int):
+            whole = _whole_number(value)
+            if whole is None:
                 raise ValueError(f"{name} is {value!r}, but must be a whole number")
+            object.__setattr__(self, name, whole)
         _check_bounds(self.low, self.high)
 
     def declaration(self) -> Dict[str, Union[str, Number]]:

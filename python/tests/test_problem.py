@@ -1,5 +1,6 @@
 """Declarations: what is refused, with which sentence, and what a problem is otherwise."""
 
+import json
 import functools
 import linecache
 import math
@@ -94,6 +95,16 @@ class Declarations(unittest.TestCase):
             with self.subTest(low=low, high=high), self.assertRaises(ValueError) as raised:
                 evoxo.reals(3, low, high)
             self.assertIn(sentence, str(raised.exception))
+
+    def test_whole_numbers_of_other_types(self):
+        class Numpy:
+            def __init__(self, value): self.value = value
+            def __index__(self): return self.value
+
+        parts = evoxo.integers(Numpy(2), Numpy(-1), Numpy(5)), evoxo.reals(Numpy(2), -1, 5)
+        for part, kind in zip(parts, ("integer", "real")):
+            self.assertEqual(json.dumps(part.declaration()), f'{{"type": "{kind}", "length": 2, "low": -1, "high": 5}}')
+        self.assertEqual(evoxo.permutation(Numpy(3)).middle(), evoxo.permutation(3).middle())
 
     def test_parts_that_make_no_sense(self):
         for make, sentence in (

@@ -56,11 +56,17 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.script(SCRIPT.replace("=80", "=90"))[0], "True 3 out/bowl-3")
         self.assertEqual(self.script(SCRIPT), first)
 
+    def test_the_arguments_of_a_script_are_those_of_its_program(self):
+        text = SCRIPT.replace("import evoxo\n", "import sys\n    import evoxo\n    power = int(sys.argv[1])\n", 1)
+        problem = write(self.directory, text.replace("a * a", "a ** power"))
+        done = started(problem, "4", directory=self.directory, EVOXO=real())
+        self.assertEqual((done.returncode, done.stdout.splitlines()[:1]), (0, ["True 3 out/bowl"]), done.stderr)
+
     def test_a_front(self):
         text = SCRIPT.replace("[\"min cost\"]", '["min one", "max two"]').replace("sum(a * a for a in x)", "x[0], x[1]")
         text = text[: text.index("print(result.f")] + "print(len(result.f), list(result.front[0]), result.plots)\n"
         columns = ["arm", "replica", "one", "two", "x[0]", "x[1]", "x[2]"]
-        self.assertEqual(self.script(text), [f"2 {columns} ['best', 'front']"])
+        self.assertEqual(self.script(text), [f"2 {columns} ['attainment', 'best', 'front']"])
 
     def test_what_evoxo_refuses_is_an_exception(self):
         text = SCRIPT.replace("workers=0", 'workers=0, algorithm="none"')

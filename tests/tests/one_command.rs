@@ -334,7 +334,11 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
         child.stderr.take().expect("piped").read_to_string(&mut log).expect("text");
         let status = child.wait().expect("it ends");
         if status.code() == Some(1) {
-            assert!(log.contains("rounds, which are saved. Continue with") && log.contains("run table.toml"), "{log}");
+            assert!(
+                log.contains("rounds, which are saved. Continue with")
+                    && log.contains(&format!("run {out}/config.toml")),
+                "{log}"
+            );
             assert!(
                 log.contains(&format!("the players that are left are in {out}/champions and {out}/populations")),
                 "{log}"

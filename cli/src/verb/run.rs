@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Instant,
 };
@@ -16,14 +16,14 @@ use evoxo_worker::cli::Simd;
 use crate::{
     children::Plan,
     cluster,
-    directory::Directory,
+    directory::{CONFIG, Directory},
     inline::Inline,
     legs::{Leg, Legs},
     longer::lengthen,
     numbered::{RunDirectory, numbered},
     progress::Progress,
     results::{Provenance, REPORT, Results},
-    say::{printed, program, stdout, tell, whole},
+    say::{notice, printed, program, stdout, tell, whole},
     source::Experiment,
     stop::Stop,
 };
@@ -96,12 +96,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let memory_bytes = arguments.memory.unwrap_or_else(memory_by_default);
     let name = lengthen(registry, &directory, name, &config, memory_bytes)?;
     let mut inline = Inline::open(registry, &directory.store(), memory_bytes)?;
+    let cores = std::thread::available_parallelism().map(|cores| cores.get() as u32);
     let workers = match arguments.workers {
         Some(workers) => workers,
-        None => std::thread::available_parallelism()
-            .context("cannot determine the number of cores; give --workers")?
-            .get() as u32,
+        None => *cores.as_ref().ok().context("cannot determine the number of cores; give --workers")?,
     };
+    if let Some(many) = cores.ok().and_then(|cores| too_many(workers, cores)) {
+        notice(many);
+    }
     let (leg, before) = (Leg::begin(start, workers, inline.known(&name)), directory.provenance());
     if let Some((run, replicas)) = inline.finished(&name, &config)? {
         let results = Results::new(config, &run, &replicas)?;
@@ -141,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         _ if stop.is_asked() => {
             let legs = leg.end(&run, before.as_ref());
             write_unfinished(arguments, &directory, &Results::new(config, &run, &replicas)?, legs)?;
-            return interrupted(&run);
+            return interrupted(arguments, directory.path(), &run);
         }
         RunState::Cancelled => bail!("the run was cancelled"),
         RunState::Blocked | RunState::Failed => bail!("{}", run.message),
@@ -155,6 +157,20 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         cluster::stay(page, &name, directory.path(), arguments.open, &stop)?;
     }
     Ok(status)
+}
+
+/// More workers than this for each core are noted.
+const WORKERS_OF_A_CORE: u32 = 4;
+
+/// A sentence if there are many more workers than cores.
+fn too_many(workers: u32, cores: u32) -> Option<String> {
+    let s = if cores == 1 { "" } else { "s" };
+    (workers > cores.saturating_mul(WORKERS_OF_A_CORE)).then(|| {
+        format!(
+            "{workers} workers share {cores} core{s}: that is slower than --workers {cores}, and takes more memory, unless they ask programs \
+             that mostly wait"
+        )
+    })
 }
 
 /// Writes and prints the results.
@@ -186,10 +202,67 @@ fn write_unfinished(arguments: &Arguments, directory: &Directory, results: &Resu
     Ok(())
 }
 
-fn interrupted(run: &v1::Run) -> anyhow::Result<ExitCode> {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+fn interrupted(arguments: &Arguments, directory: &Path, run: &v1::Run) -> anyhow::Result<ExitCode> {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = continuing(words, &arguments.experiment.file().display().to_string(), directory);
     let command = shlex::try_join(words.iter().map(String::as_str)).context("this command cannot be written down")?;
     let (done, total) = (run.rounds_done, run.rounds_total);
     tell(format_args!("stopped after {done} of {total} rounds, which are saved. Continue with\n  {command}"));
     Ok(ExitCode::FAILURE)
+}
+
+/// Options that replace what the experiment file says, each with a value.
+const OVERRIDES: [&str; 4] = ["--set", "--arm", "--seed", "--replicas"];
+
+/// The command that continues a run which these words began. The file may change meanwhile, and then it would begin another run: so the
+/// command names the configuration that the run's directory has.
+fn continuing(words: Vec<String>, file: &str, directory: &Path) -> Vec<String> {
+    let (mut all, mut named, mut placed) = (Vec::new(), false, false);
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let option = word.split('=').next().unwrap_or_default();
+        if OVERRIDES.contains(&option) {
+            if option == word {
+                words.next();
+            }
+        } else if word == file && !named {
+            named = true;
+            all.push(directory.join(CONFIG).display().to_string());
+        } else {
+            placed |= option == "--out";
+            all.push(word);
+        }
+    }
+    if !placed {
+        all.extend(["--out".into(), directory.display().to_string()]);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_workers_for_few_cores_are_noted() {
+        assert_eq!([too_many(8, 2), too_many(0, 1)], [None, None]);
+        assert!(too_many(200, 2).unwrap().starts_with("200 workers share 2 cores: that is slower than --workers 2"));
+        assert!(too_many(5, 1).unwrap().contains("share 1 core:"));
+    }
+
+    #[test]
+    fn a_run_is_continued_from_its_own_configuration() {
+        let after = |text: &str| {
+            let words = shlex::split(text).expect("words");
+            shlex::try_join(continuing(words, "a.toml", Path::new("out/a")).iter().map(String::as_str)).expect("words")
+        };
+        assert_eq!(after("evoxo run a.toml --workers 2"), "evoxo run out/a/config.toml --workers 2 --out out/a");
+        assert_eq!(
+            after(
+                "evoxo run --set penalty=3 a.toml --seed=7 --replicas 5 --arm X --out out/a --program 'p=python3 a.toml'"
+            ),
+            "evoxo run out/a/config.toml --out out/a --program 'p=python3 a.toml'"
+        );
+        assert_eq!(after("evoxo run a.toml --out=out/a"), "evoxo run out/a/config.toml --out=out/a");
+    }
 }

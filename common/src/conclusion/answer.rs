@@ -2,6 +2,7 @@
 
 use crate::{
     headline::{Answer, Entry, Question},
+    math,
     stats::{Difference, Estimate, holm, is_plain},
     text::{probability, thousands},
 };
@@ -77,7 +78,7 @@ fn order(question: &Question) -> String {
     let known = question.arms.iter().enumerate().filter_map(|(place, arm)| Some((place, arm.estimate()?)));
     let mut known: Vec<(usize, Estimate)> = known.collect();
     // Of equals the first comes first.
-    known.sort_by(|(_, one), (_, other)| other.mean.total_cmp(&one.mean));
+    known.sort_by(|(_, one), (_, other)| math::order(other.mean, one.mean));
     let name = |place: usize| format!("{:?}", question.arms[place].arm);
     let shown: Vec<String> =
         known.iter().take(ORDER_MAX).map(|(place, it)| format!("{} {}", name(*place), text(question, it))).collect();

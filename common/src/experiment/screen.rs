@@ -12,6 +12,7 @@
 //! ```
 
 use crate::{
+    math::order,
     screen::{Design, Word},
     settings::Value,
 };
@@ -127,7 +128,7 @@ impl Screen {
             At::Peak => history
                 .iter()
                 .filter_map(|row| value(row))
-                .max_by(|one, other| (self.goal.sign() * one).total_cmp(&(self.goal.sign() * other))),
+                .max_by(|one, other| order(self.goal.sign() * one, self.goal.sign() * other)),
         }
     }
 

@@ -14,7 +14,7 @@ use super::{algorithm::BASELINE, settings::Settings};
 
 /// With more arms there are more pairs than anybody reads.
 const ARMS_MAX: usize = 12;
-/// At or below this probability a difference is hardly chance.
+/// Below this probability a difference is hardly chance.
 const LEVEL: f64 = 0.05;
 
 /// What a replica came to: less is better.
@@ -160,7 +160,12 @@ impl Contest<'_> {
     pub(super) fn to_json(&self) -> Value {
         let Self { better, worse, share, p, corrected, .. } = self;
         let test = if self.paired { "Wilcoxon's signed-rank test" } else { "Mann and Whitney's test" };
-        json!({"better": better, "worse": worse, "share": share, "p": p, "p_holm": corrected, "of": self.of, "test": test})
+        // Without it a program may take the name of the better arm for a verdict.
+        let differs = *corrected < LEVEL;
+        json!({
+            "better": better, "worse": worse, "differs": differs, "share": share, "p": p, "p_holm": corrected, "of": self.of,
+            "test": test,
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     rows::{BEST, CONFIRMED, EVALUATIONS, HYPERVOLUME, VIOLATION, called, deciding},
-    settings::Settings,
+    settings::{CurvesName, Settings},
 };
 
 /// The curves of an arm.
@@ -114,21 +114,32 @@ pub(super) fn deciding_figure(column: usize, arms: &[(&Settings, &Curves)], seen
     }
 }
 
-/// The best candidates: on a logarithmic axis medians, because one bad replica would hide all others in a mean.
+/// The best candidates, as the first arm's setting says: if it leaves that open, medians on a logarithmic axis, because one bad replica
+/// would hide all others in a mean.
 pub(super) fn best_figure(arms: &[(&Settings, &Curves)], title: &str, y_label: String) -> Figure {
-    let powers = falls_by_powers(&arms.iter().map(|(_, curves)| curves.medians.clone()).collect::<Vec<Series>>());
+    let told = |pick: fn(&Curves) -> &Series| arms.iter().map(|(_, it)| pick(it).clone()).collect::<Vec<Series>>();
+    let (means, all_medians) = (told(|it| &it.means), told(|it| &it.medians));
+    let asked = arms.first().map_or(CurvesName::Fitting, |(settings, _)| settings.curves);
+    let (powers, drawn, series) = match asked {
+        CurvesName::Fitting | CurvesName::Medians if falls_by_powers(&all_medians) => {
+            (true, Drawn::Medians, all_medians)
+        }
+        CurvesName::Medians => (false, Drawn::PlainMedians, all_medians),
+        CurvesName::Means if falls_by_powers(&means) => (true, Drawn::Powers, means),
+        CurvesName::Means | CurvesName::Fitting => (false, Drawn::Means, means),
+    };
+    let middle = if matches!(drawn, Drawn::Medians | Drawn::PlainMedians) { "half" } else { "80 %" };
     // On a logarithmic axis there is no place for others.
     let references = references(arms).into_iter().filter(|known| !powers || known.value > 0.0).collect();
-    let series = arms.iter().map(|(_, it)| if powers { it.medians.clone() } else { it.means.clone() });
     Figure {
         name: "best".into(),
-        title: format!("{title}, and the middle {} of replicas", if powers { "half" } else { "80 %" }),
+        title: format!("{title}, and the middle {middle} of replicas"),
         x_label: "evaluations".into(),
         y_label,
         y_range: None,
-        drawn: if powers { Drawn::Medians } else { Drawn::Means },
+        drawn,
         references,
-        series: series.filter(|series| !series.points.is_empty()).collect(),
+        series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
     }
 }
 
@@ -152,4 +163,35 @@ fn falls_by_powers(series: &[Series]) -> bool {
         |value: fn(&Point) -> f64| series.iter().flat_map(|it| &it.points).map(value).fold(f64::INFINITY, f64::min);
     let most = series.iter().flat_map(|it| &it.points).map(|point| point.high).fold(0.0, f64::max);
     least(|point| point.low) > 0.0 && most > 100.0 * least(|point| point.mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::parse;
+
+    #[test]
+    fn curves_are_means_or_medians() {
+        let figure = |curves: &str, best: [f64; 2]| {
+            let text = format!("experiment = \"evolve\"\n[settings]\ncurves = {curves:?}\n");
+            let settings = Settings::of(&parse(&text).arms[0].settings);
+            let series = |value: f64| Series {
+                name: String::new(),
+                points: (1..)
+                    .zip(best)
+                    .map(|(x, y)| Point { x: x.into(), mean: y * value, low: y, high: y * value })
+                    .collect(),
+            };
+            let curves = Curves { deciding: series(3.0), means: series(3.0), medians: series(2.0) };
+            let figure = best_figure(&[(&settings, &curves)], "f", "f".into());
+            (figure.drawn, figure.series[0].points[0].mean / best[0])
+        };
+        let (powers, plain) = ([5.0, 0.01], [5.0, 4.0]);
+        assert_eq!([figure("fitting", powers), figure("fitting", plain)], [(Drawn::Medians, 2.0), (Drawn::Means, 3.0)]);
+        assert_eq!([figure("means", powers), figure("means", plain)], [(Drawn::Powers, 3.0), (Drawn::Means, 3.0)]);
+        assert_eq!(
+            [figure("medians", powers), figure("medians", plain)],
+            [(Drawn::Medians, 2.0), (Drawn::PlainMedians, 2.0)]
+        );
+    }
 }

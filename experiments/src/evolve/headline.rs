@@ -21,7 +21,19 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
         QUALITY => "qd_score",
         _ => "best",
     };
+    // With a target searches end as soon as they reach it, with what the rest of their batch happens to find.
+    let of_target = |(arm, Arm(json)): (usize, &Arm)| {
+        let reached = json["reached"].as_array().into_iter().flatten().map(Value::as_f64);
+        let reached: Vec<f64> = reached.collect::<Option<Vec<f64>>>().unwrap_or_default();
+        let all = !reached.is_empty() && reached.iter().all(|evaluation| *evaluation > 0.0);
+        (all && Settings::of(&config.arms[arm].settings).target_number().is_some()).then_some(reached)
+    };
+    let sooner: Option<Vec<Vec<f64>>> = arms.iter().enumerate().map(of_target).collect();
     let entry = |(arm, Arm(json)): (usize, &Arm)| {
+        if let Some(all) = &sooner {
+            let values = (0..).zip(all[arm].iter().copied()).collect();
+            return Entry { arm: config.arms[arm].name.clone(), values };
+        }
         let list = |key: &str| json[key].as_array().into_iter().flatten().map(Value::as_f64).collect::<Vec<_>>();
         let values = list(key).into_iter().zip(list("violations"));
         // The value of a candidate that breaks a constraint says nothing.
@@ -31,6 +43,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let question = Question {
         asks: "Which arm searches better?".into(),
         figure: match decides {
+            _ if sooner.is_some() => "the number of evaluations to the target".into(),
             HYPERVOLUME => "the hypervolume".into(),
             KEPT => "the number of cells filled".into(),
             QUALITY => "the QD score".into(),

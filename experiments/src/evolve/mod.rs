@@ -15,6 +15,7 @@ mod curves;
 pub mod evaluation;
 pub mod genome;
 mod headline;
+mod known_front;
 mod limits;
 mod optimism;
 pub mod pareto;
@@ -28,6 +29,7 @@ pub mod settings;
 #[cfg(test)]
 mod table_tests;
 pub mod tables;
+mod targets;
 pub mod task;
 #[cfg(test)]
 mod tests;

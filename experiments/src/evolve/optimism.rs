@@ -1,6 +1,7 @@
 //! What noisy searches saw as their best, beside what fresh seeds say of their answers.
 
 use evoxo_common::{
+    math::pow,
     report::Table,
     stats::{Estimate, estimate},
 };
@@ -38,6 +39,16 @@ pub(super) fn table(arms: &[Noisy<'_>]) -> Option<Table> {
 /// How values were confirmed, and what it cost.
 pub(super) fn note(arms: &[Noisy<'_>]) -> Option<String> {
     let settings = arms.first()?.settings;
+    let all = || arms.iter().flat_map(|arm| arm.errors);
+    let equal = match (all().filter(|error| **error == 0.0).count(), all().count()) {
+        (0, _) => String::new(),
+        (equal, all) => format!(
+            " In {equal} of {all} replicas all fresh values are equal, so the interval has no width: up to {:.0} % of further evaluations \
+             may have other values.",
+            // With this share of others, none of them is seen with a probability of 5 %.
+            100.0 * (1.0 - pow(0.05, 1.0 / settings.confirmations as f64))
+        ),
+    };
     let (draws, finalists) = (settings.confirmations, settings.finalists);
     let chosen = match settings.objectives().len() {
         1 => format!(
@@ -51,6 +62,26 @@ pub(super) fn note(arms: &[Noisy<'_>]) -> Option<String> {
     };
     Some(format!(
         "The problem is noisy, so values are not what a search saw, which is mostly luck: a replica's answer is {chosen}. These evaluations \
-         come on top of those of the search. Curves show what the searches saw."
+         come on top of those of the search. Curves show what the searches saw.{equal}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::parse;
+
+    #[test]
+    fn intervals_without_width_are_explained() {
+        let config = parse("experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\n");
+        let settings = Settings::of(&config.arms[0].settings);
+        let told = |errors: &[f64]| {
+            note(&[Noisy { name: "main", settings: &settings, seen: &[], confirmed: &[], errors }]).unwrap()
+        };
+        assert!(told(&[1.0, 0.5]).ends_with("Curves show what the searches saw."));
+        // 0.905^30 is 5 %.
+        let some = told(&[0.0, 0.5]);
+        assert!(some.contains("In 1 of 2 replicas all fresh values are equal"), "{some}");
+        assert!(some.ends_with("up to 10 % of further evaluations may have other values."), "{some}");
+    }
 }

@@ -1,6 +1,9 @@
 //! Several objectives: domination, fronts, crowding, hypervolume.
 
-use evoxo_common::rng::{Stream, unit};
+use evoxo_common::{
+    math::order,
+    rng::{Stream, unit},
+};
 
 use super::evaluation::Evaluation;
 
@@ -76,16 +79,16 @@ pub fn crowding(front: &[&Evaluation]) -> Vec<f64> {
     let objectives = front.iter().map(|member| member.objectives.len()).max().unwrap_or(0);
     for objective in 0..objectives {
         let value = |index: usize| front[index].objective(objective);
-        let mut order: Vec<usize> = (0..front.len()).collect();
-        order.sort_by(|one, two| value(*one).total_cmp(&value(*two)).then(one.cmp(two)));
-        let (Some(first), Some(last)) = (order.first(), order.last()) else { continue };
+        let mut places: Vec<usize> = (0..front.len()).collect();
+        places.sort_by(|one, two| order(value(*one), value(*two)).then(one.cmp(two)));
+        let (Some(first), Some(last)) = (places.first(), places.last()) else { continue };
         let range = value(*last) - value(*first);
         if !(range > 0.0 && range.is_finite()) {
             continue;
         }
         distance[*first] = f64::INFINITY;
         distance[*last] = f64::INFINITY;
-        for around in order.windows(3) {
+        for around in places.windows(3) {
             distance[around[1]] += (value(around[2]) - value(around[0])) / range;
         }
     }
@@ -142,7 +145,7 @@ fn exclusive(points: &[&[f64]], reference: &[f64]) -> f64 {
     };
     let depth = rest.len();
     let mut points = points.to_vec();
-    points.sort_by(|one, two| two[depth].total_cmp(&one[depth]));
+    points.sort_by(|one, two| order(two[depth], one[depth]));
     let added = |(place, point): (usize, &&[f64])| {
         let point = *point;
         let behind = |other: &&[f64]| point.iter().zip(&other[..depth]).map(|(one, two)| one.max(*two)).collect();
@@ -155,7 +158,7 @@ fn exclusive(points: &[&[f64]], reference: &[f64]) -> f64 {
 }
 
 /// Takes away every point that another one is at least as good as in each number; of equal ones the first stays.
-fn keep_front(points: &mut Vec<Vec<f64>>) {
+pub fn keep_front(points: &mut Vec<Vec<f64>>) {
     let covers = |one: &[f64], two: &[f64]| one.iter().zip(two).all(|(one, two)| one <= two);
     let mut kept: Vec<Vec<f64>> = Vec::new();
     for point in points.drain(..) {
@@ -191,7 +194,7 @@ fn volume(points: &mut [&[f64]], reference: &[f64]) -> f64 {
     if depth == 0 {
         return points.iter().map(|point| limit - point[0]).fold(0.0, f64::max);
     }
-    points.sort_by(|one, two| one[depth].total_cmp(&two[depth]));
+    points.sort_by(|one, two| order(one[depth], two[depth]));
     if depth == 1 {
         // A staircase: each step adds the rectangle that those before left free.
         let (mut sum, mut least) = (0.0, rest[0]);
@@ -337,6 +340,11 @@ mod tests {
         let front = [of(&[0.0, 4.0]), of(&[1.0, 2.0]), of(&[4.0, 0.0]), of(&[2.0, 1.0])];
         let distance = crowding(&front.iter().collect::<Vec<_>>());
         assert_eq!(distance, [f64::INFINITY, 2.0 / 4.0 + 3.0 / 4.0, f64::INFINITY, 3.0 / 4.0 + 2.0 / 4.0]);
+        // -0.0 is 0.0: of equal ones the first comes first.
+        let zeros = [of(&[-1.0, 0.0]), of(&[0.0, 0.0]), of(&[-0.0, 0.0]), of(&[1.0, 0.0])];
+        let signs = [of(&[-1.0, 0.0]), of(&[-0.0, 0.0]), of(&[0.0, 0.0]), of(&[1.0, 0.0])];
+        let [one, other] = [zeros, signs].map(|front| crowding(&front.iter().collect::<Vec<_>>()));
+        assert_eq!(one, other);
         let failed = [Evaluation { failed: true, ..of(&[]) }, of(&[f64::INFINITY]), of(&[1.0])];
         assert_eq!(crowding(&failed.iter().collect::<Vec<_>>()), [0.0; 3]);
     }

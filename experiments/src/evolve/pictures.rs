@@ -4,7 +4,7 @@
 
 use evoxo_common::{
     experiment::Replica,
-    math::{ln, pow},
+    math::{ln, order},
     report::{Drawn, Figure, Map, Point, Series},
 };
 use serde::Deserialize as _;
@@ -12,58 +12,34 @@ use serde_json::{Value, json};
 
 use super::{
     algorithm::{Axis, Leaves},
+    evaluation::Evaluation,
+    known_front::{igd_plus, known_front},
     settings::Settings,
+    targets::{TARGETS, Targets},
 };
 
-/// Precisions that count as targets where the optimum is known: this number of powers of ten from 100 to 1e-8, as in N.
-/// Hansen, A. Auger, D. Brockhoff and T. Tušar, "Anytime Performance Assessment in Blackbox Optimization Benchmarking",
-/// IEEE Transactions on Evolutionary Computation 26(6), 2022.
-const TARGETS: usize = 51;
-const EXPONENTS: (f64, f64) = (2.0, -8.0);
 /// Points of a curve of runtimes.
 const RUNTIME_POINTS: usize = 120;
 /// The most points of a front that a result keeps for an arm, and the most cells of a map.
 const FRONT_MAX: usize = 5000;
 const CELLS_MAX: usize = 10_000;
 
-/// The precisions to be reached, greatest first, and what they are above: the optimum where it is known, else the target.
-fn targets(settings: &Settings) -> Option<(f64, Vec<f64>)> {
-    let objectives = settings.objectives();
-    let [(_, _)] = objectives.as_slice() else { return None };
-    // When a search first sees a value of a noisy problem is luck.
-    if settings.is_noisy() {
-        return None;
-    }
-    let optimum = settings.built_in().and_then(|problem| (problem.optimum)(settings.genome().genes()));
-    match (optimum, settings.target_number()) {
-        (Some(optimum), _) => {
-            let (from, to) = EXPONENTS;
-            let exponent = |index: usize| from + (to - from) * index as f64 / (TARGETS - 1) as f64;
-            Some((optimum, (0..TARGETS).map(|index| pow(10.0, exponent(index))).collect()))
-        }
-        (None, Some(target)) => Some((target, vec![0.0])),
-        (None, None) => None,
-    }
-}
-
 /// The share of all replicas and targets that are reached after a number of evaluations, whose logarithm is x: the
 /// empirical distribution of runtimes. `columns` are those of evaluations, of the best objective, of its
 /// violation and of the evaluation that reached the target.
 pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usize; 4]) -> Value {
-    let Some((above, targets)) = targets(settings) else { return Value::Null };
+    let Some(targets) = Targets::of(settings) else { return Value::Null };
     let [evaluations, best, violation, reached] = columns;
-    let maximised = settings.objectives()[0].0;
-    let gap = |row: &[f64]| if maximised { above - row[best] } else { row[best] - above };
-    let first = |replica: &Replica, target: f64| {
+    let first = |replica: &Replica, target: usize| {
         // Of one target every search knows its evaluation.
-        if targets.len() == 1 {
+        if targets.count() == 1 {
             return replica.history().last().map(|row| row[reached]).filter(|reached| *reached > 0.0);
         }
-        let row = replica.history().iter().find(|row| row[violation] == 0.0 && gap(row) <= target);
+        let row = replica.history().iter().find(|row| row[violation] == 0.0 && targets.reached(row[best]) > target);
         row.map(|row| row[evaluations])
     };
     let hits: Vec<f64> =
-        replicas.iter().flat_map(|replica| targets.iter().filter_map(|target| first(replica, *target))).collect();
+        replicas.iter().flat_map(|replica| (0..targets.count()).filter_map(|target| first(replica, target))).collect();
     // What is reached stays reached: the curve of replicas that have ended early goes on.
     let over = replicas.iter().all(|replica| replica.is_finished()).then_some(settings.evaluations as f64);
     let ends = replicas.iter().filter_map(|replica| replica.history().last()).map(|row| row[evaluations]);
@@ -71,18 +47,21 @@ pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usi
     let point = |index: usize| {
         let x = end * index as f64 / (RUNTIME_POINTS - 1) as f64;
         let count = hits.iter().filter(|evaluations| ln(**evaluations) / ln(10.0) <= x + 1e-12).count();
-        let share = count as f64 / (targets.len() * replicas.len().max(1)) as f64;
+        let share = count as f64 / (targets.count() * replicas.len().max(1)) as f64;
         Point { x, mean: share, low: share, high: share }
     };
     json!(Series { name: String::new(), points: (0..RUNTIME_POINTS).map(point).collect() }.rounded())
 }
 
+/// The curve that a result has of an arm, with the arm's name.
+fn named((name, _, json): &(&str, &Settings, &Value)) -> Option<Series> {
+    Some(Series { name: (*name).into(), ..Series::deserialize(*json).ok()? })
+}
+
 /// The picture of these curves.
 pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure> {
-    let read = |json: &Value| Series::deserialize(json).ok();
-    let named = |(name, _, json): &(&str, &Settings, &Value)| Some(Series { name: (*name).into(), ..read(json)? });
     let series: Vec<Series> = arms.iter().filter_map(named).collect();
-    let known = arms.iter().any(|(_, settings, _)| targets(settings).is_some_and(|(_, targets)| targets.len() > 1));
+    let known = arms.iter().any(|(_, settings, _)| Targets::of(settings).is_some_and(|targets| targets.count() > 1));
     let what = if known { format!("{TARGETS} precisions from 100 to 1e-8") } else { "the target".into() };
     (!series.is_empty()).then(|| Figure {
         name: "runtimes".into(),
@@ -96,16 +75,92 @@ pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figu
     })
 }
 
-/// The objectives of all candidates in the first fronts of all replicas: of two objectives a pair each.
-pub(super) fn front(settings: &Settings, replicas: &[&Replica]) -> Value {
-    if settings.leaves() != Leaves::Front || settings.objectives().len() < 2 {
-        return Value::Null;
-    }
-    let points = replicas.iter().flat_map(|replica| replica.population()).map(|card| {
+/// The objectives of the candidates in the first front of a replica, as the problem says them.
+fn objectives(replica: &Replica) -> Vec<Vec<f64>> {
+    let points = replica.population().into_iter().map(|card| {
         let (written, _) = card.champion.write("");
-        written["objectives"].as_object().map(|it| it.values().cloned().collect::<Vec<Value>>()).unwrap_or_default()
+        let values = written["objectives"].as_object().into_iter().flat_map(|it| it.values().filter_map(Value::as_f64));
+        values.collect()
     });
-    points.take(FRONT_MAX).collect::<Vec<Vec<Value>>>().into()
+    points.collect()
+}
+
+/// What a result says of the fronts of an arm's replicas, where it has several objectives.
+pub(super) fn write_fronts(settings: &Settings, replicas: &[&Replica], json: &mut Value) {
+    json["front"] = Value::Null;
+    if settings.leaves() != Leaves::Front || settings.objectives().len() < 2 {
+        return;
+    }
+    let fronts: Vec<Vec<Vec<f64>>> = replicas.iter().map(|replica| objectives(replica)).collect();
+    json["front"] = fronts.iter().flatten().take(FRONT_MAX).cloned().collect::<Vec<Vec<f64>>>().into();
+    let signs: Vec<f64> =
+        settings.objectives().iter().map(|(maximised, _)| if *maximised { -1.0 } else { 1.0 }).collect();
+    if let [x, y] = signs.as_slice() {
+        json["attainment"] = json!(attainment(&fronts, [*x, *y]));
+    }
+    if let Some(known) = known_front(settings) {
+        let turned = |point: &Vec<f64>| Evaluation {
+            objectives: point.iter().zip(&signs).map(|(value, sign)| value * sign).collect(),
+            ..Evaluation::default()
+        };
+        let distance = |front: &Vec<Vec<f64>>| {
+            let front: Vec<Evaluation> = front.iter().map(turned).collect();
+            igd_plus(&front.iter().collect::<Vec<_>>(), &known)
+        };
+        json["igd_plus"] = fronts.iter().filter_map(distance).collect::<Vec<f64>>().into();
+    }
+}
+
+/// The border of what at least half of the fronts of two objectives dominate, as stairs: the median attainment surface (C. M. Fonseca and
+/// P. J. Fleming, "On the Performance Assessment and Comparison of Stochastic Multiobjective Optimizers", PPSN IV, 1996). `signs` are -1
+/// for an objective to be maximised.
+fn attainment(fronts: &[Vec<Vec<f64>>], signs: [f64; 2]) -> Series {
+    let turned = |front: &Vec<Vec<f64>>| -> Vec<[f64; 2]> {
+        front.iter().filter(|point| point.len() == 2).map(|point| [point[0] * signs[0], point[1] * signs[1]]).collect()
+    };
+    let fronts: Vec<Vec<[f64; 2]>> = fronts.iter().map(turned).collect();
+    let mut at: Vec<f64> = fronts.iter().flatten().map(|point| point[0]).collect();
+    at.sort_by(|one, two| order(*one, *two));
+    at.dedup();
+    let mut points: Vec<Point> = Vec::new();
+    let mut last: Option<f64> = None;
+    for x in at {
+        let best = |front: &Vec<[f64; 2]>| {
+            front.iter().filter(|point| point[0] <= x).map(|point| point[1]).fold(f64::INFINITY, f64::min)
+        };
+        let mut bests: Vec<f64> = fronts.iter().map(best).collect();
+        bests.sort_by(|one, two| order(*one, *two));
+        let median = bests[bests.len().div_ceil(2) - 1];
+        if median.is_finite() && last.is_none_or(|last| median < last) {
+            // A step down from where the border was.
+            let point = |y: f64| Point { x: x * signs[0], mean: y * signs[1], low: y * signs[1], high: y * signs[1] };
+            points.extend(last.map(point));
+            points.push(point(median));
+            last = Some(median);
+        }
+    }
+    if signs[0] < 0.0 {
+        points.reverse();
+    }
+    Series { name: String::new(), points }
+}
+
+/// The median attainment surfaces of all arms with two objectives.
+pub(super) fn attainment_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure> {
+    let (_, settings, _) = arms.first()?;
+    let objectives = settings.objectives();
+    let [(_, x_label), (_, y_label)] = objectives.as_slice() else { return None };
+    let series: Vec<Series> = arms.iter().filter_map(named).filter(|series| !series.points.is_empty()).collect();
+    (!series.is_empty()).then(|| Figure {
+        name: "attainment".into(),
+        title: "What half of the replicas attain: the border of what their fronts dominate".into(),
+        x_label: x_label.clone(),
+        y_label: y_label.clone(),
+        y_range: None,
+        drawn: Drawn::Lines,
+        references: Vec::new(),
+        series,
+    })
 }
 
 /// The fronts of all arms with two objectives.
@@ -178,4 +233,31 @@ pub(super) fn archive_map(file: &str, name: &str, settings: &Settings, json: &Va
         value_label: objective,
         greater_is_better: maximised,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stairs(fronts: &[&[[f64; 2]]], signs: [f64; 2]) -> Vec<(f64, f64)> {
+        let fronts: Vec<Vec<Vec<f64>>> =
+            fronts.iter().map(|front| front.iter().map(|point| point.to_vec()).collect()).collect();
+        attainment(&fronts, signs).points.iter().map(|point| (point.x, point.mean)).collect()
+    }
+
+    #[test]
+    fn half_of_the_fronts_attain_the_median_surface() {
+        let (low, high): (&[[f64; 2]], &[[f64; 2]]) = (&[[0.0, 2.0], [1.0, 0.0]], &[[0.0, 4.0], [3.0, 1.0]]);
+        assert_eq!(stairs(&[low], [1.0, 1.0]), [(0.0, 2.0), (1.0, 2.0), (1.0, 0.0)]);
+        // Of two the better one is half; of three the one in the middle counts, point by point.
+        assert_eq!(stairs(&[high, low], [1.0, 1.0]), stairs(&[low], [1.0, 1.0]));
+        let middle: &[[f64; 2]] = &[[0.5, 3.0]];
+        assert_eq!(
+            stairs(&[high, low, middle], [1.0, 1.0]),
+            [(0.0, 4.0), (0.5, 4.0), (0.5, 3.0), (3.0, 3.0), (3.0, 1.0)]
+        );
+        // What is to be maximised is mirrored, and runs from left to right too.
+        assert_eq!(stairs(&[&[[-0.0, 2.0], [-1.0, 0.0]]], [-1.0, 1.0]), [(-1.0, 0.0), (-1.0, 2.0), (0.0, 2.0)]);
+        assert_eq!(stairs(&[low, &[], &[]], [1.0, 1.0]), []);
+    }
 }

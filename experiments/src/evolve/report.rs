@@ -10,7 +10,7 @@ use evoxo_common::{
     rng::Stream,
     settings::Values,
     stats::{estimate, odds_interval, quantile},
-    text::counted,
+    text::{counted, rounded},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -48,6 +48,8 @@ struct Told<'a> {
     failures: f64,
     /// Of each replica, where there is a reference point.
     hypervolumes: Vec<f64>,
+    /// IGD+ of each replica with a front; none unless the best front is known.
+    distances: Vec<f64>,
     /// The candidates that each replica keeps.
     kept: Vec<f64>,
     /// If the problem is noisy: what the search of each replica saw as its best, and half the width of the interval of what fresh
@@ -101,9 +103,11 @@ fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
     json["violations"] = last(VIOLATION).into();
     json["evaluations"] = [last(EVALUATIONS), spent.clone()].concat().into();
     json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
-    json["hypervolume"] = last(HYPERVOLUME).into();
+    // What there is not is no 0.
+    let known = |is: bool, column: usize| if is { last(column) } else { Vec::new() };
+    json["hypervolume"] = known(settings.reference_point().is_some(), HYPERVOLUME).into();
     json["kept"] = last(KEPT).into();
-    json["qd_score"] = last(QUALITY).into();
+    json["qd_score"] = known(settings.worthless().is_some(), QUALITY).into();
     json["outside"] = last(OUTSIDE).iter().sum::<f64>().into();
     json["reached"] = [last(REACHED), vec![0.0; valueless]].concat().into();
     if settings.is_noisy() {
@@ -111,7 +115,7 @@ fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
     }
     Curves::of(&settings, replicas).write(&settings, &mut json);
     json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION, REACHED]);
-    json["front"] = pictures::front(&settings, replicas);
+    pictures::write_fronts(&settings, replicas, &mut json);
     json["map"] = pictures::archive(&settings, replicas);
     json
 }
@@ -157,7 +161,10 @@ fn report(config: &Config, arms: &[Arm]) -> Result<Report, String> {
     let noisy: Vec<Noisy<'_>> = told.iter().filter_map(Told::noisy).collect();
     tables.extend(optimism::table(&noisy));
     let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
+    notes.extend(told.iter().filter_map(Told::learnt_nothing));
     notes.extend(optimism::note(&noisy));
+    notes.extend(about_distances(&told));
+    notes.extend(told.iter().find_map(|arm| about_reference(arm, &told)));
     notes.extend(told.iter().filter_map(Told::estimated_hypervolume));
     notes.extend(told.iter().any(Told::lacks_reference).then(missing_reference));
     // What a screen has to say are its effects.
@@ -211,7 +218,11 @@ fn objective_of_all(told: &[Told<'_>]) -> (&'static str, String) {
 /// The other pictures.
 fn pictures(config: &Config, told: &[Told<'_>]) -> (Vec<Figure>, Vec<Map>) {
     let of = |key: &str| told.iter().map(|arm| (arm.name, &arm.settings, &arm.json[key])).collect::<Vec<_>>();
-    let figures = [pictures::runtimes_figure(&of("runtimes")), pictures::front_figure(&of("front"))];
+    let figures = [
+        pictures::runtimes_figure(&of("runtimes")),
+        pictures::attainment_figure(&of("attainment")),
+        pictures::front_figure(&of("front")),
+    ];
     let map = |(index, (name, settings, json)): (usize, &(&str, &Settings, &Value))| {
         pictures::archive_map(&file_name(config, index), name, settings, json)
     };
@@ -252,6 +263,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         evaluations,
         failures: json["failures"].as_f64().ok_or_else(|| lacks("failures"))?,
         hypervolumes: numbers("hypervolume")?,
+        distances: if json["igd_plus"].is_null() { Vec::new() } else { numbers("igd_plus")? },
         kept: numbers("kept")?,
         noise: if json["noise"].is_null() { None } else { Some([noise("seen")?, noise("errors")?]) },
         curves,
@@ -270,16 +282,51 @@ fn text(numbers: &[f64]) -> String {
 
 /// What is kept where a front is left, if an arm leaves one.
 fn kept_table(told: &[Told<'_>]) -> Option<Table> {
+    let any_known = told.iter().any(|arm| !arm.distances.is_empty());
     let row = |arm: &Told<'_>| {
         let hypervolume = arm.settings.reference_point().map_or_else(|| "-".into(), |_| text(&arm.hypervolumes));
-        vec![arm.name.to_owned(), hypervolume, text(&arm.kept)]
+        let kept = [arm.name.to_owned(), hypervolume, text(&arm.kept)].into_iter();
+        kept.chain(any_known.then(|| text(&arm.distances))).collect()
     };
     let of = told.iter().filter(|arm| arm.settings.leaves() == Leaves::Front);
     let rows: Vec<Vec<String>> = of.map(row).collect();
+    let header = ["arm", "hypervolume", "candidates"].into_iter().chain(any_known.then_some("IGD+"));
     (!rows.is_empty()).then(|| Table {
         title: "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into(),
-        header: ["arm", "hypervolume", "candidates"].map(String::from).to_vec(),
+        header: header.map(String::from).collect(),
         rows,
+    })
+}
+
+/// Up to where hypervolumes go, and how good each objective is by itself: of an arm, and of all fronts.
+fn about_reference(arm: &Told<'_>, told: &[Told<'_>]) -> Option<String> {
+    let reference = arm.settings.reference_point().filter(|_| arm.settings.leaves() == Leaves::Front)?;
+    let objectives = arm.settings.objectives();
+    let points = || told.iter().filter_map(|arm| arm.json["front"].as_array()).flatten();
+    let best = |(place, (maximised, _)): (usize, &(bool, String))| {
+        points().filter_map(|point| point[place].as_f64()).reduce(if *maximised { f64::max } else { f64::min })
+    };
+    let list = |numbers: Vec<f64>| {
+        let named = objectives.iter().zip(numbers).map(|((_, name), number)| format!("{name} {}", rounded(number)));
+        named.collect::<Vec<String>>().join(", ")
+    };
+    let reference = reference.into_iter().enumerate().map(|(place, it)| arm.settings.said(place, it));
+    let ideal: Option<Vec<f64>> = objectives.iter().enumerate().map(best).collect();
+    let ideal =
+        ideal.map(|ideal| format!(" The best of each objective in any front, the ideal point: {}.", list(ideal)));
+    Some(format!(
+        "Hypervolumes go up to the reference point: {}.{}",
+        list(reference.collect()),
+        ideal.unwrap_or_default()
+    ))
+}
+
+/// What IGD+ is, where the table has it.
+fn about_distances(told: &[Told<'_>]) -> Option<String> {
+    told.iter().any(|arm| !arm.distances.is_empty()).then(|| {
+        "IGD+: the mean distance from points of the known front to the nearest candidate, in the units of the objectives, where only \
+         objectives count in which the candidate is worse (Ishibuchi et al. 2015). Less is better."
+            .into()
     })
 }
 
@@ -355,7 +402,12 @@ impl Told<'_> {
     }
 
     fn row(&self) -> Vec<String> {
-        let infeasible = || if self.infeasible > 0 { "none is feasible" } else { "-" }.to_owned();
+        let failed = |end: &Outcome| matches!(end, Outcome::Broken(by) if by.is_infinite());
+        let infeasible = || match self.infeasible {
+            0 => "-".to_owned(),
+            _ if self.ends.iter().all(failed) => "none has a value".into(),
+            _ => "none is feasible".into(),
+        };
         let mean = estimate(&self.bests).map_or_else(infeasible, |estimate| match estimate.half_width {
             half_width if estimate.mean.abs() >= LONG => {
                 short(estimate.mean) + &half_width.map_or_else(String::new, |it| format!(" ± {}", short(it)))
@@ -457,6 +509,20 @@ impl Told<'_> {
         objectives > 1 && self.settings.reference_point().is_none()
     }
 
+    /// If all evaluations are those of a first batch, which an algorithm draws before it knows anything.
+    fn learnt_nothing(&self) -> Option<String> {
+        let settings = &self.settings;
+        let searches = settings.algorithm != BASELINE && settings.window == 0;
+        (searches && settings.algorithm.most(&settings.given()).batches == 1).then(|| {
+            format!(
+                "Arm {:?}: {} of a replica are no more than a first batch, so it has learnt nothing from them: give more `evaluations`, or a \
+                 smaller `population`.",
+                self.name,
+                counted(settings.evaluations as usize, "evaluation")
+            )
+        })
+    }
+
     fn failures(&self) -> Option<String> {
         let count = self.failures as usize;
         (count > 0).then(|| {
@@ -489,6 +555,8 @@ fn missing_reference() -> String {
 fn short(number: f64) -> String {
     let size = number.abs();
     match size {
+        // Also of -0.0, which is the same number.
+        0.0 => "0".into(),
         _ if size < 1e6 && size.fract() == 0.0 => format!("{number:.0}"),
         1e3..1e6 => format!("{number:.1}"),
         1e1..1e3 => format!("{number:.3}"),

@@ -8,6 +8,7 @@ use super::{
     evaluation::Evaluation,
     pareto::hypervolume,
     settings::Settings,
+    targets::TARGETS,
 };
 
 row! {
@@ -75,9 +76,9 @@ pub(super) fn called(column: usize) -> &'static str {
     }
 }
 
-/// The most rows of a search with this many evaluations, with those of its target, its end and its answer.
+/// The most rows of a search with this many evaluations, with those of its targets, its end and its answer.
 pub(super) const fn most(evaluations: u64) -> u64 {
-    16 * (evaluations.ilog2() as u64 + 1) + 3
+    16 * (evaluations.ilog2() as u64 + 1) + TARGETS as u64 + 3
 }
 
 /// What is known at a moment of a search.
@@ -100,7 +101,8 @@ pub(super) struct Archive {
 }
 
 /// Whether there is a row after this many evaluations, in every search: at 1 to 32, and then sixteen times until the number has doubled.
-/// So a longer search has the rows of a shorter one, whatever its batches are.
+/// So a longer search has the rows of a shorter one, whatever its batches are. A candidate that is the first to reach one of the
+/// [targets](super::targets) has a row too, so histories say exactly how soon each was reached.
 pub(super) const fn is_due(evaluations: u64) -> bool {
     let step = evaluations.ilog2().saturating_sub(4);
     evaluations.trailing_zeros() >= step
@@ -161,7 +163,10 @@ mod tests {
         assert_eq!(due[..34], (1..=32).chain([34, 36]).collect::<Vec<u64>>());
         assert_eq!(due[due.len() - 2..], [3968, 4096]);
         for count in [1, 2, 31, 100, 4096] {
-            assert!(due.iter().filter(|due| **due <= count).count() as u64 + 3 <= most(count), "{count}");
+            assert!(
+                due.iter().filter(|due| **due <= count).count() as u64 + TARGETS as u64 + 3 <= most(count),
+                "{count}"
+            );
         }
     }
 }

@@ -29,6 +29,7 @@ use super::{
     report,
     rows::{self, Archive, Moment, Row},
     settings::Settings,
+    targets::Targets,
     task::{Evaluate, NAME, shared},
     wasm,
 };
@@ -88,6 +89,8 @@ pub(super) struct Replica {
     seeds: Seeds,
     /// The grid of an archive, else empty.
     axes: Vec<Axis>,
+    /// What is known of how good candidates can be.
+    targets: Option<Targets>,
     /// The rows of this round.
     rows: Vec<Row>,
 }
@@ -161,6 +164,7 @@ impl Replica {
             confirmation,
             seeds: Seeds::of(identity.seed, identity.replica),
             axes: if settings.leaves() == Leaves::Archive { settings.axes() } else { Vec::new() },
+            targets: Targets::of(&settings),
             rows: Vec::new(),
             settings,
         })
@@ -277,6 +281,7 @@ impl Replica {
     fn count(&mut self, evaluations: &[Evaluation]) -> Vec<Moment> {
         let (noisy, target) = (self.settings.is_noisy(), self.target());
         let (mut best, mut moments) = (None, Vec::new());
+        let mut targets = self.best.as_ref().map_or(0, |(_, best)| self.targets_of(best));
         for (index, evaluation) in evaluations.iter().enumerate() {
             self.state.evaluations += 1;
             self.state.failures += u64::from(evaluation.failed);
@@ -290,12 +295,15 @@ impl Replica {
                 self.best = Some((candidate, evaluation.clone()));
                 best = Some(index);
             }
+            let more = if best == Some(index) { self.targets_of(evaluation) } else { 0 };
+            let nearer = more > targets;
+            targets = targets.max(more);
             let first = self.state.reached == 0 && !noisy;
             let reached = first && target.is_some_and(|target| rows::is_as_good(evaluation, target));
             if reached {
                 self.state.reached = self.state.evaluations;
             }
-            if reached || rows::is_due(self.state.evaluations) {
+            if reached || nearer || rows::is_due(self.state.evaluations) {
                 moments.extend(self.moment());
             }
         }
@@ -303,6 +311,11 @@ impl Replica {
             *candidate = self.algorithm.ask(index..index + 1).swap_remove(0);
         }
         moments
+    }
+
+    /// How many of the targets a candidate reaches.
+    fn targets_of(&self, candidate: &Evaluation) -> usize {
+        self.targets.as_ref().map_or(0, |targets| targets.reached_by(candidate))
     }
 
     /// This moment of the search, if there is a best candidate.

@@ -5,7 +5,7 @@ mod problems;
 
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
-pub use choices::{BaselineName, NoiseName, OnFailure};
+pub use choices::{BaselineName, CurvesName, NoiseName, OnFailure};
 
 use super::{
     algorithm::{self, AlgorithmKind, Axis, Given, Leaves, having},
@@ -26,6 +26,8 @@ const TASK_CANDIDATES_BYTES: u64 = 4 << 20;
 pub(super) const NAMES_MAX: usize = 400;
 /// The most bytes of the sentence that says why a candidate has no value.
 pub(super) const FAILURE_BYTES_MAX: usize = 120;
+/// The most characters of the points of a known front.
+const KNOWN_FRONT_MAX: usize = 40_000;
 /// The greatest number of a reference point, and its negative the least.
 const REFERENCE_MAX: i64 = 1_000_000_000_000;
 
@@ -93,6 +95,12 @@ settings! {
         /// built-in problem, or no hypervolume and no QD score.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, "")
             when algorithm is (having(|kind| kind.can_leave(Leaves::Front) || kind.can_leave(Leaves::Archive))),
+        /// Of several objectives: points of the best front where it is known, each with a number for each objective in its own unit, and
+        /// semicolons between, as in "0 1; 0.5 0.3; 1 0". The report then says how far fronts are from it (IGD+). Empty: that of a
+        /// built-in problem, or unknown.
+        known_front: String = execution text(KNOWN_FRONT_MAX, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Front))),
+        /// Whether curves of the best candidates are means or medians over replicas.
+        curves: CurvesName = execution choice("fitting"),
         /// Candidates of a task, as many as fit in 4 MiB at most; 0: 100 of a built-in problem, 10 of a module, 1 of a program.
         /// With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),

@@ -97,8 +97,8 @@ fn configurations_have_the_names_that_they_had() {
     );
     insta::assert_snapshot!([all, completed("islands = 2\nbounds = \"kept\"\n")].each_ref().map(named).join("\n"), @r"
     dcd991bc267b1a6eadc8aa80ecb11950dda8a6fb63148653f67d40064c4a8954
-    r1:d4a0ce09b6ddb6756b97aed849c43017e6182dc817a81b76168bdb1573b5c42b
+    r1:9775f47af2b37763bb4c94b4f8ec38db2aa5c89f1da2a9f11816faa803eb2a0b
     4626a5a8e99e766730f3eac46cc962423fcec4bb7983c4c52bf4afc3a0286f5f
-    r1:e5ce4fdeabda558b7c23ea37f0ec179d80177edbf7bcb65d9f47b86676451ae0
+    r1:a366d4a7fbfe955f10e0078cbab6aeedd81723726a872096d5709ea584047f94
     ");
 }

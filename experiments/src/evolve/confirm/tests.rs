@@ -1,6 +1,10 @@
 //! Under noise: no verdict about luck.
 
-use evoxo_common::experiment::Replica;
+use evoxo_common::{
+    experiment::Replica,
+    math::{ln, pow},
+    rng::{Stream, unit},
+};
 use serde_json::Value;
 
 use super::*;
@@ -120,4 +124,31 @@ fn verdicts_are_not_about_luck() {
         assert!(wrong <= 5 && verdicts >= 20, "{problem}: {wrong} of {verdicts}");
         assert!(luck * 10 > answers * 7, "{problem}: what a search sees is luck");
     }
+}
+
+/// Values as of a pole that must not fall: the same chance to fall in each of 500 steps, so that up to three of five are the greatest one.
+/// Where nearly all are, no interval of 30 values covers; a note says that values may have been the same by chance.
+#[test]
+fn intervals_of_values_that_pile_up_cover() {
+    let mut rng = Stream::root(7).rng();
+    let true_steps = |fall: f64| (1.0 - pow(1.0 - fall, 500.0)) / fall;
+    let mut steps = |fall: f64| seen(&[-(ln(1.0 - unit(&mut rng)) / ln(1.0 - fall)).ceil().clamp(1.0, 500.0)]);
+    let (mut covered, mut luck) = (0, 0);
+    for replica in 0..400 {
+        let falls: Vec<f64> = (1..=9).map(|place| f64::from(place * (1 + replica % 5)) / 1000.0).collect();
+        let mut stages = Confirmation::start(falls.iter().map(|fall| candidate(*fall)).collect(), 30, 0.0);
+        for fall in falls {
+            stages.take(&(0..30).map(|_| steps(fall)).collect::<Vec<_>>());
+        }
+        let Genes::Real(chosen) = &stages.candidates[0].parts[0] else { panic!("real genes") };
+        let fall = chosen[0];
+        stages.take(&(0..30).map(|_| steps(fall)).collect::<Vec<_>>());
+        let answer = stages.answer().unwrap().remove(0);
+        let error = -answer.mean.objective(0) - true_steps(fall);
+        covered += usize::from(error.abs() <= answer.half_width);
+        luck += usize::from(error > 0.0);
+    }
+    let share = f64::from(u32::try_from(covered).unwrap()) / 400.0;
+    assert!((0.92..=0.98).contains(&share), "{share}");
+    assert!((160..=260).contains(&luck), "what is chosen is evaluated once more, so no luck is left: {luck}");
 }

@@ -33,6 +33,7 @@ pub(super) const G06: Problem = Problem {
     optimum: |_| Some(-6_961.813_875_580_15),
     measures: &[],
     reference: &[],
+    front: |_| Vec::new(),
 };
 
 pub(super) const G07: Problem = Problem {
@@ -68,4 +69,5 @@ pub(super) const G07: Problem = Problem {
     optimum: |_| Some(24.306_209_068_179_7),
     measures: &[],
     reference: &[],
+    front: |_| Vec::new(),
 };

@@ -70,6 +70,8 @@ pub struct Problem {
     /// Of several objectives: the usual reference point of the hypervolume. Of one with behaviour measures: the value that is worth
     /// nothing. Else empty.
     pub reference: &'static [f64],
+    /// Of several objectives: points of the best front for a length, evenly spread; empty where it is not known.
+    pub front: fn(length: usize) -> Vec<Vec<f64>>,
 }
 
 impl Problem {

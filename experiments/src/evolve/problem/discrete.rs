@@ -24,6 +24,7 @@ const STRING: Problem = Problem {
     optimum: |_| None,
     measures: &[],
     reference: &[],
+    front: |_| Vec::new(),
 };
 
 pub(super) const ONEMAX: Problem = Problem {

@@ -9,7 +9,10 @@ use std::f64::consts::PI;
 use evoxo_common::math::{cos, exp, pow, sin};
 
 use super::definition::{Objective, Problem, bits, genome, objectives, reals};
-use crate::evolve::genome::{Candidate, Type};
+use crate::evolve::{
+    genome::{Candidate, Type},
+    pareto::keep_front,
+};
 
 /// The type of most genes.
 const UNIT: Type = Type::Real { low: 0.0, high: 1.0 };
@@ -28,7 +31,17 @@ const ZDT: Problem = Problem {
     optimum: |_| None,
     measures: &[],
     reference: &[1.1, 1.1],
+    front: |_| Vec::new(),
 };
+
+/// Points of a known front besides the first one, as many as benchmarks of such problems take.
+const POINTS: usize = 1000;
+
+/// The points of a front of two objectives, from this value of the first one to 1.
+fn curve(from: f64, second: fn(f64) -> f64) -> Vec<Vec<f64>> {
+    let first = |index: usize| from + (1.0 - from) * index as f64 / POINTS as f64;
+    (0..=POINTS).map(first).map(|first| vec![first, second(first)]).collect()
+}
 
 /// The first gene, and the mean of the others.
 fn first_and_mean(candidate: &Candidate) -> (f64, f64) {
@@ -44,6 +57,7 @@ pub(super) const ZDT1: Problem = Problem {
         let g = 1.0 + 9.0 * mean;
         objectives(&[first, g * (1.0 - (first / g).sqrt())])
     },
+    front: |_| curve(0.0, |first| 1.0 - first.sqrt()),
     ..ZDT
 };
 
@@ -55,6 +69,7 @@ pub(super) const ZDT2: Problem = Problem {
         let g = 1.0 + 9.0 * mean;
         objectives(&[first, g * (1.0 - (first / g) * (first / g))])
     },
+    front: |_| curve(0.0, |first| 1.0 - first * first),
     ..ZDT
 };
 
@@ -66,6 +81,11 @@ pub(super) const ZDT3: Problem = Problem {
         let g = 1.0 + 9.0 * mean;
         let share = first / g;
         objectives(&[first, g * (1.0 - share.sqrt() - share * sin(10.0 * PI * first))])
+    },
+    front: |_| {
+        let mut points = curve(0.0, |first| 1.0 - first.sqrt() - first * sin(10.0 * PI * first));
+        keep_front(&mut points);
+        points
     },
     ..ZDT
 };
@@ -81,6 +101,7 @@ pub(super) const ZDT4: Problem = Problem {
         let g = 1.0 + 10.0 * (x.len() - 1) as f64 + x[1..].iter().map(term).sum::<f64>();
         objectives(&[x[0], g * (1.0 - (x[0] / g).sqrt())])
     },
+    front: |_| curve(0.0, |first| 1.0 - first.sqrt()),
     ..ZDT
 };
 
@@ -104,6 +125,10 @@ pub(super) const ZDT5: Problem = Problem {
     },
     // As of the others 1.1 times the ends of the front, of the usual length.
     reference: &[34.1, 11.0],
+    front: |length| {
+        let groups = (length - GROUPS.0).div_ceil(GROUPS.1) as f64;
+        (0..=GROUPS.0).map(|ones| 1.0 + ones as f64).map(|first| vec![first, groups / first]).collect()
+    },
     ..ZDT
 };
 
@@ -117,6 +142,8 @@ pub(super) const ZDT6: Problem = Problem {
         let g = 1.0 + 9.0 * pow(mean, 0.25);
         objectives(&[first, g * (1.0 - (first / g) * (first / g))])
     },
+    // Its least first objective, at 0.0815 or so.
+    front: |_| curve(0.280_775_318_8, |first| 1.0 - first * first),
     ..ZDT
 };
 
@@ -134,5 +161,11 @@ pub(super) const DTLZ2: Problem = Problem {
         objectives(&[radius * cos(one) * cos(two), radius * cos(one) * sin(two), radius * sin(one)])
     },
     reference: &[1.1, 1.1, 1.1],
+    front: |_| {
+        // Weights that are multiples of 1/44, 1,035 of them, on the sphere.
+        let weights = (0..=44).flat_map(|one| (0..=44 - one).map(move |two| [one, two, 44 - one - two].map(f64::from)));
+        let length = |point: &[f64; 3]| point.iter().map(|it| it * it).sum::<f64>().sqrt();
+        weights.map(|point| point.map(|it| it / length(&point)).to_vec()).collect()
+    },
     ..ZDT
 };

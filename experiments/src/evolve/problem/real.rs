@@ -27,6 +27,7 @@ const FUNCTION: Problem = Problem {
     optimum: |_| Some(0.0),
     measures: &[],
     reference: &[],
+    front: |_| Vec::new(),
 };
 
 fn within(bound: f64, length: usize) -> Genome {

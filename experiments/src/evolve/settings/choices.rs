@@ -33,3 +33,15 @@ choice! {
         None = "none",
     }
 }
+
+choice! {
+    /// How replicas are summed up in curves of the best candidates.
+    pub enum CurvesName {
+        /// medians where the values fall by powers of ten, because one bad replica would hide all others in a mean; else means
+        Fitting = "fitting",
+        /// means and the middle 80 % of replicas
+        Means = "means",
+        /// medians and quartiles
+        Medians = "medians",
+    }
+}

@@ -5,6 +5,7 @@ use evoxo_common::text::counted;
 use super::{
     super::{
         algorithm::{BASELINE, Leaves, having, listed},
+        known_front::points,
         problem, wasm,
         wrong::Wrong,
     },
@@ -48,6 +49,9 @@ impl Settings {
                 counted(objectives, "objective")
             );
             found.push((Name::reference, sentence));
+        }
+        if let Err(why) = points(&self.known_front, objectives) {
+            found.push((Name::known_front, why));
         }
         if self.leaves() == Leaves::Archive {
             let (axes, measures) = (self.grid.0.len(), self.measure_count());

@@ -1,0 +1,82 @@
+//! How near to the best value a search has come: the targets that say how soon it got there.
+
+use evoxo_common::math::pow;
+
+use super::{evaluation::Evaluation, settings::Settings};
+
+/// Precisions that count as targets where the optimum is known: this number of powers of ten from 100 to 1e-8, as in N.
+/// Hansen, A. Auger, D. Brockhoff and T. Tušar, "Anytime Performance Assessment in Blackbox Optimization Benchmarking",
+/// IEEE Transactions on Evolutionary Computation 26(6), 2022.
+pub(super) const TARGETS: usize = 51;
+const EXPONENTS: (f64, f64) = (2.0, -8.0);
+
+/// The targets of a search.
+pub(super) struct Targets {
+    maximised: bool,
+    /// The optimum where it is known, else the target of the settings.
+    above: f64,
+    /// Greatest first; a single 0 if the optimum is not known.
+    precisions: Vec<f64>,
+}
+
+impl Targets {
+    /// None of several objectives, and none where neither the optimum nor a target is known.
+    pub(super) fn of(settings: &Settings) -> Option<Self> {
+        let objectives = settings.objectives();
+        let [(maximised, _)] = objectives.as_slice() else { return None };
+        // When a search first sees a value of a noisy problem is luck.
+        if settings.is_noisy() {
+            return None;
+        }
+        let optimum = settings.built_in().and_then(|problem| (problem.optimum)(settings.genome().genes()));
+        let (from, to) = EXPONENTS;
+        let exponent = |index: usize| from + (to - from) * index as f64 / (TARGETS - 1) as f64;
+        let (above, precisions) = match optimum {
+            Some(optimum) => (optimum, (0..TARGETS).map(|index| pow(10.0, exponent(index))).collect()),
+            None => (settings.target_number()?, vec![0.0]),
+        };
+        Some(Self { maximised: *maximised, above, precisions })
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.precisions.len()
+    }
+
+    /// How many of them, from the first one, a feasible candidate with this objective reaches, as the problem says it.
+    pub(super) fn reached(&self, best: f64) -> usize {
+        let gap = if self.maximised { self.above - best } else { best - self.above };
+        self.precisions.partition_point(|precision| gap <= *precision)
+    }
+
+    /// The same of a candidate.
+    pub(super) fn reached_by(&self, candidate: &Evaluation) -> usize {
+        let least = candidate.objective(0);
+        if candidate.feasible() { self.reached(if self.maximised { -least } else { least }) } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::parse;
+
+    fn targets(text: &str) -> Option<Targets> {
+        let config = parse(&format!("experiment = \"evolve\"\n[settings]\n{text}\n"));
+        Targets::of(&Settings::of(&config.arms[0].settings))
+    }
+
+    #[test]
+    fn precisions_are_above_the_optimum() {
+        let known = targets("problem = \"sphere\"").unwrap();
+        assert_eq!([1e3, 100.0, 1.0, 1e-8, 0.0].map(|best| known.reached(best)), [0, 1, 11, 51, 51]);
+        // 12 ones are the most.
+        let most = targets("problem = \"onemax\"\nlength = 12").unwrap();
+        assert_eq!([11.0, 12.0].map(|best| most.reached(best)), [11, 51]);
+        let one = |objective: f64| Evaluation { objectives: vec![objective], ..Default::default() };
+        assert_eq!(most.reached_by(&one(-11.0)), 11, "objectives of candidates are to be minimised");
+        assert_eq!(most.reached_by(&Evaluation { constraints: vec![0.5], ..one(-12.0) }), 0);
+        assert!(targets("problem = \"zdt1\"\nalgorithm = \"nsga2\"").is_none());
+        assert!(targets("problem = \"noisy-sphere\"").is_none());
+    }
+}
