@@ -22,7 +22,7 @@ pub mod store;
 use evoxo_common::experiment::Registry;
 
 pub use evoxo_coordinator_core as core;
-pub use evoxo_coordinator_core::{id, names, prepared, replicas, saved, trust, write};
+pub use evoxo_coordinator_core::{id, index, names, prepared, replicas, saved, trust, write};
 pub use grpc::accept::files_for;
 
 /// Runs the daemon with these arguments; logs go to standard error.

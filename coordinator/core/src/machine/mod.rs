@@ -30,6 +30,7 @@ mod groups;
 mod here;
 mod invariants;
 mod losses;
+mod mends;
 mod owed;
 mod own;
 mod phases;
@@ -187,6 +188,7 @@ impl Coordinator {
                 }
             }
             Event::Stored { write, outcome } => self.on_stored(write, outcome),
+            Event::Damaged { run, object } => self.on_damaged(&run, object),
             Event::ComputedHere(outcome) => self.on_computed_here(outcome),
             Event::Stop => self.stop(),
             Event::Wake => {}
