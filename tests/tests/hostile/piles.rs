@@ -62,7 +62,7 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
 
     // The copies have no index, as if a build before there was one had written them.
     let mut coordinator = site.coordinator_on(&address, &["--memory", "64MiB"]);
-    assert_eq!(person.get("copy-7").await.expect("it is known").digest, digest);
+    assert_eq!(person.wait("copy-7", |_| true).await.digest, digest);
     assert_small(&coordinator.process, "without an index");
     // kill -9: the index was written before anything was served.
     coordinator.process.kill();
@@ -75,12 +75,13 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
     fs::remove_file(&damaged).expect("a link");
     fs::write(&damaged, bytes).expect("a file");
     let coordinator = site.coordinator_on(&address, &["--memory", "64MiB"]);
-    assert_eq!(person.get("copy-7").await.expect("it is known").digest, digest);
+    assert_eq!(person.wait("copy-7", |_| true).await.digest, digest);
     if let Some(bytes) = bytes_read(&coordinator.process) {
         assert!(bytes < 64 << 20, "a start reads {} MiB of {} MiB", bytes >> 20, COPIES * 12);
     }
     // Whoever asks for the result gets the copy, and the background pass writes the object again.
-    let mut fetched = person.client.fetch(FetchRequest { name: "copy-7".into() }).await.expect("it reads").into_inner();
+    let mut client = person.client.clone().max_decoding_message_size(16 << 20);
+    let mut fetched = client.fetch(FetchRequest { name: "copy-7".into() }).await.expect("it reads").into_inner();
     assert!(fetched.message().await.expect("a replica").is_some_and(|replica| replica.finished));
     let told = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("is written again from"));
     person.wait("copy-7", told).await;
