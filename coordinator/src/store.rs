@@ -24,6 +24,7 @@ mod place;
 mod prompt;
 mod prune;
 mod refused;
+mod restored;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +50,7 @@ pub use leader::{Cluster, Epoch, Leader, Security, record_lost, superseded_by, s
 pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log, LogPart};
 pub use place::Lock;
 pub use refused::Refused;
+pub use restored::restored;
 
 /// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
