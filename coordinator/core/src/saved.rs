@@ -389,8 +389,8 @@ impl Objects<'_> {
         newest_first.iter().find_map(|named| {
             let name = &named.object;
             let read = (self.read)(name).and_then(|bytes| match Index::read(&bytes) {
-                Ok(_) if !named.is_of(&bytes) => Err(Damage::Checksum.to_string()),
-                Ok(index) => Ok(((name.clone(), bytes.len() as u64), index)),
+                Ok(index) if named.is_of(&bytes) => Ok(((name.clone(), bytes.len() as u64), index)),
+                Ok(_) => Err(Damage::Checksum.to_string()),
                 Err(damage) => Err(damage.to_string()),
             });
             read.map_err(|why| notices.push(format!("the object runs/{run}/{name} {why}: it is not used"))).ok()
