@@ -98,7 +98,7 @@ impl Coordinator {
                 }
             }
             (Pending::Mend { replica, object }, Stored::Mended(mended)) => {
-                self.after_mend(id, replica, &object, mended)
+                self.after_mend(id, replica, &object, mended);
             }
             (Pending::Load(request), Stored::Loaded(saved)) => self.on_loaded(id, request, saved),
             (Pending::Delete(request), _) => {
