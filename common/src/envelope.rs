@@ -30,6 +30,8 @@ pub enum Kind {
     Revocation = 7,
     /// An `AuditLog`.
     AuditLog = 8,
+    /// An `Index`.
+    Index = 9,
 }
 
 /// Why bytes are not a valid object. Each completes the sentence "the object X ...".

@@ -150,6 +150,13 @@ pub enum Verb {
         #[arg(long = "name", value_name = "HOST")]
         names: Vec<String>,
     },
+    /// Say that a store was restored from an older copy, before a coordinator is started on it: workers and people's tools have seen later
+    /// epochs than the copy has, and would refuse whoever leads there
+    Restored {
+        /// The directory or bucket, as for --store
+        #[arg(value_name = "STORE", default_value = "runs")]
+        store: String,
+    },
     /// Check whether a store can be shared with a standby: of many who create one name, one must win
     CheckStore {
         /// The directory or bucket, as for --store

@@ -22,7 +22,7 @@ pub mod store;
 use evoxo_common::experiment::Registry;
 
 pub use evoxo_coordinator_core as core;
-pub use evoxo_coordinator_core::{id, names, prepared, replicas, saved, trust, write};
+pub use evoxo_coordinator_core::{id, index, names, prepared, replicas, saved, trust, write};
 pub use grpc::accept::files_for;
 
 /// Runs the daemon with these arguments; logs go to standard error.
@@ -32,12 +32,24 @@ pub use grpc::accept::files_for;
 pub fn run(arguments: &cli::Arguments, registry: Registry) -> anyhow::Result<()> {
     match &arguments.verb {
         Some(cli::Verb::Init { access, names }) => return init(access, names),
+        Some(cli::Verb::Restored { store }) => return restored(store, registry),
         Some(cli::Verb::CheckStore { store, races }) => return check_store(store, *races),
         None => {}
     }
     arguments.check_usage();
     evoxo_process::log_to_stderr(arguments.log, arguments.log_format);
     daemon::daemon(&arguments.settings(), registry)
+}
+
+/// Lets the epochs of a restored store go on above all that were.
+fn restored(place: &str, registry: Registry) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let (before, now) = store::restored(place, registry).map_err(anyhow::Error::msg)?;
+    let told = format!(
+        "{place} goes on after epoch {now} (the copy has {before}): start the coordinator on it, and then its standbys; workers and \
+         people's tools need nothing"
+    );
+    writeln!(evoxo_process::stdout(), "{told}").map_err(Into::into)
 }
 
 /// Checks a store, and says what was seen.

@@ -6,6 +6,7 @@ pub(crate) mod news;
 pub(crate) mod outbox;
 pub(crate) mod own;
 mod threads;
+mod verify;
 mod views;
 
 use std::{
@@ -166,6 +167,7 @@ pub(crate) fn start(
         superseded,
         standby: Asked::default(),
     };
+    let verifying = verify::start(store.reader(), views.clone(), inbox.clone(), Arc::clone(&meters));
     let mut shell = Shell {
         core,
         clock: Clock::start(),
@@ -190,6 +192,7 @@ pub(crate) fn start(
         stopped: Some(stopped),
         given_up: Vec::new(),
         superseded: superseded_sender,
+        _verifying: verifying,
     };
     // Runs found in the store are published before the first request.
     shell.handle(Event::Wake);
@@ -219,6 +222,8 @@ struct Shell {
     given_up: Vec<SessionId>,
     /// Says that another coordinator leads, and why nothing is answered any more: this is the end.
     superseded: Arc<watch::Sender<Option<String>>>,
+    /// The thread that reads what is finished ends when this is dropped.
+    _verifying: std::sync::mpsc::Sender<()>,
 }
 
 impl Shell {
@@ -377,6 +382,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::Request { .. } => "a request",
         Event::Done { .. } => "a run's reports",
         Event::Stored { .. } => "a report of the store",
+        Event::Damaged { .. } => "a damaged object",
         Event::ComputedHere(_) => "a task that was computed here",
         Event::Stop => "the request to stop",
         Event::Wake => "a timer",

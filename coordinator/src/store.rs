@@ -14,6 +14,7 @@ mod answer;
 mod bucket;
 mod check;
 mod copies;
+mod index;
 mod leader;
 mod load;
 mod log;
@@ -23,6 +24,7 @@ mod place;
 mod prompt;
 mod prune;
 mod refused;
+mod restored;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +50,7 @@ pub use leader::{Cluster, Epoch, Leader, Security, record_lost, superseded_by, s
 pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log, LogPart};
 pub use place::Lock;
 pub use refused::Refused;
+pub use restored::restored;
 
 /// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +167,8 @@ pub struct Store {
     cluster: Option<Cluster>,
     /// How many operations on objects have ended.
     ended: Arc<AtomicU64>,
+    /// When the index of a run is written.
+    thresholds: index::Thresholds,
 }
 
 /// Reads objects of a store. Cheap to clone.
@@ -202,6 +207,8 @@ struct Known {
     uncopied: Option<(u64, Bytes)>,
     /// Finished replicas whose last write has failed.
     unwritten: BTreeSet<String>,
+    /// Its index, and what is in none.
+    indexed: index::Indexed,
     /// Names of checkpoints and of their copies by epoch and number.
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
@@ -264,6 +271,7 @@ impl Store {
             epoch: None,
             cluster: None,
             ended: Arc::default(),
+            thresholds: index::Thresholds::default(),
         }
     }
 
@@ -313,7 +321,11 @@ impl Store {
                 let written = Write::Finished { ordinal: *ordinal, bytes: bytes.clone() };
                 object_name(&written, epoch).map_or(Ok(()), |object| self.unfinish(run, &object))?;
             }
-            (_, Write::DropCheckpoints) => self.drop_checkpoints(run)?,
+            (_, Write::Mend { object }) => return self.mend(run, object).map(Stored::Mended),
+            (_, Write::DropCheckpoints) => {
+                self.index_at_rest(run);
+                self.drop_checkpoints(run)?;
+            }
             (_, Write::Delete) => self.delete_run(run)?,
             (_, _) => unreachable!("a write that creates an object has a name for it"),
         }

@@ -12,6 +12,7 @@ mod hostile {
     mod holding;
     mod log;
     mod losses;
+    mod piles;
     mod slow;
 }
 

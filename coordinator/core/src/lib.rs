@@ -6,6 +6,7 @@
 //! `clippy.toml` refuses those of the standard library.
 
 pub mod id;
+pub mod index;
 mod machine;
 pub mod names;
 pub mod prepared;
@@ -19,4 +20,4 @@ pub use machine::{
     About, Batch, Coordinator, Durations, Effect, Event, Figures, Rejection, ReplicaAt, Request, Response, Settings,
     Stored, Tally, Topic, View,
 };
-pub use write::{StoreFault, Write};
+pub use write::{Mended, StoreFault, Write};

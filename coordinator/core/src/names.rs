@@ -10,6 +10,8 @@
 //! also tells whether the object `order/BORN-NUMBER` is the order that was given: see the coordinator's `store`. `finished-copy/` has each
 //! object of `finished/` once more, under the same name, and `checkpoint-copy/` the newest one of `checkpoint/`.
 //!
+//! `index/EPOCH-NUMBER-DIGEST` says what the finished replicas are: see [`crate::index`].
+//!
 //! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see the coordinator's `store`.
 //!
 //! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
@@ -66,6 +68,7 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
         | Write::Revoke { .. }
         | Write::Unfinish { .. }
         | Write::UnfinishOwn { .. }
+        | Write::Mend { .. }
         | Write::DropCheckpoints
         | Write::Delete
         | Write::Load => None,
@@ -81,6 +84,9 @@ pub const ORDER_COPY: &str = "order-copy";
 pub const FINISHED: &str = "finished";
 /// The directory, below that of a run, of the copies of its finished replicas.
 pub const FINISHED_COPY: &str = "finished-copy";
+
+/// The directory, below that of a run, of the indices of its finished replicas.
+pub const INDEX: &str = "index";
 
 /// The directory, below that of a run, of its checkpoints.
 pub const CHECKPOINT: &str = "checkpoint";
@@ -120,6 +126,12 @@ pub fn copy_name(object: &str) -> Option<String> {
         CHECKPOINT => Some(format!("{CHECKPOINT_COPY}/{name}")),
         _ => None,
     }
+}
+
+/// The name, below `runs/RUN/`, of an index with these bytes.
+#[must_use]
+pub fn index_name(epoch: u64, number: u64, bytes: &Bytes) -> String {
+    format!("{INDEX}/{epoch:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
 /// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
@@ -163,7 +175,7 @@ impl Named {
 }
 
 /// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`,
-/// `checkpoint-copy`, `finished`, `finished-copy`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
+/// `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
@@ -176,7 +188,7 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
         (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
         (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
-        (CHECKPOINT | CHECKPOINT_COPY | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
+        (CHECKPOINT | CHECKPOINT_COPY | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
             (number(epoch)?, number(count)?, Some(digest(hash)?))
         }
         ("order" | FINISHED | FINISHED_COPY | CHECKPOINT | CHECKPOINT_COPY | "doubt", [count, hash]) => {

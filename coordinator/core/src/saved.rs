@@ -16,7 +16,10 @@ use evoxo_proto::v1;
 use prost::Message;
 
 use crate::{
-    names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, Named, ORDER, ORDER_COPY, object_named},
+    index::Index,
+    names::{
+        CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, Named, ORDER, ORDER_COPY, object_named,
+    },
     prepared::Prepared,
 };
 
@@ -39,6 +42,10 @@ pub struct SavedRun {
     pub checkpoint: Option<SavedCheckpoint>,
     /// The valid ones.
     pub finished: Vec<SavedFinished>,
+    /// The newest valid index, by its name below `runs/RUN/`, and how many bytes it has.
+    pub index: Option<(String, u64)>,
+    /// The highest number of an index, valid or damaged.
+    pub index_number: u64,
     /// The highest number of a doubt, valid or damaged.
     pub doubt_number: u64,
     /// The valid ones.
@@ -54,6 +61,22 @@ pub struct Origin {
     pub config_hash: Bytes,
     /// The behaviour signature of the build, for the run's kind.
     pub signature: Bytes,
+}
+
+impl Origin {
+    /// An origin that keeps the object from which it was read out of memory: what is decoded are slices of the whole object.
+    #[must_use]
+    pub fn apart(config_hash: &Bytes, signature: &Bytes) -> Self {
+        Self { config_hash: Bytes::copy_from_slice(config_hash), signature: Bytes::copy_from_slice(signature) }
+    }
+
+    pub(crate) fn of_message(v1::Origin { config_hash, signature }: v1::Origin) -> Self {
+        Self { config_hash, signature }
+    }
+
+    pub(crate) fn message(&self) -> v1::Origin {
+        v1::Origin { config_hash: self.config_hash.clone(), signature: self.signature.clone() }
+    }
 }
 
 /// A checkpoint.
@@ -72,12 +95,16 @@ pub struct SavedCheckpoint {
 }
 
 /// A finished replica.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SavedFinished {
     /// Its name below `runs/RUN/`; not that of its copy.
     pub object: String,
     /// The object is damaged or missing, and this was read from the copy.
     pub from_copy: bool,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// This is what the index of the run says; the object itself was not read.
+    pub indexed: bool,
     /// What computed it.
     pub origin: Origin,
     /// The replica.
@@ -187,6 +214,8 @@ pub struct Objects<'a> {
     pub run: &'a str,
     /// Their names below `runs/RUN/`.
     pub names: &'a [String],
+    /// How many bytes one has.
+    pub size: &'a dyn Fn(&str) -> Option<u64>,
     /// Reads one, or says why it cannot.
     pub read: &'a mut dyn FnMut(&str) -> Result<Bytes, String>,
 }
@@ -208,7 +237,11 @@ impl Objects<'_> {
         // The copy of each comes after its object.
         checkpoints.sort_by_key(|named| (Reverse((named.epoch, named.number)), named.is_copy()));
         let checkpoint = self.first::<v1::Checkpoint>(&checkpoints, Kind::Checkpoint, &mut notices);
-        let finished = self.finished(registry, prepared.as_deref().ok(), born, &mut notices);
+        let mut indices = self.since(born, self.numbered(INDEX), &mut notices);
+        indices.reverse();
+        let index = self.newest_index(&indices, &mut notices);
+        let known = index.as_ref().map(|(_, index)| index);
+        let finished = self.finished(registry, prepared.as_deref().ok(), born, known, &mut notices);
         let numbers = self.since(born, self.numbered("doubt"), &mut notices);
         let mut doubts = Vec::new();
         for named in &numbers {
@@ -227,12 +260,14 @@ impl Objects<'_> {
                 SavedCheckpoint {
                     object: named.original(),
                     from_copy: named.is_copy(),
-                    origin: Origin { config_hash, signature },
+                    origin: Origin::apart(&config_hash, &signature),
                     replicas: states.iter().map(ReplicaSummary::of).collect(),
                     states: if with_states { states } else { Vec::new() },
                 }
             }),
             finished,
+            index: index.map(|(object, _)| object),
+            index_number: highest(&indices),
             doubt_number: highest(&numbers),
             doubts,
             notices: Vec::new(),
@@ -317,6 +352,7 @@ impl Objects<'_> {
         registry: &Registry,
         prepared: Option<&Prepared>,
         born: u64,
+        index: Option<&Index>,
         notices: &mut Vec<String>,
     ) -> Vec<SavedFinished> {
         let mut replicas: BTreeMap<u64, Vec<Named>> = BTreeMap::new();
@@ -328,19 +364,37 @@ impl Objects<'_> {
         for mut objects in replicas.into_values() {
             objects.sort_by_key(|named| (Reverse(named.epoch), named.is_copy()));
             finished.extend(objects.iter().find_map(|named| {
+                let bytes = (self.size)(&named.object).unwrap_or_default();
+                if let Some(known) = index.and_then(|index| index.get(&named.original(), bytes)) {
+                    return Some(SavedFinished { from_copy: named.is_copy(), ..known.clone() });
+                }
                 let found = self.decode::<v1::Finished>(named, Kind::Finished, notices)?;
                 let v1::Finished { config_hash, signature, replica: Some(state) } = found else { return None };
-                let origin = Origin { config_hash, signature };
+                let origin = Origin::apart(&config_hash, &signature);
                 let checked = check_finished(registry, prepared, &origin, &state);
                 if let Err(why) = checked {
                     // Its copy says the same.
                     return (!notices.contains(&why)).then(|| notices.push(why)).and(None);
                 }
                 let (from_copy, replica) = (named.is_copy(), ReplicaSummary::of(&state));
-                Some(SavedFinished { object: named.original(), from_copy, origin, replica })
+                Some(SavedFinished { object: named.original(), from_copy, bytes, indexed: false, origin, replica })
             }));
         }
         finished
+    }
+
+    /// The newest valid index of these, with its name and how many bytes it has. A damaged one is not missed: the objects say the same.
+    fn newest_index(&mut self, newest_first: &[Named], notices: &mut Vec<String>) -> Option<((String, u64), Index)> {
+        let run = self.run;
+        newest_first.iter().find_map(|named| {
+            let name = &named.object;
+            let read = (self.read)(name).and_then(|bytes| match Index::read(&bytes) {
+                Ok(index) if named.is_of(&bytes) => Ok(((name.clone(), bytes.len() as u64), index)),
+                Ok(_) => Err(Damage::Checksum.to_string()),
+                Err(damage) => Err(damage.to_string()),
+            });
+            read.map_err(|why| notices.push(format!("the object runs/{run}/{name} {why}: it is not used"))).ok()
+        })
     }
 
     /// The objects in a directory, by epoch, then by number.

@@ -46,6 +46,11 @@ pub enum Write {
         ordinal: u64,
         bytes: Bytes,
     },
+    /// One of the two objects of a finished replica is damaged or missing: it is written again from the other one.
+    Mend {
+        /// The name of the replica's object below `runs/RUN/`.
+        object: String,
+    },
     /// Every replica is finished and stored, so checkpoints can be deleted.
     DropCheckpoints,
     /// A task that made its run fail, as it was sent, not sealed: for `evoxo-worker run-task FILE`.
@@ -57,6 +62,17 @@ pub enum Write {
     Delete,
     /// Read the run with the states of its unfinished replicas.
     Load,
+}
+
+/// The result of [`Write::Mend`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mended {
+    /// Both objects are good.
+    Good,
+    /// One of the two is written again, as this sentence says.
+    Again(String),
+    /// Neither was good: the replica is not in the store any more, as this sentence says.
+    Lost(String),
 }
 
 /// Why a write was not done.

@@ -114,10 +114,9 @@ impl Runs {
     ) -> Result<Response<v1::Run>, Status> {
         let answer = self.core.ask(ask).await;
         origin.audit(verb, name, &answer).wait().await;
-        let from = origin.address;
         match answer.map_err(status_of)? {
             CoreResponse::Run(run) => {
-                info!(run = name, "run {name}: {verb}, asked from {from}");
+                info!(run = name, "run {name}: {verb}, asked by {}", origin.submitter());
                 let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
                 Ok(Response::new(v1::Run { config, ..*run }))
             }

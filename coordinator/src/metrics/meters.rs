@@ -33,6 +33,7 @@ pub(crate) struct Meters {
     core: Histogram,
     received: Counter,
     sent: Counter,
+    verified: Family<Label, Counter>,
 }
 
 impl Meters {
@@ -45,7 +46,11 @@ impl Meters {
             core: times(),
             received: Counter::default(),
             sent: Counter::default(),
+            verified: Family::default(),
         };
+        for outcome in ["good", "damaged"] {
+            drop(meters.verified.get_or_create(&[("outcome", outcome)]));
+        }
         // Those that people are warned of exist from the start, at 0.
         for what in ["order", "checkpoint", "finished", "leader", "load"] {
             for reason in ["failed", "fenced", "superseded"] {
@@ -67,6 +72,8 @@ impl Meters {
         registry.register_with_unit("received", received, Unit::Bytes, meters.received.clone());
         let sent = "Bytes that were sent on connections for gRPC, inside TLS";
         registry.register_with_unit("sent", sent, Unit::Bytes, meters.sent.clone());
+        let verified = "Finished replicas that were read in the background with their copies: good, or an object was damaged or missing";
+        registry.register("results_verified", verified, meters.verified.clone());
         meters
     }
 
@@ -101,6 +108,11 @@ impl Meters {
         self.store_failures.get_or_create(&[("object", object), ("reason", reason)]).inc();
     }
 
+    /// A finished replica and its copy were read in the background.
+    pub(crate) fn verified(&self, good: bool) {
+        self.verified.get_or_create(&[("outcome", if good { "good" } else { "damaged" })]).inc();
+    }
+
     /// A run's thread has done a job.
     pub(crate) fn ran(&self, job: &'static str, took: Duration) {
         self.jobs.get_or_create(&[("job", job)]).observe(took.as_secs_f64());
@@ -133,6 +145,7 @@ fn name_of_write(what: &Write) -> &'static str {
         Write::Doubt { .. } => "doubt",
         Write::Convict { .. } => "conviction",
         Write::Revoke { .. } => "revocation",
+        Write::Mend { .. } => "mended",
         Write::DropCheckpoints => "dropped checkpoints",
         Write::Poison { .. } => "task",
         Write::Delete => "deletion",

@@ -8,12 +8,13 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use evoxo_common::envelope::{Kind, open};
 use futures_util::future::join_all;
 use object_store::path::Path;
 
 use super::{Reader, Store, answer, objects::Found};
 use crate::{
-    core::StoreFault,
+    core::{Mended, StoreFault},
     names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, object_named},
     saved::SavedRun,
 };
@@ -47,7 +48,10 @@ impl Store {
     pub(super) fn write_finished(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
         let (_, outcome) = self.write_twice(run, name, bytes);
         match &outcome {
-            Ok(()) => drop(self.known(run).unwritten.remove(name)),
+            Ok(()) => {
+                self.known(run).unwritten.remove(name);
+                self.note_finished(run, name, bytes);
+            }
             Err(_) => drop(self.known(run).unwritten.insert(name.to_owned())),
         }
         outcome
@@ -87,6 +91,38 @@ impl Store {
         let both = [copy_name(object), Some(object.to_owned())];
         let removed = self.remove(both.into_iter().flatten().map(|name| format!("runs/{run}/{name}")).collect());
         removed.map_err(|error| self.not_removed(run, "a void replica", &error))
+    }
+
+    /// Reads both objects of a finished replica, and writes a damaged or missing one again from the other one. If neither is good, both
+    /// are removed: then the replica is not taken for finished by whoever loads the run later.
+    pub(super) fn mend(&mut self, run: &str, object: &str) -> Result<Mended, StoreFault> {
+        let (mut good, mut bad) = (None, Vec::new());
+        for name in [Some(object.to_owned()), copy_name(object)].into_iter().flatten() {
+            let name = format!("runs/{run}/{name}");
+            match self.get(&name) {
+                Ok(bytes) if is_good(object, &bytes) => good = Some((name, bytes)),
+                Ok(_) => bad.push((name, "damaged")),
+                Err(object_store::Error::NotFound { .. }) => bad.push((name, "missing")),
+                Err(error) => {
+                    let (shown, cause) = (&self.shown, answer::cause(&error));
+                    return Err(StoreFault::Failed(format!("{name} in the store {shown} cannot be read: {cause}")));
+                }
+            }
+        }
+        match (good, bad.as_slice()) {
+            (Some((other, bytes)), [(name, state)]) => {
+                self.write_second(name, &bytes).map_err(StoreFault::Failed)?;
+                Ok(Mended::Again(format!("the object {name} was {state} and is written again from {other}")))
+            }
+            (Some(_), _) => Ok(Mended::Good),
+            (None, _) => {
+                let what: Vec<String> = bad.iter().map(|(name, state)| format!("{name} ({state})")).collect();
+                let removed = self.remove(bad.into_iter().map(|(name, _)| name).collect());
+                removed.map_err(|error| self.not_removed(run, "a damaged replica", &error))?;
+                let what = what.join(" and ");
+                Ok(Mended::Lost(format!("both objects of a finished replica are lost, {what}: it is computed again")))
+            }
+        }
     }
 
     /// Writes again what is damaged or missing of the finished replicas of a run and of its newest checkpoint. The objects have been read;
@@ -142,7 +178,24 @@ impl Store {
     }
 }
 
+/// Whether these bytes are a finished replica's, and those from which its name was made.
+fn is_good(object: &str, bytes: &Bytes) -> bool {
+    object_named(object, FINISHED).is_some_and(|named| named.is_of(bytes)) && open(Kind::Finished, bytes).is_ok()
+}
+
 impl Reader {
+    /// Whether a finished replica and its copy are both good, one after the other; `None` if that cannot be read.
+    pub(crate) async fn are_good(&self, run: &str, object: &str) -> Option<bool> {
+        for name in [Some(object.to_owned()), copy_name(object)].into_iter().flatten() {
+            match answer::read(&*self.objects, &Path::from(format!("runs/{run}/{name}"))).await {
+                Ok(bytes) if is_good(object, &bytes) => {}
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => return Some(false),
+                Err(_) => return None,
+            }
+        }
+        Some(true)
+    }
+
     /// The bytes of an object of a run, by its name below `runs/RUN/`; of a finished replica or a checkpoint that is damaged since it was
     /// written, those of its copy.
     ///

@@ -20,6 +20,8 @@ use crate::{core::StoreFault, names::object_named};
 const DIRECTORY: &str = "leader";
 /// The most attempts to become the leader against others who try at the same moment.
 const RIVALS_MAX: usize = 64;
+/// By so much the epochs of a restored store go on above those in the copy: nobody has led that often since the copy was made.
+const RESTORED_STEP: u64 = 1_000_000;
 /// The most bytes of the object of an epoch.
 const LEADER_BYTES_MAX: u64 = 4096;
 
@@ -197,6 +199,29 @@ impl Store {
             }
         }
         Err(self.not_led("other coordinators take it over at the same time: let one of them run"))
+    }
+
+    /// Lets the epochs of a store that was restored from an older copy go on above all that have been, so that workers and people's tools
+    /// take whoever leads next for the newest leader. Returns the highest epoch before, and the one that it creates, in which nobody
+    /// serves.
+    ///
+    /// # Errors
+    /// [`StoreFault::Failed`] if the store cannot be read or the epoch cannot be created.
+    pub fn restored(&mut self) -> Result<(u64, u64), StoreFault> {
+        let before = self.leader()?;
+        let last = match &before {
+            Some(leader) => leader.epoch.number,
+            None => self.highest_named().map_err(|error| self.not_led(&cause(&error)))?,
+        };
+        let cluster = before.as_ref().and_then(|leader| leader.cluster).unwrap_or_else(evoxo_access::random);
+        // A standby of another authority must not take it over.
+        self.security = before.and_then(|leader| leader.security);
+        let number = last.saturating_add(RESTORED_STEP);
+        let (name, said) = (epoch_name(number), self.introduction(cluster));
+        match self.put(&name, &said).map_err(|error| self.not_led(&cause(&error)))? {
+            true => Ok((last, number)),
+            false => Err(self.not_led(&format!("{name} is there already"))),
+        }
     }
 
     /// Becomes the leader after this one. False if another coordinator was faster.

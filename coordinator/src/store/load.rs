@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Known, Store, StoreError, answer::cause, objects::Found};
+use super::{Known, Store, StoreError, answer::cause, index::Indexed, objects::Found};
 use crate::{
     names::check_run_name,
     saved::{Objects, SavedRun},
@@ -49,6 +49,7 @@ impl Store {
             if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
                 self.mend_orders(&found, saved);
                 self.mend_copied(&found, saved, copying_until);
+                self.index_at_rest(&run);
             }
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
@@ -84,7 +85,8 @@ impl Store {
                 sentence
             })
         };
-        let objects = Objects { run, names: &found.ours, read: &mut read };
+        let size = |name: &str| found.sizes.get(name).copied();
+        let objects = Objects { run, names: &found.ours, size: &size, read: &mut read };
         let has_orders = objects.has_orders();
         let (mut saved, mut notices) = objects.interpret(&self.registry, with_states);
         if let Some((name, error)) = unreadable {
@@ -105,6 +107,7 @@ impl Store {
             unreadable,
             born: saved.as_ref().map(|saved| saved.born),
             order_number: saved.as_ref().map_or(0, |saved| saved.order_number),
+            indexed: saved.as_ref().map(|saved| Indexed::of(found, saved)).unwrap_or_default(),
             ..Known::default()
         };
         *self.known(run) = known;
@@ -117,7 +120,7 @@ impl Store {
     /// See [`Objects::deleted`].
     fn deleted(&self, run: &str, found: &Found) -> Option<u64> {
         let mut read = |_: &str| Err(String::new());
-        Objects { run, names: &found.ours, read: &mut read }.deleted()
+        Objects { run, names: &found.ours, size: &|_| None, read: &mut read }.deleted()
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     core::StoreFault,
-    names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, ORDER, ORDER_COPY, object_named},
+    names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, ORDER, ORDER_COPY, object_named},
 };
 
 /// An object's name, and what is known of it without reading it.
@@ -25,8 +25,19 @@ type Entry = (String, ObjectMeta);
 
 /// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
 /// becomes of it. `epoch` is of builds before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 10] =
-    [CHECKPOINT_COPY, CHECKPOINT, FINISHED_COPY, FINISHED, "doubt", "poison", "epoch", ORDER_COPY, ORDER, DELETED];
+pub(super) const DIRECTORIES: [&str; 11] = [
+    INDEX,
+    CHECKPOINT_COPY,
+    CHECKPOINT,
+    FINISHED_COPY,
+    FINISHED,
+    "doubt",
+    "poison",
+    "epoch",
+    ORDER_COPY,
+    ORDER,
+    DELETED,
+];
 
 /// The objects of a run, and foreign objects among them.
 #[derive(Default)]

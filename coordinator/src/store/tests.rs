@@ -4,6 +4,7 @@ mod buckets;
 mod checked;
 mod damage;
 mod faulty;
+mod index;
 mod leaders;
 mod log;
 mod refused;

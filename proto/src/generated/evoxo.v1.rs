@@ -2143,6 +2143,56 @@ pub struct Finished {
     #[prost(message, optional, tag = "3")]
     pub replica: ::core::option::Option<ReplicaState>,
 }
+/// The finished replicas of a run without their states, so that a coordinator starts without reading the objects themselves. Object
+/// runs/RUN/index/EPOCH-NUMBER-DIGEST; the newest valid one counts. It only repeats what the objects say: a coordinator that finds no
+/// valid index reads the objects, and so it does with each object that the index lacks.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Index {
+    /// The builds and configurations that computed the replicas; mostly one.
+    #[prost(message, repeated, tag = "1")]
+    pub origins: ::prost::alloc::vec::Vec<Origin>,
+    #[prost(message, repeated, tag = "2")]
+    pub replicas: ::prost::alloc::vec::Vec<IndexedReplica>,
+}
+/// A configuration and the build that computed with it, as in Finished.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Origin {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub config_hash: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub signature: ::prost::bytes::Bytes,
+}
+/// A finished replica without its state.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct IndexedReplica {
+    /// The name of its object below runs/RUN/. The digest in the name ties this entry to the bytes of the object.
+    #[prost(string, tag = "1")]
+    pub object: ::prost::alloc::string::String,
+    /// The bytes of that object.
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+    /// Counted in Index.origins, from 0.
+    #[prost(uint32, tag = "3")]
+    pub origin: u32,
+    /// The arm's name.
+    #[prost(string, tag = "4")]
+    pub arm: ::prost::alloc::string::String,
+    /// From 0.
+    #[prost(uint32, tag = "5")]
+    pub replica: u32,
+    /// Rounds completed.
+    #[prost(uint64, tag = "6")]
+    pub rounds: u64,
+    /// The newest row of its history.
+    #[prost(message, optional, tag = "7")]
+    pub last_row: ::core::option::Option<HistoryRow>,
+    /// Its digest, as people see it.
+    #[prost(string, tag = "8")]
+    pub digest: ::prost::alloc::string::String,
+    /// As in ReplicaState.
+    #[prost(message, repeated, tag = "9")]
+    pub exposed: ::prost::alloc::vec::Vec<Exposure>,
+}
 /// One replica between two rounds.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReplicaState {

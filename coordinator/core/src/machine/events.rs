@@ -13,7 +13,7 @@ use crate::{
     replicas::{Job, ReplicaKey, Report},
     saved::SavedRun,
     trust::{Draw, Holder, Level},
-    write::{StoreFault, Write},
+    write::{Mended, StoreFault, Write},
 };
 
 /// An event for the coordinator.
@@ -78,6 +78,13 @@ pub enum Event {
         /// The outcome.
         outcome: Result<Stored, StoreFault>,
     },
+    /// One of the two objects of a finished replica was found damaged or missing.
+    Damaged {
+        /// The run's name.
+        run: String,
+        /// The replica's object, by its name below `runs/RUN/`.
+        object: String,
+    },
     /// The result of [`Effect::ComputeHere`]: the output, or why there is none, as a sentence without its end.
     ComputedHere(Result<Bytes, String>),
     /// Save everything, then [`Effect::Stopped`].
@@ -94,6 +101,8 @@ pub enum Stored {
     /// The result of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if it does not exist
     /// any more.
     Loaded(Option<Box<SavedRun>>),
+    /// The result of [`Write::Mend`].
+    Mended(Mended),
 }
 
 /// A person's request; see `run.proto`. Requests that only read are answered from what the core publishes.

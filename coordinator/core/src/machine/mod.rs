@@ -33,6 +33,7 @@ mod groups;
 mod here;
 mod invariants;
 mod losses;
+mod mends;
 mod orders;
 mod owed;
 mod own;
@@ -197,6 +198,7 @@ impl Coordinator {
                 }
             }
             Event::Stored { write, outcome } => self.on_stored(write, outcome),
+            Event::Damaged { run, object } => self.on_damaged(&run, object),
             Event::ComputedHere(outcome) => self.on_computed_here(outcome),
             Event::Stop => self.stop(),
             Event::Wake => {}

@@ -51,7 +51,7 @@ impl Coordinator {
                 }
             }
             Pending::Finished { replica, attempt } => run.replicas.end_writing(*replica, *attempt),
-            Pending::Failure | Pending::Load(_) | Pending::Delete(_) | Pending::Repeated(_) => {}
+            Pending::Failure | Pending::Load(_) | Pending::Delete(_) | Pending::Mend { .. } | Pending::Repeated(_) => {}
         }
         match outcome {
             Ok(stored) => {
@@ -91,6 +91,9 @@ impl Coordinator {
                     self.facts.note(Fact::Settled(id));
                 }
             }
+            (Pending::Mend { replica, object }, Stored::Mended(mended)) => {
+                self.after_mend(id, replica, &object, mended);
+            }
             (Pending::Load(request), Stored::Loaded(saved)) => self.on_loaded(id, request, saved),
             (Pending::Delete(request), _) => {
                 let view = self.view(id);
@@ -103,6 +106,7 @@ impl Coordinator {
                 Pending::Checkpoint
                 | Pending::Finished { .. }
                 | Pending::Failure
+                | Pending::Mend { .. }
                 | Pending::Repeated(_)
                 | Pending::Load(_),
                 _,

@@ -32,6 +32,11 @@ pub(super) enum Pending {
     /// The run's states come, for a person's request or because the run is to be advanced.
     Load(Option<RequestId>),
     Delete(Option<RequestId>),
+    /// The two objects of a finished replica are looked at.
+    Mend {
+        replica: ReplicaKey,
+        object: String,
+    },
     /// If it fails, it is repeated.
     Repeated(Write),
 }
@@ -42,7 +47,7 @@ impl Pending {
         match self {
             Self::Order(PendingOrder { request, .. }) => Some(*request),
             Self::Load(request) | Self::Delete(request) => *request,
-            Self::Failure | Self::Checkpoint | Self::Finished { .. } | Self::Repeated(_) => None,
+            Self::Failure | Self::Checkpoint | Self::Finished { .. } | Self::Mend { .. } | Self::Repeated(_) => None,
         }
     }
 }

@@ -11,14 +11,18 @@ use evoxo_proto::v1::RunState;
 
 use super::*;
 use crate::{
+    core::{Mended, Stored},
     prepared::Prepared,
     saved::{
         SavedRun, origin_of, seal_checkpoint, seal_conviction, seal_doubt, seal_order, seal_replica, seal_revocation,
     },
+    store::index::Thresholds,
 };
 
 const LIAR: &str = "0123456789ab";
 const GUEST: &str = "ba9876543210";
+/// There is an index as soon as a replica has finished.
+const INDEXED: Thresholds = Thresholds { objects: 1, bytes: u64::MAX };
 /// The runs of the sample, and their seeds.
 const RUNS: [(&str, u64); 3] = [("demo", 1), ("done", 1), ("other", 2)];
 
@@ -38,6 +42,7 @@ fn ordered(prepared: &Prepared, wanted: RunState) -> Write {
 fn leading(directory: &Path) -> Store {
     let (mut store, trouble) = Store::open(directory.to_str().unwrap(), registry().clone()).unwrap();
     assert_eq!(trouble, None);
+    store.thresholds = INDEXED;
     store.lead().unwrap();
     store
 }
@@ -183,6 +188,7 @@ impl Place {
             Self::Directory(directory) => leading(directory.path()),
             Self::Bucket(objects) => {
                 let mut store = Store::over(Arc::clone(objects), "a bucket", registry().clone());
+                store.thresholds = INDEXED;
                 store.lead().unwrap();
                 store
             }
@@ -282,6 +288,16 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
             ends.sort_unstable_by_key(|(index, _)| *index);
             assert_eq!(ResultDigest::of_run(ends.into_iter().map(|(_, digest)| digest)), right, "{case}: {run}");
             store = place.lead();
+            // What has its length is found by whoever reads it, and written again.
+            store.load().unwrap();
+            for it in saved.finished.iter().filter(|_| how != "directory") {
+                let mut mend = || match store.write(run, &Write::Mend { object: it.object.clone() }) {
+                    Ok(Stored::Mended(mended)) => mended,
+                    other => panic!("{case}: {other:?}"),
+                };
+                assert!(matches!(mend(), Mended::Good | Mended::Again(_)), "{case}");
+                assert_eq!(mend(), Mended::Good, "{case}");
+            }
         }
     }
 }

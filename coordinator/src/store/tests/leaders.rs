@@ -386,3 +386,27 @@ fn an_epoch_says_under_which_authority_it_is_led() {
         assert_eq!(led(&over(&objects)), Some(security));
     }
 }
+
+/// Workers and tools have seen the epochs of the time after the copy.
+#[test]
+fn a_restored_store_goes_on_above_all_epochs_that_were() {
+    let objects = Arc::new(Faulty::default());
+    let mut store = leading(&objects);
+    store.write("demo", &wanting(v1::RunState::Paused)).unwrap();
+    let cluster = store.cluster();
+    let (before, now) = over(&objects).restored().unwrap();
+    assert_eq!((before, now), (1, 1_000_001));
+    // Whoever led meanwhile has not led that often.
+    let mut next = leading(&objects);
+    assert_eq!((next.epoch().unwrap().number, next.cluster()), (now + 1, cluster));
+    assert!(
+        superseded(store.write("demo", &wanting(v1::RunState::Running))),
+        "who led in the copy's time leads no more"
+    );
+    assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
+    next.write("demo", &wanting(v1::RunState::Running)).unwrap();
+    next.write("other", &wanting(v1::RunState::Running)).unwrap();
+    assert_eq!(over(&objects).load().unwrap().0.len(), 2);
+    // Restored once more.
+    assert_eq!(over(&objects).restored().unwrap(), (now + 1, now + 1 + 1_000_000));
+}

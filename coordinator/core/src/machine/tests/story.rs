@@ -367,5 +367,6 @@ fn load(objects: &BTreeMap<String, Bytes>, run: &str, with_states: bool) -> Opti
     let prefix = format!("runs/{run}/");
     let names: Vec<String> = objects.keys().filter_map(|name| Some(name.strip_prefix(&prefix)?.to_owned())).collect();
     let mut read = |name: &str| Ok(objects[&format!("{prefix}{name}")].clone());
-    Objects { run, names: &names, read: &mut read }.interpret(registry(), with_states).0
+    let size = |name: &str| Some(objects.get(&format!("{prefix}{name}"))?.len() as u64);
+    Objects { run, names: &names, size: &size, read: &mut read }.interpret(registry(), with_states).0
 }

@@ -1,0 +1,81 @@
+//! The thread that reads all finished replicas and their copies from time to time. A start does not read them, so this is where damage is
+//! found before somebody needs the results. It reads one object at a time, and rests for most of the time.
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{Inbox, threads::spawn, views::Views};
+use crate::{
+    core::{Event, Request, Response},
+    metrics::meters::Meters,
+    store::Reader,
+};
+
+/// The time between two passes over all finished replicas.
+const PAUSE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The time before the first pass: a coordinator that has just begun has other things to do.
+const FIRST: Duration = Duration::from_secs(2);
+/// It rests so many times as long as it has read, so it takes a tenth of a disk at most.
+const REST_FACTOR: u32 = 9;
+
+/// Starts the thread, which ends when the sender is dropped.
+pub(super) fn start(reader: Reader, views: Views, inbox: Inbox, meters: Arc<Meters>) -> Sender<()> {
+    let (ends, ended) = channel();
+    let verifier = Verifier { reader, views, inbox, meters, ended };
+    spawn("verify", move || {
+        let mut pause = FIRST;
+        while verifier.rest(pause) && verifier.pass() {
+            pause = PAUSE;
+        }
+    });
+    ends
+}
+
+struct Verifier {
+    reader: Reader,
+    views: Views,
+    inbox: Inbox,
+    meters: Arc<Meters>,
+    ended: Receiver<()>,
+}
+
+impl Verifier {
+    /// False if it is time to end.
+    fn rest(&self, time: Duration) -> bool {
+        self.ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
+    }
+
+    /// Reads everything once; false if it is time to end.
+    fn pass(&self) -> bool {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+        // Without room for a runtime now there may be room the next time.
+        let Ok(runtime) = runtime else { return true };
+        for run in self.views.list() {
+            let name = &run.run.name;
+            // A run that is gone has nothing to read.
+            let asked = self.inbox.ask_blocking(Request::Objects { name: name.clone() });
+            let Ok(Response::Objects { finished, .. }) = asked else { continue };
+            for (_, object) in finished {
+                let began = Instant::now();
+                let good = runtime.block_on(self.reader.are_good(name, &object));
+                // What cannot be read now is not damaged.
+                if let Some(good) = good {
+                    self.meters.verified(good);
+                    let event = Event::Damaged { run: name.clone(), object };
+                    if !good && self.inbox.post_blocking(event).is_err() {
+                        return false;
+                    }
+                }
+                if !self.rest(began.elapsed() * REST_FACTOR) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}

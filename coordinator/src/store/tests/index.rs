@@ -1,0 +1,139 @@
+//! What a start reads of finished replicas: those that the index of their run lacks.
+
+use super::*;
+use crate::{
+    core::{Mended, Stored},
+    store::index::Thresholds,
+};
+
+const REPLICAS: u64 = 5;
+
+fn over(objects: &Arc<Faulty>, objects_min: u64) -> Store {
+    let mut store = Store::over(objects.clone(), "memory", registry().clone());
+    store.thresholds = Thresholds { objects: objects_min, bytes: u64::MAX };
+    store.lead().unwrap();
+    store
+}
+
+/// A run whose replicas are all finished.
+fn computed(objects: &Arc<Faulty>, objects_min: u64) -> Store {
+    let mut store = over(objects, objects_min);
+    store.write("demo", &order(1)).unwrap();
+    for ordinal in 0..REPLICAS {
+        store.write("demo", &finished(ordinal)).unwrap();
+    }
+    store.write("demo", &Write::DropCheckpoints).unwrap();
+    store
+}
+
+fn in_directory(store: &Store, directory: &str) -> Vec<String> {
+    let (found, _) = store.list(&format!("runs/demo/{directory}")).unwrap();
+    found.into_iter().map(|(name, _)| format!("runs/demo/{directory}/{name}")).collect()
+}
+
+/// The finished replicas by what a start knows of them, and how many it has read.
+fn started(objects: &Arc<Faulty>) -> (Vec<u32>, usize, Vec<String>) {
+    let mut store = over(objects, 1);
+    let (mut runs, _) = store.load().unwrap();
+    let saved = runs.remove(0);
+    let read = saved.finished.iter().filter(|it| !it.indexed).count();
+    (saved.finished.iter().map(|it| it.replica.index).collect(), read, saved.notices)
+}
+
+#[test]
+fn what_is_in_the_index_is_not_read_at_a_start() {
+    let objects = Arc::new(Faulty::default());
+    let store = computed(&objects, 1);
+    let all = in_directory(&store, "finished");
+    assert_eq!((all.len(), in_directory(&store, "index").len()), (5, 2), "the newest two indices stay");
+    for object in all {
+        // It would not start if it read this one.
+        objects.cannot_read(Some(object));
+        assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()));
+    }
+}
+
+#[test]
+fn few_small_replicas_have_no_index_and_are_read() {
+    let objects = Arc::new(Faulty::default());
+    let store = computed(&objects, REPLICAS + 1);
+    assert_eq!(in_directory(&store, "index"), [""; 0]);
+    assert_eq!(started(&objects), ((0..5).collect(), 5, Vec::new()));
+    // That start has written it.
+    assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()));
+}
+
+#[test]
+fn a_damaged_or_missing_index_costs_nothing_but_reading() {
+    for (how, damaged) in
+        [("missing", 1), ("missing", 2), ("flipped", 1), ("flipped", 2), ("halved", 2), ("emptied", 1)]
+    {
+        let objects = Arc::new(Faulty::default());
+        let store = computed(&objects, 1);
+        for name in in_directory(&store, "index").into_iter().rev().take(damaged) {
+            let mut bytes = store.get(&name).unwrap().to_vec();
+            store.remove(vec![name.clone()]).unwrap();
+            match how {
+                "missing" => continue,
+                "flipped" => bytes[30] ^= 2,
+                "halved" => bytes.truncate(bytes.len() / 2),
+                _ => bytes.clear(),
+            }
+            store.put(&name, &bytes.into()).unwrap();
+        }
+        let (replicas, read, notices) = started(&objects);
+        let told = if how == "missing" { 0 } else { damaged };
+        assert_eq!((replicas.len(), notices.len()), (5, told), "{how}: {notices:?}");
+        // The index before lacks what finished last.
+        assert_eq!(read, if damaged == 2 { 5 } else { 1 }, "{how}");
+        assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()), "{how}: it was written again");
+    }
+}
+
+/// An index is written so rarely that all of them together are small.
+#[test]
+fn indices_of_many_replicas_are_few() {
+    let objects = Arc::new(Faulty::default());
+    let mut store = over(&objects, 4);
+    store.write("demo", &order(1)).unwrap();
+    let mut newest = Vec::new();
+    for ordinal in 0..64 {
+        store.write("demo", &finished(ordinal)).unwrap();
+        newest.extend(in_directory(&store, "index").pop());
+    }
+    newest.dedup();
+    assert_eq!(newest.len(), 5, "after 4, 8, 16, 32 and 64 replicas: {newest:?}");
+}
+
+#[test]
+fn one_of_two_objects_is_mended_from_the_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = open(&directory);
+    store.write("demo", &order(1)).unwrap();
+    store.write("demo", &finished(3)).unwrap();
+    let object = names(&directory.path().join("runs/demo/finished")).remove(0);
+    let path = |of: &str| directory.path().join("runs/demo").join(of).join(&object);
+    let good = fs::read(path("finished")).unwrap();
+    let mut mend = || match store.write("demo", &Write::Mend { object: format!("finished/{object}") }) {
+        Ok(Stored::Mended(mended)) => mended,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(mend(), Mended::Good);
+    for damaged in ["finished", "finished-copy"] {
+        for how in ["missing", "damaged"] {
+            match how {
+                "missing" => fs::remove_file(path(damaged)).unwrap(),
+                _ => fs::write(path(damaged), &good[1..]).unwrap(),
+            }
+            let told = mend();
+            let Mended::Again(sentence) = &told else { panic!("{told:?}") };
+            assert!(sentence.contains(&format!("runs/demo/{damaged}/{object} was {how}")), "{sentence}");
+            assert_eq!((fs::read(path(damaged)).unwrap(), mend()), (good.clone(), Mended::Good));
+        }
+    }
+    fs::write(path("finished"), b"x").unwrap();
+    fs::remove_file(path("finished-copy")).unwrap();
+    let told = mend();
+    assert!(matches!(&told, Mended::Lost(sentence) if sentence.contains("it is computed again")), "{told:?}");
+    assert!(!path("finished").exists());
+}
