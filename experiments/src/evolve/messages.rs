@@ -238,6 +238,31 @@ pub struct CmaState {
     /// From 100 coordinates on: whether longer steps have been better of late, -1 to 1.
     #[prost(double, tag = "16")]
     pub trend: f64,
+    /// Of a limited matrix: what it has besides the roots of its diagonal, which are the scales, and its directions, which are the axes.
+    #[prost(message, optional, tag = "17")]
+    pub directions: ::core::option::Option<CmaDirections>,
+}
+/// What is learnt of a limited covariance matrix.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CmaDirections {
+    /// How many there may be at present.
+    #[prost(uint64, tag = "1")]
+    pub most: u64,
+    /// The additional variance along each.
+    #[prost(double, repeated, tag = "2")]
+    pub stretches: ::prost::alloc::vec::Vec<f64>,
+    /// Generations since their number grew.
+    #[prost(uint64, tag = "3")]
+    pub since: u64,
+    /// The change of the step size's logarithm, smoothed.
+    #[prost(double, tag = "4")]
+    pub sigma: f64,
+    /// The change of the logarithm of each coordinate's variance, smoothed.
+    #[prost(double, repeated, tag = "5")]
+    pub variances: ::prost::alloc::vec::Vec<f64>,
+    /// The change of the logarithm of the variance along each direction that there may be, smoothed.
+    #[prost(double, repeated, tag = "6")]
+    pub along: ::prost::alloc::vec::Vec<f64>,
 }
 /// A run of CMA-ES.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]

@@ -29,7 +29,7 @@ use super::{
     wrong::Wrong,
 };
 
-pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
+pub use cma::{Cma, Covariance as CmaCovariance, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
 pub use islands::{Islands, Settings as IslandsSettings};

@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 11] = [
+const ALL: [(&str, &str, usize, Make); 12] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -72,15 +72,27 @@ const ALL: [(&str, &str, usize, Make); 11] = [
         })
     }),
     ("separable-cma", "g06", 2, |search, state| {
-        let settings =
-            CmaSettings { separable: true, restarts: CmaRestarts::Ipop, population: Some(5), ..CmaSettings::default() };
+        let settings = CmaSettings {
+            covariance: CmaCovariance::Separable,
+            restarts: CmaRestarts::Ipop,
+            population: Some(5),
+            ..CmaSettings::default()
+        };
         Ok(match state {
             None => Box::new(Cma::start(&settings, search)?),
             Some(state) => Box::new(Cma::restore(&settings, search, state)?),
         })
     }),
     ("two-point-cma", "sphere", 100, |search, state| {
-        let settings = CmaSettings { separable: true, population: Some(12), ..CmaSettings::default() };
+        let settings =
+            CmaSettings { covariance: CmaCovariance::Separable, population: Some(12), ..CmaSettings::default() };
+        Ok(match state {
+            None => Box::new(Cma::start(&settings, search)?),
+            Some(state) => Box::new(Cma::restore(&settings, search, state)?),
+        })
+    }),
+    ("limited-cma", "rosenbrock", 5, |search, state| {
+        let settings = CmaSettings { covariance: CmaCovariance::Limited, ..CmaSettings::default() };
         Ok(match state {
             None => Box::new(Cma::start(&settings, search)?),
             Some(state) => Box::new(Cma::restore(&settings, search, state)?),

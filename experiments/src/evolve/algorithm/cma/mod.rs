@@ -4,6 +4,7 @@
 //! and BIPOP. It searches in the box of the bounds, scaled to width 1 in each coordinate, and folds what lies outside if the
 //! bounds are kept.
 
+mod covariance;
 mod eigen;
 mod restart;
 mod saved;
@@ -30,6 +31,7 @@ use restart::{DOUBLINGS_MAX, Schedule};
 use stop::{HISTORY_MAX, History};
 use strategy::{Distribution, Sample, Strategy};
 
+pub use covariance::Covariance;
 pub use restart::Restarts;
 
 /// The greatest deviation of a coordinate if the bounds are kept, as a share of the box's width, as in pycma. The first step
@@ -50,8 +52,10 @@ choice! {
     enum CovarianceName {
         /// full, up to some hundred genes
         Full = "full",
-        /// diagonal, for long genomes (Ros and Hansen 2008)
+        /// diagonal, for genes that do not depend on each other (Ros and Hansen 2008)
         Separable = "separable",
+        /// a diagonal and as many directions as are needed, for long genomes (Akimoto and Hansen 2016)
+        Limited = "limited",
     }
 }
 
@@ -95,9 +99,8 @@ pub struct Settings {
     pub sigma: f64,
     /// Where the first run begins: by default anywhere in the middle 80 %, as pycma's on BBOB.
     pub mean: Mean,
-    /// Whether only a diagonal is learnt (Ros and Hansen 2008): for several hundred genes, or genes that do not depend
-    /// on each other. Time and memory then grow with n, not with its square.
-    pub separable: bool,
+    /// What is learnt of the covariance matrix.
+    pub covariance: Covariance,
     /// Whether bad steps are learnt from too (negative weights).
     pub active: bool,
     /// What follows a run that is over; BIPOP by default.
@@ -112,7 +115,7 @@ impl Default for Settings {
             population: None,
             sigma: 0.2,
             mean: Mean::Random,
-            separable: false,
+            covariance: Covariance::Full,
             active: true,
             restarts: Restarts::Bipop,
             tolerance: 1e-11,
@@ -127,10 +130,10 @@ impl Settings {
     /// A sentence.
     pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
         let genes = Coordinates::of(genome)?.count();
-        if !self.separable && genes > FULL_GENES_MAX {
+        if self.covariance == Covariance::Full && genes > FULL_GENES_MAX {
             let sentence = format!(
                 "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: take covariance = \
-                 \"separable\""
+                 \"limited\""
             );
             return Err(Wrong::new("covariance", sentence));
         }
@@ -158,7 +161,14 @@ impl Settings {
 
     fn most(&self, genome: &Genome, evaluations: u64) -> Most {
         let (n, lambda) = (genome.free_genes() as u64, self.lambda(genome) as u64);
-        let matrices = if self.separable { n } else { 2 * n * n };
+        let matrices = match self.covariance {
+            Covariance::Full => 2 * n * n,
+            Covariance::Separable => n,
+            Covariance::Limited => {
+                let directions = strategy::directions_max(genome.free_genes().max(1)) as u64;
+                n * (directions + 2) + 2 * directions
+            }
+        };
         let doublings = if self.restarts == Restarts::None { 0 } else { DOUBLINGS_MAX };
         let numbers = matrices + 6 * n + 2 * HISTORY_MAX as u64;
         Most {
@@ -202,7 +212,11 @@ impl Listed for Cma {
         Settings {
             population: given.population,
             sigma: sigma(given.own, usual.sigma),
-            separable: own.covariance == CovarianceName::Separable,
+            covariance: match own.covariance {
+                CovarianceName::Full => Covariance::Full,
+                CovarianceName::Separable => Covariance::Separable,
+                CovarianceName::Limited => Covariance::Limited,
+            },
             restarts: match own.restarts {
                 RestartsName::None => Restarts::None,
                 RestartsName::Ipop => Restarts::Ipop,
@@ -246,7 +260,7 @@ impl Listed for Cma {
 
 impl Cma {
     fn strategy(&self, schedule: &Schedule) -> Strategy {
-        Strategy::new(self.coordinates.count(), schedule.lambda, self.settings.separable, self.settings.active)
+        Strategy::new(self.coordinates.count(), schedule.lambda, self.settings.covariance, self.settings.active)
     }
 
     /// A run at its beginning.
@@ -328,7 +342,7 @@ impl Algorithm for Cma {
         order.sort_by(|one, two| evaluations[*one].compare(&evaluations[*two]));
         let ranked: Vec<&Sample> = order.iter().map(|index| &samples[*index]).collect();
         let ahead = if run.distribution.shift.is_empty() { 0.0 } else { ahead(evaluations) };
-        run.strategy.update(&mut run.distribution, &ranked, ahead);
+        let learnt = run.strategy.update(&mut run.distribution, &ranked, ahead);
         let objective = |index: &usize| match evaluations[*index].feasible() {
             true => evaluations[*index].objective(0),
             false => f64::INFINITY,
@@ -341,7 +355,7 @@ impl Algorithm for Cma {
                 run.strategy.mirror(&mut run.distribution, index, place);
             }
         }
-        let sound = run.strategy.decompose(&mut run.distribution);
+        let sound = learnt && run.strategy.decompose(&mut run.distribution);
         if sound && !self.over(&run, &objectives) {
             self.run = Some(run);
         } else if self.settings.restarts != Restarts::None {
@@ -362,6 +376,6 @@ impl Algorithm for Cma {
 
     fn save(&self) -> Vec<u8> {
         let run = self.run.as_ref().map(|run| (&run.schedule, &run.distribution, &run.history));
-        saved::write(self.births, run, self.settings.separable)
+        saved::write(self.births, run, self.settings.covariance)
     }
 }

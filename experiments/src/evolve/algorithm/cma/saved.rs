@@ -3,24 +3,25 @@
 use prost::Message as _;
 
 use super::{
+    covariance::Covariance,
     restart::{DOUBLINGS_MAX, Schedule},
     stop::{HISTORY_MAX, History},
-    strategy::{Distribution, Strategy},
+    strategy::{Directions, Distribution, Strategy, directions_max},
 };
-use crate::evolve::messages::{CmaRun, CmaState};
+use crate::evolve::messages::{CmaDirections, CmaRun, CmaState};
 
 /// A run in a state.
 type Saved = (Schedule, Distribution, History);
 
 /// The state after `births` evaluations, with its run, or without one if the search has ended.
-pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History)>, separable: bool) -> Vec<u8> {
+pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History)>, form: Covariance) -> Vec<u8> {
     let Some((schedule, distribution, history)) = run else {
         return CmaState { births, ended: true, ..Default::default() }.encode_to_vec();
     };
     let n = distribution.mean.len();
-    let covariance = match separable {
-        true => distribution.covariance.clone(),
-        false => (0..n).flat_map(|j| &distribution.covariance[j * n + j..(j + 1) * n]).copied().collect(),
+    let covariance = match form {
+        Covariance::Separable | Covariance::Limited => distribution.covariance.clone(),
+        Covariance::Full => (0..n).flat_map(|j| &distribution.covariance[j * n + j..(j + 1) * n]).copied().collect(),
     };
     let Schedule { run, doublings, lambda, sigma, small, began, limit, great_used, small_used, last_great } = *schedule;
     let lambda = lambda as u64;
@@ -42,6 +43,10 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
         median: history.median.clone(),
         shift: distribution.shift.clone(),
         trend: distribution.trend,
+        directions: (form == Covariance::Limited).then(|| {
+            let Directions { most, stretches, since, sigma, variances, along } = distribution.directions.clone();
+            CmaDirections { most: most as u64, stretches, since, sigma, variances, along }
+        }),
     }
     .encode_to_vec()
 }
@@ -63,11 +68,12 @@ pub(super) fn read(
     let run = state.run.as_ref().ok_or("the state has no run")?;
     let schedule = schedule(run, first, births)?;
     let strategy = strategy(&schedule);
-    let (n, separable) = (strategy.n, strategy.separable);
-    let triangle = if separable { n } else { n * (n + 1) / 2 };
+    let (n, diagonal) = (strategy.n, strategy.has_diagonal());
+    let triangle = if diagonal { n } else { n * (n + 1) / 2 };
+    let directions = directions(state.directions.as_ref(), &strategy, state.generation)?;
     let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, shift, trend, .. } = state;
     let lengths = [mean.len(), path_sigma.len(), path.len(), covariance.len(), axes.len(), scales.len()];
-    if lengths != [n, n, n, triangle, strategy.axes(), n] {
+    if lengths != [n, n, n, triangle, strategy.axes() + n * directions.stretches.len(), n] {
         return Err(format!("the state is not one of {n} coordinates"));
     }
     let two_points = strategy.two_points && state.generation > 0;
@@ -86,10 +92,45 @@ pub(super) fn read(
         return Err("the state's distribution makes no sense".into());
     }
     let (generation, sigma, decomposed) = (state.generation, state.sigma, state.decomposed);
-    let covariance = if separable { covariance } else { unpacked(&covariance, n) };
-    let distribution =
-        Distribution { generation, sigma, mean, path_sigma, path, covariance, axes, scales, decomposed, shift, trend };
+    let covariance = if diagonal { covariance } else { unpacked(&covariance, n) };
+    let distribution = Distribution {
+        generation,
+        sigma,
+        mean,
+        path_sigma,
+        path,
+        covariance,
+        axes,
+        scales,
+        decomposed,
+        shift,
+        trend,
+        directions,
+    };
     Ok((births, Some((schedule, distribution, History { best, median }))))
+}
+
+/// The directions of a limited matrix; of others there are none.
+fn directions(message: Option<&CmaDirections>, strategy: &Strategy, generation: u64) -> Result<Directions, String> {
+    let Some(message) = message else {
+        return match strategy.covariance {
+            Covariance::Limited => Err("the state has no directions".into()),
+            Covariance::Full | Covariance::Separable => Ok(Directions::default()),
+        };
+    };
+    let CmaDirections { most, stretches, since, sigma, variances, along } = message.clone();
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let fits = strategy.covariance == Covariance::Limited
+        && most <= directions_max(strategy.n)
+        && stretches.len() <= most
+        && along.len() == most
+        && variances.len() == strategy.n;
+    let sensible = stretches.iter().all(|stretch| *stretch > -1.0)
+        && [sigma].iter().chain(&stretches).chain(&variances).chain(&along).all(|number| number.is_finite());
+    match fits && sensible && since <= generation {
+        true => Ok(Directions { most, stretches, since, sigma, variances, along }),
+        false => Err("the state's directions make no sense".into()),
+    }
 }
 
 /// A matrix from its lower triangle; the upper one is not used.

@@ -72,11 +72,12 @@ pub(super) fn stop(
     objectives: &[f64],
     run: &Run,
 ) -> Option<Stop> {
-    let Distribution { sigma, mean, path, scales, axes, generation, .. } = distribution;
+    let Distribution { sigma, mean, path, scales, axes, generation, directions, .. } = distribution;
     let n = strategy.n;
     let deviation = |index: usize| sigma * strategy.variance(distribution, index).sqrt();
     let (least, most) =
         scales.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), scale| (least.min(*scale), most.max(*scale)));
+    let most = most * directions.stretches.iter().fold(1.0_f64, |most, stretch| most.max(1.0 + stretch)).sqrt();
     let finite = sigma.is_finite() && mean.iter().chain(path).all(|number| number.is_finite());
     if !finite || (most / least) * (most / least) > CONDITION_MAX {
         return Some(Stop::Condition);
@@ -90,7 +91,7 @@ pub(super) fn stop(
     }
     let axis = (generation % n as u64) as usize;
     let moved = |index: usize| {
-        let along = match axes.get(axis * n + index) {
+        let along = match axes.get(axis * n + index).filter(|_| !strategy.has_diagonal()) {
             Some(entry) => *entry,
             None => f64::from(u8::from(index == axis)),
         };
@@ -144,6 +145,7 @@ fn median(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evolve::algorithm::cma::covariance::Covariance;
 
     const RUN: Run = Run { sigma: 0.3, tolerance: 1e-11, least: 1.0 };
 
@@ -151,7 +153,7 @@ mod tests {
 
     /// A strategy and a distribution that has no reason to stop.
     fn good() -> (Strategy, Distribution) {
-        let strategy = Strategy::new(3, 7, false, true);
+        let strategy = Strategy::new(3, 7, Covariance::Full, true);
         let mut distribution = strategy.start(vec![0.5; 3], 0.2);
         distribution.generation = 200;
         (strategy, distribution)

@@ -5,6 +5,7 @@
 //! PPSN X, 2008. With many coordinates the step size follows two points of each generation, as in N. Hansen, A. Atamna and
 //! A. Auger, "How to Assess Step-Size Adaptation Mechanisms in Randomised Search", PPSN XIII, 2014.
 
+mod limited;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +14,9 @@ use evoxo_common::{
     rng::{Generator, normal_pair},
 };
 
-use super::eigen;
+use super::{covariance::Covariance, eigen};
+
+pub(super) use limited::{Directions, directions_max};
 
 /// From this many coordinates on the step size follows two points instead of the length of a path. A path remembers about as
 /// many generations as there are coordinates for each parent, and what it says is that much out of date. Measured with 20 to 300
@@ -29,13 +32,13 @@ pub(super) struct Strategy {
     pub(super) n: usize,
     /// Candidates of a generation: lambda.
     pub(super) lambda: usize,
-    /// Whether the covariance matrix is diagonal.
-    pub(super) separable: bool,
+    /// What is learnt of the covariance matrix.
+    pub(super) covariance: Covariance,
     /// The weights of all ranks, best first: positive ones that add up to 1, then negative ones or zeros.
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
     /// The number of parents: those with positive weights.
-    mu: usize,
-    mu_eff: f64,
+    pub(super) mu: usize,
+    pub(super) mu_eff: f64,
     c_sigma: f64,
     d_sigma: f64,
     c_c: f64,
@@ -62,11 +65,11 @@ pub(super) struct Distribution {
     pub(super) path_sigma: Vec<f64>,
     /// The path for the covariance.
     pub(super) path: Vec<f64>,
-    /// The covariance matrix C: entry (i, j) at `j * n + i`, where only i >= j counts; if separable, its diagonal.
+    /// The covariance matrix C: entry (i, j) at `j * n + i`, where only i >= j counts; if separable or limited, its diagonal.
     pub(super) covariance: Vec<f64>,
-    /// Eigenvectors of an earlier C, one after another: B; if separable there are none.
+    /// Eigenvectors of an earlier C, one after another: B; if separable there are none; if limited the directions.
     pub(super) axes: Vec<f64>,
-    /// The roots of that matrix's eigenvalues, or of its diagonal: D.
+    /// The roots of that matrix's eigenvalues, or of its diagonal: D; if limited, what the directions do not make of the diagonal.
     pub(super) scales: Vec<f64>,
     /// The generation of that matrix.
     pub(super) decomposed: u64,
@@ -75,6 +78,8 @@ pub(super) struct Distribution {
     pub(super) shift: Vec<f64>,
     /// Whether longer steps have been better of late: -1 to 1.
     pub(super) trend: f64,
+    /// Of a limited matrix: what it has besides its diagonal.
+    pub(super) directions: Directions,
 }
 
 /// A candidate of a generation.
@@ -88,7 +93,7 @@ pub(super) struct Sample {
 
 impl Strategy {
     /// The defaults of the tutorial's table 1; without `active`, negative weights are 0.
-    pub(super) fn new(n: usize, lambda: usize, separable: bool, active: bool) -> Self {
+    pub(super) fn new(n: usize, lambda: usize, covariance: Covariance, active: bool) -> Self {
         let (dimension, mu) = (n as f64, lambda / 2);
         let raw: Vec<f64> = (1..=lambda).map(|rank| ln((lambda as f64 + 1.0) / 2.0) - ln(rank as f64)).collect();
         let effective = |weights: &[f64]| {
@@ -99,7 +104,7 @@ impl Strategy {
         let c_1 = 2.0 / ((dimension + 1.3) * (dimension + 1.3) + mu_eff);
         let c_mu = 2.0 * (0.25 + mu_eff + 1.0 / mu_eff - 2.0) / ((dimension + 2.0) * (dimension + 2.0) + mu_eff);
         // A diagonal has fewer numbers to learn: Ros and Hansen 2008, section 3.
-        let faster = if separable { (dimension + 2.0) / 3.0 } else { 1.0 };
+        let faster = if covariance == Covariance::Separable { (dimension + 2.0) / 3.0 } else { 1.0 };
         let c_1 = (c_1 * faster).min(1.0);
         let c_mu = (c_mu * faster).min(1.0 - c_1);
         let of_one = 1.0 + c_1 / c_mu;
@@ -113,7 +118,7 @@ impl Strategy {
         Self {
             n,
             lambda,
-            separable,
+            covariance,
             weights: raw.iter().map(weight).collect(),
             mu,
             mu_eff,
@@ -129,19 +134,24 @@ impl Strategy {
         }
     }
 
+    /// Whether only the variances of coordinates are stored of the covariance matrix.
+    pub(super) const fn has_diagonal(&self) -> bool {
+        !matches!(self.covariance, Covariance::Full)
+    }
+
     /// The numbers of the covariance matrix, as it is stored.
     pub(super) const fn entries(&self) -> usize {
-        if self.separable { self.n } else { self.n * self.n }
+        if self.has_diagonal() { self.n } else { self.n * self.n }
     }
 
     /// The numbers of the eigenvectors.
     pub(super) const fn axes(&self) -> usize {
-        if self.separable { 0 } else { self.n * self.n }
+        if self.has_diagonal() { 0 } else { self.n * self.n }
     }
 
     /// The distribution of a run's first generation: all coordinates alike.
     pub(super) fn start(&self, mean: Vec<f64>, sigma: f64) -> Distribution {
-        let (n, step) = (self.n, if self.separable { 1 } else { self.n + 1 });
+        let (n, step) = (self.n, if self.has_diagonal() { 1 } else { self.n + 1 });
         let mut identity = vec![0.0; self.entries()];
         identity.iter_mut().step_by(step).for_each(|entry| *entry = 1.0);
         Distribution {
@@ -150,20 +160,28 @@ impl Strategy {
             mean,
             path_sigma: vec![0.0; n],
             path: vec![0.0; n],
-            axes: if self.separable { Vec::new() } else { identity.clone() },
+            axes: if self.has_diagonal() { Vec::new() } else { identity.clone() },
             covariance: identity,
             scales: vec![1.0; n],
             decomposed: 0,
             shift: Vec::new(),
             trend: 0.0,
+            directions: if self.covariance == Covariance::Limited {
+                Directions::start(n)
+            } else {
+                Directions::default()
+            },
         }
     }
 
     /// Draws a candidate.
     pub(super) fn sample(&self, distribution: &Distribution, rng: &mut Generator) -> Sample {
         let normal = self.normal(rng);
+        if self.covariance == Covariance::Limited {
+            return Sample { step: limited::step(distribution, &normal), normal };
+        }
         let scaled: Vec<f64> = normal.iter().zip(&distribution.scales).map(|(z, scale)| z * scale).collect();
-        let step = if self.separable { scaled } else { self.turn(distribution, &scaled) };
+        let step = if self.has_diagonal() { scaled } else { self.turn(distribution, &scaled) };
         Sample { normal, step }
     }
 
@@ -172,12 +190,15 @@ impl Strategy {
     pub(super) fn pair(&self, distribution: &Distribution, rng: &mut Generator) -> Option<[Sample; 2]> {
         let Distribution { shift, scales, axes, .. } = distribution;
         let along = |axis: &[f64]| axis.iter().zip(shift).map(|(axis, step)| axis * step).sum::<f64>();
-        let turned: Vec<f64> = match () {
-            () if shift.is_empty() => return None,
-            () if self.separable => shift.clone(),
-            () => axes.chunks_exact(self.n).map(along).collect(),
+        if shift.is_empty() {
+            return None;
+        }
+        let over_scales = |turned: &[f64]| turned.iter().zip(scales).map(|(step, scale)| step / scale).collect();
+        let normal: Vec<f64> = match self.covariance {
+            Covariance::Full => over_scales(&axes.chunks_exact(self.n).map(along).collect::<Vec<f64>>()),
+            Covariance::Separable => over_scales(shift),
+            Covariance::Limited => limited::normal(distribution, shift),
         };
-        let normal: Vec<f64> = turned.iter().zip(scales).map(|(step, scale)| step / scale).collect();
         let length = |vector: &[f64]| vector.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
         let factor = length(&self.normal(rng)) / length(&normal);
         let sample = |sign: f64| {
@@ -207,8 +228,9 @@ impl Strategy {
     }
 
     /// Updates the distribution with a generation, best first (figure 6 of the tutorial). `ahead` is the share of the others by
-    /// which the first of the [`Self::pair`] is better than the second, -1 to 1; 0 if there is none.
-    pub(super) fn update(&self, distribution: &mut Distribution, ranked: &[&Sample], ahead: f64) {
+    /// which the first of the [`Self::pair`] is better than the second, -1 to 1; 0 if there is none. False if the
+    /// matrix has become none of a distribution.
+    pub(super) fn update(&self, distribution: &mut Distribution, ranked: &[&Sample], ahead: f64) -> bool {
         let mean_of = |part: fn(&Sample) -> &Vec<f64>| {
             let mut mean = vec![0.0; self.n];
             for (weight, sample) in self.weights[..self.mu].iter().zip(ranked) {
@@ -221,17 +243,28 @@ impl Strategy {
         distribution.mean.iter_mut().zip(&step).for_each(|(mean, step)| *mean += sigma * step);
 
         // C^-1/2 y is B z, because y is B D z.
-        let whitened = if self.separable { normal } else { self.turn(distribution, &normal) };
+        let whitened = if self.has_diagonal() { normal } else { self.turn(distribution, &normal) };
         let (keep, add) = (1.0 - self.c_sigma, (self.c_sigma * (2.0 - self.c_sigma) * self.mu_eff).sqrt());
         distribution.path_sigma.iter_mut().zip(&whitened).for_each(|(path, step)| *path = keep * *path + add * step);
         let length = distribution.path_sigma.iter().map(|path| path * path).sum::<f64>().sqrt();
         let begun = 1.0 - pow(keep, 2.0 * (distribution.generation as f64 + 1.0));
         let calm = length / begun.sqrt() < (1.4 + 2.0 / (self.n as f64 + 1.0)) * self.chi;
-        let (keep, add) = (1.0 - self.c_c, (self.c_c * (2.0 - self.c_c) * self.mu_eff).sqrt());
+        let c_c = match self.covariance {
+            Covariance::Limited => limited::path_rate(self, distribution),
+            Covariance::Full | Covariance::Separable => self.c_c,
+        };
+        let (keep, add) = (1.0 - c_c, (c_c * (2.0 - c_c) * self.mu_eff).sqrt());
         let add = if calm { add } else { 0.0 };
         distribution.path.iter_mut().zip(&step).for_each(|(path, step)| *path = keep * *path + add * step);
 
-        self.adapt(distribution, ranked, calm);
+        let is_limited = self.covariance == Covariance::Limited;
+        let sound = match is_limited {
+            true => limited::adapt(self, distribution, ranked, calm),
+            false => {
+                self.adapt(distribution, ranked, calm);
+                true
+            }
+        };
         if self.two_points {
             // The root, as pycma 4.5: small differences of ranks count for more.
             let ahead = ahead.abs().sqrt().copysign(ahead);
@@ -241,7 +274,11 @@ impl Strategy {
         } else {
             distribution.sigma *= exp(self.c_sigma / self.d_sigma * (length / self.chi - 1.0));
         }
+        if is_limited && sound {
+            limited::choose(self, distribution, sigma);
+        }
         distribution.generation += 1;
+        sound
     }
 
     /// Updates the covariance matrix (equation 47 of the tutorial).
@@ -259,7 +296,7 @@ impl Strategy {
             .chain(ranked_factors.zip(ranked).map(|(factor, sample)| (factor, &sample.step[..])))
             .filter(|(factor, _)| *factor != 0.0)
             .collect();
-        if self.separable {
+        if self.has_diagonal() {
             for (i, entry) in covariance.iter_mut().enumerate() {
                 *entry = parts.iter().fold(keep * *entry, |sum, (factor, y)| sum + factor * y[i] * y[i]);
             }
@@ -279,11 +316,16 @@ impl Strategy {
     /// the tutorial). False if the matrix has become none of a distribution.
     pub(super) fn decompose(&self, distribution: &mut Distribution) -> bool {
         let n = self.n as f64;
-        let every = if self.separable { 1.0 } else { (1.0 / (10.0 * n * (self.c_1 + self.c_mu))).floor().max(1.0) };
+        let every =
+            if self.has_diagonal() { 1.0 } else { (1.0 / (10.0 * n * (self.c_1 + self.c_mu))).floor().max(1.0) };
         if ((distribution.generation - distribution.decomposed) as f64) < every {
             return true;
         }
-        let variances = if self.separable {
+        if self.covariance == Covariance::Limited {
+            distribution.decomposed = distribution.generation;
+            return true;
+        }
+        let variances = if self.has_diagonal() {
             distribution.covariance.clone()
         } else {
             let Some((values, axes)) = eigen::symmetric(&distribution.covariance, self.n) else { return false };
@@ -307,10 +349,13 @@ impl Strategy {
             if deviation > most {
                 let factor = most / deviation;
                 distribution.path[index] *= factor;
-                let others = if self.separable { 0..0 } else { 0..self.n };
+                if self.covariance == Covariance::Limited {
+                    distribution.scales[index] *= factor;
+                }
+                let others = if self.has_diagonal() { 0..0 } else { 0..self.n };
                 others
                     .for_each(|other| distribution.covariance[other.min(index) * self.n + other.max(index)] *= factor);
-                let own = if self.separable { factor * factor } else { factor };
+                let own = if self.has_diagonal() { factor * factor } else { factor };
                 distribution.covariance[self.diagonal(index)] *= own;
             }
         }
@@ -323,7 +368,7 @@ impl Strategy {
         let turned = [path.get_mut(index), path_sigma.get_mut(index), shift.get_mut(index)];
         turned.into_iter().flatten().for_each(|entry| *entry = -*entry);
         axes.chunks_exact_mut(self.n).for_each(|axis| axis[index] = -axis[index]);
-        let others = if self.separable { 0..0 } else { 0..self.n };
+        let others = if self.has_diagonal() { 0..0 } else { 0..self.n };
         for other in others.filter(|other| *other != index) {
             let entry = &mut covariance[other.min(index) * self.n + other.max(index)];
             *entry = -*entry;
@@ -337,6 +382,6 @@ impl Strategy {
 
     /// The place of a coordinate's variance among the entries of the covariance matrix.
     const fn diagonal(&self, index: usize) -> usize {
-        if self.separable { index } else { index * self.n + index }
+        if self.has_diagonal() { index } else { index * self.n + index }
     }
 }

@@ -7,7 +7,7 @@ use evoxo_common::rng::Stream;
 /// 0.2844.
 #[test]
 fn constants_are_those_of_the_tutorial() {
-    let strategy = Strategy::new(10, 10, false, true);
+    let strategy = Strategy::new(10, 10, Covariance::Full, true);
     assert_eq!(strategy.mu, 5);
     assert!((strategy.mu_eff - 3.167_299).abs() < 1e-6, "{}", strategy.mu_eff);
     assert!((strategy.c_sigma - 5.167_299 / 18.167_299).abs() < 1e-6);
@@ -17,28 +17,33 @@ fn constants_are_those_of_the_tutorial() {
     // Negative weights never take more than there is.
     let taken = -strategy.weights[5..].iter().sum::<f64>() * strategy.c_mu * 10.0;
     assert!(taken <= 1.0 - strategy.c_1 - strategy.c_mu + 1e-12, "{taken}");
-    let passive = Strategy::new(10, 10, false, false);
+    let passive = Strategy::new(10, 10, Covariance::Full, false);
     assert!(passive.weights[5..].iter().all(|weight| *weight == 0.0));
 }
 
 /// If steps are ranked at random, the matrix stays what it is on average: its trace drifts by nothing systematic.
 #[test]
 fn neutral_selection_changes_no_shape() {
-    for (separable, active) in [(false, false), (false, true), (true, true)] {
-        let strategy = Strategy::new(5, 8, separable, active);
+    for (covariance, active) in [
+        (Covariance::Full, false),
+        (Covariance::Full, true),
+        (Covariance::Separable, true),
+        (Covariance::Limited, true),
+    ] {
+        let strategy = Strategy::new(5, 8, covariance, active);
         let mut ratio = Vec::new();
         for replica in 0..40 {
             let mut distribution = strategy.start(vec![0.0; 5], 1.0);
             for generation in 0..100 {
                 let mut rng = Stream::root(replica).word(generation).rng();
                 let samples: Vec<_> = (0..8).map(|_| strategy.sample(&distribution, &mut rng)).collect();
-                strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>(), 0.0);
+                assert!(strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>(), 0.0));
                 assert!(strategy.decompose(&mut distribution));
             }
             ratio.push(ln(strategy.variance(&distribution, 0) / strategy.variance(&distribution, 4)));
         }
         let mean = ratio.iter().sum::<f64>() / 40.0;
-        assert!(mean.abs() < 1.0, "separable {separable}, active {active}: {mean}");
+        assert!(mean.abs() < 1.0, "{covariance:?}, active {active}: {mean}");
     }
 }
 
@@ -46,19 +51,16 @@ fn neutral_selection_changes_no_shape() {
 /// those that make their steps; the step size grows exactly if the forward one is ahead.
 #[test]
 fn the_pair_lies_along_the_last_step() {
-    for separable in [false, true] {
-        let strategy = Strategy::new(100, 12, separable, true);
+    for covariance in [Covariance::Full, Covariance::Separable, Covariance::Limited] {
+        let strategy = Strategy::new(100, 12, covariance, true);
         let mut distribution = strategy.start(vec![0.5; 100], 0.3);
         assert_eq!(strategy.pair(&distribution, &mut Stream::root(1).rng()), None);
         for generation in 0..8 {
             let mut rng = Stream::root(4).word(generation).rng();
             let samples: Vec<_> = (0..12).map(|_| strategy.sample(&distribution, &mut rng)).collect();
             let before = distribution.clone();
-            strategy.update(
-                &mut distribution,
-                &samples.iter().collect::<Vec<_>>(),
-                if generation < 4 { 0.5 } else { -0.5 },
-            );
+            let ahead = if generation < 4 { 0.5 } else { -0.5 };
+            assert!(strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>(), ahead));
             assert_eq!(distribution.sigma > before.sigma, distribution.trend > 0.0);
             let shift = distribution.mean.iter().zip(&before.mean).map(|(new, old)| (new - old) / before.sigma);
             assert!(shift.zip(&distribution.shift).all(|(seen, kept)| (seen - kept).abs() < 1e-12));
@@ -71,7 +73,11 @@ fn the_pair_lies_along_the_last_step() {
             assert!((square(&sample.normal) / square(&normal) - 1.0).abs() < 1e-9);
             let factor = sign * (square(&sample.step) / square(&distribution.shift)).sqrt();
             let scaled: Vec<f64> = sample.normal.iter().zip(&distribution.scales).map(|(z, d)| z * d).collect();
-            let made = if separable { scaled } else { strategy.turn(&distribution, &scaled) };
+            let made = match covariance {
+                Covariance::Full => strategy.turn(&distribution, &scaled),
+                Covariance::Separable => scaled,
+                Covariance::Limited => limited::step(&distribution, &sample.normal),
+            };
             for ((step, shift), made) in sample.step.iter().zip(&distribution.shift).zip(made) {
                 assert!((step - factor * shift).abs() < 1e-9 && (step - made).abs() < 1e-9);
             }
@@ -82,13 +88,13 @@ fn the_pair_lies_along_the_last_step() {
 /// A coordinate that is too long becomes as long as it may be; its correlations, and the other coordinates, stay.
 #[test]
 fn long_coordinates_are_shortened() {
-    for separable in [false, true] {
-        let strategy = Strategy::new(4, 8, separable, true);
+    for covariance in [Covariance::Full, Covariance::Separable, Covariance::Limited] {
+        let strategy = Strategy::new(4, 8, covariance, true);
         let mut distribution = strategy.start(vec![0.0; 4], 0.3);
         for generation in 0..20 {
             let mut rng = Stream::root(3).word(generation).rng();
             let samples: Vec<_> = (0..8).map(|_| strategy.sample(&distribution, &mut rng)).collect();
-            strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>(), 0.0);
+            assert!(strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>(), 0.0));
             assert!(strategy.decompose(&mut distribution));
         }
         let deviation = |of: &Distribution, index| of.sigma * strategy.variance(of, index).sqrt();
@@ -102,7 +108,7 @@ fn long_coordinates_are_shortened() {
             let wanted = deviation(&before, index).min(most);
             assert!((deviation(&distribution, index) / wanted - 1.0).abs() < 1e-12);
             assert!((distribution.path[index] - factor(index) * before.path[index]).abs() < 1e-12);
-            for below in index + 1..if separable { 0 } else { 4 } {
+            for below in index + 1..if covariance == Covariance::Full { 4 } else { 0 } {
                 let wanted = factor(index) * factor(below) * before.covariance[index * 4 + below];
                 assert!((distribution.covariance[index * 4 + below] - wanted).abs() < 1e-12);
             }
@@ -114,12 +120,12 @@ fn long_coordinates_are_shortened() {
 /// What is mirrored draws the mirror images of the same candidates, and has the mirror image of the matrix.
 #[test]
 fn mirrored_distributions_draw_mirror_images() {
-    let strategy = Strategy::new(4, 8, false, true);
+    let strategy = Strategy::new(4, 8, Covariance::Full, true);
     let mut before = strategy.start(vec![0.0; 4], 0.3);
     for generation in 0..30 {
         let mut rng = Stream::root(8).word(generation).rng();
         let samples: Vec<_> = (0..8).map(|_| strategy.sample(&before, &mut rng)).collect();
-        strategy.update(&mut before, &samples.iter().collect::<Vec<_>>(), 0.0);
+        assert!(strategy.update(&mut before, &samples.iter().collect::<Vec<_>>(), 0.0));
         assert!(strategy.decompose(&mut before));
     }
     let mut after = before.clone();
@@ -141,13 +147,13 @@ fn mirrored_distributions_draw_mirror_images() {
 /// The update by the definition, entry by entry, in a generation with axes that are turned.
 #[test]
 fn the_update_agrees_with_the_definition() {
-    let strategy = Strategy::new(4, 6, false, true);
+    let strategy = Strategy::new(4, 6, Covariance::Full, true);
     let mut distribution = strategy.start(vec![0.5; 4], 0.3);
     for generation in 0..12 {
         let mut rng = Stream::root(7).word(generation).rng();
         let samples: Vec<_> = (0..6).map(|_| strategy.sample(&distribution, &mut rng)).collect();
         let before = distribution.clone();
-        strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>(), 0.0);
+        assert!(strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>(), 0.0));
         let path = &distribution.path;
         let calm = path.iter().zip(&before.path).any(|(new, old)| (new - (1.0 - strategy.c_c) * old).abs() > 1e-12);
         for j in 0..4 {
