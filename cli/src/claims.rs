@@ -407,7 +407,7 @@ fn differing(place: &str, claimed: &Value, computed: &Value) -> Option<String> {
         }
         (claimed, computed) if claimed == computed => None,
         // A long whole number is written as a text.
-        (claimed, computed) if json::whole_or_text(computed) == claimed.to_string() => None,
+        (claimed, computed) if json::whole_or_text(computed) == format!("{claimed}") => None,
         (claimed, computed) => {
             let shown = |value: &Value| value.to_string().chars().take(80).collect::<String>();
             Some(format!("result.json has {} as {place}, and computed is {}", shown(claimed), shown(computed)))

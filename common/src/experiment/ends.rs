@@ -22,7 +22,7 @@ use crate::{
 const KEYS: [&str; 4] = ["column", "goal", "reaches", "stagnates"];
 
 /// The values that can be waited for.
-const REACHES: Shape = Shape::Decimal { min: -1_000_000_000, max: 1_000_000_000 };
+const REACHES: Shape = Shape::Decimal { min: -1_000_000_000, max: 1_000_000_000, places: 6 };
 /// How many rows can be waited for.
 const STAGNATES: Shape = Shape::Integer { min: 1, max: 1_000_000 };
 

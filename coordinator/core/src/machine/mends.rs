@@ -7,7 +7,7 @@ use crate::{replicas::ReplicaKey, write::Mended};
 impl Coordinator {
     /// One of the two objects of a finished replica is damaged or missing.
     pub(super) fn on_damaged(&mut self, run: &str, object: String) {
-        let Some(id) = self.runs.find(run).filter(|id| !self.runs[*id].deleting) else { return };
+        let Some(id) = self.runs.find(run).filter(|id| !self.runs[*id].orders.is_deleting()) else { return };
         let is_here =
             |phase: &ReplicaPhase| matches!(phase, ReplicaPhase::Stored { object: known, .. } if *known == object);
         let replica = self.runs[id].replicas.iter().find(|(_, record)| is_here(&record.phase)).map(|(key, _)| *key);

@@ -9,7 +9,7 @@ use super::{
     budget::too_large,
     orders::{ASKED_MAX, Orders, Wanted},
     phases::{ReplicaPhase, ReplicaRecord},
-    rules::Asked,
+    rules::Proposal,
     run::{Blocked, Presence, Run},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
@@ -110,7 +110,7 @@ impl Coordinator {
             Err(Rejection::NotFound(_)) => {}
             Err(rejection) => return Err(rejection),
         }
-        let asked = Asked { new_run: true, submitter: &submitter, replicas: prepared.replicas() };
+        let asked = Proposal { new_run: true, submitter: &submitter, replicas: prepared.replicas() };
         self.rules.admits(&self.look(), &asked)?;
         let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
         (run.submitter, run.level, run.terms) = (submitter, level, terms.clone());
@@ -161,7 +161,7 @@ impl Coordinator {
         }
         if more {
             let replicas = prepared.replicas() - run.prepared.replicas();
-            let asked = Asked { new_run: false, submitter: &run.submitter, replicas };
+            let asked = Proposal { new_run: false, submitter: &run.submitter, replicas };
             self.rules.admits(&self.look(), &asked)?;
         }
         let prepared = if more { prepared } else { run.prepared.clone() };

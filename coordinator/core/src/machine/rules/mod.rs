@@ -33,7 +33,7 @@ pub(super) struct Look<'a> {
 }
 
 /// What a person asks for: replicas that are not there yet.
-pub(super) struct Asked<'a> {
+pub(super) struct Proposal<'a> {
     /// They are those of a run that is not there yet either.
     pub(super) new_run: bool,
     pub(super) submitter: &'a str,
@@ -74,7 +74,7 @@ pub(super) trait Rule: Send {
     }
 
     /// Whether a person may have what they ask for.
-    fn admits(&self, _look: &Look, _asked: &Asked) -> Result<(), Rejection> {
+    fn admits(&self, _look: &Look, _asked: &Proposal) -> Result<(), Rejection> {
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Rules {
         Ok(())
     }
 
-    pub(super) fn admits(&self, look: &Look, asked: &Asked) -> Result<(), Rejection> {
+    pub(super) fn admits(&self, look: &Look, asked: &Proposal) -> Result<(), Rejection> {
         self.0.iter().try_for_each(|rule| rule.admits(look, asked))
     }
 

@@ -1,12 +1,12 @@
 //! How many runs and replicas there may be, of everybody together and of one submitter.
 
-use super::{Asked, Look, Rule};
+use super::{Look, Proposal, Rule};
 use crate::machine::{events::Rejection, run::Run, runs::RunId};
 
 pub(super) struct Quota;
 
 impl Rule for Quota {
-    fn admits(&self, look: &Look, asked: &Asked) -> Result<(), Rejection> {
+    fn admits(&self, look: &Look, asked: &Proposal) -> Result<(), Rejection> {
         if asked.new_run {
             has_room_for_a_run(look, asked.submitter)?;
         }
