@@ -146,9 +146,9 @@ mod tests {
             format!("{arm},{replica},{step},{}\n", values.join(","))
         };
         let lines = [line("\"a, 1\"", 0, 1), line("\"a, 1\"", 0, 2), line("b", 1, 7)].concat();
-        fs::write(desk.path().join("history.csv"), format!("arm,replica,{}\n{lines}", names.join(","))).unwrap();
+        let history = History::of(format!("arm,replica,{}\n{lines}", names.join(",")).into_bytes());
         let out = desk.path().join("events");
-        write(&History::read(desk.path(), &serde_json::Value::Null).unwrap(), &config, &out).unwrap();
+        write(&history, &config, &out).unwrap();
         let events = |stem: &str| read(&fs::read(out.join(stem).join(FILE)).unwrap());
         let (first, second) = (events("a-1-0"), events("b-1"));
         assert_eq!(first[0].what, Some(What::FileVersion("brain.Event:2".into())));

@@ -263,6 +263,6 @@ mod tests {
             ),
             "evoxo run out/a/config.toml --out out/a --program 'p=python3 a.toml'"
         );
-        assert_eq!(after("evoxo run a.toml --out=out/a"), "evoxo run out/a/config.toml --out=out/a");
+        assert_eq!(after("evoxo run a.toml --out=out/a"), "evoxo run out/a/config.toml '--out=out/a'");
     }
 }
