@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     card::Card,
-    experiment::{Config, Demand, Registry, Replica, ResultDigest},
+    experiment::{Config, Demand, Registry, Replica, ResultDigest, add_ends},
     local,
     task::{Encoder, Task},
 };
@@ -134,7 +134,7 @@ fn check_report(config: &Config, replicas: &[Replica]) {
     let read: Vec<Value> = serde_json::from_str(&json!(arms).to_string()).expect("what was just written is JSON");
     let mut again =
         (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made of a result: {why}"));
-    config.ends.iter().for_each(|ends| ends.add_to(config, &mut again));
+    add_ends(config, &mut again);
     assert_eq!((&again.tables, &again.json), (&report.tables, &report.json), "a report differs from its result's");
 }
 

@@ -14,7 +14,10 @@ const SMALL: [(&str, &str); 9] = [
         "[settings]\npopulation = 60\ngames = 100\ngenerations = 3\nslice = 20\n[arms.O]\n[arms.X]\nside = \"X\"\n",
     ),
     ("league", "[settings]\nopenings = 1\n[[players]]\nwho = \"random\"\n[[players]]\nwho = \"perfect\"\n"),
-    ("menace", "[settings]\ngames = 40\n[arms.a]\n[arms.b]\nside = \"O\"\nopponent = \"perfect\"\n"),
+    (
+        "menace",
+        "[ends]\nstagnates = 9\n[settings]\ngames = 40\n[arms.a]\n[arms.b]\nside = \"O\"\nopponent = \"perfect\"\n",
+    ),
     ("nndtf", "[settings]\nboards = 30\niterations = 5\nevaluations = 200\npopulation = 8\n"),
     ("rules", "[settings]\nagents = 12\nrules = 30\ncycles = 9\n"),
     (
@@ -94,10 +97,11 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
         assert_eq!(faults(&schema, &result), Vec::<String>::new(), "{kind}");
         // Results of this build have everything.
         let all = schema["properties"].as_object().expect("properties").keys();
-        let of_kinds = ["claims", "contests", "screen"];
+        let of_kinds = ["claims", "contests", "ends", "screen"];
         let missing = all.filter(|name| !of_kinds.contains(&name.as_str()) && result.get(*name).is_none());
         assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new(), "{kind}");
         assert_eq!(result.get("screen").is_some(), kind == "td3d", "{kind}");
+        assert_eq!(result.get("ends").is_some(), kind == "menace", "{kind}");
         assert!(kind == "dispatch" || without_curve(&result).is_empty(), "{kind}: no curve in {result}");
         fractions += fractions_with_numbers(&result);
         for (change, fault) in [

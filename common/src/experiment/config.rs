@@ -136,7 +136,7 @@ impl Config {
     }
 
     fn ends_toml(&self) -> String {
-        self.ends.as_ref().map_or_else(String::new, |ends| ends.to_toml(self.kind))
+        self.ends.as_ref().map_or_else(String::new, |ends| ends.to_toml(self.kind.columns))
     }
 
     /// How this configuration differs from that of a run: see [`Change`].

@@ -10,12 +10,11 @@
 use serde_json::json;
 
 use super::{
-    Config, Goal, Kind,
+    Column, Goal,
     written::{Mistake, Table, column, unknown_keys, word},
 };
 use crate::{
     ratio::Ratio,
-    report::Report,
     settings::{Shape, Value},
 };
 
@@ -43,17 +42,18 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Reads the table; `usual` is the goal for a column if the file says none.
+    /// Reads the table, for a history of these columns with this primary one; `usual` is the goal for a column if the file says none.
     ///
     /// # Errors
     /// All mistakes.
     pub(super) fn resolve(
         table: &Table,
-        kind: &'static Kind,
+        columns: &'static [Column],
+        primary: usize,
         usual: impl Fn(usize) -> Goal,
     ) -> Result<Self, Vec<Mistake>> {
         let mut mistakes = unknown_keys(table, "[ends]", &KEYS);
-        let found = column(table, "column", kind, &mut mistakes);
+        let found = column(table, "column", columns, primary, &mut mistakes);
         let goal = word(table, "goal", Goal::WORDS, found.map_or(Goal::Maximize, usual), &mut mistakes);
         let [reaches, stagnates] = [("reaches", REACHES), ("stagnates", STAGNATES)].map(|(key, shape)| {
             let raw = table.get(key)?;
@@ -65,13 +65,9 @@ impl Ends {
         });
         let reaches = reaches.and_then(|value| if let Value::Decimal(value) = value { Some(value) } else { None });
         let stagnates = stagnates.and_then(|rows| if let Value::Integer(rows) = rows { Some(rows) } else { None });
-        let first = table.values().next().map(|raw| raw.place.clone()).filter(|_| mistakes.is_empty());
-        match (kind.own_end, first) {
-            (Some(instead), Some(place)) => mistakes.push((place, format!("{} has no [ends]: {instead}", kind.name))),
-            (None, Some(place)) if reaches.is_none() && stagnates.is_none() => {
-                mistakes.push((place, "[ends] says nothing that ends a replica: give reaches or stagnates".into()));
-            }
-            _ => {}
+        if let (None, None, Some(raw), []) = (reaches, stagnates, table.values().next(), mistakes.as_slice()) {
+            let sentence = "[ends] says nothing that ends a replica: give reaches or stagnates";
+            mistakes.push((raw.place.clone(), sentence.into()));
         }
         match (found, goal) {
             (Some(column), Some(goal)) if mistakes.is_empty() => Ok(Self { column, goal, reaches, stagnates }),
@@ -80,8 +76,8 @@ impl Ends {
     }
 
     /// What ends a replica, in words.
-    fn words(&self, kind: &Kind) -> String {
-        let column = kind.columns[self.column].name;
+    pub(super) fn words(&self, columns: &[Column]) -> String {
+        let column = columns[self.column].name;
         let side = if self.goal == Goal::Maximize { "least" } else { "most" };
         let reached = self.reaches.map(|value| format!("a {column} of at {side} {}", Value::Decimal(value)));
         let stagnated = self.stagnates.map(|rows| match rows {
@@ -91,27 +87,16 @@ impl Ends {
         reached.into_iter().chain(stagnated).collect::<Vec<String>>().join(" or ")
     }
 
-    /// Says in a report what ends replicas, and how many it has ended.
-    pub(crate) fn add_to(&self, config: &Config, report: &mut Report) {
-        let mut table = json!({"column": config.kind.columns[self.column].name, "goal": self.goal.word()});
+    /// The entry of a result.
+    pub(super) fn to_json(&self, columns: &[Column]) -> serde_json::Value {
+        let mut table = json!({"column": columns[self.column].name, "goal": self.goal.word()});
         if let Some(value) = self.reaches {
             table["reaches"] = Value::Decimal(value).to_string().into();
         }
         if let Some(rows) = self.stagnates {
             table["stagnates"] = rows.into();
         }
-        let (mut all, mut early) = (0, 0);
-        for (arm, told) in config.arms.iter().zip(report.json["arms"].as_array().into_iter().flatten()) {
-            let length = (config.kind.demand)(&arm.settings).rows;
-            for replica in told["replicas"].as_array().into_iter().flatten() {
-                all += 1;
-                let whole = replica["finished"] == true && replica.get("failure").is_none();
-                early += u64::from(whole && replica["rows"].as_u64().is_some_and(|rows| rows < length));
-            }
-        }
-        let words = self.words(config.kind);
-        report.notes.push(format!("[ends]: {words} ended {early} of {all} replicas before their length."));
-        report.json["ends"] = table;
+        table
     }
 
     /// The table of a file that gave a result with this entry.
@@ -121,8 +106,8 @@ impl Ends {
     }
 
     /// The table of a file.
-    pub(super) fn to_toml(&self, kind: &Kind) -> String {
-        let column = kind.columns[self.column].name;
+    pub(super) fn to_toml(&self, columns: &[Column]) -> String {
+        let column = columns[self.column].name;
         let mut text = format!("\n[ends]\ncolumn = \"{column}\"\ngoal = \"{}\"\n", self.goal.word());
         if let Some(value) = self.reaches {
             text += &format!("reaches = {}\n", Value::Decimal(value));
@@ -172,7 +157,7 @@ impl Watch {
 mod tests {
     use super::*;
     use crate::{
-        experiment::{Change, Replica},
+        experiment::{Change, Config, Replica},
         local::step,
         testing,
     };

@@ -45,6 +45,7 @@ pub use kind::{Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, 
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::Replica;
+pub(crate) use result::add_ends;
 pub use result::{curve, point, settings_json};
 pub use row::{Column, Number, Row};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};

@@ -322,7 +322,12 @@ impl<'a> File<'a> {
         if table.is_empty() {
             return Some(None);
         }
-        match Ends::resolve(&table, kind, |column| goal(kind, settings, column)) {
+        if let (Some(instead), Some(raw)) = (kind.own_end, table.values().next()) {
+            self.problem_at(&raw.place.clone(), &format!("{} has no [ends]: {instead}", kind.name));
+            return None;
+        }
+        let usual = |column| goal(kind, settings, column);
+        match Ends::resolve(&table, kind.columns, kind.primary_metric, usual) {
             Ok(ends) => Some(Some(ends)),
             Err(mistakes) => {
                 mistakes.into_iter().for_each(|(place, sentence)| self.problem_at(&place, &sentence));

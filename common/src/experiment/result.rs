@@ -70,11 +70,28 @@ impl Config {
         if let Some(screen) = &self.screen {
             add_screen(self, screen, responses(self, screen, replicas), &mut report);
         }
-        self.ends.iter().for_each(|ends| ends.add_to(self, &mut report));
+        add_ends(self, &mut report);
         report.notes.extend(self.notes());
         report.add_failures();
         report
     }
+}
+
+/// Says in a report what ends replicas before their length, if something does, and how many it has ended.
+pub(crate) fn add_ends(config: &Config, report: &mut Report) {
+    let Some(ends) = &config.ends else { return };
+    let (mut all, mut early) = (0, 0);
+    for (arm, told) in config.arms.iter().zip(report.json["arms"].as_array().into_iter().flatten()) {
+        let length = (config.kind.demand)(&arm.settings).rows;
+        for replica in told["replicas"].as_array().into_iter().flatten() {
+            all += 1;
+            let whole = replica["finished"] == true && replica.get("failure").is_none();
+            early += u64::from(whole && replica["rows"].as_u64().is_some_and(|rows| rows < length));
+        }
+    }
+    let words = ends.words(config.kind.columns);
+    report.notes.push(format!("[ends]: {words} ended {early} of {all} replicas before their length."));
+    report.json["ends"] = ends.to_json(config.kind.columns);
 }
 
 /// An arm's name and settings in a result.
@@ -119,7 +136,7 @@ impl Registry {
             let told = told.ok_or("the screen of the result has no responses of all its treatments")?;
             add_screen(&config, screen, told, &mut report);
         }
-        config.ends.iter().for_each(|ends| ends.add_to(&config, &mut report));
+        add_ends(&config, &mut report);
         report.notes.extend(config.notes());
         report.add_failures();
         Ok(report)

@@ -125,7 +125,7 @@ impl ScreenTable {
     ) -> Result<Screen, Vec<Mistake>> {
         let mut mistakes = self.mistakes.clone();
         mistakes.extend(unknown_keys(&self.keys, "[screen]", &KEYS));
-        let response = column(&self.keys, "response", kind, &mut mistakes);
+        let response = column(&self.keys, "response", kind.columns, kind.primary_metric, &mut mistakes);
         let at = word(&self.keys, "at", At::WORDS, At::End, &mut mistakes);
         let goal = word(&self.keys, "goal", Goal::WORDS, response.map_or(Goal::Maximize, usual), &mut mistakes);
         let factors = self.factors(kind, &mut mistakes);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::Kind;
+use super::Column;
 use crate::{
     settings::{Field, Shape, Value, integer_text, plain},
     text::{hint, quoted},
@@ -101,10 +101,16 @@ pub(super) fn unknown_keys(table: &Table, name: &str, keys: &'static [&str]) -> 
     unknown.map(|(key, raw)| (raw.place.clone(), sentence(key))).collect()
 }
 
-/// The place in the kind's columns of the one that a key names; that of the primary metric without the key.
-pub(super) fn column(table: &Table, key: &str, kind: &'static Kind, mistakes: &mut Vec<Mistake>) -> Option<usize> {
-    let Some(raw) = table.get(key) else { return Some(kind.primary_metric) };
-    let names = || kind.columns.iter().map(|column| column.name);
+/// The place of the column that a key names, without the key that of the usual one.
+pub(super) fn column(
+    table: &Table,
+    key: &str,
+    columns: &'static [Column],
+    usual: usize,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<usize> {
+    let Some(raw) = table.get(key) else { return Some(usual) };
+    let names = || columns.iter().map(|column| column.name);
     let text = raw.text.clone().unwrap_or_default();
     let found = names().position(|name| name == text);
     if found.is_none() {

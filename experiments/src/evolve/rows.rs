@@ -76,7 +76,7 @@ pub(super) fn called(column: usize) -> &'static str {
     }
 }
 
-/// The most rows of a search with this many evaluations, with those of its targets, its end and its answer.
+/// The most rows of a search with this many evaluations, with those of its marks, its end and its answer.
 pub(super) const fn most(evaluations: u64) -> u64 {
     16 * (evaluations.ilog2() as u64 + 1) + TARGETS as u64 + 3
 }
@@ -101,8 +101,8 @@ pub(super) struct Archive {
 }
 
 /// Whether there is a row after this many evaluations, in every search: at 1 to 32, and then sixteen times until the number has doubled.
-/// So a longer search has the rows of a shorter one, whatever its batches are. A candidate that is the first to reach one of the
-/// [targets](super::targets) has a row too, so histories say exactly how soon each was reached.
+/// So a longer search has the rows of a shorter one, whatever its batches are. A candidate that is the first to pass one of the
+/// [marks](super::targets::Marks) has a row too, so histories say exactly how soon each was.
 pub(super) const fn is_due(evaluations: u64) -> bool {
     let step = evaluations.ilog2().saturating_sub(4);
     evaluations.trailing_zeros() >= step

@@ -29,7 +29,7 @@ use super::{
     report,
     rows::{self, Archive, Moment, Row},
     settings::Settings,
-    targets::Targets,
+    targets::Marks,
     task::{Evaluate, NAME, shared},
     wasm,
 };
@@ -89,8 +89,8 @@ pub(super) struct Replica {
     seeds: Seeds,
     /// The grid of an archive, else empty.
     axes: Vec<Axis>,
-    /// What is known of how good candidates can be.
-    targets: Option<Targets>,
+    /// Values that have rows of their own, of one objective without noise.
+    marks: Option<Marks>,
     /// The rows of this round.
     rows: Vec<Row>,
 }
@@ -164,7 +164,7 @@ impl Replica {
             confirmation,
             seeds: Seeds::of(identity.seed, identity.replica),
             axes: if settings.leaves() == Leaves::Archive { settings.axes() } else { Vec::new() },
-            targets: Targets::of(&settings),
+            marks: (settings.objectives().len() == 1 && !settings.is_noisy()).then(Marks::new),
             rows: Vec::new(),
             settings,
         })
@@ -281,7 +281,7 @@ impl Replica {
     fn count(&mut self, evaluations: &[Evaluation]) -> Vec<Moment> {
         let (noisy, target) = (self.settings.is_noisy(), self.target());
         let (mut best, mut moments) = (None, Vec::new());
-        let mut targets = self.best.as_ref().map_or(0, |(_, best)| self.targets_of(best));
+        let mut passed = self.best.as_ref().map_or(0, |(_, best)| self.marks_of(best));
         for (index, evaluation) in evaluations.iter().enumerate() {
             self.state.evaluations += 1;
             self.state.failures += u64::from(evaluation.failed);
@@ -295,9 +295,9 @@ impl Replica {
                 self.best = Some((candidate, evaluation.clone()));
                 best = Some(index);
             }
-            let more = if best == Some(index) { self.targets_of(evaluation) } else { 0 };
-            let nearer = more > targets;
-            targets = targets.max(more);
+            let more = if best == Some(index) { self.marks_of(evaluation) } else { 0 };
+            let nearer = more > passed;
+            passed = passed.max(more);
             let first = self.state.reached == 0 && !noisy;
             let reached = first && target.is_some_and(|target| rows::is_as_good(evaluation, target));
             if reached {
@@ -313,9 +313,9 @@ impl Replica {
         moments
     }
 
-    /// How many of the targets a candidate reaches.
-    fn targets_of(&self, candidate: &Evaluation) -> usize {
-        self.targets.as_ref().map_or(0, |targets| targets.reached_by(candidate))
+    /// How many of the marks a candidate has passed.
+    fn marks_of(&self, candidate: &Evaluation) -> usize {
+        self.marks.as_ref().map_or(0, |marks| marks.passed(candidate))
     }
 
     /// This moment of the search, if there is a best candidate.

@@ -29,10 +29,8 @@ impl Targets {
             return None;
         }
         let optimum = settings.built_in().and_then(|problem| (problem.optimum)(settings.genome().genes()));
-        let (from, to) = EXPONENTS;
-        let exponent = |index: usize| from + (to - from) * index as f64 / (TARGETS - 1) as f64;
         let (above, precisions) = match optimum {
-            Some(optimum) => (optimum, (0..TARGETS).map(|index| pow(10.0, exponent(index))).collect()),
+            Some(optimum) => (optimum, precisions().collect()),
             None => (settings.target_number()?, vec![0.0]),
         };
         Some(Self { maximised: *maximised, above, precisions })
@@ -48,11 +46,27 @@ impl Targets {
         let gap = if self.maximised { self.above - best } else { best - self.above };
         self.precisions.partition_point(|precision| gap <= *precision)
     }
+}
 
-    /// The same of a candidate.
-    pub(super) fn reached_by(&self, candidate: &Evaluation) -> usize {
-        let least = candidate.objective(0);
-        if candidate.feasible() { self.reached(if self.maximised { -least } else { least }) } else { 0 }
+/// The precisions, greatest first.
+fn precisions() -> impl Iterator<Item = f64> {
+    let (from, to) = EXPONENTS;
+    (0..TARGETS).map(move |index| pow(10.0, from + (to - from) * index as f64 / (TARGETS - 1) as f64))
+}
+
+/// Values at which a search has a row of its history: the precisions. They are compared with the value itself and not with its distance
+/// from an optimum, because a function must have the same history wherever it is computed, and of a program's the optimum is not known.
+pub(super) struct Marks(Vec<f64>);
+
+impl Marks {
+    pub(super) fn new() -> Self {
+        Self(precisions().collect())
+    }
+
+    /// How many of them, from the first one, a feasible candidate has reached. Its objective is to be minimised.
+    pub(super) fn passed(&self, candidate: &Evaluation) -> usize {
+        let value = candidate.objective(0);
+        if candidate.feasible() { self.0.partition_point(|mark| value <= *mark) } else { 0 }
     }
 }
 
@@ -73,10 +87,14 @@ mod tests {
         // 12 ones are the most.
         let most = targets("problem = \"onemax\"\nlength = 12").unwrap();
         assert_eq!([11.0, 12.0].map(|best| most.reached(best)), [11, 51]);
-        let one = |objective: f64| Evaluation { objectives: vec![objective], ..Default::default() };
-        assert_eq!(most.reached_by(&one(-11.0)), 11, "objectives of candidates are to be minimised");
-        assert_eq!(most.reached_by(&Evaluation { constraints: vec![0.5], ..one(-12.0) }), 0);
         assert!(targets("problem = \"zdt1\"\nalgorithm = \"nsga2\"").is_none());
         assert!(targets("problem = \"noisy-sphere\"").is_none());
+    }
+
+    #[test]
+    fn marks_are_passed_by_feasible_values() {
+        let (marks, one) = (Marks::new(), |objective| Evaluation { objectives: vec![objective], ..Default::default() });
+        assert_eq!([1e3, 100.0, 1.0, 1e-8, 0.0, -1.0].map(|value| marks.passed(&one(value))), [0, 1, 11, 51, 51, 51]);
+        assert_eq!(marks.passed(&Evaluation { constraints: vec![0.5], ..one(0.0) }), 0);
     }
 }
