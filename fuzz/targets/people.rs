@@ -99,5 +99,11 @@ fn submission(bytes: &bytes::Bytes) -> Option<Request> {
     check_run_name(&request.name).ok()?;
     let prepared = Prepared::read(registry(), "the submitted file", &request.config).ok()?;
     let small = prepared.replicas() <= REPLICAS_MAX && prepared.least_bytes(BYTES_MAX) <= BYTES_MAX;
-    small.then_some(Request::Submit { name: request.name, prepared, level, submitter: "10.0.0.9".into(), terms: Vec::new() })
+    small.then_some(Request::Submit {
+        name: request.name,
+        prepared,
+        level,
+        submitter: "10.0.0.9".into(),
+        terms: Vec::new(),
+    })
 }
