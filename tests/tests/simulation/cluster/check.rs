@@ -21,7 +21,7 @@ use evoxo_tests::registry;
 use prost::Message as _;
 
 use super::{Character, Cluster, Level, SimWorker};
-use crate::sim::{objects::names, seat::Seat};
+use crate::{objects::names, seat::Seat};
 
 impl Cluster {
     pub(super) fn state(&self) -> String {

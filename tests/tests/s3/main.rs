@@ -1,9 +1,7 @@
 //! Stores in buckets, through the real client: over an S3 in this process that loses answers, refuses, conflicts with itself,
 //! is slow, or lets two create one name.
 
-mod s3 {
-    mod recovery;
-}
+mod recovery;
 
 use std::{
     net::SocketAddr,

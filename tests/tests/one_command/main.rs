@@ -1,13 +1,11 @@
 //! `evoxo run`: one command, one directory, the same digest through all interruptions.
 
-mod one_command {
-    mod beside;
-    mod damage;
-    mod ends;
-    mod keeps;
-    mod longer;
-    mod output;
-}
+mod beside;
+mod damage;
+mod ends;
+mod keeps;
+mod longer;
+mod output;
 
 use std::{
     fs,

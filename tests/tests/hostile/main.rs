@@ -3,18 +3,16 @@
 //!
 //! Limits of memory and time have wide margins: they only show that there is a limit. Long tests run in release only.
 
-mod hostile {
-    mod floods;
-    mod forgery;
-    mod frames;
-    mod greed;
-    mod handshakes;
-    mod holding;
-    mod log;
-    mod losses;
-    mod piles;
-    mod slow;
-}
+mod floods;
+mod forgery;
+mod frames;
+mod greed;
+mod handshakes;
+mod holding;
+mod log;
+mod losses;
+mod piles;
+mod slow;
 
 use std::time::Duration;
 

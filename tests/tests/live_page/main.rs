@@ -1,12 +1,10 @@
 //! The page of a real coordinator, with real sockets: what it answers, whom it refuses, and that it hurts no run.
 
-mod live_page {
-    mod door;
-    pub(crate) mod http;
-    mod limits;
-    mod play;
-    mod report;
-}
+mod door;
+pub(crate) mod http;
+mod limits;
+mod play;
+mod report;
 
 use std::time::Duration;
 
@@ -20,7 +18,7 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
     registry,
 };
-use live_page::http::{Answer, Events, get, own, post, send};
+use http::{Answer, Events, get, own, post, send};
 use serde_json::{Value, json};
 
 /// Two arms, some seconds in all.

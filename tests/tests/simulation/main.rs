@@ -7,21 +7,18 @@
 
 #![expect(clippy::print_stdout, reason = "the seeds and their outcomes")]
 
-#[path = "../../coordinator/src/store/tests/faulty.rs"]
+mod cluster;
+mod draw;
+#[path = "../../../coordinator/src/store/tests/faulty.rs"]
 mod faulty;
-mod sim {
-    use super::faulty;
+mod hosts;
+mod objects;
+mod rules;
+mod seat;
+mod worker;
 
-    pub(crate) mod cluster;
-    pub(crate) mod draw;
-    mod hosts;
-    mod objects;
-    pub(crate) mod rules;
-    mod seat;
-    pub(crate) mod worker;
-}
-
-use sim::{cluster::simulate, draw::Faults};
+use cluster::simulate;
+use draw::Faults;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))

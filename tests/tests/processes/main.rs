@@ -1,27 +1,25 @@
 //! Real programs on loopback: for any number of workers, any division of the work, and kills of any process at any
 //! time, a run has the result of one undisturbed thread.
 
-mod processes {
-    mod audit;
-    mod autoscale;
-    mod check;
-    mod crashes;
-    mod daemon;
-    mod joining;
-    mod leaders;
-    mod liars;
-    mod modules;
-    mod orders;
-    mod own;
-    mod programs;
-    mod quota;
-    mod secure;
-    mod services;
-    mod shapes;
-    mod standby;
-    mod strangers;
-    mod succession;
-}
+mod audit;
+mod autoscale;
+mod check;
+mod crashes;
+mod daemon;
+mod joining;
+mod leaders;
+mod liars;
+mod modules;
+mod orders;
+mod own;
+mod programs;
+mod quota;
+mod secure;
+mod services;
+mod shapes;
+mod standby;
+mod strangers;
+mod succession;
 
 /// Small enough for a test, with both sides, slices and both kinds of fitness.
 pub(crate) const INVINCIBLE: &str = r#"

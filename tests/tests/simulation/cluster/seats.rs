@@ -14,7 +14,7 @@ use evoxo_proto::v1::{CloseKind, RunState, to_worker};
 use evoxo_tests::registry;
 
 use super::{Cluster, Ends, Event, SimEvent, below, chance, damage, v1};
-use crate::sim::{objects::Objects, seat::Seen};
+use crate::{objects::Objects, seat::Seen};
 
 /// How often a coordinator looks who leads, in milliseconds.
 const LOOK_MS: u64 = 100;

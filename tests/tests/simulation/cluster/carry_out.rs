@@ -4,7 +4,7 @@ use evoxo_coordinator::core::{Effect, StoreFault, Write};
 use evoxo_proto::v1::to_worker;
 
 use super::{Character, Cluster, Encoded, Event, Fault, SessionId, SimEvent, Topic, below, chance, v1, worker_core};
-use crate::sim::{objects::names, seat::Done, worker::output_of};
+use crate::{objects::names, seat::Done, worker::output_of};
 
 impl Cluster {
     pub(super) fn tell(&mut self, seat: usize, event: Event) {
