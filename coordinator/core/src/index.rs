@@ -1,8 +1,8 @@
-//! The index of a run: its finished replicas without their states, in one object. A coordinator that starts reads the index instead of
-//! the objects, which together may have far more bytes than it has memory.
+//! The index of a run: one object that lists the run's finished replicas without their states. A coordinator that starts
+//! reads the index instead of the objects, whose total size may far exceed its memory.
 //!
-//! An index is never the only place of anything. An entry counts only for an object that is there, with the name and the length that
-//! the entry says; the digest in that name ties the entry to the object's bytes.
+//! Nothing is stored only in an index. An entry counts only if the object that it names exists and has the length that the
+//! entry states. The digest in the object's name ties the entry to the object's bytes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,21 +16,21 @@ use prost::Message as _;
 
 use crate::saved::{Origin, ReplicaSummary, SavedFinished};
 
-/// The bytes of one entry in an index, about.
+/// The approximate size of one entry, in bytes.
 pub const ENTRY_BYTES: u64 = 200;
 
-/// Finished replicas by the names of their objects.
+/// Finished replicas, keyed by the names of their objects.
 #[derive(Debug, Default)]
 pub struct Index(BTreeMap<String, SavedFinished>);
 
 impl Index {
-    /// An index as stored.
+    /// Reads a stored index.
     ///
     /// # Errors
-    /// The damage of the bytes.
+    /// How the bytes are damaged.
     pub fn read(bytes: &Bytes) -> Result<Self, Damage> {
         let body = open(Kind::Index, bytes)?;
-        // From a slice, so that no entry keeps all bytes in memory.
+        // Decode from a slice: entries decoded from `Bytes` would keep the whole buffer in memory.
         let found = v1::Index::decode(&body[..]).map_err(|_| Damage::Body)?;
         Self::of_message(found).ok_or(Damage::Body)
     }
@@ -54,7 +54,7 @@ impl Index {
         message.replicas.into_iter().map(entry).collect::<Option<_>>().map(Self)
     }
 
-    /// The bytes of a stored index.
+    /// The bytes to store for this index.
     #[must_use]
     pub fn sealed(&self) -> Bytes {
         let mut origins: Vec<&Origin> = Vec::new();
@@ -82,13 +82,13 @@ impl Index {
         seal(Kind::Index, &v1::Index { origins, replicas }.encode_to_vec())
     }
 
-    /// What it says of an object of this length.
+    /// The entry of the object with this name, if the entry states this length in bytes.
     #[must_use]
     pub fn get(&self, object: &str, bytes: u64) -> Option<&SavedFinished> {
         self.0.get(object).filter(|entry| entry.bytes == bytes)
     }
 
-    /// Adds an entry, or replaces that of the same object.
+    /// Adds an entry. It replaces an earlier entry of the same object.
     pub fn add(&mut self, entry: SavedFinished) {
         self.0.insert(entry.object.clone(), entry);
     }
@@ -99,14 +99,14 @@ impl Index {
         self.0.len()
     }
 
-    /// Whether it has no entries.
+    /// Whether the index has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The entry of a finished replica's object; `None` if the object is damaged.
+/// Builds the index entry of a finished replica's object; `None` if the object is damaged.
 #[must_use]
 pub fn entry(object: &str, bytes: &Bytes) -> Option<SavedFinished> {
     let body = open(Kind::Finished, bytes).ok()?;
@@ -150,7 +150,7 @@ mod tests {
             let told = entry(&object, &bytes).unwrap();
             assert_eq!((&found.replica, &found.origin, found.indexed), (&told.replica, &told.origin, true));
             assert_eq!(found.replica.last_row[1], f64::INFINITY);
-            // An object of another length is damaged.
+            // An object whose length differs from its entry is damaged.
             assert!(read.get(&object, bytes.len() as u64 - 1).is_none());
         }
         for place in 0..sealed.len() {

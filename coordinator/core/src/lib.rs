@@ -1,9 +1,9 @@
-//! What a coordinator decides, without I/O. The state machine ([`Coordinator`]) takes events and the time, and returns effects; the states
-//! of a run's replicas ([`replicas`]) are on a thread of their own, which does the jobs that it asks for; [`saved`], [`names`] and
-//! [`write`](mod@write) say what is stored.
+//! The decisions of a coordinator, without I/O. The state machine ([`Coordinator`]) takes events and the time, and returns
+//! effects. The states of a run's replicas ([`replicas`]) live on a thread of their own, which does the jobs that the state
+//! machine requests. [`saved`], [`names`] and [`write`](mod@write) define what is stored.
 //!
-//! Invariants: no clock, no I/O, no await, no threads and no randomness. What this crate depends on has none of them either, and
-//! `clippy.toml` refuses those of the standard library.
+//! Invariants: no clock, no I/O, no await, no threads and no randomness. The dependencies of this crate have none of them
+//! either, and `clippy.toml` forbids those of the standard library.
 
 pub mod id;
 pub mod index;

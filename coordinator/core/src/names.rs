@@ -1,42 +1,45 @@
-//! Names: of runs, which users choose, and of stored objects.
+//! Names of runs, which users choose, and of stored objects.
 //!
-//! Below `runs/RUN/` there are `order/BORN-NUMBER`, its copy, `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/ORDINAL-EPOCH-DIGEST`,
-//! `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a task that made the run fail. EPOCH is that of the coordinator that
-//! wrote the object, BORN that of the one where the run was submitted, and DIGEST the first 16 hexadecimal digits of the
-//! SHA-256 of the object's bytes. An order has no digest and no writer in its name: who creates `000007-000002` first has
-//! given the second order, and any other coordinator sees that it has not.
+//! The objects of a run are below `runs/RUN/`: `order/BORN-NUMBER`, `order-copy/BORN-NUMBER-DIGEST`,
+//! `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/ORDINAL-EPOCH-DIGEST`, `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a
+//! task that made the run fail. EPOCH is the epoch of the coordinator that wrote the object. BORN is the epoch in which the
+//! run was submitted. DIGEST is the first 16 hexadecimal digits of the SHA-256 of the object's bytes. The name of an order
+//! contains neither a digest nor its writer: the coordinator that creates `000007-000002` first has given the second order,
+//! and every other coordinator sees that its own order came too late.
 //!
-//! `order-copy/BORN-NUMBER-DIGEST` is an order once more, so that no single object decides what a run is. The digest in its name
-//! also tells whether the object `order/BORN-NUMBER` is the order that was given: see the coordinator's `store`. `finished-copy/` has each
-//! object of `finished/` once more, under the same name, and `checkpoint-copy/` the newest one of `checkpoint/`.
+//! `order-copy/` has a second copy of each order, so that a run does not depend on a single object. The digest in the copy's
+//! name also tells whether the object `order/BORN-NUMBER` is the order that was given: see the coordinator's `store`.
+//! `finished-copy/` has a copy of each object in `finished/` under the same name, and `checkpoint-copy/` a copy of the newest
+//! object in `checkpoint/`.
 //!
-//! `index/EPOCH-NUMBER-DIGEST` says what the finished replicas are: see [`crate::index`].
+//! `index/EPOCH-NUMBER-DIGEST` lists the finished replicas: see [`crate::index`].
 //!
-//! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see the coordinator's `store`.
+//! `deleted/BORN-NUMBER` marks the run as deleted, unless the run has an order with a higher number: see the coordinator's
+//! `store`.
 //!
-//! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
-//! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log,
-//! `audit-rights/EPOCH-NUMBER-DIGEST` those of operators and about rights.
+//! Next to `runs/` there are `leader/EPOCH`, `convicted/IDENTITY` and `revoked/ID`. Convictions and revocations belong to no
+//! run and no epoch: they stay in force whichever coordinator leads. `audit/EPOCH-NUMBER-DIGEST` has lines of the audit log,
+//! and `audit-rights/EPOCH-NUMBER-DIGEST` has its lines about operators and rights.
 //!
-//! Builds before epochs wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
-//! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. These are read as those of epoch 0.
+//! Builds from before epochs existed wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
+//! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. Such objects are read as objects of epoch 0.
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
 
 use crate::write::Write;
 
-/// The most characters of a run's name.
+/// The maximum length of a run's name, in characters.
 const NAME_CHARACTERS_MAX: usize = 64;
-/// The digits of a digest in a name.
+/// The number of digits of a digest in a name.
 const DIGEST_DIGITS: usize = 16;
-/// The fewest digits of a number in a name.
+/// The minimum number of digits of a number in a name.
 const NUMBER_DIGITS: usize = 6;
 
-/// Checks a run's name. It becomes a directory's name, so few characters are allowed.
+/// Checks a run's name. The name becomes a directory's name, so few characters are allowed.
 ///
 /// # Errors
-/// A sentence that says what a name may be.
+/// A sentence that says what a name may contain.
 pub fn check_run_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let good = name.starts_with(plain) && name.chars().all(|c| plain(c) || "-_.".contains(c));
@@ -53,8 +56,8 @@ pub fn check_run_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// The name, below `runs/RUN/`, of the object that a coordinator of this epoch creates for a write; `None` for writes that
-/// create none, and for orders, which [`order_name`] names.
+/// The name, below `runs/RUN/`, of the object that a coordinator of this epoch creates for a write. `None` for writes that
+/// create no object, and for orders, which [`order_name`] names.
 #[must_use]
 pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
     let short = |bytes: &Bytes| Digest::of(bytes).short();
@@ -75,37 +78,37 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
     }
 }
 
-/// The directory, below that of a run, of its orders.
+/// The directory of a run's orders, below the directory of the run.
 pub const ORDER: &str = "order";
-/// The directory, below that of a run, of the copies of its orders.
+/// The directory of the copies of a run's orders, below the directory of the run.
 pub const ORDER_COPY: &str = "order-copy";
 
-/// The directory, below that of a run, of its finished replicas.
+/// The directory of a run's finished replicas, below the directory of the run.
 pub const FINISHED: &str = "finished";
-/// The directory, below that of a run, of the copies of its finished replicas.
+/// The directory of the copies of a run's finished replicas, below the directory of the run.
 pub const FINISHED_COPY: &str = "finished-copy";
 
-/// The directory, below that of a run, of the indices of its finished replicas.
+/// The directory of the indices of a run's finished replicas, below the directory of the run.
 pub const INDEX: &str = "index";
 
-/// The directory, below that of a run, of its checkpoints.
+/// The directory of a run's checkpoints, below the directory of the run.
 pub const CHECKPOINT: &str = "checkpoint";
-/// The directory, below that of a run, of the copy of its newest checkpoint.
+/// The directory of the copy of a run's newest checkpoint, below the directory of the run.
 pub const CHECKPOINT_COPY: &str = "checkpoint-copy";
 
-/// The directory, below that of a run, of what says that the run is deleted.
+/// The directory of the objects that mark a run as deleted, below the directory of the run.
 pub const DELETED: &str = "deleted";
 /// The directory of the convictions.
 pub const CONVICTED: &str = "convicted";
-/// The directory of what people have revoked.
+/// The directory of the identities and tokens that operators have revoked.
 pub const REVOKED: &str = "revoked";
 
-/// The directory of the audit log...
+/// The directory of the audit log, except the lines in [`AUDIT_RIGHTS`].
 pub const AUDIT: &str = "audit";
-/// ... and of its lines about what operators and coordinators do, and about rights.
+/// The directory of the audit log's lines about rights and about actions of operators and coordinators.
 pub const AUDIT_RIGHTS: &str = "audit-rights";
 
-/// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
+/// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`. Numbers start at 1.
 #[must_use]
 pub fn order_name(born: u64, number: u64) -> String {
     format!("{ORDER}/{born:06}-{number:06}")
@@ -117,7 +120,7 @@ pub fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
     format!("{ORDER_COPY}/{born:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
-/// The name, below `runs/RUN/`, of the copy of an object; `None` if it is neither a finished replica nor a checkpoint.
+/// The name, below `runs/RUN/`, of the copy of an object. `None` unless the object is a finished replica or a checkpoint.
 #[must_use]
 pub fn copy_name(object: &str) -> Option<String> {
     let (directory, name) = object.split_once('/')?;
@@ -134,32 +137,33 @@ pub fn index_name(epoch: u64, number: u64, bytes: &Bytes) -> String {
     format!("{INDEX}/{epoch:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
-/// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
+/// The name, below `runs/RUN/`, of the object that marks a run with this number of orders as deleted.
 #[must_use]
 pub fn deleted_name(born: u64, orders: u64) -> String {
     format!("{DELETED}/{born:06}-{orders:06}")
 }
 
-/// What an object's name says. They are ordered by epoch, then by number.
+/// The information in an object's name. Values are ordered by epoch, then by number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Named {
-    /// In which it was written; of an order, its copy or a deletion, in which its run was submitted. 0 if the name has none.
+    /// The epoch in which the object was written. For an order, its copy or a deletion: the epoch in which the run was
+    /// submitted. 0 if the name has no epoch.
     pub epoch: u64,
-    /// Its number, or a finished replica's ordinal.
+    /// The object's number, or the ordinal of a finished replica.
     pub number: u64,
-    /// The beginning of the SHA-256 of its bytes, if the name has it.
+    /// The first digits of the SHA-256 of the object's bytes, if the name contains them.
     pub digest: Option<String>,
     /// The name itself, below `runs/RUN/`.
     pub object: String,
 }
 
 impl Named {
-    /// Whether it is the copy of an order, of a finished replica or of a checkpoint.
+    /// Whether the object is the copy of an order, of a finished replica or of a checkpoint.
     pub fn is_copy(&self) -> bool {
         [ORDER_COPY, FINISHED_COPY, CHECKPOINT_COPY].iter().any(|directory| self.object.starts_with(directory))
     }
 
-    /// The name of the object that it is or copies, if it is a finished replica or a checkpoint.
+    /// For a copy of a finished replica or of a checkpoint, the name of the original; otherwise the name itself.
     pub fn original(&self) -> String {
         match self.object.split_once('/') {
             Some((FINISHED_COPY, name)) => format!("{FINISHED}/{name}"),
@@ -168,14 +172,15 @@ impl Named {
         }
     }
 
-    /// Whether these bytes are those that its name was made from. Names without a digest do not tell.
+    /// Whether the digest in the name is that of these bytes. A name without a digest fits any bytes.
     pub fn is_of(&self, bytes: &Bytes) -> bool {
         self.digest.as_ref().is_none_or(|digest| Digest::of(bytes).short() == *digest)
     }
 }
 
-/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`,
-/// `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
+/// Parses the name of an object below `runs/RUN/`. `None` if the object is not in this directory (`order`, `order-copy`,
+/// `checkpoint`, `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`), or if neither this program
+/// nor an earlier version names objects in this way.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();

@@ -1,5 +1,5 @@
-//! A configuration with everything that the core needs to know about it, computed once before the core gets it, because
-//! parsing a file takes time.
+//! A configuration together with everything that the core needs to know about it. It is computed once, before the core
+//! receives it, because parsing a file takes time.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use evoxo_common::{
     task::ProgramId,
 };
 
-/// Tasks are planned in pieces of about this many bytes.
+/// The approximate size of a piece, the unit in which tasks are planned.
 const PIECE_BYTES: u64 = 1 << 20;
-/// The memory of a planned task besides its message, and of an output besides its bytes: keys, hashes, nodes. A
+/// The memory of a planned task in addition to its message, and of an output in addition to its bytes: keys, hashes, nodes. A
 /// generous estimate.
 const TASK_OVERHEAD_BYTES: u64 = 512;
-/// The memory of a row of a history besides its numbers, both in use and in a sealed state.
+/// The memory of a row of a history in addition to its numbers, both in use and in a sealed state.
 const ROW_OVERHEAD_BYTES: u64 = 48;
-/// The most digests that a replica has after its rounds, four for each doubling of its rows; and the memory of one.
+/// The maximum number of round digests that a replica keeps, four for each doubling of its rows; and the memory of one
+/// digest.
 const LINKS_MAX: u64 = 256;
 const LINK_BYTES: u64 = 48;
 
-/// A configuration and the figures that follow from it.
+/// A configuration and the figures derived from it.
 #[derive(Debug)]
 pub struct Prepared {
     /// The configuration.
@@ -31,21 +32,21 @@ pub struct Prepared {
     pub toml: String,
     /// [`Config::programs`].
     pub programs: Vec<ProgramId>,
-    /// What each arm's replicas demand.
+    /// The demand of each arm's replicas.
     arms: Vec<ArmFigures>,
 }
 
 /// The figures of one arm.
 #[derive(Clone, Copy, Debug)]
 struct ArmFigures {
-    /// The most rounds of a replica.
+    /// The maximum number of rounds of a replica.
     rounds: u64,
     demand: Demand,
     built_in: bool,
 }
 
 impl Prepared {
-    /// Computes the figures.
+    /// Computes the figures of a configuration.
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
         let kind = config.kind;
@@ -61,7 +62,7 @@ impl Prepared {
     /// Reads a file and computes the figures.
     ///
     /// # Errors
-    /// All problems of the file, or that it does not say what a program computes or a file has.
+    /// All problems of the file, or that it lacks the contents of a file that it names, or the signature of a program.
     pub fn read(registry: &Registry, name: &str, text: &str) -> Result<Arc<Self>, String> {
         let config = Config::parse(registry, name, text, &[]).map_err(|problems| problems.to_string())?;
         if let Some(file) = config.missing_file() {
@@ -78,39 +79,40 @@ impl Prepared {
         }
     }
 
-    /// The most rounds of a replica of this arm.
+    /// The maximum number of rounds of a replica of this arm.
     #[must_use]
     pub fn rounds(&self, arm: u32) -> u64 {
         self.arms[arm as usize].rounds
     }
 
-    /// Whether the tasks of this arm run no code of others: see [`Kind::is_built_in`](evoxo_common::experiment::Kind::is_built_in).
+    /// Whether the tasks of this arm run only built-in code: see
+    /// [`Kind::is_built_in`](evoxo_common::experiment::Kind::is_built_in).
     #[must_use]
     pub fn is_built_in(&self, arm: u32) -> bool {
         self.arms[arm as usize].built_in
     }
 
-    /// The number of arms times replicas.
+    /// The number of replicas of all arms together.
     #[must_use]
     pub fn replicas(&self) -> u64 {
         u64::from(self.config.replicas) * self.config.arms.len() as u64
     }
 
-    /// The most bytes of an encoded output of this arm's tasks.
+    /// The maximum size of an encoded output of this arm's tasks, in bytes.
     #[must_use]
     pub fn output_bytes_max(&self, arm: u32) -> u64 {
         self.arms[arm as usize].demand.output_bytes
     }
 
-    /// Milliseconds after which a worker itself stops a task of this arm; 0 if it does not.
+    /// The time after which a worker itself stops a task of this arm, in milliseconds; 0 if the worker never stops it.
     #[must_use]
     pub fn task_ms_max(&self, arm: u32) -> u64 {
         self.arms[arm as usize].demand.task_ms
     }
 
-    /// The most bytes that an open replica of this arm takes: its state and history twice (in use, and sealed for a
-    /// checkpoint), the first piece of a round's tasks, the shared bytes of the tasks, and their outputs.
-    /// (docs/operating.md has the formula.)
+    /// The maximum memory of an open replica of this arm, in bytes: its state and history twice (in use, and sealed for a
+    /// checkpoint), the first piece of a round's tasks, the shared bytes of the tasks, and their outputs. (docs/operating.md
+    /// has the formula.)
     #[must_use]
     pub fn replica_bytes(&self, arm: u32) -> u64 {
         let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows, .. } =
@@ -125,8 +127,8 @@ impl Prepared {
         [states, piece, shared_bytes, outputs].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The most bytes of the run's tasks that are planned and not computed, without the first pieces of rounds, if no
-    /// piece is planned while they take `ahead_bytes` or more.
+    /// The maximum memory of the run's tasks that are planned and not yet computed, in bytes, without the first pieces of
+    /// rounds. It assumes that no piece is planned while these tasks take `ahead_bytes` or more.
     #[must_use]
     pub fn plan_bytes(&self, ahead_bytes: u64) -> u64 {
         let largest = self.arms.iter().map(|arm| arm.demand.task_bytes).max().unwrap_or(0);
@@ -138,20 +140,20 @@ impl Prepared {
         all.min(ahead_bytes.saturating_add(PIECE_BYTES).saturating_add(largest))
     }
 
-    /// Bytes that the run takes with one open replica, the minimum it needs.
+    /// The memory that the run takes with one open replica, in bytes. The run needs at least this much.
     #[must_use]
     pub fn least_bytes(&self, ahead_bytes: u64) -> u64 {
         let largest = (0..self.arms.len()).map(|arm| self.replica_bytes(arm as u32)).max();
         self.plan_bytes(ahead_bytes).saturating_add(largest.unwrap_or(0))
     }
 
-    /// Bytes that a planned task takes in the core.
+    /// The memory that a planned task takes in the core, in bytes.
     #[must_use]
     pub fn task_bytes(own_bytes: usize) -> u64 {
         own_bytes as u64 + TASK_OVERHEAD_BYTES
     }
 
-    /// The number of this arm's tasks in a piece, at least one.
+    /// The number of this arm's tasks in a piece; at least 1.
     #[must_use]
     pub fn piece_tasks(&self, arm: u32) -> usize {
         let each = self.arms[arm as usize].demand.task_bytes.saturating_add(TASK_OVERHEAD_BYTES);

@@ -1,9 +1,8 @@
-//! Runs as the store has them: the names of objects, and how objects are read back. Pure: the caller passes the
-//! reading.
+//! Runs as they are stored, and how their objects are read back. Pure: the caller passes the function that reads.
 //!
-//! [`crate::names`] says how they are named. Of several checkpoints that of the highest epoch counts, then that of the
-//! highest number; of several objects of a finished replica that of the highest epoch. What an earlier run of the same
-//! name has left is not used.
+//! [`crate::names`] defines the names of the objects. If there are several checkpoints, the one with the highest epoch
+//! counts, then the one with the highest number. If a finished replica has several objects, the one with the highest epoch
+//! counts. Objects left by an earlier run of the same name are not used.
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
@@ -23,48 +22,48 @@ use crate::{
     prepared::Prepared,
 };
 
-/// A run in the store, as data.
+/// The contents of a run in the store.
 #[derive(Debug)]
 pub struct SavedRun {
     /// The run's name.
     pub name: String,
-    /// The epoch in which the run was submitted; 0 if by a build without epochs in names.
+    /// The epoch in which the run was submitted; 0 if a build without epochs in names submitted it.
     pub born: u64,
     /// The highest number of an order, valid or damaged.
     pub order_number: u64,
     /// The newest valid order.
     pub order: v1::Order,
-    /// Its configuration, or why this build cannot read it.
+    /// The configuration of that order, or why this build cannot read it.
     pub prepared: Result<Arc<Prepared>, String>,
     /// The highest number of a checkpoint, valid or damaged; 0 if there is none.
     pub checkpoint_number: u64,
     /// The newest valid checkpoint.
     pub checkpoint: Option<SavedCheckpoint>,
-    /// The valid ones.
+    /// The valid finished replicas.
     pub finished: Vec<SavedFinished>,
-    /// The newest valid index, by its name below `runs/RUN/`, and how many bytes it has.
+    /// The newest valid index: its name below `runs/RUN/`, and its size in bytes.
     pub index: Option<(String, u64)>,
     /// The highest number of an index, valid or damaged.
     pub index_number: u64,
     /// The highest number of a doubt, valid or damaged.
     pub doubt_number: u64,
-    /// The valid ones.
+    /// The valid doubts.
     pub doubts: Vec<v1::Doubt>,
-    /// A message for each object that was refused, with its name.
+    /// One message for each rejected object, with the object's name.
     pub notices: Vec<String>,
 }
 
-/// What a state was computed from: two SHA-256 hashes.
+/// The configuration and the build from which a state was computed: two SHA-256 hashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The configuration's hash.
+    /// The hash of the configuration.
     pub config_hash: Bytes,
     /// The behaviour signature of the build, for the run's kind.
     pub signature: Bytes,
 }
 
 impl Origin {
-    /// An origin that keeps the object from which it was read out of memory: what is decoded are slices of the whole object.
+    /// An origin that owns its bytes. Decoded fields are slices of the whole object and would keep that object in memory.
     #[must_use]
     pub fn apart(config_hash: &Bytes, signature: &Bytes) -> Self {
         Self { config_hash: Bytes::copy_from_slice(config_hash), signature: Bytes::copy_from_slice(signature) }
@@ -82,30 +81,30 @@ impl Origin {
 /// A checkpoint.
 #[derive(Debug)]
 pub struct SavedCheckpoint {
-    /// Its name below `runs/RUN/`; not that of its copy.
+    /// The checkpoint's name below `runs/RUN/`. If it was read from the copy, this is still the name of the original.
     pub object: String,
-    /// The object is damaged or missing, and this was read from the copy.
+    /// Whether the original is damaged or missing, and the checkpoint was read from the copy.
     pub from_copy: bool,
-    /// What computed it.
+    /// The configuration and the build that computed the states.
     pub origin: Origin,
-    /// Summaries of its replicas.
+    /// Summaries of the checkpoint's replicas.
     pub replicas: Vec<ReplicaSummary>,
-    /// Its whole states, if they were asked for; else empty.
+    /// The complete states, if the caller requested them; otherwise empty.
     pub states: Vec<v1::ReplicaState>,
 }
 
 /// A finished replica.
 #[derive(Clone, Debug)]
 pub struct SavedFinished {
-    /// Its name below `runs/RUN/`; not that of its copy.
+    /// The replica's name below `runs/RUN/`. If it was read from the copy, this is still the name of the original.
     pub object: String,
-    /// The object is damaged or missing, and this was read from the copy.
+    /// Whether the original is damaged or missing, and the replica was read from the copy.
     pub from_copy: bool,
-    /// How many bytes it has.
+    /// The size of the object in bytes.
     pub bytes: u64,
-    /// This is what the index of the run says; the object itself was not read.
+    /// Whether this comes from the run's index, without reading the object itself.
     pub indexed: bool,
-    /// What computed it.
+    /// The configuration and the build that computed the replica.
     pub origin: Origin,
     /// The replica.
     pub replica: ReplicaSummary,
@@ -116,27 +115,28 @@ pub struct SavedFinished {
 pub struct ReplicaSummary {
     /// The arm's name.
     pub arm: String,
-    /// From 0.
+    /// The replica's number within the arm, from 0.
     pub index: u32,
     /// Rounds absorbed.
     pub rounds: u64,
-    /// The newest row of its history.
+    /// The newest row of the replica's history.
     pub last_row: Vec<f64>,
     /// See [`Replica::digest`].
     pub digest: ResultDigest,
-    /// On whose word it rests.
+    /// The identities on whose word the state rests.
     pub exposed: Exposed,
-    /// Whose outputs of it are still to be computed again.
+    /// The identities of workers whose outputs of this replica are still to be recomputed.
     pub audited: Vec<Arc<str>>,
 }
 
-/// A replica before its first round, of which these outputs are still to be computed again.
+/// The state of a replica before its first round, with these outputs still to be recomputed.
 #[must_use]
 pub fn beginning(arm: &str, replica: u32, audits: Vec<v1::Audit>) -> v1::ReplicaState {
     v1::ReplicaState { arm: arm.to_owned(), replica, audits, ..v1::ReplicaState::default() }
 }
 
-/// The identities whose outputs a state has absorbed on their own word, each with the rounds absorbed before the first of them.
+/// The identities whose outputs a state has absorbed on their own word. Each comes with the number of rounds that were
+/// absorbed before its first output.
 pub type Exposed = Vec<(Arc<str>, u64)>;
 
 impl ReplicaSummary {
@@ -155,75 +155,75 @@ impl ReplicaSummary {
     }
 }
 
-/// The bytes of a stored order.
+/// The bytes to store for an order.
 #[must_use]
 pub fn seal_order(order: &v1::Order) -> Bytes {
     seal(Kind::Order, &order.encode_to_vec())
 }
 
-/// The bytes of a stored doubt.
+/// The bytes to store for a doubt.
 #[must_use]
 pub fn seal_doubt(doubt: &v1::Doubt) -> Bytes {
     seal(Kind::Doubt, &doubt.encode_to_vec())
 }
 
-/// The bytes of a stored conviction.
+/// The bytes to store for a conviction.
 #[must_use]
 pub fn seal_conviction(identity: &str, what: &str) -> Bytes {
     let conviction = v1::Conviction { identity: identity.to_owned(), what: what.to_owned() };
     seal(Kind::Conviction, &conviction.encode_to_vec())
 }
 
-/// The bytes of a stored revocation.
+/// The bytes to store for a revocation.
 #[must_use]
 pub fn seal_revocation(id: &str, by: &str) -> Bytes {
     seal(Kind::Revocation, &v1::Revocation { id: id.to_owned(), by: by.to_owned() }.encode_to_vec())
 }
 
-/// The bytes of a stored checkpoint.
+/// The bytes to store for a checkpoint.
 #[must_use]
 pub fn seal_checkpoint(origin: &Origin, replicas: Vec<v1::ReplicaState>) -> Bytes {
     let Origin { config_hash, signature } = origin.clone();
     seal(Kind::Checkpoint, &v1::Checkpoint { config_hash, signature, replicas }.encode_to_vec())
 }
 
-/// A sealed replica: stored when it is finished, and sent by `fetch`.
+/// A sealed replica. It is stored when the replica is finished, and `fetch` sends it.
 #[must_use]
 pub fn seal_replica(origin: &Origin, replica: v1::ReplicaState) -> Bytes {
     let Origin { config_hash, signature } = origin.clone();
     seal(Kind::Finished, &v1::Finished { config_hash, signature, replica: Some(replica) }.encode_to_vec())
 }
 
-/// One replica of a stored checkpoint, sealed as by [`seal_replica`]; or an error about the object.
+/// One replica of a stored checkpoint, sealed like the result of [`seal_replica`].
 ///
 /// # Errors
-/// If the bytes are not a valid checkpoint, or the replica is not in it.
+/// A message if the bytes are not a valid checkpoint, or if the replica is not in it.
 pub fn replica_of_checkpoint(bytes: &Bytes, arm: &str, index: u32) -> Result<Bytes, String> {
     let body = open(Kind::Checkpoint, bytes).map_err(|damage| damage.to_string())?;
     let v1::Checkpoint { config_hash, signature, replicas } =
         v1::Checkpoint::decode(body).map_err(|_| Damage::Body.to_string())?;
     let found = replicas.into_iter().find(|state| state.arm == arm && state.replica == index);
     let state = found.ok_or_else(|| format!("has no replica {index} of arm {arm:?}"))?;
-    // Which of their outputs are looked at is nobody's business.
+    // Do not reveal which outputs are to be recomputed.
     Ok(seal_replica(&Origin { config_hash, signature }, v1::ReplicaState { audits: Vec::new(), ..state }))
 }
 
-/// The objects of a run, and a function that reads them.
+/// The objects of a run, and a function that reads an object.
 pub struct Objects<'a> {
     /// The run's name.
     pub run: &'a str,
-    /// Their names below `runs/RUN/`.
+    /// The names of the objects below `runs/RUN/`.
     pub names: &'a [String],
-    /// How many bytes one has.
+    /// The size of an object in bytes.
     pub size: &'a dyn Fn(&str) -> Option<u64>,
-    /// Reads one, or says why it cannot.
+    /// Reads an object, or says why it cannot be read.
     pub read: &'a mut dyn FnMut(&str) -> Result<Bytes, String>,
 }
 
 impl Objects<'_> {
-    /// Interprets them: the newest order of which one of its two objects is valid, the newest valid checkpoint, all valid finished replicas and doubts. `None` if there
-    /// is no valid order: then no request was ever confirmed. `with_states` says whether to return the checkpoint's
-    /// states.
+    /// Interprets the objects: the newest order with at least one valid object, the newest valid checkpoint, and all valid
+    /// finished replicas and doubts. Returns no run if there is no valid order, because then no request was ever confirmed.
+    /// `with_states` says whether to return the checkpoint's states.
     pub fn interpret(mut self, registry: &Registry, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
         let mut notices = Vec::new();
         let Some((born, orders)) = self.orders(&mut notices) else { return (None, notices) };
@@ -234,7 +234,7 @@ impl Objects<'_> {
         let prepared = Prepared::read(registry, "the stored order", &order.config);
         let both = [self.numbered(CHECKPOINT), self.numbered(CHECKPOINT_COPY)].concat();
         let mut checkpoints = self.since(born, both, &mut notices);
-        // The copy of each comes after its object.
+        // Each original precedes its copy.
         checkpoints.sort_by_key(|named| (Reverse((named.epoch, named.number)), named.is_copy()));
         let checkpoint = self.first::<v1::Checkpoint>(&checkpoints, Kind::Checkpoint, &mut notices);
         let mut indices = self.since(born, self.numbered(INDEX), &mut notices);
@@ -275,14 +275,15 @@ impl Objects<'_> {
         (Some(SavedRun { notices, ..saved }), Vec::new())
     }
 
-    /// Whether there is, or was, a run: what a deleted one has left does not prevent a new one of its name.
+    /// Whether a run of this name exists or existed. Remains of a deleted run do not count, because they do not prevent a new
+    /// run of the same name.
     #[must_use]
     pub fn has_orders(&self) -> bool {
         self.orders(&mut Vec::new()).is_some_and(|(born, _)| self.deleted() != Some(born))
     }
 
-    /// The epoch in which the last run was submitted that is deleted, and of which something is left. A deletion counts for nothing
-    /// if somebody gave an order after it was decided.
+    /// The epoch in which the last deleted run with remaining objects was submitted. A deletion does not count if an order
+    /// was given after the deletion was decided.
     #[must_use]
     pub fn deleted(&self) -> Option<u64> {
         let orders = self.both_orders();
@@ -290,8 +291,8 @@ impl Objects<'_> {
         self.numbered(DELETED).into_iter().rev().find(|said| !later(said)).map(|said| said.epoch)
     }
 
-    /// The orders of the run and their copies, and the epoch in which it was submitted. An order without the first one of its run was
-    /// written late by a coordinator that did not lead any more, after the run was deleted.
+    /// The orders of the run and their copies, and the epoch in which the run was submitted. An order without the first order
+    /// of its run is ignored: a coordinator that no longer led wrote it after the run was deleted.
     fn orders(&self, notices: &mut Vec<String>) -> Option<(u64, Vec<Named>)> {
         let orders = self.both_orders();
         let has_first = |born| born == 0 || orders.iter().any(|named| (named.epoch, named.number) == (born, 1));
@@ -301,12 +302,12 @@ impl Objects<'_> {
         Some((born?, ours))
     }
 
-    /// All orders and all copies of orders: an order is there if one of the two is.
+    /// All orders and all copies of orders. An order exists if either of its two objects does.
     fn both_orders(&self) -> Vec<Named> {
         [self.numbered(ORDER), self.numbered(ORDER_COPY)].concat()
     }
 
-    /// The newest order of these, from whichever of its two objects is valid.
+    /// The newest of these orders, read from whichever of its two objects is valid.
     fn newest_order(&mut self, orders: &[Named], notices: &mut Vec<String>) -> Option<v1::Order> {
         let newest = orders.iter().map(|named| named.number).max()?;
         let mut numbers: Vec<u64> = orders.iter().map(|named| named.number).collect();
@@ -316,7 +317,8 @@ impl Objects<'_> {
             let of_number = || orders.iter().filter(|named| named.number == number);
             let copied = of_number().find(|named| named.is_copy()).and_then(|copy| copy.digest.clone());
             for named in of_number() {
-                // An order's own name has no digest. That of its copy has, and so tells an order from another run's.
+                // An order's own name has no digest. The name of its copy has one, which distinguishes the order from another
+                // run's order.
                 let checked = Named { digest: named.digest.clone().or_else(|| copied.clone()), ..named.clone() };
                 let Some(order) = self.decode::<v1::Order>(&checked, Kind::Order, notices) else { continue };
                 if number < newest {
@@ -332,7 +334,7 @@ impl Objects<'_> {
         None
     }
 
-    /// The objects that were written since the run was submitted.
+    /// The objects that were written since the run was submitted; each older one gets a notice.
     fn since(&self, born: u64, objects: Vec<Named>, notices: &mut Vec<String>) -> Vec<Named> {
         let (ours, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(|named| named.epoch >= born);
         notices.extend(others.iter().map(|named| self.remains(named)));
@@ -346,7 +348,8 @@ impl Objects<'_> {
         )
     }
 
-    /// The valid finished replicas, each of the highest epoch that has it, from its object or else from the copy.
+    /// The valid finished replicas. Each is read from its object of the highest epoch, or from the copy if that object is not
+    /// valid.
     fn finished(
         &mut self,
         registry: &Registry,
@@ -373,7 +376,7 @@ impl Objects<'_> {
                 let origin = Origin::apart(&config_hash, &signature);
                 let checked = check_finished(registry, prepared, &origin, &state);
                 if let Err(why) = checked {
-                    // Its copy says the same.
+                    // The copy gives the same message. Report it only once.
                     return (!notices.contains(&why)).then(|| notices.push(why)).and(None);
                 }
                 let (from_copy, replica) = (named.is_copy(), ReplicaSummary::of(&state));
@@ -383,7 +386,8 @@ impl Objects<'_> {
         finished
     }
 
-    /// The newest valid index of these, with its name and how many bytes it has. A damaged one is not missed: the objects say the same.
+    /// The newest valid index of these, with its name and its size in bytes. A damaged index is no loss, because the objects
+    /// contain the same information.
     fn newest_index(&mut self, newest_first: &[Named], notices: &mut Vec<String>) -> Option<((String, u64), Index)> {
         let run = self.run;
         newest_first.iter().find_map(|named| {
@@ -397,7 +401,7 @@ impl Objects<'_> {
         })
     }
 
-    /// The objects in a directory, by epoch, then by number.
+    /// The objects in a directory, ordered by epoch, then by number.
     fn numbered(&self, directory: &str) -> Vec<Named> {
         let mut found: Vec<_> = self.names.iter().filter_map(|name| object_named(name, directory)).collect();
         found.sort_unstable();
@@ -414,8 +418,8 @@ impl Objects<'_> {
         objects.iter().find_map(|named| Some((named.clone(), self.decode(named, kind, notices)?)))
     }
 
-    /// The message in an object, if it is valid. A sealed body that is another message was written by another program:
-    /// it is ignored like a damaged one.
+    /// The message in an object, if the object is valid. A sealed body that is a different message was written by another
+    /// program, and is ignored like a damaged object.
     fn decode<M: Message + Default>(&mut self, named: &Named, kind: Kind, notices: &mut Vec<String>) -> Option<M> {
         let name = &named.object;
         let checked = (self.read)(name).and_then(|bytes| match open(kind, &bytes) {
@@ -428,8 +432,8 @@ impl Objects<'_> {
     }
 }
 
-/// Checks that a stored replica is finished, as far as this build can tell. States of other builds and other
-/// configurations are checked later, by their origin.
+/// Checks that a stored replica is finished, if this build can tell. States of other builds and other configurations are
+/// checked later, by their origin.
 fn check_finished(
     registry: &Registry,
     prepared: Option<&Prepared>,
@@ -447,7 +451,7 @@ fn check_finished(
     }
 }
 
-/// The origin of what this build computes for a run.
+/// The origin of the states that this build computes for a run.
 #[must_use]
 pub fn origin_of(registry: &Registry, prepared: &Prepared) -> Origin {
     Origin {

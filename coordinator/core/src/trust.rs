@@ -1,37 +1,39 @@
-//! Who a worker is by its certificate, and what its outputs are worth to a run. Decisions only; the core acts on them.
+//! The identity that a worker's certificate gives it, and how much its outputs count in a run. Decisions only; the core acts
+//! on them.
 
 use std::sync::Arc;
 
 use evoxo_common::digest::Digest;
 use evoxo_proto::v1::{Order, Verification};
 
-/// Whom a certificate belongs to. Unlike its name, a worker cannot choose this.
+/// The holder of a certificate. A worker can choose its name, but not its holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The number of the identity.
+    /// The identity's number.
     pub id: Arc<str>,
-    /// Its role is "trusted worker": what it computes is right.
+    /// Whether the role is "trusted worker": its outputs are taken as correct.
     pub trusted: bool,
 }
 
-/// How much a run trusts workers. It changes no result, only what must have been computed by whom before an output counts.
+/// How much a run trusts workers. The level changes no result. It only decides which workers must have computed a task before
+/// an output counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// Every valid output of any worker counts.
     #[default]
     Plain,
-    /// An output counts when workers of two identities sent the same, or a trusted worker sent it.
+    /// An output counts when workers of two identities sent the same output, or when a trusted worker sent it.
     Quorum,
-    /// An output counts when a trusted worker sent it. Those of others are compared with it.
+    /// An output counts when a trusted worker sent it. Outputs of other workers are compared with it.
     Verified,
-    /// Every valid output counts that was asked for. A trusted worker computes some of those of others again.
+    /// Every valid output of an assigned task counts. A trusted worker recomputes a share of the outputs of other workers.
     Audited {
-        /// Their share, 1 to 1,000,000 millionths.
+        /// The share to recompute, from 1 to 1,000,000 millionths.
         millionths: u32,
     },
 }
 
-/// The coordinator's secret, by which it is drawn what is audited.
+/// The coordinator's secret, which decides which outputs are recomputed.
 #[derive(Clone, Copy, Default)]
 pub struct AuditKey(pub [u8; 32]);
 
@@ -42,8 +44,8 @@ impl std::fmt::Debug for AuditKey {
 }
 
 impl AuditKey {
-    /// Whether this output is computed again. The draw depends on the output, so nobody knows it before the output is sent;
-    /// and on the secret, so no worker can compute it.
+    /// Whether this output is recomputed. The draw depends on the output, so its outcome is unknown before the output is
+    /// sent. It also depends on the secret, so no worker can compute it.
     #[must_use]
     pub fn draws(&self, millionths: u32, task: Digest, identity: &str, output: Digest) -> bool {
         let draw = Digest::of_pieces([&self.0[..], b"audit", &task.0, identity.as_bytes(), &output.0]);
@@ -52,12 +54,12 @@ impl AuditKey {
     }
 }
 
-/// What draws the outputs of a run that are computed again.
+/// Draws the outputs of a run that are recomputed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draw {
-    /// The secret. It is not stored: whoever leads next has another one.
+    /// The secret. It is not stored: the next leader has another one.
     pub key: AuditKey,
-    /// The share; 0 where nothing is audited.
+    /// The share to recompute, in millionths; 0 if no output is recomputed.
     pub millionths: u32,
 }
 
@@ -69,25 +71,25 @@ impl Draw {
     }
 }
 
-/// All, in millionths.
+/// The whole, in millionths.
 const ALL: u32 = 1_000_000;
 
-/// What a valid output is worth.
+/// What happens to a valid output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
-    /// It is taken.
+    /// The output is taken.
     Taken,
-    /// It is taken on the sender's word, which is remembered.
+    /// The output is taken on the sender's word, and the sender is remembered.
     Believed,
-    /// It is taken if another identity sent the same before.
+    /// The output is taken if another identity sent the same output before.
     Seconded,
-    /// It is compared with the one that is taken.
+    /// The output is only compared with the one that is taken.
     Compared,
 }
 
 impl Level {
-    /// What an output is worth; `None` if it is not even looked at: where workers are not trusted, only somebody who was given
-    /// the task may answer, so that nobody can answer others' tasks from the public configuration.
+    /// What happens to an output; `None` if it is ignored. If the run does not trust workers, only a worker that was assigned
+    /// the task may answer. Otherwise any worker could answer the tasks of others, using the public configuration.
     #[must_use]
     pub fn worth(self, holder: Option<&Holder>, asked: bool) -> Option<Worth> {
         match (self, holder) {
@@ -100,7 +102,7 @@ impl Level {
         }
     }
 
-    /// The level that a message names; `None` if this build does not know it, or the share makes no sense.
+    /// The level that a message names; `None` if this build does not know the level, or if the share is out of range.
     #[must_use]
     pub fn of(message: i32, millionths: u32) -> Option<Self> {
         match Verification::try_from(message).ok()? {
@@ -111,13 +113,13 @@ impl Level {
         }
     }
 
-    /// The level of a stored order. One that this build does not know is taken for the strictest.
+    /// The level of a stored order. A level that this build does not know is treated as the strictest.
     #[must_use]
     pub fn of_order(order: &Order) -> Self {
         Self::of(order.verification, order.audit_millionths).unwrap_or(Self::Verified)
     }
 
-    /// The name in messages.
+    /// The level's name in messages.
     #[must_use]
     pub fn message(self) -> Verification {
         match self {
@@ -128,7 +130,7 @@ impl Level {
         }
     }
 
-    /// The share that is audited, in millionths; 0 at other levels.
+    /// The share that is recomputed, in millionths; 0 at other levels.
     #[must_use]
     pub fn millionths(self) -> u32 {
         match self {
@@ -137,22 +139,23 @@ impl Level {
         }
     }
 
-    /// How many identities vouch for an output that no trusted worker sent: if so many are convicted, it is void.
+    /// How many identities vouch for an output that no trusted worker sent. If that many of them are convicted, the output is
+    /// void.
     #[must_use]
     pub fn vouchers(self) -> usize {
         if self == Self::Quorum { 2 } else { 1 }
     }
 
-    /// Whether only a trusted worker computes what another one has sent.
+    /// Whether only a trusted worker may recompute an output that another worker has sent.
     #[must_use]
     pub fn needs_trusted(self) -> bool {
         matches!(self, Self::Verified | Self::Audited { .. })
     }
 }
 
-/// Whether outputs of a state may be void: at least `vouchers` of the identities that vouched for outputs of it are convicted. Returns
-/// the rounds absorbed before the first such output. `exposed` has the identities that vouched, each with the rounds absorbed before
-/// its first output.
+/// Whether outputs in a state may be void: at least `vouchers` of the identities that vouched for its outputs are convicted.
+/// Returns the number of rounds absorbed before the first such output. `exposed` lists the identities that vouched, each with
+/// the number of rounds absorbed before its first output.
 pub(crate) fn void_since<'a>(
     exposed: impl Iterator<Item = (&'a str, u64)>,
     vouchers: usize,
@@ -160,7 +163,7 @@ pub(crate) fn void_since<'a>(
 ) -> Option<u64> {
     let mut rounds: Vec<u64> = exposed.filter(|(identity, _)| is_convicted(identity)).map(|(_, round)| round).collect();
     rounds.sort_unstable();
-    // Before the second of two was heard they cannot have vouched for each other.
+    // Two identities cannot have vouched for each other before the second one sent its first output.
     rounds.get(vouchers - 1).copied()
 }
 
@@ -179,7 +182,7 @@ impl std::fmt::Display for Level {
 mod tests {
     use super::*;
 
-    /// The share that is drawn is the share that was asked for, and another secret draws others.
+    /// The drawn share is the requested share, and another secret draws other outputs.
     #[test]
     fn what_is_audited_is_a_share_that_nobody_knows() {
         let drawn = |key: u8| -> Vec<bool> {
@@ -193,7 +196,7 @@ mod tests {
         let both = one.iter().zip(&other).filter(|(one, other)| **one && **other).count();
         for drawn in [one, other] {
             let count = drawn.iter().filter(|drawn| **drawn).count();
-            // Mean 1,000, standard deviation 31.
+            // The mean is 1,000 and the standard deviation 31.
             assert!((850..1150).contains(&count), "{count}");
         }
         assert!((20..90).contains(&both), "mean 50: {both}");

@@ -1,4 +1,4 @@
-//! Writes to the store, and why they can fail.
+//! Writes to the store, and the reasons why they can fail.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use evoxo_common::digest::Digest;
 
 /// A write to the store. Bytes are sealed ([`evoxo_common::envelope`]) unless stated otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // A number and bytes each.
+#[allow(missing_docs)] // The fields are numbers and bytes.
 pub enum Write {
-    /// The store gives it the next number.
+    /// The store chooses the next number.
     Order {
         bytes: Bytes,
     },
@@ -17,7 +17,7 @@ pub enum Write {
         number: u64,
         bytes: Bytes,
     },
-    /// Written once for each replica; the ordinal names it.
+    /// Written once for each replica; the ordinal becomes part of the name.
     Finished {
         ordinal: u64,
         bytes: Bytes,
@@ -26,41 +26,42 @@ pub enum Write {
         number: u64,
         bytes: Bytes,
     },
-    /// An identity computed wrongly. It belongs to no run.
+    /// Convicts an identity that computed wrongly. It belongs to no run.
     Convict {
         identity: Arc<str>,
         bytes: Bytes,
     },
-    /// An operator refuses an identity or a token. It belongs to no run.
+    /// Revokes an identity or a token for an operator. It belongs to no run.
     Revoke {
         id: String,
         bytes: Bytes,
     },
-    /// A finished replica is void: it is removed.
+    /// Removes a finished replica that is void.
     Unfinish {
-        /// Its name below `runs/RUN/`.
+        /// The object's name below `runs/RUN/`.
         object: String,
     },
-    /// The same for one that this coordinator is writing, which only the store can name.
+    /// Removes a finished replica that this coordinator is still writing. Only the store can name its object.
     UnfinishOwn {
         ordinal: u64,
         bytes: Bytes,
     },
-    /// One of the two objects of a finished replica is damaged or missing: it is written again from the other one.
+    /// Writes the damaged or missing one of a finished replica's two objects again, from the other one.
     Mend {
-        /// The name of the replica's object below `runs/RUN/`.
+        /// The name of the replica's original object below `runs/RUN/`.
         object: String,
     },
-    /// Every replica is finished and stored, so checkpoints can be deleted.
+    /// Deletes the checkpoints, because every replica is finished and stored.
     DropCheckpoints,
-    /// A task that made its run fail, as it was sent, not sealed: for `evoxo-worker run-task FILE`.
+    /// Stores a task that made its run fail, for `evoxo-worker run-task FILE`. The bytes are those that were sent; they are
+    /// not sealed.
     Poison {
         hash: Digest,
         bytes: Bytes,
     },
-    /// Delete the run.
+    /// Deletes the run.
     Delete,
-    /// Read the run with the states of its unfinished replicas.
+    /// Reads the run with the states of its unfinished replicas.
     Load,
 }
 
@@ -69,19 +70,19 @@ pub enum Write {
 pub enum Mended {
     /// Both objects are good.
     Good,
-    /// One of the two is written again, as this sentence says.
+    /// One of the two objects was written again; the sentence says which.
     Again(String),
-    /// Neither was good: the replica is not in the store any more, as this sentence says.
+    /// Neither object was good, so the replica is no longer in the store; the sentence says so.
     Lost(String),
 }
 
-/// Why a write was not done.
+/// Why a write failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// Another coordinator leads the store now: this one must end what it does and write nothing more.
+    /// Another coordinator now leads the store. This coordinator must stop its work and write nothing more.
     Superseded(String),
-    /// This coordinator must not write to the run: it was removed, or its content is unreadable.
+    /// This coordinator must not write to the run: the run was removed, or its content is unreadable.
     Fenced(String),
-    /// Full, read-only or unreachable: a message that names the object. It is tried again.
+    /// The store is full, read-only or unreachable; the message names the object. The write is retried.
     Failed(String),
 }

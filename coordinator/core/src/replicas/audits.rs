@@ -1,6 +1,6 @@
-//! Outputs of one replica that are to be computed again, because they were drawn or because two copies of a task differed. They
-//! belong to its state: they are stored with it until a trusted worker has computed them, so that whoever goes on with the state
-//! makes the audits that are missing. Who draws is not stored.
+//! Outputs of one replica that are to be recomputed, because they were drawn or because two copies of a task differed. They
+//! belong to the replica's state and are stored with it until a trusted worker has recomputed them. A coordinator that
+//! continues from the state therefore knows what is still to be recomputed. The secret of the draw is not stored.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,24 +10,24 @@ use evoxo_proto::v1;
 
 use crate::prepared::Prepared;
 
-/// The bytes of tasks that wait for their audits from which on a replica begins no further round: so the states in checkpoints
-/// stay small, and workers cannot run away from those who audit them.
+/// A replica starts no further round while its tasks that wait to be recomputed take this many bytes or more. This keeps the
+/// states in checkpoints small, and workers cannot run far ahead of the trusted workers.
 pub(crate) const AUDIT_BYTES_MAX: u64 = 1 << 20;
 
-/// An output that is to be computed again.
+/// An output that is to be recomputed.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    /// Who sent it.
+    /// The identity that sent it.
     pub identity: Arc<str>,
     /// The worker's name.
     pub worker: Arc<str>,
     /// The hash of the canonical output.
     pub output: Digest,
-    /// Rounds that the replica had absorbed when the task was planned.
+    /// The number of rounds that the replica had absorbed when the task was planned.
     pub round: u64,
     /// The task's index in its round.
     pub index: usize,
-    /// Which of the kind's tasks it is.
+    /// The name of the task's type within the kind.
     pub work: &'static str,
     /// The task.
     pub encoded: Encoded,
@@ -38,7 +38,7 @@ impl Audit {
         Prepared::task_bytes(self.encoded.bytes())
     }
 
-    /// As it is stored.
+    /// The message to store.
     pub(crate) fn save(&self) -> v1::Audit {
         v1::Audit {
             identity: self.identity.to_string(),
@@ -51,7 +51,7 @@ impl Audit {
     }
 }
 
-/// Those of a replica, by task, output and identity.
+/// The outputs of a replica that are to be recomputed, keyed by task, output and identity.
 #[derive(Debug, Default)]
 pub(crate) struct Audits {
     open: BTreeMap<(Digest, Digest, Arc<str>), Audit>,
@@ -65,7 +65,7 @@ impl Audits {
         self.bytes -= replaced.map_or(0, |audit| audit.bytes());
     }
 
-    /// A trusted worker has computed this output of this task, whoever else sent it.
+    /// A trusted worker has computed this output of this task. Removes its entries, whichever identities sent it.
     pub(crate) fn pass(&mut self, task: Digest, output: Digest) {
         let same = |(of, sent, _): &&(Digest, Digest, Arc<str>)| (*of, *sent) == (task, output);
         let first = (task, output, Arc::from(""));
@@ -74,7 +74,7 @@ impl Audits {
         }
     }
 
-    /// What this identity sent counts no more, so nobody needs to look at it.
+    /// Outputs of this identity no longer count, so they need not be recomputed.
     pub(crate) fn forget(&mut self, identity: &str) {
         self.open.retain(|(.., of), _| **of != *identity);
         self.bytes = self.open.values().map(Audit::bytes).sum();
@@ -84,7 +84,7 @@ impl Audits {
         self.open.is_empty()
     }
 
-    /// Whether the replica must wait for some of them.
+    /// Whether the replica must wait until some of them are recomputed.
     pub(crate) fn are_too_many(&self) -> bool {
         self.bytes >= AUDIT_BYTES_MAX
     }
@@ -93,15 +93,15 @@ impl Audits {
         self.open.values().cloned().collect()
     }
 
-    /// As they are stored.
+    /// The messages to store.
     pub(crate) fn save(&self) -> Vec<v1::Audit> {
         self.open.values().map(Audit::save).collect()
     }
 
-    /// The inverse, for a kind of experiment.
+    /// The inverse of [`save`](Self::save), for a kind of experiment.
     ///
     /// # Errors
-    /// A sentence about the first one that makes no sense.
+    /// A sentence about the first entry that is not valid.
     pub(crate) fn restore(kind: &Kind, stored: &[v1::Audit]) -> Result<Self, String> {
         let mut audits = Self::default();
         for v1::Audit { identity, worker, output, round, index, task } in stored {

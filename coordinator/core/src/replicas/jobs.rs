@@ -1,4 +1,4 @@
-//! What the core asks of a run's thread, and what that reports: see [`crate::replicas`].
+//! The jobs that the core gives to a run's thread, and the reports of that thread: see [`crate::replicas`].
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,138 +16,138 @@ use crate::{
     trust::{Holder, Worth},
 };
 
-/// A replica of a run: the arm's index in the configuration, and the replica's number within the arm. This order is
-/// used everywhere.
+/// A replica of a run: the arm's index in the configuration, and the replica's number within the arm. Replicas are in this
+/// order everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReplicaKey {
-    /// Index of the arm.
+    /// The index of the arm.
     pub arm: u32,
-    /// From 0.
+    /// The replica's number within the arm, from 0.
     pub index: u32,
 }
 
 /// A job from the core for a run's thread.
 #[derive(Debug)]
 pub enum Job {
-    /// Begin or continue a replica: plan the first piece of its next round, or find it finished.
+    /// Start or continue a replica: plan the first piece of its next round, or find that it is finished.
     Open {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
-        /// How often it was begun anew before: what is planned for an earlier attempt is not wanted.
+        /// How often the replica was restarted before. The core ignores tasks planned for an earlier attempt.
         attempt: u32,
     },
-    /// Plan the next piece of its round.
+    /// Plan the next piece of the replica's round.
     Plan(ReplicaKey),
     /// Check these outputs, and keep the valid ones that are still needed. The last output of a round completes it.
     Take(Vec<ReceivedOutput>),
-    /// Seal all replicas that have begun and are not finished.
+    /// Seal all replicas that have started and are not finished.
     Checkpoint {
         /// Returned in the report.
         number: u64,
     },
-    /// Seal one replica for a person's request.
+    /// Seal one replica for a client's request.
     Copy {
         /// Returned in the report.
         request: RequestId,
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
     },
-    /// Somebody was convicted: begin all replicas anew for whose outputs `vouchers` of the convicted have vouched, and drop the audits of
-    /// this one in the others.
+    /// An identity was convicted. Restart every replica with outputs for which `vouchers` of the convicted identities have
+    /// vouched. In the other replicas, drop the outputs of this identity that are to be recomputed.
     Void {
-        /// The number of its identity.
+        /// The number of the convicted identity.
         identity: Arc<str>,
-        /// All that are convicted, with it.
+        /// All convicted identities, including this one.
         convicted: BTreeSet<Arc<str>>,
         /// See [`crate::trust::Level::vouchers`].
         vouchers: usize,
     },
-    /// Keep these outputs with the replica, whatever has become of it, until they are computed again.
+    /// Keep these outputs with the replica until they are recomputed, whatever state the replica is in.
     Audit {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
         /// The outputs.
         audits: Vec<Audit>,
     },
-    /// Say which outputs of a replica that is not opened are still to be computed again.
+    /// Report which outputs of a replica that is not open are still to be recomputed.
     Audits(ReplicaKey),
     /// A trusted worker has computed this output of a task of the replica.
     Pass {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
         /// The task's hash.
         task: Digest,
-        /// That of the output.
+        /// The hash of the output.
         output: Digest,
     },
-    /// Forget what this identity sent and nobody seconded.
+    /// Forget the outputs that this identity sent and that no other identity has sent too.
     Forget {
-        /// Its number.
+        /// The number of the identity.
         identity: Arc<str>,
     },
 }
 
-/// The sender of an output. Its session may have ended when the output is checked.
+/// The sender of an output. Its session may have ended by the time the output is checked.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// Its session.
+    /// The session of the sender.
     pub session: SessionId,
     /// The worker's name.
     pub worker: Arc<str>,
     /// Whether the worker had been assigned the task.
     pub asked: bool,
-    /// By its certificate.
+    /// The holder of the worker's certificate.
     pub holder: Option<Holder>,
 }
 
 /// A worker's output of a task.
 #[derive(Debug)]
 pub struct ReceivedOutput {
-    /// The core's id of the task.
+    /// The core's id for the task.
     pub task: TaskId,
     /// The sender.
     pub from: Sender,
-    /// The replica whose round has the task.
+    /// The replica to whose round the task belongs.
     pub replica: ReplicaKey,
-    /// Rounds that the replica had absorbed before.
+    /// The number of rounds that the replica had absorbed when the task was planned.
     pub round: u64,
     /// The task's index in the round.
     pub index: usize,
-    /// Which of the kind's tasks it is.
+    /// The name of the task's type within the kind.
     pub work: &'static str,
     /// The task.
     pub encoded: Encoded,
-    /// As received.
+    /// The bytes as received.
     pub output: Bytes,
-    /// What it is worth if it is valid.
+    /// What happens to the output if it is valid.
     pub worth: Worth,
 }
 
 /// A planned task.
 #[derive(Debug)]
 pub struct PlannedTask {
-    /// Its index in the round.
+    /// The task's index in the round.
     pub index: usize,
-    /// Which of the kind's tasks it is.
+    /// The name of the task's type within the kind.
     pub work: &'static str,
     /// The task.
     pub encoded: Encoded,
 }
 
-/// The result of a job.
+/// A result of a job.
 #[derive(Debug)]
 pub enum Report {
     /// A piece of a replica's round.
     Planned {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
         /// As in [`Job::Open`].
         attempt: u32,
-        /// Whether it was planned by [`Job::Plan`].
+        /// Whether [`Job::Plan`] planned it.
         requested: bool,
-        /// Rounds absorbed before.
+        /// The number of rounds absorbed before.
         round: u64,
-        /// Tasks of the whole round.
+        /// The number of tasks in the whole round.
         total: usize,
         /// The tasks of this piece.
         tasks: Vec<PlannedTask>,
@@ -160,32 +160,32 @@ pub enum Report {
         hash: Digest,
         /// The sender.
         from: Sender,
-        /// What was found.
+        /// The hash, or the reason.
         found: Result<Digest, Refusal>,
-        /// Whether it was taken.
+        /// Whether the output was taken.
         taken: bool,
-        /// Whether it is to be computed again by a trusted worker.
+        /// Whether a trusted worker is to recompute the output.
         drawn: bool,
     },
-    /// Outputs of a saved replica that are still to be computed again.
+    /// Outputs of a saved replica that are still to be recomputed.
     Audits {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
-        /// Whether they were asked for by [`Job::Audits`].
+        /// Whether [`Job::Audits`] requested them.
         asked: bool,
         /// The outputs.
         audits: Vec<Audit>,
     },
-    /// All rounds of a replica are absorbed, and it is finished when its audits are.
+    /// All rounds of a replica are absorbed. The replica is finished once its drawn outputs are recomputed.
     Computed {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
     },
     /// A replica has absorbed a round, or ended early.
     Absorbed {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
-        /// Rounds absorbed.
+        /// The number of rounds absorbed.
         rounds: u64,
         /// The primary metric of the newest row of its history, if it has one.
         metric: Option<f64>,
@@ -194,48 +194,48 @@ pub enum Report {
     },
     /// A replica is finished.
     Finished {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
         /// Its digest.
         digest: ResultDigest,
-        /// Its bytes, ready to be stored.
+        /// The bytes to store.
         sealed: Bytes,
-        /// On whose word it rests.
+        /// The identities on whose word it rests.
         exposed: Exposed,
     },
-    /// A replica has not begun any more, because of [`Job::Void`].
+    /// A replica is back at its beginning, because of [`Job::Void`].
     Voided {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
-        /// Rounds absorbed before the first output of that identity.
+        /// The number of rounds absorbed before the first void output.
         since: u64,
     },
-    /// A saved state does not fit: the replica begins anew.
+    /// A saved state is not valid for this run, so the replica restarts.
     Unusable {
-        /// Which replica.
+        /// The replica.
         replica: ReplicaKey,
-        /// A sentence.
+        /// The reason, as a sentence.
         why: String,
     },
-    /// A checkpoint, ready to be stored.
+    /// A checkpoint to store.
     Checkpoint {
         /// As in the job.
         number: u64,
         /// Its bytes.
         sealed: Bytes,
     },
-    /// A replica for a person's request, sealed; `None` if it has not begun, or is no longer here.
+    /// A sealed replica for a client's request; `None` if the replica has not started, or is no longer here.
     Copy {
         /// As in the job.
         request: RequestId,
         /// As in the job.
         replica: ReplicaKey,
-        /// Its bytes.
+        /// The bytes.
         sealed: Option<Bytes>,
     },
-    /// The experiment's code panicked. This is the thread's last report.
+    /// The experiment's code panicked. This is the last report of the thread.
     Broken {
-        /// The panic's message.
+        /// The message of the panic.
         why: String,
     },
 }

@@ -1,7 +1,7 @@
-//! The replicas of one run. States are only here. Each run has a thread that does the core's jobs, so that planning,
-//! checking and absorbing delay neither the core nor other runs.
+//! The replicas of one run; their states are held nowhere else. Each run has a thread that does the core's jobs, so that
+//! planning, checking and absorbing delay neither the core nor other runs.
 //!
-//! Pure like the core: jobs go in, reports come out, in order.
+//! Pure like the core: jobs go in and reports come out, in order.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -30,33 +30,34 @@ pub use audits::Audit;
 use audits::Audits;
 pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
 
-/// One replica that has begun.
+/// One replica that has started.
 enum Begun {
-    /// As saved, or only its audits if it has no rounds; it is not open.
+    /// A saved state that is not open. If it has no rounds, it has only outputs to recompute.
     Saved(Box<v1::ReplicaState>),
-    /// In its round.
+    /// An open replica in its round.
     Open(Box<Round>),
 }
 
 struct Round {
     replica: Replica,
-    /// For which of the attempts at it what is planned is reported.
+    /// The attempt that the reports about planned tasks carry.
     attempt: u32,
     /// One entry for each task.
     outputs: VecDeque<Option<Bytes>>,
-    /// Tasks planned, and outputs missing.
+    /// The number of tasks planned, and the number of outputs missing.
     planned: usize,
     missing: usize,
     encoder: Encoder,
-    /// Hashes of valid outputs that nobody has seconded yet, with who sent them.
+    /// Hashes of valid outputs that no second identity has sent yet, each with its sender.
     unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
-    /// The identities that vouched for absorbed outputs, each with the rounds absorbed before its first one.
+    /// The identities that vouched for absorbed outputs. Each comes with the number of rounds absorbed before its first
+    /// output.
     exposed: BTreeMap<Arc<str>, u64>,
-    /// Outputs that no trusted worker has computed again yet, and should.
+    /// Outputs that a trusted worker is still to recompute.
     audits: Audits,
 }
 
-/// The replicas of a run that have begun and are not finished, or of which outputs are still to be computed again.
+/// The replicas of a run that have started and are not finished, or that have outputs still to be recomputed.
 pub struct Replicas {
     prepared: Arc<Prepared>,
     origin: Origin,
@@ -66,7 +67,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// Begins with these saved states.
+    /// Starts with these saved states.
     #[must_use]
     pub fn new(registry: &Registry, prepared: Arc<Prepared>, draw: Draw, states: Vec<v1::ReplicaState>) -> Self {
         let arms = &prepared.config.arms;
@@ -74,7 +75,7 @@ impl Replicas {
             let arm = arms.iter().position(|arm| arm.name == state.arm)?;
             Some(ReplicaKey { arm: arm as u32, index: state.replica })
         };
-        // At its beginning a replica has nothing to keep but its audits.
+        // Before its first round, a replica has nothing to keep except the outputs to recompute.
         let kept = states.into_iter().filter(|state| state.rounds > 0 || !state.audits.is_empty());
         let kept = kept.map(|state| match state.rounds {
             0 => beginning(&state.arm, state.replica, state.audits),
@@ -84,8 +85,8 @@ impl Replicas {
         Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, draw, broken: false }
     }
 
-    /// Does a job. A panic in the experiment's code is reported too, as the last report; but who asks for a copy after that is told
-    /// that there is none.
+    /// Does a job. A panic in the experiment's code becomes the last report. Later requests for a copy get the answer that
+    /// there is none.
     pub fn run(&mut self, job: Job) -> Vec<Report> {
         let mut reports = Vec::new();
         let asked = match &job {
@@ -115,7 +116,7 @@ impl Replicas {
                 let most = self.prepared.piece_tasks(replica.arm);
                 reports.push(match self.begun.get_mut(&replica) {
                     Some(Begun::Open(round)) if !round.outputs.is_empty() => round.plan(replica, most, true),
-                    // It is finished, or waits for audits.
+                    // The replica is finished, or waits until outputs are recomputed.
                     _ => {
                         Report::Planned { replica, attempt: 0, requested: true, round: 0, total: 0, tasks: Vec::new() }
                     }
@@ -127,7 +128,7 @@ impl Replicas {
                 reports.push(Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, states) });
             }
             Job::Copy { request, replica } => {
-                // Which of their outputs are looked at is nobody's business.
+                // Do not reveal which outputs are to be recomputed.
                 let shown = |begun: &Begun| v1::ReplicaState { audits: Vec::new(), ..begun.save() };
                 let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, shown(begun)));
                 reports.push(Report::Copy { request, replica, sealed });
@@ -145,7 +146,7 @@ impl Replicas {
                 }
                 reports.push(Report::Audits { replica, asked: true, audits });
             }
-            // The replica may go on, or be finished now.
+            // The replica may now continue, or be finished.
             Job::Pass { replica, task, output } => {
                 if let Some(begun) = self.begun.get_mut(&replica) {
                     begun.audit(self.prepared.config.kind, |open| open.pass(task, output));
@@ -170,13 +171,14 @@ impl Replicas {
                 exposed = state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect();
                 let restored = Audits::restore(config.kind, &state.audits).and_then(|restored| {
                     audits = restored;
-                    // Without rounds it is at its beginning.
+                    // A replica without rounds is before its first round.
                     (state.rounds > 0).then(|| Replica::restore(config, &state)).transpose()
                 });
                 restored.transpose()
             }
             Some(Begun::Open(mut round)) => {
-                // It was void, and was opened before whoever asks knew that: what was planned then is unknown there.
+                // The replica was restarted, and was opened again before the core knew. The core has dropped the tasks
+                // planned then, so plan them again.
                 if round.attempt != attempt {
                     (round.attempt, round.planned, round.encoder) = (attempt, 0, Encoder::default());
                     reports.push(round.plan(key, self.prepared.piece_tasks(key.arm), false));
@@ -212,8 +214,8 @@ impl Replicas {
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
 
-    /// `identity` was convicted: a replica is void if `vouchers` of those who vouched for its outputs are. What else this one sent is of no
-    /// interest any more.
+    /// `identity` was convicted. A replica is void if `vouchers` of the identities that vouched for its outputs are
+    /// convicted. Other outputs of this identity are dropped.
     fn void(&mut self, identity: &str, convicted: &BTreeSet<Arc<str>>, vouchers: usize, reports: &mut Vec<Report>) {
         for key in self.begun.keys().copied().collect::<Vec<_>>() {
             let begun = self.begun.get_mut(&key).expect("a replica that has begun is not forgotten meanwhile");
@@ -231,7 +233,7 @@ impl Replicas {
         }
     }
 
-    /// Goes on with a replica that has waited for audits, if it need not wait for those that are left.
+    /// Continues a replica that has waited until outputs are recomputed, if it need not wait for the remaining ones.
     fn resume(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
         let Some(Begun::Open(round)) = self.begun.get(&key) else { return };
         let goes_on = match round.replica.tasks() {
@@ -243,7 +245,8 @@ impl Replicas {
         }
     }
 
-    /// Plans at most this number of the tasks that a replica has now, or finds it finished; or it waits for audits.
+    /// Plans at most `most` of the replica's current tasks, or finds that the replica is finished or must wait until outputs
+    /// are recomputed.
     fn go_on(&mut self, key: ReplicaKey, mut round: Box<Round>, most: usize, reports: &mut Vec<Report>) {
         let total = round.replica.tasks();
         if total > 0 && round.audits.are_too_many() {
@@ -251,7 +254,7 @@ impl Replicas {
             return;
         }
         if total == 0 && !round.audits.is_empty() {
-            // What workers still compute of a search without a barrier is of no use.
+            // A search without a barrier no longer needs the tasks that workers are still computing.
             round.outputs.clear();
             self.begun.insert(key, Begun::Open(round));
             return reports.push(Report::Computed { replica: key });
@@ -340,7 +343,7 @@ impl Replicas {
             round.encoder = Encoder::default();
             return self.go_on(key, round, self.prepared.piece_tasks(key.arm), reports);
         }
-        // A task for a task, so that the planned ones do not take more memory than before.
+        // Plan one task for each absorbed task, so that the planned tasks do not take more memory than before.
         self.go_on(key, round, 1, reports);
     }
 }
@@ -358,12 +361,12 @@ impl Begun {
         }
     }
 
-    /// Changes which of its outputs are still to be computed again, or looks at them.
+    /// Changes or reads the list of outputs that are still to be recomputed.
     fn audit(&mut self, kind: &Kind, change: impl FnOnce(&mut Audits)) {
         match self {
             Self::Open(round) => change(&mut round.audits),
             Self::Saved(state) => {
-                // What cannot be restored makes the whole state unusable.
+                // If the list cannot be restored, the whole state is unusable.
                 let Ok(mut audits) = Audits::restore(kind, &state.audits) else { return };
                 change(&mut audits);
                 state.audits = audits.save();
@@ -393,7 +396,7 @@ impl Round {
         v1::ReplicaState { exposed: exposed.collect(), audits: self.audits.save(), ..self.replica.save() }
     }
 
-    /// Plans the next tasks, at most this number.
+    /// Plans the next tasks, at most `most`.
     fn plan(&mut self, key: ReplicaKey, most: usize, requested: bool) -> Report {
         let (total, from) = (self.outputs.len(), self.planned);
         self.planned = total.min(from + most);
@@ -406,34 +409,34 @@ impl Round {
         Report::Planned { replica: key, attempt, requested, round, total, tasks }
     }
 
-    /// The other identity that has sent an output with this hash; without one it is noted.
+    /// The other identity that has sent an output with this hash. If there is none, this output is remembered.
     fn seconded(&mut self, task: TaskId, from: &Sender, output: Digest) -> Option<Arc<str>> {
         let Holder { id, .. } = from.holder.as_ref()?;
         let sent = self.unseconded.entry(task).or_default();
         if let Some((other, _)) = sent.iter().find(|(other, hash)| other != id && *hash == output) {
             return Some(Arc::clone(other));
         }
-        // An identity is heard once for each task, so that it cannot fill the memory.
+        // Remember only one output of an identity for each task, so that an identity cannot fill the memory.
         if sent.iter().all(|(other, _)| other != id) {
             sent.push((id.clone(), output));
         }
         None
     }
 
-    /// The place among the outputs of a task that was planned with this index after this number of rounds.
+    /// The position, among the outputs, of a task that was planned with this index after this number of rounds.
     fn place(&self, round: u64, index: usize) -> Option<usize> {
         let absorbed = self.replica.rounds().checked_sub(round)?;
         match self.replica.has_barrier() {
             true => (absorbed == 0).then_some(index),
-            // Each round is one task.
+            // Without a barrier, each round is one task.
             false => index.checked_sub(usize::try_from(absorbed).ok()?),
         }
     }
 
-    /// Whether the outputs that are needed next are there.
+    /// Whether the outputs needed next have arrived.
     fn is_ready(&self) -> bool {
         match self.replica.has_barrier() {
-            // Without outputs it waits for audits.
+            // Without outputs, the replica waits until outputs are recomputed.
             true => self.missing == 0 && !self.outputs.is_empty(),
             false => self.outputs.front().is_some_and(Option::is_some),
         }
