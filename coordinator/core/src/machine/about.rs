@@ -1,5 +1,4 @@
-//! What a line of the log is about, beside its sentence: fields with which lines of a coordinator and of its workers are
-//! brought together.
+//! The fields of a log line in addition to its sentence. They connect the lines of a coordinator with those of its workers.
 
 use std::sync::Arc;
 
@@ -7,14 +6,14 @@ use evoxo_common::digest::Digest;
 
 use crate::id::SessionId;
 
-/// The fields of a line; those that are not known are not written.
+/// The fields of a log line. Unknown fields are not written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The run's name.
     pub run: Option<String>,
     /// The arm's name.
     pub arm: Option<String>,
-    /// The number of the replica in its arm.
+    /// The number of the replica within its arm.
     pub replica: Option<u32>,
     /// The task's hash.
     pub task: Option<Digest>,
@@ -27,7 +26,7 @@ pub struct About {
 }
 
 impl About {
-    /// And this task.
+    /// Adds a task.
     pub(super) fn and_task(self, task: Digest) -> Self {
         Self { task: Some(task), ..self }
     }

@@ -1,4 +1,4 @@
-//! Workers that are not there: those that were lost last, those that were asked to leave, and those that were refused.
+//! Workers that are not connected: those lost most recently, those asked to leave, and those refused.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,15 @@ use evoxo_proto::v1;
 use super::sessions::Session;
 use crate::id::SessionId;
 
-/// The lost workers that are remembered.
+/// The maximum number of lost workers that are remembered.
 const LOST_MAX: usize = 64;
-/// The workers that were asked to leave and are remembered until they have.
+/// The maximum number of processes that are remembered after being asked to leave, until they have left.
 const LEAVING_MAX: usize = 4096;
-/// The lines about refused workers that may come at once.
+/// The maximum number of log lines about refused workers in a burst.
 const REFUSALS_AT_ONCE: u64 = 32;
 
-/// The workers that were lost last, the newest first, each with when, and until when it is set aside.
+/// The workers lost most recently, newest first. Each entry has the time of the loss and the time until which the worker is
+/// set aside.
 #[derive(Default)]
 pub(super) struct Lost(VecDeque<([Millis; 2], v1::LostWorker)>);
 
@@ -34,13 +35,13 @@ impl Lost {
         };
         self.0.push_front(([now, until], lost));
         if self.0.len() > LOST_MAX {
-            // Those that are set aside are shown until they may come back, if there is place.
+            // Prefer to keep workers that are set aside, until they may return.
             let place = self.0.iter().rposition(|([_, until], _)| *until <= now);
             self.0.remove(place.unwrap_or(LOST_MAX));
         }
     }
 
-    /// What a run waits for that nobody computes, if workers are set aside.
+    /// What a run that no worker computes waits for, if workers are set aside.
     pub(super) fn aside(&self, now: Millis) -> Option<String> {
         let count = self.0.iter().filter(|([_, until], _)| *until > now).count();
         let workers = if count == 1 { "1 worker is".to_owned() } else { format!("{count} workers are") };
@@ -57,8 +58,8 @@ impl Lost {
     }
 }
 
-/// Processes that were asked to leave and are not gone. The request may have been lost with a connection: then a process
-/// that comes back is asked again.
+/// Processes that were asked to leave and have not left. The request may be lost with a connection, so a process that
+/// reconnects is asked again.
 #[derive(Default)]
 pub(super) struct Leaving(VecDeque<u64>);
 
@@ -72,7 +73,7 @@ impl Leaving {
         }
     }
 
-    /// It has left, or was never asked.
+    /// Call this when the process has left. A process that was never asked may be passed too.
     pub(super) fn remove(&mut self, process: u64) {
         self.0.retain(|other| *other != process);
     }
@@ -82,17 +83,17 @@ impl Leaving {
     }
 }
 
-/// The lines of the log about workers that are refused: some at once, and then one a second, whoever they are.
+/// Limits the log lines about refused workers: a burst, then one line per second for all workers together.
 #[derive(Default)]
 pub(super) struct RefusalLines {
-    /// Those that were written and not yet made up for by time.
+    /// Lines written, less one for each second that has passed.
     recent: u64,
     at: Millis,
     left_out: u64,
 }
 
 impl RefusalLines {
-    /// Whether there is a line for one more, and how many were left out before it.
+    /// Whether another line may be written; if so, how many lines were left out before it.
     pub(super) fn take(&mut self, now: Millis) -> Option<u64> {
         let seconds = (now - self.at) / 1000;
         self.at = self.at + seconds * 1000;

@@ -1,4 +1,4 @@
-//! Workers arrive: they are admitted or refused, and send messages.
+//! Workers that arrive: the coordinator admits or refuses them, and receives their messages.
 
 use evoxo_proto::{
     NAME_BYTES_MAX,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::trust::Holder;
 
-/// How long a worker that cannot be admitted now must wait, in milliseconds.
+/// How long a worker waits if it cannot be admitted now, in milliseconds.
 const BUSY_MS: u32 = 1000;
 
 impl Coordinator {
@@ -30,8 +30,8 @@ impl Coordinator {
         }
     }
 
-    /// Whether so many of its kind are there that others need the rest of the places: three quarters, of one identity, or of one address
-    /// where nobody has a certificate.
+    /// Whether sessions of the same identity already take their share of the places, three quarters. The rest is for others.
+    /// Without certificates, the address takes the place of the identity.
     fn has_its_share(&self, session: &Session) -> bool {
         let share = self.settings.sessions_max - self.settings.sessions_max / 4;
         let own = |other: &Session| match (other.identity_number(), session.identity_number()) {
@@ -80,12 +80,13 @@ impl Coordinator {
                 () if shared => "the coordinator takes no more workers of this identity, or of this address",
                 () => "the coordinator is busy",
             };
-            // No line: whoever has more workers than places would have no others.
+            // No log line: if there are more workers than places, such lines would fill the log.
             self.tally.refused += 1;
             return self.effects.close(id, CloseKind::Retry, why.into(), BUSY_MS);
         }
         let process = session.process;
-        // Numbers of processes are the workers' own words: nobody may end another identity's session with one.
+        // Workers choose their process numbers themselves. Comparing the identity too keeps a worker from ending another
+        // identity's session.
         let same = |other: &Session| other.process == process && other.identity_number() == session.identity_number();
         let before = self.sessions.iter().find(|(_, other)| same(other)).map(|(before, _)| before);
         if let Some(before) = before {
@@ -130,7 +131,7 @@ impl Coordinator {
     pub(super) fn on_message(&mut self, id: SessionId, message: v1::FromWorker) {
         let now = self.now;
         if self.sessions.change_if_there(id, |session| session.heard = now).is_none() {
-            // A late message of a session that was lost a moment ago: the worker may come back.
+            // A late message of a session that was just lost. The worker may reconnect.
             let why = "the session is over: connect again".to_owned();
             return self.effects.close(id, CloseKind::Retry, why, BUSY_MS);
         }
@@ -147,7 +148,7 @@ impl Coordinator {
         }
     }
 
-    /// Refuses a worker whose identity is convicted; whether it did.
+    /// Refuses a worker whose identity is convicted. Returns whether it was refused.
     pub(super) fn refuses_convicted(&mut self, id: SessionId, session: &Session) -> bool {
         let convicted = session.identity_number().is_some_and(|identity| self.convictions.contains(identity));
         if convicted {

@@ -1,12 +1,14 @@
 //! Assignment of tasks to workers. Results do not depend on it.
 //!
-//! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network; but
-//! not one of long tasks, because another worker may be idle sooner. A worker gets a batch of open tasks of a run that it
-//! computes, lowest first, of the run whose turn it is (`rules/shares.rs`). When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
+//! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network. Long
+//! tasks are not queued, because another worker may be idle sooner. A worker gets a batch of open tasks, lowest first, of the
+//! run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is open, tasks that were assigned
+//! long ago get another copy, starting with those that wait in a queue.
 //!
-//! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself, but not for
-//! longer than the task takes, or some seconds; then any of the workers that may get it does. If none of them has computed
-//! anything, that is sooner. A worker on which three tasks of a run failed gets only suspects of it, until those are decided.
+//! A suspect task is sent alone, to a worker that has nothing else. It waits for a worker that has proved itself, but only as
+//! long as the task takes, or some seconds. Then any eligible worker gets it. If no eligible worker has computed anything,
+//! the wait is shorter. A worker on which three tasks of a run failed gets only suspects of that run, until the failures are
+//! resolved.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,19 +28,20 @@ use super::{
     tasks::OpenTask,
 };
 
-/// The most tasks of one assignment.
+/// The maximum number of tasks of one assignment.
 const BATCH_TASKS_MAX: usize = 1024;
-/// The most bytes of one assignment: its tasks and the shared bytes sent with them. A single task may be larger. Larger
-/// messages cost more time to send than they save: with tasks of 1 KB, 256 at once are handed out twice as fast as
-/// 4,096.
+/// The maximum size of one assignment in bytes: its tasks and the shared bytes sent with them. A single task may be larger.
+/// Larger messages cost more time to send than they save: with tasks of 1 KB, batches of 256 are handed out twice as fast as
+/// batches of 4,096.
 const BATCH_BYTES_MAX: usize = 256 << 10;
-/// Tasks that take less than this together are not divided among workers, in microseconds: an assignment and its results cost
-/// half of it at both ends.
+/// Tasks that together take less than this, in microseconds, are not divided among workers. An assignment and its results
+/// cost half as much at both ends.
 const WORTH_A_MESSAGE_US: u64 = 200;
-/// Tasks that are expected to take longer than this wait for an idle worker and in no queue, in microseconds. A slot that waits
-/// for its next task through a network loses little then, and a task behind one that takes hours could lose hours.
+/// Tasks that are expected to take longer than this, in microseconds, are not queued behind others but wait for an idle
+/// worker. For them, a network delay between two tasks costs little, but a task queued behind one that takes hours could lose
+/// hours.
 const QUEUED_US_MAX: u64 = 1_000_000;
-/// The most suspects to try for which there is no idle worker; the others wait, because there may be thousands.
+/// The maximum number of suspects to try that find no idle worker. The others wait, because there may be thousands.
 const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
@@ -47,14 +50,14 @@ impl Coordinator {
             return;
         }
         self.place_suspects();
-        // Once for all idle workers, of which there may be thousands.
+        // Compute this once for all idle workers, because there may be thousands of them.
         let slow = if std::mem::take(&mut self.look_due) { self.slow_assignments() } else { Vec::new() };
         for idle_only in [true, false] {
             let slow = if idle_only { &slow[..] } else { &[] };
             let could = |abilities: &Abilities| !slow.is_empty() || self.has_work_for(abilities, idle_only);
             for id in self.sessions.with_capacity(idle_only, could) {
                 while self.takes_more(id, idle_only) && self.assign_batch(id, slow) {}
-                // Most often the first few have taken everything, and thousands could have taken more.
+                // Usually the first few workers have taken everything, while thousands could have taken more.
                 if slow.is_empty() && !self.has_open() {
                     return;
                 }
@@ -67,7 +70,8 @@ impl Coordinator {
         [self.tasks.ready(), self.tasks.claimed()].iter().any(|tasks| !tasks.is_empty())
     }
 
-    /// Whether there may be something to compute for workers with these abilities, if they are idle or not.
+    /// Whether there may be something to compute for workers with these abilities. `idle` says whether these workers are
+    /// idle.
     fn has_work_for(&self, abilities: &Abilities, idle: bool) -> bool {
         let open = |tasks: &BTreeMap<RunId, BTreeSet<TaskId>>, claimed: bool| {
             let first = |(id, tasks): (&RunId, &BTreeSet<TaskId>)| Some((&self.runs[*id], *tasks.first()?));
@@ -80,7 +84,7 @@ impl Coordinator {
         open(self.tasks.ready(), false) || open(self.tasks.claimed(), true)
     }
 
-    /// Whether a task of this run may wait behind another one.
+    /// Whether a task of this run may be queued behind another task.
     fn may_be_queued(&self, run: &Run, task: TaskId) -> bool {
         let task = &self.tasks[task];
         let expected = run.expected.us(task.replica.arm, task.work);
@@ -96,8 +100,9 @@ impl Coordinator {
             && !session.is_alone_with_suspect()
     }
 
-    /// Sends suspects to workers that have nothing else. It also reserves busy workers for them, at most as many as there are
-    /// suspects: at each tick and for new ones, and not at every event, since there may be thousands of both.
+    /// Sends suspects to workers that have nothing else. It also reserves busy workers for suspects, at most one for each.
+    /// Reservations are made only at a tick or when there are new suspects, not at every event, because there may be
+    /// thousands of workers and suspects.
     fn place_suspects(&mut self) {
         let reserves = self.look_due | self.tasks.take_new_suspects();
         if reserves || self.tasks.suspects().is_empty() {
@@ -111,7 +116,7 @@ impl Coordinator {
             true => return,
             false => self.sessions.iter().filter_map(free).collect(),
         };
-        // Those first that were not reached the last time.
+        // Start with the suspects that were not reached last time.
         let (all, skipped) = (self.tasks.suspects(), std::mem::replace(&mut self.skipped, TaskId::NONE));
         let behind = all.range((Bound::Excluded(skipped), Bound::Unbounded)).chain(all.range(..=skipped));
         let suspects: Vec<TaskId> = behind.take(free.len() + SKIPPED_MAX).copied().collect();
@@ -136,14 +141,14 @@ impl Coordinator {
         }
     }
 
-    /// The worker for a suspect: of those that have proved themselves an idle one, or the one connected for longest; if
-    /// there are none, after a while any.
+    /// The worker for a suspect. Among workers that have proved themselves, an idle one is preferred, then the one connected
+    /// for longest. If there are none, any eligible worker gets it after a while.
     fn worker_for_suspect(&self, task: TaskId, free: &[SessionId]) -> Option<SessionId> {
         let open = &self.tasks[task];
         let run = Some(&self.runs[open.run]).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref().expect("there is evidence against every suspect");
         let each_us = run.expected.us(open.replica.arm, open.work);
-        // If enough speaks against it, but not all that is needed, only those can decide who have not been heard.
+        // If the evidence suffices but the required witnesses are missing, only workers that have not been heard can decide.
         let all = self.each_failure_counts(open);
         let accused = evidence.accusation(all).is_some();
         let jury = Jury::of(run.level);
@@ -165,7 +170,7 @@ impl Coordinator {
         if let Some((_, _, id)) = proven {
             return Some(*id);
         }
-        // One of them that has computed something may have proved itself in a while.
+        // If an eligible worker has computed something, it may prove itself soon, so wait longer.
         let waited = match self.sessions.iter().any(|(_, session)| may(session) && session.records.has_computed()) {
             true => evidence.has_waited_for_proof(self.now, each_us),
             false => evidence.has_waited(self.now),
@@ -173,8 +178,9 @@ impl Coordinator {
         fitting.iter().min().filter(|_| waited).map(|(_, _, id)| *id)
     }
 
-    /// Whose turn it is with a suspect, the lowest first. A worker that lost it or on which it failed gets it only if there is no
-    /// other. If it has failed anywhere, those come first that compute tasks of its kind, because only their failures count.
+    /// The rank of a worker for a suspect; the lowest rank comes first. A worker that was lost with the suspect, or on which
+    /// it failed, gets it only if there is no other. If the suspect has failed anywhere, workers that compute tasks of its
+    /// kind come first, because only their failures count.
     fn rank(&self, task: &OpenTask, evidence: &Evidence, run: &Run, session: &Session) -> u8 {
         let named = evidence.names(&session.identity);
         if evidence.failures.is_empty() {
@@ -201,7 +207,7 @@ impl Coordinator {
         for (_, session) in self.sessions.iter().filter(|(_, session)| could(session)) {
             let rank = self.rank(task, evidence, run, session);
             best = Some(best.map_or(rank, |best: u8| best.min(rank)));
-            // There may be thousands.
+            // Stop early: there may be thousands of workers.
             if rank == 0 {
                 break;
             }
@@ -209,7 +215,8 @@ impl Coordinator {
         best
     }
 
-    /// Sends one assignment to a worker, if nothing is open of tasks of these slow ones; false if there is none for it.
+    /// Sends one assignment to a worker: open tasks, or else copies of tasks in these slow assignments. Returns false if
+    /// there is nothing for this worker.
     fn assign_batch(&mut self, id: SessionId, slow: &[(SessionId, u64)]) -> bool {
         let mut tasks = self.open_batch(id);
         if tasks.is_empty() {
@@ -222,7 +229,7 @@ impl Coordinator {
         true
     }
 
-    /// Open tasks for this worker, of the run that is served next.
+    /// Open tasks for this worker, of the run whose turn is next.
     fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
         let session = &self.sessions[id];
         let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
@@ -238,18 +245,19 @@ impl Coordinator {
             return Vec::new();
         };
         let run = &self.runs[id];
-        // If it may not be queued, neither is what another run has: then the slot would never be idle for this one.
+        // If this task may not be queued, queue no task of another run either. Otherwise the slot would never be idle for
+        // this run.
         if !session.is_idle() && !self.may_be_queued(run, first) {
             return Vec::new();
         }
         let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(BTreeSet::len).sum();
-        // At most half of an even share, so that all workers that compute this run end at about the same time.
+        // At most half of an even share, so that all workers that compute this run finish at about the same time.
         let slots = self.sessions.slots_for(&run.prepared).max(1);
         let share = (open / (2 * slots as usize)).max(1);
         self.cut_batch(id, self.open_for(session, id, run), share, session)
     }
 
-    /// The first of these tasks, as many as fit in an assignment for this worker.
+    /// The first of these tasks, as many as fit into one assignment for this worker.
     fn cut_batch(
         &self,
         run: RunId,
@@ -264,7 +272,7 @@ impl Coordinator {
         for id in tasks {
             let task = &self.tasks[id];
             let of = (task.replica.arm, task.work);
-            // The tasks of an assignment have the same expected duration.
+            // All tasks of an assignment have the same expected duration.
             if *first.get_or_insert(of) != of {
                 break;
             }
@@ -281,7 +289,7 @@ impl Coordinator {
                 && brought.insert(shared.hash)
                 && !batch.is_empty()
             {
-                // The shared bytes of the first task are sent whatever the number of tasks.
+                // The shared bytes of the first task are sent anyway, so they do not count.
                 bytes += shared.bytes.len();
             }
             expected_us += each_us.unwrap_or(0);
@@ -295,7 +303,7 @@ impl Coordinator {
         batch
     }
 
-    /// The assignments that have taken long enough for a second copy; those first that wait behind others.
+    /// The assignments that have taken long enough for a second copy. Assignments queued behind others come first.
     fn slow_assignments(&self) -> Vec<(SessionId, u64)> {
         let slow =
             |assignment: &Assignment| !assignment.alone && self.now - assignment.sent >= self.patience_ms(assignment);
@@ -309,7 +317,7 @@ impl Coordinator {
         found.into_iter().map(|(_, id, number)| (id, number)).collect()
     }
 
-    /// After how long the tasks of an assignment get a second copy, in milliseconds.
+    /// How long an assignment runs before its tasks get a second copy, in milliseconds.
     fn patience_ms(&self, assignment: &Assignment) -> u64 {
         match assignment.each_us {
             Some(_) => self.settings.second_copy_ms_min.max(assignment.expected_us().saturating_mul(2) / 1000),
@@ -317,12 +325,12 @@ impl Coordinator {
         }
     }
 
-    /// Tasks that other workers have had for long, taken from the end of one of these assignments, where they would be
+    /// Tasks that other workers have had for long. They come from the end of one of these assignments, where they would be
     /// computed last. A third copy needs a longer wait than a second one, and so on.
     fn further_copies(&self, id: SessionId, slow: &[(SessionId, u64)]) -> Vec<TaskId> {
         let session = &self.sessions[id];
         let slow = slow.iter().filter(|(other, _)| *other != id).find_map(|(other, number)| {
-            // They were listed in this event, in which nothing has come back.
+            // The list was made during this event, and no result has arrived since, so the assignment still exists.
             let assignment = &self.sessions[*other].assignments[number];
             let tasks = self.copied_next(assignment, id, session);
             (!tasks.is_empty()).then_some((assignment.run, tasks))
@@ -333,12 +341,12 @@ impl Coordinator {
         self.cut_batch(run, tasks.split_off(half).into_iter(), usize::MAX, session)
     }
 
-    /// The tasks of an assignment that this worker may compute too, if the assignment has taken long enough.
+    /// The tasks of an assignment that this worker may compute as well, if the assignment has taken long enough.
     fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
         let may = |run: &&Run| {
             run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, assignment.run)
         };
-        // An assignment outlives its run.
+        // An assignment can outlive its run.
         let Some(run) = self.runs.get(assignment.run).filter(may) else { return Vec::new() };
         let (patience_ms, waited_ms) = (self.patience_ms(assignment), self.now - assignment.sent);
         let next = |task: &TaskId| {

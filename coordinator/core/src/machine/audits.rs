@@ -1,15 +1,17 @@
-//! The outputs of a run that are computed again because two copies of their task differed. The run does not end before they are.
+//! Outputs of a run that are recomputed because two copies of their task differed. The run does not end before they are
+//! recomputed.
 
 use std::collections::BTreeSet;
 
 use crate::replicas::ReplicaKey;
 
-/// What the end of a run waits for.
+/// The recomputations that must end before the run does.
 #[derive(Debug, Default)]
 pub(super) struct AuditsDue {
-    /// Tasks that are open for it.
+    /// The number of open tasks that recompute an output.
     open: usize,
-    /// Finished replicas whose stored audits have not been read yet. While the run rests, all replicas with audits that are to be made.
+    /// Finished replicas whose stored outputs to recompute have not been read yet. While the run rests: all replicas with
+    /// outputs to recompute.
     asked: BTreeSet<ReplicaKey>,
 }
 
@@ -23,32 +25,33 @@ impl AuditsDue {
         self.open
     }
 
-    /// The replicas whose audits are to be read.
+    /// The replicas whose outputs to recompute are still to be read.
     pub(super) fn asked(&self) -> &BTreeSet<ReplicaKey> {
         &self.asked
     }
 
-    /// The run comes from the store, with these replicas.
+    /// Takes over a run that was read from the store, with these replicas.
     pub(super) fn adopt(&mut self, asked: BTreeSet<ReplicaKey>) {
         *self = Self { open: 0, asked };
     }
 
-    /// A task for an audit is open.
+    /// A task that recomputes an output was opened.
     pub(super) fn begin(&mut self) {
         self.open += 1;
     }
 
-    /// It is closed.
+    /// A task that recomputes an output was closed.
     pub(super) fn end(&mut self) {
         self.open -= 1;
     }
 
-    /// The audits of a replica have been read.
+    /// The outputs to recompute of this replica were read.
     pub(super) fn read(&mut self, replica: ReplicaKey) {
         self.asked.remove(&replica);
     }
 
-    /// The run's tasks are closed. Audits are stored with the states, and made when these are in memory again.
+    /// The run's tasks are closed. The outputs to recompute are stored with the states; they are recomputed when the states
+    /// are in memory again.
     pub(super) fn rest(&mut self, audited: Vec<ReplicaKey>) {
         self.open = 0;
         self.asked.extend(audited);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Settings;
 
-/// Bytes for all runs together, of which the runs of one submitter get a part at most.
+/// The memory for all runs together, in bytes. The runs of one submitter get at most a part of it.
 #[derive(Debug)]
 pub(super) struct Budget {
     total: u64,
@@ -14,12 +14,12 @@ pub(super) struct Budget {
     given_to: BTreeMap<String, u64>,
 }
 
-/// Why bytes cannot be had now.
+/// Why memory cannot be reserved now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shortage {
-    /// Of what one submitter may have, too little is left.
+    /// The submitter has too little left of its part.
     Own,
-    /// Of all, too little is left.
+    /// Too little of the total is left.
     All,
 }
 
@@ -45,7 +45,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives back bytes that were reserved for this submitter.
+    /// Releases bytes that were reserved for this submitter.
     pub(super) fn give_back(&mut self, submitter: &str, bytes: u64) {
         if bytes == 0 {
             return;
@@ -58,14 +58,14 @@ impl Budget {
         }
     }
 
-    /// Checks that no more is given than there is.
+    /// Checks that no more is reserved than the limits allow.
     pub(super) fn check(&self) {
         assert!(self.given <= self.total, "more memory is reserved than there is");
         assert!(self.given_to.values().all(|own| *own <= self.own_max), "a submitter has more than its part");
         assert_eq!(self.given, self.given_to.values().sum::<u64>(), "memory is reserved for nobody");
     }
 
-    /// Whether exactly these bytes are reserved, by submitter.
+    /// Whether exactly these bytes are reserved for each submitter.
     pub(super) fn is_given_to(&self, submitters: &BTreeMap<&str, u64>) -> bool {
         submitters.iter().map(|(name, bytes)| (*name, *bytes)).eq(self.given_to.iter().map(|(n, b)| (n.as_str(), *b)))
     }

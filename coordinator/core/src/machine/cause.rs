@@ -13,29 +13,29 @@ pub(super) enum Cause {
     ConnectionEnded,
     /// Its process has opened another connection.
     Replaced,
-    /// Its certificate has expired; it comes back with the next one.
+    /// Its certificate has expired. The worker reconnects with a new one.
     Expired,
-    /// Its identity was revoked, so it does not come back.
+    /// Its identity was revoked, so it cannot return.
     Revoked,
-    /// Nothing came for this many milliseconds.
+    /// No message arrived for this many milliseconds.
     Silent(u64),
-    /// Its tasks made no progress; heartbeats alone do not prove any.
+    /// Its tasks made no progress. Heartbeats alone are no proof of progress.
     Overdue,
     /// It sent an invalid message, described by this text.
     InvalidMessage(String),
-    /// Too many different tasks failed on it; it must wait for so many milliseconds.
+    /// Too many different tasks failed on it. It must wait this many milliseconds.
     FailsTasks {
-        /// It was set aside for the same before.
+        /// Whether it was set aside for the same reason before.
         again: bool,
         pause_ms: u64,
     },
-    /// Two others had another output of a task.
+    /// Two other workers agreed on a different output of a task.
     Outvoted,
-    /// A trusted worker had another output of a task.
+    /// A trusted worker computed a different output of a task.
     Convicted,
 }
 
-/// The names of all causes among the figures, in the order of [`Cause`].
+/// The labels of all causes in the metrics, in the order of [`Cause`].
 const LABELS: [&str; 10] = [
     "connection ended",
     "replaced",
@@ -50,14 +50,15 @@ const LABELS: [&str; 10] = [
 ];
 
 impl Tally {
-    /// How many workers were lost, by every cause: a counter that appeared with its first loss would seem to have lost none.
+    /// The number of workers lost by each cause. Every cause is listed from the start: a counter that first appears with its
+    /// first loss would show no increase.
     pub fn lost_by_cause(&self) -> [(&'static str, u64); LABELS.len()] {
         LABELS.map(|cause| (cause, self.lost.get(cause).copied().unwrap_or_default()))
     }
 }
 
 impl Cause {
-    /// Its name among the figures.
+    /// The cause's label in the metrics.
     pub(super) fn label(&self) -> &'static str {
         let [ended, replaced, expired, revoked, silent, overdue, invalid, failing, outvoted, convicted] = LABELS;
         match self {
@@ -94,7 +95,7 @@ impl Cause {
         }
     }
 
-    /// How its stream is closed, if its connection still exists.
+    /// How the worker's stream is closed, if its connection still exists.
     pub(super) fn close(&self) -> Option<(CloseKind, u32)> {
         match self {
             Self::ConnectionEnded | Self::Revoked => None,
@@ -105,7 +106,7 @@ impl Cause {
         }
     }
 
-    /// Whether its running tasks may be the cause.
+    /// Whether the worker's running tasks may have caused the loss.
     pub(super) fn accuses(&self) -> bool {
         matches!(self, Self::ConnectionEnded | Self::Silent(_) | Self::Overdue)
     }

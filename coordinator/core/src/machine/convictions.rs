@@ -1,5 +1,5 @@
-//! Who was convicted. A conviction takes effect when the store has it: whoever leads later knows it then, and until then nobody
-//! has seen anything that follows from it.
+//! Convicted identities. A conviction takes effect only once the store has it. Every later leader then knows it, and nobody
+//! has seen any consequence before.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,29 +14,29 @@ use crate::{
     trust::{Level, void_since},
 };
 
-/// Somebody who is convicted as soon as the store has it.
+/// An identity that is convicted as soon as the store has the conviction.
 pub(super) struct Accused {
     /// The worker's name.
     pub(super) worker: Arc<str>,
-    /// The run of which it had the task.
+    /// The run to which the task belonged.
     pub(super) run: RunId,
-    /// What it did.
+    /// What the worker did.
     pub(super) what: String,
-    /// The store has been asked to write it.
+    /// Whether the write was requested from the store.
     writing: bool,
 }
 
-/// All of them.
+/// The convicted identities, and those about to be convicted.
 #[derive(Default)]
 pub(super) struct Convictions {
     convicted: BTreeSet<Arc<str>>,
     accused: BTreeMap<Arc<str>, Accused>,
-    /// When those that could not be written are tried again.
+    /// When failed writes are retried.
     due: Millis,
 }
 
 impl Convictions {
-    /// Those that the store has.
+    /// Starts with the convictions in the store.
     pub(super) fn known(convicted: BTreeSet<Arc<str>>) -> Self {
         Self { convicted, ..Self::default() }
     }
@@ -49,7 +49,7 @@ impl Convictions {
         self.convicted.contains(identity)
     }
 
-    /// Notes what somebody did, if it is the first thing.
+    /// Records what an identity did, unless something is already recorded.
     pub(super) fn accuse(&mut self, identity: &Arc<str>, worker: Arc<str>, run: RunId, what: String) {
         if !self.contains(identity) {
             let accused = Accused { worker, run, what, writing: false };
@@ -57,7 +57,7 @@ impl Convictions {
         }
     }
 
-    /// Those that are to be written now, each with what it did.
+    /// The identities whose convictions are to be written now, each with what it did.
     pub(super) fn begin_writing(&mut self, now: Millis) -> Vec<(Arc<str>, String)> {
         let waiting = self.accused.iter_mut().filter(|(_, accused)| !accused.writing && self.due <= now);
         let begin = |(identity, accused): (&Arc<str>, &mut Accused)| {
@@ -67,27 +67,27 @@ impl Convictions {
         waiting.map(begin).collect()
     }
 
-    /// It could not be written: it is tried again then.
+    /// The conviction could not be written: it is retried at `due`.
     pub(super) fn again(&mut self, identity: &str, due: Millis) {
         self.due = due;
         let accused = self.accused.get_mut(identity).expect("the store was asked to convict somebody who is accused");
         accused.writing = false;
     }
 
-    /// The store has it.
+    /// The store has the conviction.
     pub(super) fn convict(&mut self, identity: &Arc<str>) -> Accused {
         self.convicted.insert(Arc::clone(identity));
         self.accused.remove(identity).expect("the store wrote a conviction of somebody who is accused")
     }
 
-    /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted, or of two who were.
-    /// Returns the rounds absorbed before the first of them.
+    /// Whether a state relies on outputs for which a convicted identity vouched (in a quorum, two of them). Returns the
+    /// number of rounds absorbed before the first such output.
     pub(super) fn void_since(&self, level: Level, exposed: &Exposed) -> Option<u64> {
         let exposed = exposed.iter().map(|(identity, since)| (&**identity, *since));
         void_since(exposed, level.vouchers(), |identity| self.contains(identity))
     }
 
-    /// Sets void replicas of a run, as the store has it, to their beginning; returns what they were, and the objects to remove.
+    /// Resets void replicas of a stored run to their beginning. Returns what they were, and the objects to remove.
     pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
         let level = Level::of_order(&saved.order);
         let since = |replica: &ReplicaSummary| self.void_since(level, &replica.exposed);
@@ -99,7 +99,7 @@ impl Convictions {
         };
         if let Some(checkpoint) = &mut saved.checkpoint {
             for state in &mut checkpoint.states {
-                // What others sent is looked at all the same.
+                // Outputs of other identities are still recomputed.
                 state.audits.retain(|audit| !self.contains(&audit.identity));
                 if since(&ReplicaSummary::of(state)).is_some() {
                     *state = beginning(&state.arm, state.replica, std::mem::take(&mut state.audits));
@@ -119,7 +119,7 @@ impl Convictions {
         (left_out, void.into_iter().map(|finished| finished.object).collect())
     }
 
-    /// Whether the store has all of them.
+    /// Whether the store has all convictions.
     pub(super) fn are_stored(&self) -> bool {
         self.accused.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The core's input and output.
+//! The input and output of the core.
 
 use std::sync::Arc;
 
@@ -21,30 +21,30 @@ use crate::{
 pub enum Event {
     /// A worker introduces itself on a new stream.
     Hello {
-        /// Made by the shell when the stream opened.
+        /// The stream. The shell chooses the id when the stream opens.
         session: SessionId,
-        /// Where it connects from, without the port.
+        /// The address that the worker connects from, without the port.
         address: String,
-        /// Whom its certificate belongs to, if there are certificates.
+        /// The holder of the worker's certificate, if there are certificates.
         holder: Option<Holder>,
-        /// As received; not checked.
+        /// The message as received, not checked.
         hello: v1::Hello,
     },
-    /// A worker's later message.
+    /// A later message of a worker.
     Message {
-        /// Its stream.
+        /// The worker's stream.
         session: SessionId,
-        /// As received; not checked.
+        /// The message as received, not checked.
         message: v1::FromWorker,
     },
-    /// Bytes of a worker's message that is not whole yet: on a slow line its heartbeats wait behind it.
+    /// Part of a worker's message has arrived. On a slow connection, the worker's heartbeats wait behind a long message.
     Heard {
-        /// Its stream.
+        /// The worker's stream.
         session: SessionId,
     },
     /// The certificate of a worker's connection has expired.
     Expired {
-        /// Its stream.
+        /// The worker's stream.
         session: SessionId,
     },
     /// A worker's stream ended because its identity was revoked.
@@ -57,37 +57,38 @@ pub enum Event {
         /// The stream.
         session: SessionId,
     },
-    /// A person's request.
+    /// A client's request.
     Request {
         /// Returned in [`Effect::Respond`].
         id: RequestId,
         /// The request.
         request: Request,
     },
-    /// Results of [`Effect::Job`].
+    /// Reports about an [`Effect::Job`].
     Done {
         /// The run's thread.
         thread: ThreadId,
-        /// In order.
+        /// The reports, in order.
         reports: Vec<Report>,
     },
     /// The result of [`Effect::Store`].
     Stored {
-        /// Which.
+        /// The write.
         write: WriteId,
         /// The outcome.
         outcome: Result<Stored, StoreFault>,
     },
-    /// One of the two objects of a finished replica was found damaged or missing.
+    /// One of the two objects of a finished replica is damaged or missing.
     Damaged {
         /// The run's name.
         run: String,
-        /// The replica's object, by its name below `runs/RUN/`.
+        /// The name of the replica's object below `runs/RUN/`.
         object: String,
     },
-    /// The result of [`Effect::ComputeHere`]: the output, or why there is none, as a sentence without its end.
+    /// The result of [`Effect::ComputeHere`]: the output, or the reason why there is none, as a sentence without the full
+    /// stop.
     ComputedHere(Result<Bytes, String>),
-    /// Save everything, then [`Effect::Stopped`].
+    /// Save everything, then emit [`Effect::Stopped`].
     Stop,
     /// [`super::Coordinator::next_wake`] has passed.
     Wake,
@@ -96,27 +97,26 @@ pub enum Event {
 /// The result of a write.
 #[derive(Debug)]
 pub enum Stored {
-    /// The object that was created, by its name below `runs/RUN/`; `None` if the write creates none.
+    /// The name of the created object below `runs/RUN/`; `None` if the write creates no object.
     Written(Option<String>),
-    /// The result of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if it does not exist
-    /// any more.
+    /// The result of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if the run no longer exists.
     Loaded(Option<Box<SavedRun>>),
     /// The result of [`Write::Mend`].
     Mended(Mended),
 }
 
-/// A person's request; see `run.proto`. Requests that only read are answered from what the core publishes.
+/// A client's request; see `run.proto`. Requests that only read are answered from what the core publishes.
 #[derive(Debug)]
 #[allow(missing_docs)] // The fields are those of the requests in run.proto.
 pub enum Request {
     Submit {
         name: String,
         prepared: Arc<Prepared>,
-        /// How its outputs are verified; plain: as those of the run, if it exists.
+        /// How the run's outputs are verified. Plain: as before, if the run exists.
         level: Level,
-        /// Whose quota and share it counts in: see [`v1::Order::submitter`].
+        /// The submitter to whose quota and share the run counts: see [`v1::Order::submitter`].
         submitter: String,
-        /// On which terms it is computed; of a run that exists, those that change.
+        /// The terms on which the run is computed; for an existing run, those that change.
         terms: Vec<v1::Term>,
     },
     Pause {
@@ -129,34 +129,34 @@ pub enum Request {
         name: String,
         delete: bool,
     },
-    /// List the replicas that have begun.
+    /// List the replicas that have started.
     Replicas {
         name: String,
     },
-    /// One replica in its present state.
+    /// Get one replica in its current state.
     Replica {
         name: String,
         replica: ReplicaKey,
     },
-    /// The objects that have the states of its replicas.
+    /// List the objects that have the states of the run's replicas.
     Objects {
         name: String,
     },
     Workers,
-    /// The workers that were lost last.
+    /// List the workers that were lost most recently.
     Lost,
     Drain(v1::DrainWorkersRequest),
-    /// Keep in the store that this identity or token is refused, by whom.
+    /// Record in the store that this identity or token is revoked, and by whom.
     Revoke {
         id: String,
         by: String,
     },
-    /// What is measured.
+    /// Get the figures for the metrics.
     Figures,
 }
 
 impl Request {
-    /// The run whose order in the store it may change.
+    /// The run whose stored order the request may change.
     pub(super) fn orders(&self) -> Option<&str> {
         match self {
             Self::Submit { name, .. } | Self::Pause { name } | Self::Resume { name } | Self::Cancel { name, .. } => {
@@ -167,7 +167,7 @@ impl Request {
     }
 }
 
-/// A response for a person; see `run.proto`.
+/// A response to a client; see `run.proto`.
 #[derive(Debug)]
 #[allow(missing_docs)] // The fields are those of the responses in run.proto.
 pub enum Response {
@@ -176,15 +176,15 @@ pub enum Response {
         created: bool,
     },
     Run(Box<v1::Run>),
-    /// Each with whether it is finished, in order; and the run's configuration.
+    /// The run's configuration, and its replicas in order, each with whether it is finished.
     Replicas(Arc<Prepared>, Vec<(ReplicaKey, bool)>),
     Replica(ReplicaAt),
-    /// Names below `runs/RUN/`: of each finished replica that is stored, and of the newest checkpoint.
+    /// Names below `runs/RUN/`: the object of each finished and stored replica, and the newest checkpoint.
     Objects {
         finished: Vec<(ReplicaKey, String)>,
         checkpoint: Option<String>,
     },
-    /// All that are connected, or those that were asked to leave.
+    /// All connected workers, or those that were asked to leave.
     Workers(Vec<v1::Worker>),
     Lost(Vec<v1::LostWorker>),
     Revoked,
@@ -194,11 +194,11 @@ pub enum Response {
 /// Where a replica can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplicaAt {
-    /// These bytes, sealed as in its own object.
+    /// In these bytes, sealed like the replica's own object.
     Bytes(Bytes),
-    /// In this object of the store, below `runs/RUN/`, which has only this replica.
+    /// In this object of the store, below `runs/RUN/`, which contains only this replica.
     Object(String),
-    /// In this object of the store, below `runs/RUN/`: a checkpoint.
+    /// In this checkpoint in the store, named below `runs/RUN/`.
     Checkpoint(String),
 }
 
@@ -209,15 +209,16 @@ pub enum Rejection {
     Invalid(String),
     /// NOT_FOUND.
     NotFound(String),
-    /// FAILED_PRECONDITION: the same request fails until a person changes something, which may be the store.
+    /// FAILED_PRECONDITION: the same request fails until somebody changes something, for example the store.
     Conflict(String),
     /// RESOURCE_EXHAUSTED.
     Exhausted(String),
-    /// UNAVAILABLE: the coordinator is stopping, or busy with the same request: try again.
+    /// UNAVAILABLE: the coordinator is stopping, or is busy with the same request. The client may retry.
     Unavailable(String),
-    /// FAILED_PRECONDITION: the store failed in the middle, so it may have been carried out.
+    /// FAILED_PRECONDITION: the store failed while the request was carried out, so the request may have taken effect.
     Unstored(String),
-    /// UNAVAILABLE: another coordinator leads, or this one has ended, in the middle, so it may have been carried out.
+    /// UNAVAILABLE: another coordinator took over, or this one stopped, while the request was carried out, so it may have
+    /// taken effect.
     Interrupted(String),
 }
 
@@ -232,7 +233,7 @@ impl Rejection {
         Self::NotFound("the run is not there any more: `evoxo runs` lists those that are".into())
     }
 
-    /// The run was removed while an order of it was on its way into the store, which may have it now.
+    /// The run was removed while an order for it was being written. The store may have the order now.
     pub(super) fn removed_but_ordered() -> Self {
         Self::Unstored(
             "the run was removed while this was ordered, and may be there again: `evoxo runs` lists those that are"
@@ -240,22 +241,22 @@ impl Rejection {
         )
     }
 
-    /// The run left the memory while the request waited for its thread.
+    /// The run left memory while the request waited for its thread.
     pub(super) fn unloaded() -> Self {
         Self::Unavailable("the run was stopped or deleted while the replica was being read: ask again".into())
     }
 
-    /// The replica has not begun.
+    /// The replica has not started.
     pub(super) fn no_replica() -> Self {
         Self::NotFound("this replica has not begun, or nothing of it is in the store yet".into())
     }
 
-    /// Whether the request may have been carried out all the same.
+    /// Whether the request may have taken effect even though it was rejected.
     pub fn is_in_doubt(&self) -> bool {
         matches!(self, Self::Unstored(_) | Self::Interrupted(_))
     }
 
-    /// Why the request is refused.
+    /// Why the request is rejected.
     pub fn sentence(&self) -> &str {
         match self {
             Self::Invalid(why)
@@ -269,10 +270,10 @@ impl Rejection {
     }
 }
 
-/// A run as people see it.
+/// A run as clients see it.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Without its configuration.
+    /// The run, without its configuration.
     pub run: v1::Run,
     /// The configuration; `None` if this build cannot read it.
     pub prepared: Option<Arc<Prepared>>,
@@ -283,7 +284,7 @@ pub struct View {
 pub enum Topic {
     /// Normal operation.
     Progress,
-    /// A problem that is none of the others.
+    /// A problem that no other topic covers.
     Trouble,
     /// A worker was lost with its tasks.
     WorkerLost,
@@ -296,7 +297,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Whether a person should look at it.
+    /// Whether an operator should look at it.
     #[must_use]
     pub fn is_warning(self) -> bool {
         self != Self::Progress
@@ -313,30 +314,30 @@ pub enum Effect {
         /// The message.
         message: v1::ToWorker,
     },
-    /// End a worker's stream after the messages sent before.
+    /// End a worker's stream, after the messages sent so far.
     End {
         /// The session.
         session: SessionId,
     },
-    /// Respond to a person.
+    /// Respond to a client.
     Respond {
-        /// From [`Event::Request`].
+        /// The id from [`Event::Request`].
         id: RequestId,
         /// The response.
         response: Result<Response, Rejection>,
     },
     /// Start a thread for a run's replicas.
     Start {
-        /// Its id.
+        /// The thread's id.
         thread: ThreadId,
         /// The run.
         prepared: Arc<Prepared>,
-        /// What is audited of it.
+        /// Which outputs of the run are recomputed.
         draw: Draw,
-        /// The saved states of replicas that have begun, in order.
+        /// The saved states of replicas that have started, in order.
         states: Vec<v1::ReplicaState>,
     },
-    /// Do this job on the run's thread, after its earlier jobs; report with [`Event::Done`].
+    /// Do this job on the run's thread, after its earlier jobs. The thread reports with [`Event::Done`].
     Job {
         /// The thread.
         thread: ThreadId,
@@ -348,48 +349,49 @@ pub enum Effect {
         /// The thread.
         thread: ThreadId,
     },
-    /// Compute this task in a process of the coordinator's own; report with [`Event::ComputedHere`]. The one before has been reported.
+    /// Compute this task in a separate process of the coordinator. The shell reports with [`Event::ComputedHere`]. No earlier
+    /// such task is outstanding.
     ComputeHere {
         /// The task.
         task: Encoded,
-        /// The process is ended after this time, in milliseconds.
+        /// The time after which the process is stopped, in milliseconds.
         limit_ms: u64,
-        /// The most bytes of its output.
+        /// The maximum size of the output in bytes.
         output_bytes_max: u64,
     },
-    /// End that process: nobody needs what it computes. This is reported too.
+    /// Stop that process, because its output is no longer needed. The shell reports this too.
     StopComputing,
-    /// Write to the store, keeping the order of a run's writes; report with [`Event::Stored`].
+    /// Write to the store, keeping the order of a run's writes. The shell reports with [`Event::Stored`].
     Store {
-        /// Returned in the report.
+        /// The id returned in the report.
         write: WriteId,
         /// The run's name.
         run: String,
         /// The write.
         what: Write,
     },
-    /// Show this view of a run from now on.
+    /// From now on, show this view of a run.
     Publish(Arc<View>),
     /// Stop showing a run.
     Unpublish {
-        /// Its name.
+        /// The run's name.
         run: String,
     },
-    /// A line for the audit log, of something that this coordinator did.
+    /// A line for the audit log about an action of this coordinator.
     Audit {
-        /// What it did, in a word.
+        /// The action, in a word.
         what: &'static str,
-        /// To what, and how.
+        /// What it acted on, and how.
         object: String,
     },
-    /// Revoke an identity for good, because it computed wrongly. The store has that already.
+    /// Revoke an identity permanently, because it computed wrongly. The store already has the conviction.
     Convict {
-        /// Its number.
+        /// The identity's number.
         identity: String,
-        /// What it did, for the audit log.
+        /// What the worker did, for the audit log.
         what: String,
     },
-    /// Whether the store has all runs that should advance.
+    /// Whether all runs that should advance are stored.
     Healthy(bool),
     /// A line for the log.
     Log {

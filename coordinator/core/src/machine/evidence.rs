@@ -1,9 +1,8 @@
 //! Evidence against a task: workers that were lost with it, and workers on which it failed.
 //!
-//! A task that kills its workers must be found, and a worker that is lost again and again must not look like one. So a
-//! loss counts for much only if the worker had proved itself: it had been connected for ten times as long as the task
-//! takes, and had computed something ([`crate::Settings`] cannot change this). [`Evidence::verdict`] has the
-//! rule.
+//! A task that kills its workers must be found, but a worker that is lost again and again must not make its tasks look like
+//! that. So a loss weighs heavily only if the worker had proved itself: it had been connected for ten times as long as the
+//! task takes, and had computed something ([`crate::Settings`] cannot change this). [`Evidence::verdict`] has the rule.
 
 use std::collections::BTreeSet;
 
@@ -12,36 +11,36 @@ use evoxo_common::time::Millis;
 use super::standing::Identity;
 use crate::trust::Level;
 
-/// A task is convicted by this number of losses of workers that had proved themselves and had no other task.
+/// This number of losses of workers that had proved themselves and had no other task convicts a task.
 const PROVEN_LOSSES_MAX: usize = 3;
-/// A task is convicted by this number of losses of any workers that had no other task. So a task that kills its workers
-/// kills at most this number of them, and the first, with which it became a suspect.
+/// This number of losses of any workers that had no other task convicts a task. A task that kills its workers therefore kills
+/// at most this number, plus the first one, which made the task a suspect.
 const LOSSES_MAX: usize = 10;
-/// How often a task may be overdue alone, each time after four times the wait.
+/// How often a task may be overdue alone. Each time the wait is four times as long.
 const OVERDUE_MAX: u32 = 3;
 /// How often a task may fail.
 const FAILURES_MAX: usize = 3;
-/// The failures that are kept of one task, apart from those that count.
+/// The maximum number of failures kept for one task, in addition to those that count.
 const FAILURES_KEPT: usize = 1024;
 
 /// If no worker has computed anything, any worker gets a suspect after this many milliseconds.
 const PATIENCE_MS: u64 = 1000;
-/// The same after some losses, at most.
+/// The maximum of this wait, which grows with each loss.
 const PATIENCE_MS_MAX: u64 = 16_000;
 
-/// Whose word it takes to convict a task.
+/// Which workers must have witnessed against a task before it is convicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jury {
-    /// Any workers'.
+    /// Any workers.
     Anybody,
-    /// That of workers of three different identities.
+    /// Workers of three different identities.
     Different,
-    /// A trusted worker's among them.
+    /// At least one trusted worker.
     Trusted,
 }
 
 impl Jury {
-    /// Of the tasks of a run whose outputs are verified like this.
+    /// The jury for the tasks of a run with this level of verification.
     pub(super) fn of(level: Level) -> Self {
         match level {
             Level::Plain => Self::Anybody,
@@ -55,13 +54,13 @@ impl Jury {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
     pub(super) worker: Identity,
-    /// If this process comes back, the task was not the cause.
+    /// If this process reconnects, the task was not the cause.
     pub(super) process: u64,
-    /// It had no other task.
+    /// The worker had no other task.
     pub(super) alone: bool,
-    /// It had no other task, and was not lost itself: the task did not end.
+    /// The worker had no other task and was not lost itself, but the task did not end.
     pub(super) overdue: bool,
-    /// It had proved itself, and its connection ended.
+    /// The worker had proved itself, and its connection ended.
     pub(super) proven: bool,
 }
 
@@ -70,7 +69,7 @@ pub(super) struct Loss {
 pub(super) struct Failure {
     pub(super) worker: Identity,
     pub(super) at: Millis,
-    /// The worker computes such tasks. Otherwise it counts only if nobody else does.
+    /// The worker computes such tasks. If it does not, the failure counts only if no other worker does either.
     pub(super) counts: bool,
     /// The worker was trusted.
     pub(super) trusted: bool,
@@ -79,41 +78,41 @@ pub(super) struct Failure {
 /// The evidence against a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
-    /// When the last of it came.
+    /// When the newest evidence arrived.
     pub(super) last: Millis,
     pub(super) losses: Vec<Loss>,
     pub(super) failures: Vec<Failure>,
-    /// How often it was overdue alone.
+    /// How often the task was overdue alone.
     pub(super) overdue: u32,
-    /// A trusted worker was lost alone with it, or it did not end there.
+    /// A trusted worker was lost alone with the task, or the task did not end on it.
     pub(super) witnessed: bool,
 }
 
 impl Evidence {
-    /// Whether it was lost or failed on this worker, so that another one should try it if possible.
+    /// Whether the task was lost or failed on this worker, so that another worker should try it if possible.
     pub(super) fn names(&self, worker: &Identity) -> bool {
         self.failures.iter().any(|failure| failure.worker == *worker)
             || self.losses.iter().any(|loss| loss.worker == *worker)
     }
 
-    /// It has failed on a worker.
+    /// Records a failure on a worker.
     pub(super) fn add_failure(&mut self, failure: Failure) {
         if failure.counts || self.failures.len() < FAILURES_KEPT {
             self.failures.push(failure);
         }
     }
 
-    /// When it had failed as often as is enough, if every failure counts.
+    /// When the task had failed often enough to be convicted, if every failure counts.
     pub(super) fn third_failure(&self) -> Option<Millis> {
         self.failures.get(FAILURES_MAX - 1).map(|failure| failure.at)
     }
 
-    /// The failures that count: those of workers that compute such tasks, or all.
+    /// The failures that count: all, or only those of workers that compute such tasks.
     fn counted(&self, all: bool) -> impl Iterator<Item = &Failure> {
         self.failures.iter().filter(move |failure| all || failure.counts)
     }
 
-    /// Whether this worker's word is counted already where it takes that of different ones.
+    /// Whether this worker is already among the different workers whose evidence counts.
     pub(super) fn has_heard(&self, worker: &Identity, all: bool) -> bool {
         self.heard(all).any(|other| other == worker)
     }
@@ -123,21 +122,21 @@ impl Evidence {
         self.counted(all).map(|failure| &failure.worker).chain(alone)
     }
 
-    /// Whether it has waited long enough for a worker that has proved itself: after each loss alone twice as long. If the
-    /// good workers are away for some seconds, those that come and go have few losses meanwhile.
+    /// Whether the task has waited long enough for a worker that has proved itself. The wait doubles with each loss alone. If
+    /// the good workers are away for some seconds, workers that come and go therefore cause few losses meanwhile.
     pub(super) fn has_waited(&self, now: Millis) -> bool {
         let alone = self.losses.iter().filter(|loss| loss.alone).count();
         now - self.last >= (PATIENCE_MS << alone.min(16)).min(PATIENCE_MS_MAX)
     }
 
-    /// Whether it has waited long enough although others may prove themselves for it: a session may not last ten times as long as
-    /// the task takes. Those that get it then speak against it as unproven ones.
+    /// Whether the task has waited long enough even though workers may still prove themselves for it: a session may not last
+    /// ten times as long as the task takes. Losses of workers that get the task then count as unproven.
     pub(super) fn has_waited_for_proof(&self, now: Millis, each_us: Option<u64>) -> bool {
         now - self.last >= PATIENCE_MS_MAX.max(each_us.unwrap_or(0) / 1000)
     }
 
-    /// The conclusion, as the end of a sentence, if the task is convicted. `all` failures count, or only those of workers that
-    /// compute such tasks.
+    /// The conclusion, as the end of a sentence, if the task is convicted. `all`: every failure counts, not only those of
+    /// workers that compute such tasks.
     pub(super) fn verdict(&self, jury: Jury, all: bool) -> Option<String> {
         let heard = match jury {
             Jury::Anybody => true,
@@ -147,7 +146,7 @@ impl Evidence {
         self.accusation(all).filter(|_| heard)
     }
 
-    /// The same whoever says it.
+    /// The conclusion without regard to which workers witnessed it.
     pub(super) fn accusation(&self, all: bool) -> Option<String> {
         let alone = self.losses.iter().filter(|loss| loss.alone);
         let proven: BTreeSet<&Identity> = alone.clone().filter(|loss| loss.proven).map(|loss| &loss.worker).collect();

@@ -1,28 +1,28 @@
-//! What handlers find out and others must act on. A handler notes a fact and goes on; when it is done, the coordinator hands each
-//! fact to the one handler that acts on it, until none is left ([`super::Coordinator::handle`]). So handlers do not call each other,
-//! and nothing that a handler looks at is taken away under its hands.
+//! Facts that one handler finds and another must act on. A handler notes a fact and continues. When the handler is done, the
+//! coordinator passes each fact to the one handler that acts on it, until no fact is left ([`super::Coordinator::handle`]).
+//! So handlers do not call each other, and no handler loses an object while it works on it.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{cause::Cause, runs::RunId};
 use crate::id::{SessionId, TaskId};
 
-/// Something that was found out.
+/// A fact for another handler.
 #[derive(Debug)]
 pub(super) enum Fact {
     /// A worker is lost, or must go.
     WorkerLost { session: SessionId, cause: Cause },
-    /// There is new evidence against a task. `last` is what came last, as the end of a sentence.
+    /// There is new evidence against a task. `last` describes the newest evidence, as the end of a sentence.
     Accused { task: TaskId, last: String },
     /// The store has the conviction of this identity.
     Convicted(Arc<str>),
-    /// A replica of this run was stored, or an audit of it has ended: the run may be complete.
+    /// A replica of this run was stored, or an output of it was recomputed. The run may be complete.
     Settled(RunId),
-    /// A run may have ended, or goes on again.
+    /// A run may have ended, or continues.
     Turned,
 }
 
-/// The facts that nobody has acted on yet, in the order in which they were found out.
+/// The facts that no handler has acted on yet, oldest first.
 #[derive(Default)]
 pub(super) struct Facts(VecDeque<Fact>);
 

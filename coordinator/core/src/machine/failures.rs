@@ -1,12 +1,12 @@
-//! Tasks that fail, and workers that fail them.
+//! Tasks that fail, and workers on which they fail.
 //!
-//! A host may lack a library, memory or space on its disk, and then fails whatever it gets. Three such hosts must not end a run that
-//! others compute. So the failure of a task counts against it only if it comes from a worker that has lately computed tasks of its
-//! kind and has failed no other since. If no such worker is connected, every failure counts, as soon as each worker that was there
-//! has failed something.
+//! A host may lack a library, memory or disk space, and then every task fails on it. Three such hosts must not end a run that
+//! other workers compute. So a task's failure counts against the task only if it comes from a worker that has recently
+//! computed tasks of its kind and on which no other task has failed since. If no such worker is connected, every failure
+//! counts once something has failed on each connected worker.
 //!
-//! A worker on which tasks fail that others compute is set aside, longer each time, and then gets one task at a time until it has
-//! computed some ([`super::standing`]).
+//! A worker on which tasks fail that others compute is set aside, longer each time. After that it gets one task at a time
+//! until it has computed some ([`super::standing`]).
 
 use evoxo_common::digest::Digest;
 use evoxo_proto::FAILURE_BYTES_MAX;
@@ -28,7 +28,7 @@ impl Coordinator {
         let why = printable(why, FAILURE_BYTES_MAX);
         let open = self.tasks.with_hash(hash);
         let Some(first) = open.first().map(|task| &self.tasks[*task]) else {
-            // Another worker has computed it meanwhile.
+            // Another worker has computed the task in the meantime.
             return self.tasks.forget_copy(hash);
         };
         let (session, run) = (&self.sessions[id], &self.runs[first.run]);
@@ -56,11 +56,11 @@ impl Coordinator {
         }
     }
 
-    /// A worker has computed a task that it was given.
+    /// A worker has computed a task that it was assigned.
     pub(super) fn note_computed(&mut self, id: SessionId, run: RunId) {
         let prepared = self.runs[run].prepared.clone();
         let now = self.now;
-        // Its session may have ended since it sent the output; that of the coordinator's own process never began.
+        // The session may have ended since it sent the output. The coordinator's own process has no session at all.
         let on_trial = self.sessions.change_if_there(id, |session| {
             session.records.note_computed(&prepared, now);
             session.on_trial.then(|| (session.identity.clone(), session.name.clone(), session.about(id)))
@@ -73,8 +73,8 @@ impl Coordinator {
         }
     }
 
-    /// A worker has computed a task that had failed: that counts against the others on which it did. What fails everywhere counts
-    /// against nobody: the cause is in the tasks, and their run should end soon.
+    /// A worker has computed a task that had failed. This counts against the other workers on which the task failed. A task
+    /// that fails everywhere counts against no worker: the cause is in the task, and its run should end soon.
     pub(super) fn count_failures(&mut self, task: Digest, by: SessionId) {
         let failed = |(id, session): (SessionId, &Session)| session.failed.contains_key(&task).then_some(id);
         for id in self.sessions.iter().filter_map(failed).collect::<Vec<_>>() {
@@ -86,8 +86,9 @@ impl Coordinator {
         }
     }
 
-    /// Ends a session on which too many different tasks failed that others have computed, the last of them `by`, if there is another
-    /// worker for them, or the coordinator itself has computed it. One is too many for a worker that was set aside before.
+    /// Ends a session on which too many different tasks failed that others have computed, most recently `by`. The session
+    /// ends only if another worker can take such tasks, or if the coordinator itself has computed the task. For a worker that
+    /// was set aside before, one failed task is enough.
     fn set_aside_if_failing(&mut self, id: SessionId, by: SessionId) {
         let fails = |session: &Session| session.failed_here_alone.len() >= session.failed_tasks_max();
         let session = &self.sessions[id];
@@ -102,7 +103,7 @@ impl Coordinator {
             return;
         }
         let (identity, again) = (session.identity.clone(), session.on_trial);
-        // Another session of the same certificate or name may be on a host in good order.
+        // Another session with the same certificate or name may run on a working host.
         let computes = |(other_id, other): (SessionId, &Session)| {
             other_id != id && other.identity == identity && other.records.has_computed() && !fails(other)
         };

@@ -1,5 +1,5 @@
-//! Workers by what they compute. Whoever asks which of them could have a task looks at groups, of which there are few, and not
-//! at every one of thousands.
+//! Workers grouped by what they compute. A search for workers that could take a task looks at the few groups, instead of at
+//! every one of thousands of workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use evoxo_common::task::ProgramId;
 
 use crate::{id::SessionId, prepared::Prepared};
 
-/// What a worker computes, and whether its word counts: workers that are alike here get the same tasks.
+/// What a worker computes, and whether it is trusted. Workers with equal abilities get the same tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Abilities {
-    /// Kinds that it computes with the coordinator's signature, sorted.
+    /// The kinds that the worker computes with the coordinator's signature, sorted.
     pub(super) kinds: Vec<&'static str>,
-    /// Its programs, with their kinds; without a signature if that was found to be wrong.
+    /// The worker's programs, with their kinds. A program has no signature if its signature was found to be wrong.
     pub(super) programs: BTreeSet<(&'static str, ProgramId)>,
-    /// Its outputs are right by definition.
+    /// Whether the worker is trusted: its outputs are correct by definition.
     pub(super) trusted: bool,
 }
 
 impl Abilities {
-    /// Whether it computes the tasks of this run.
+    /// Whether a worker with these abilities computes the tasks of this run.
     pub(super) fn computes(&self, run: &Prepared) -> bool {
         let kind = run.config.kind.name;
         self.kinds.contains(&kind)
@@ -27,7 +27,7 @@ impl Abilities {
     }
 }
 
-/// The number of a group, unique while it has members.
+/// A group's number, unique while the group has members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupId(u64);
 
@@ -36,13 +36,13 @@ struct Group {
     abilities: Abilities,
     members: usize,
     slots: u32,
-    /// Those that can take another assignment.
+    /// The workers that can take another assignment.
     with_capacity: BTreeSet<SessionId>,
-    /// Of these, those with a slot that has nothing to compute.
+    /// Those of `with_capacity` that have a slot with nothing to compute.
     idle: BTreeSet<SessionId>,
 }
 
-/// All of them.
+/// All groups.
 #[derive(Default)]
 pub(super) struct Groups {
     last: u64,
@@ -50,7 +50,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// A worker joins the group of its abilities.
+    /// Adds a worker to the group with its abilities.
     pub(super) fn join(&mut self, id: SessionId, abilities: &Abilities, slots: u32) -> GroupId {
         let same = self.by_id.iter_mut().find(|(_, group)| group.abilities == *abilities);
         let (number, group) = match same {
@@ -70,7 +70,7 @@ impl Groups {
         number
     }
 
-    /// A worker is gone.
+    /// Removes a worker.
     pub(super) fn leave(&mut self, id: SessionId, number: GroupId, slots: u32) {
         let group = self.group(number);
         group.with_capacity.remove(&id);
@@ -86,7 +86,7 @@ impl Groups {
         self.by_id.get_mut(&number).expect("a group is there for as long as it has a worker")
     }
 
-    /// Notes whether a worker can take another assignment, and whether a slot of it has none.
+    /// Records whether a worker can take another assignment, and whether it has a slot with nothing to compute.
     pub(super) fn update(&mut self, id: SessionId, number: GroupId, has_capacity: bool, is_idle: bool) {
         let group = self.group(number);
         for (set, belongs) in [(&mut group.with_capacity, has_capacity), (&mut group.idle, has_capacity && is_idle)] {
@@ -97,8 +97,8 @@ impl Groups {
         }
     }
 
-    /// Workers of the groups that could have something, if they can take another assignment, in the order in which they joined:
-    /// all of them, or those with a slot that has nothing to compute.
+    /// Workers that can take another assignment, from the groups for which `could` holds, in the order in which they joined.
+    /// With `idle_only`, only workers that have a slot with nothing to compute.
     pub(super) fn with_capacity(&self, idle_only: bool, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
         let groups = self.by_id.values().filter(|group| could(&group.abilities));
         let of = groups.map(|group| if idle_only { &group.idle } else { &group.with_capacity });
@@ -107,8 +107,8 @@ impl Groups {
         workers
     }
 
-    /// Checks that these are the workers whom the groups have: each with its group, slots, whether it has capacity and an idle slot, and
-    /// its abilities.
+    /// Checks that the groups have exactly these workers. Each comes with its group, its slots, whether it has capacity and
+    /// an idle slot, and its abilities.
     pub(super) fn check<'a>(
         &self,
         workers: impl Iterator<Item = (SessionId, GroupId, u32, (bool, bool), &'a Abilities)>,
@@ -131,7 +131,7 @@ impl Groups {
         assert_eq!(counted, groups.collect(), "groups have other members or slots than were counted");
     }
 
-    /// The slots of all workers of these groups.
+    /// The number of slots of all workers in the groups for which `of` holds.
     pub(super) fn slots(&self, of: impl Fn(&Abilities) -> bool) -> u32 {
         self.by_id.values().filter(|group| of(&group.abilities)).map(|group| group.slots).sum()
     }

@@ -1,12 +1,12 @@
-//! The coordinator computes a task itself, once, before the task's run fails.
+//! Tasks that the coordinator computes itself, once, before their run fails.
 //!
-//! A task that runs nothing but this build's own code fails on no machine that is in order. So if it has failed, was lost or did not end
-//! as often as is enough, either the task is bad, or all the workers that had it are: broken hosts, or hosts that want the run to end. A
-//! process of the coordinator's own decides. If it computes the task, that output counts like a trusted worker's, and the failures count
-//! against the workers. If it fails or dies too, the run fails. There is one such process at a time, because it has a processor of the
-//! coordinator's host.
+//! A task that runs only this build's own code does not fail on a working machine. If it has failed, was lost or did not end
+//! often enough to be convicted, then either the task is bad, or all workers that had it are: broken hosts, or hosts that
+//! want the run to end. A separate process of the coordinator decides. If the process computes the task, its output counts
+//! like a trusted worker's, and the failures count against the workers. If the process fails or dies too, the run fails.
+//! There is only one such process at a time, because it takes a processor of the coordinator's host.
 //!
-//! A task that asks a program, or that runs a module, is not computed here: its code is somebody else's.
+//! A task that calls an external program, or runs a module, is not computed here, because its code is not this build's own.
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
@@ -20,24 +20,25 @@ use crate::{
     trust::{Holder, Worth},
 };
 
-/// The name of the coordinator among workers.
+/// The coordinator's name in places that name a worker.
 const NAME: &str = "the coordinator itself";
-/// What people are told of a run of which tasks were computed here. The log says which.
+/// The notice of a run whose tasks were computed here. The log says which tasks.
 const NOTICE: &str = "tasks of it failed on workers, or workers were lost with them, and the coordinator has computed these tasks itself";
 
 impl Coordinator {
-    /// Fails a task's run if the evidence convicts the task, and the coordinator cannot compute it either.
+    /// Fails a task's run if the evidence convicts the task and the coordinator cannot compute it either.
     pub(super) fn judge(&mut self, task: TaskId, last: &str) {
-        // It may have been computed since, or its run has ended.
+        // The task may have been computed in the meantime, or its run may have ended.
         let Some(open) = self.tasks.get(task) else { return };
-        // What it waits for may be another worker now.
+        // The run may now wait for another worker, so its view changes.
         self.runs.change(open.run);
         if let Some(verdict) = self.verdict(open) {
             self.try_here(task, &format!("{verdict}{last}"));
         }
     }
 
-    /// Enough speaks against a task for its run to fail. First the coordinator computes it itself, if it may and has not tried.
+    /// There is enough evidence against a task for its run to fail. First, the coordinator computes the task itself, if it
+    /// may and has not tried yet.
     fn try_here(&mut self, task: TaskId, verdict: &str) {
         let open = &self.tasks[task];
         let run = &self.runs[open.run];
@@ -59,7 +60,7 @@ impl Coordinator {
         }
     }
 
-    /// Begins with the next task, if none is being computed; ends the process if nobody needs its output any more.
+    /// Starts the next task if none is being computed. Stops the process if its output is no longer needed.
     pub(super) fn compute_here(&mut self) {
         if let Some(hash) = self.own.computing {
             if !self.own.ended && self.asked_here(hash).is_empty() {
@@ -73,7 +74,7 @@ impl Coordinator {
         }
         while let Some(hash) = self.own.waiting.pop_front() {
             let asked = self.asked_here(hash);
-            // Its run may have ended, or somebody else may have computed it.
+            // The run may have ended, or a worker may have computed the task.
             let Some(task) = asked.first() else { continue };
             let open = &self.tasks[*task];
             let run = &self.runs[open.run];
@@ -87,13 +88,13 @@ impl Coordinator {
         }
     }
 
-    /// The open tasks with these bytes that the coordinator should compute.
+    /// The open tasks with these bytes that the coordinator is to compute.
     fn asked_here(&self, hash: Digest) -> Vec<TaskId> {
         let asked = |task: &TaskId| self.tasks[*task].own.is_asked();
         self.tasks.with_hash(hash).into_iter().filter(asked).collect()
     }
 
-    /// What a run waits for, if the coordinator computes a task of it, or will.
+    /// What a run waits for, if the coordinator computes one of its tasks or is about to.
     pub(super) fn waits_for_here(&self, id: RunId) -> Option<String> {
         let hashes = self.own.computing.iter().chain(&self.own.waiting);
         let mut tasks = hashes.flat_map(|hash| self.asked_here(*hash)).map(|task| &self.tasks[task]);
@@ -110,13 +111,13 @@ impl Coordinator {
         let hash = self.own.computing.take().expect("the process reports the one task that it was given, once");
         match outcome {
             Ok(output) => self.take_own_output(hash, &output),
-            // Somebody may have begun to wait for it after all.
+            // A task may have started to need this output after the stop was requested, so try again.
             Err(_) if self.own.ended => self.own.waiting.push_back(hash),
             Err(why) => self.asked_here(hash).into_iter().for_each(|task| self.fail_here(task, &why)),
         }
     }
 
-    /// Every open task with these bytes gets this output, as from a trusted worker.
+    /// Gives this output to every open task with these bytes, like the output of a trusted worker.
     fn take_own_output(&mut self, hash: Digest, output: &Bytes) {
         let holder = Some(Holder { id: NAME.into(), trusted: true });
         let from = Sender { session: SessionId::OWN, worker: NAME.into(), asked: false, holder };
@@ -139,9 +140,10 @@ impl Coordinator {
         }
     }
 
-    /// The coordinator could not compute a task either: its run fails, unless less speaks against the task now than when that began.
+    /// The coordinator could not compute a task either. The run fails, unless the evidence against the task has become too
+    /// weak in the meantime.
     pub(super) fn fail_here(&mut self, task: TaskId, why: &str) {
-        // The task may have been closed since.
+        // The task may have been closed in the meantime.
         let Some(Own::Asked(verdict)) = self.tasks.get(task).map(|open| open.own.clone()) else { return };
         self.tasks.set_own(task, Own::Failed(why.to_owned()));
         if self.verdict(&self.tasks[task]).is_some() {

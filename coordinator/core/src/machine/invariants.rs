@@ -1,20 +1,21 @@
-//! What holds between two events, whatever came. ARCHITECTURE.md has the same in words.
+//! Invariants that hold after every event, whatever the events are. ARCHITECTURE.md describes them in words.
 //!
-//! Checked after each event in simulation, and in debug builds as long as there is little to check. A violation is a bug, so it panics with a sentence: the process starts
-//! again and recovers from its store.
+//! They are checked after each event in simulation, and in debug builds as long as there is little to check. A violation is a
+//! bug, so it panics with a sentence; the process restarts and recovers from its store.
 //!
-//! What one object promises by itself is checked there (`check` of tasks, sessions, groups, runs, a run, the budget). Here is what
-//! several of them promise together.
+//! The invariants of a single object are checked by the `check` method of that object (tasks, sessions, groups, runs, a run,
+//! the budget). This file checks the invariants that span several objects.
 
 use std::collections::BTreeMap;
 
 use super::{Coordinator, phases::ReplicaPhase, run::Presence, runs::RunId, tasks::Why};
 
-/// Tasks, sessions and replicas that are checked for each event, in debug builds.
+/// The number of tasks, sessions and replicas that are checked per event in debug builds.
 const CHECKED_PER_EVENT: usize = 200;
 
 impl Coordinator {
-    /// Checks every invariant after each event, or where there is much after so many that the time for an event is bounded.
+    /// Checks every invariant after each event. If there is much to check, it checks after several events, so that the time
+    /// per event stays bounded.
     pub(super) fn check_now_and_then(&mut self) {
         self.unchecked += 1;
         let replicas: usize = self.runs.iter().map(|(_, run)| run.replicas.len()).sum();
@@ -24,10 +25,10 @@ impl Coordinator {
         }
     }
 
-    /// Checks every invariant. It takes time in proportion to the whole state.
+    /// Checks every invariant. The time is proportional to the size of the whole state.
     ///
     /// # Panics
-    /// With a sentence, if one of them is violated.
+    /// With a sentence, if an invariant is violated.
     pub fn check_invariants(&self) {
         assert!(self.facts.is_empty(), "nobody has acted on a fact");
         self.tasks.check();
@@ -40,8 +41,8 @@ impl Coordinator {
         self.check_open_tasks();
     }
 
-    /// A copy of an open task is in the assignment that carries it, and what an assignment carries of open tasks are its copies. What a
-    /// run has assigned is the expected work of these assignments.
+    /// Every copy of an open task is in the assignment that carries it, and every open task in an assignment knows of that
+    /// copy. A run's assigned work is the expected work of its assignments.
     fn check_copies(&self) {
         let mut copies = 0;
         for (id, task) in self.tasks.iter() {
@@ -63,7 +64,7 @@ impl Coordinator {
         self.rules.check(&|run| assigned_us.get(&run).copied().unwrap_or(0), &self.look());
     }
 
-    /// Every byte of the budget is reserved for a run, by its submitter.
+    /// Every reserved byte of the budget belongs to a run and counts for the run's submitter.
     fn check_memory(&self) {
         let mut given = BTreeMap::<&str, u64>::new();
         for (_, run) in self.runs.iter().filter(|(_, run)| run.reserved_bytes > 0) {
@@ -73,7 +74,7 @@ impl Coordinator {
         assert!(self.budget.is_given_to(&given), "the budget has given other bytes than the runs have: {given:?}");
     }
 
-    /// An open task is one of a planned piece of an open replica, or an audit.
+    /// Every open task belongs to a planned piece of an open replica, or recomputes an output.
     fn check_open_tasks(&self) {
         let mut audits = BTreeMap::<RunId, usize>::new();
         for (_, task) in self.tasks.iter() {

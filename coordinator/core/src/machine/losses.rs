@@ -1,4 +1,4 @@
-//! Workers are lost: the single function for it, whatever the cause.
+//! Lost workers: one function handles every loss, whatever the cause.
 
 use super::{
     Coordinator, SessionId, TaskId, Topic,
@@ -11,9 +11,9 @@ use super::{
 use crate::trust::Level;
 
 impl Coordinator {
-    /// The single function for lost workers, whatever the cause: its copies of tasks are dropped.
+    /// Handles the loss of a worker, whatever the cause. The worker's copies of tasks are dropped.
     pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
-        // Two facts, or a fact and its stream, may say so.
+        // The loss may be reported twice, by two facts, or by a fact and by the end of the stream.
         let Some(session) = self.sessions.remove(id) else { return };
         let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
         let goes_on = matches!(cause, Cause::Replaced | Cause::Expired);
@@ -56,7 +56,7 @@ impl Coordinator {
             self.standings.note_lost(session.process);
         }
         if cause.accuses() || goes_on {
-            // Its process may come back with the answers. Where every worker is trusted, they count in any case.
+            // The process may reconnect and bring the answers. If the run trusts every worker, they count anyway.
             let verified = |task: TaskId| self.runs[self.tasks[task].run].level != Level::Plain;
             self.owed.keep(&session, |hash| self.tasks.with_hash(hash).into_iter().any(verified));
         }
@@ -64,12 +64,12 @@ impl Coordinator {
         self.runs.change_all();
     }
 
-    /// Takes the tasks from a lost worker, and records the loss as evidence against them.
+    /// Takes the tasks away from a lost worker, and records the loss as evidence against them.
     fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
         let assignments = std::mem::take(&mut session.assignments);
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
             self.rules.back(assignment.run, assignment.expected_us(), 0);
-            // Queued tasks had not begun, so they cannot be the cause.
+            // Queued tasks had not started, so they cannot be the cause.
             let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
             for (hash, task) in assignment.remaining {
                 self.tasks.forget_copy(hash);
@@ -82,7 +82,7 @@ impl Coordinator {
                     process: session.process,
                     alone: assignment.alone && *cause != Cause::Overdue,
                     overdue: assignment.alone && *cause == Cause::Overdue,
-                    // A worker that is silent may have lost its host or network.
+                    // If a worker fell silent, its host or its network may have failed.
                     proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us),
                 };
                 let overdue = u32::from(loss.overdue);

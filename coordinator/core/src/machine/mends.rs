@@ -1,5 +1,5 @@
-//! Finished replicas whose objects are damaged while the coordinator runs. The store writes the damaged object again from the other one of
-//! the two; a replica of which both are damaged is computed again.
+//! Finished replicas whose objects are found damaged while the coordinator runs. The store writes the damaged object again
+//! from the replica's other object. If both objects are damaged, the replica is recomputed.
 
 use super::{Coordinator, Topic, Write, about::About, phases::ReplicaPhase, runs::RunId, writes::Pending};
 use crate::{replicas::ReplicaKey, write::Mended};
@@ -11,12 +11,12 @@ impl Coordinator {
         let is_here =
             |phase: &ReplicaPhase| matches!(phase, ReplicaPhase::Stored { object: known, .. } if *known == object);
         let replica = self.runs[id].replicas.iter().find(|(_, record)| is_here(&record.phase)).map(|(key, _)| *key);
-        // It was void, or its run is another one by now.
+        // The replica was void, or the name now belongs to another run.
         let Some(replica) = replica else { return };
         self.write(id, Write::Mend { object: object.clone() }, Pending::Mend { replica, object });
     }
 
-    /// The store has looked at both objects.
+    /// The store has checked both objects.
     pub(super) fn after_mend(&mut self, id: RunId, replica: ReplicaKey, object: &str, mended: Mended) {
         let (Mended::Again(sentence) | Mended::Lost(sentence)) = &mended else { return };
         let run = self.runs.change(id);

@@ -1,20 +1,21 @@
-//! The coordinator's core: a pure state machine. Time and events go in, effects come out.
+//! The coordinator's core, a pure state machine: time and events go in, effects come out.
 //!
-//! Invariants: no clock, no I/O, no await, no randomness, and nothing that takes long: each run's thread
-//! (`crate::replicas`) plans, checks and absorbs. Messages of workers and people are checked here and never panic. A
-//! lost worker has one path (`losses`), whatever the cause. There is no queue of leases: a task without a copy is open
-//! and will be assigned again.
+//! Invariants: no clock, no I/O, no await, no randomness, and nothing that takes long. Planning, checking and absorbing are
+//! done by each run's thread (`crate::replicas`). Messages of workers and clients are checked here and never cause a panic. A
+//! single path handles lost workers (`losses`), whatever the cause. There is no queue of leases: a task without a copy is
+//! open and will be assigned again.
 //!
-//! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of workers), `owed`
-//! (by workers that are away), `absent` (workers that are not there), `evidence` (against tasks), `own` (tasks that the coordinator
-//! computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted), and
-//! `rules`, each a file: quotas, shares, silence, deadlines, retention.
+//! The state is held in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
+//! workers), `owed` (tasks of disconnected workers), `absent` (workers that are not connected), `evidence` (against tasks),
+//! `own` (tasks that the coordinator computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of
+//! memory), `tally` (counters), and `rules`, one file each for quotas, shares, silence, deadlines and retention.
 //!
-//! What happens between them is in layers, each of which calls only lower ones: `arrivals` (of workers), `rounds` (replicas advance),
-//! `stored` (the store reports), `ticks` (time); `results`, `requests` (of people); `losses` (of workers), `here` (tasks are judged, and
-//! computed by the coordinator), `verification` (of outputs), `failures` (of tasks), `workers` (as people see them), `assign` (tasks to
-//! workers), `recovery` (of runs), `ruling` (what rules want is done); `rest` (runs stop); `storage` (what is written), `policy`
-//! (questions). What a handler finds out and another acts on is a fact (`facts`).
+//! The interactions between these objects are in layers, and each layer calls only lower ones: `arrivals` (of workers),
+//! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
+//! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
+//! tasks), `workers` (as clients see them), `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
+//! rules decide); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one handler finds something
+//! that another must act on, it notes a fact (`facts`).
 
 mod about;
 mod absent;
@@ -119,14 +120,14 @@ pub struct Coordinator {
     leaving: Leaving,
     /// When deadlines are checked next.
     tick: Millis,
-    /// Slow tasks have not been checked since the last tick, and no workers reserved for suspects.
+    /// Whether slow tasks are still to be checked since the last tick, and workers still to be reserved for suspects.
     look_due: bool,
-    /// The last suspect for which a worker was looked for.
+    /// The suspect at which the last search for workers stopped.
     skipped: TaskId,
-    /// The health that was last published.
+    /// The health as last published.
     healthy: bool,
     stopping: bool,
-    /// Events since the invariants were checked last, in debug builds.
+    /// The number of events since the invariants were last checked, in debug builds.
     unchecked: usize,
 }
 
@@ -137,8 +138,8 @@ impl Coordinator {
         Self::recover_knowing(settings, registry, saved, BTreeSet::new())
     }
 
-    /// The same with the identities that were convicted, as the store has them: they stay out, and what was absorbed on their
-    /// word is not used.
+    /// Like [`Self::recover`], with the convicted identities that the store has. These identities stay excluded, and states
+    /// that rest on their word are not used.
     #[must_use]
     pub fn recover_knowing(
         settings: Settings,
@@ -146,7 +147,7 @@ impl Coordinator {
         saved: Vec<SavedRun>,
         convicted: BTreeSet<Arc<str>>,
     ) -> Self {
-        // Computed at the start, so that no request waits for it.
+        // Compute the signatures at the start, so that no request waits for them.
         drop(registry.signatures());
         let mut coordinator = Self {
             budget: Budget::new(&settings),
@@ -180,7 +181,7 @@ impl Coordinator {
         coordinator
     }
 
-    /// Handles one event, which is not earlier than the one before, and returns what to do.
+    /// Handles one event, which must not be earlier than the previous one. Returns what to do.
     pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         self.now = self.now.max(now);
         match event {
@@ -217,7 +218,7 @@ impl Coordinator {
         self.effects.take()
     }
 
-    /// Hands each fact to the handler that acts on it, in the order in which they were found out, until none is left.
+    /// Passes each fact to the handler that acts on it, oldest first, until no fact is left.
     fn act_on_facts(&mut self) {
         while let Some(fact) = self.facts.next() {
             match fact {
@@ -230,7 +231,7 @@ impl Coordinator {
         }
     }
 
-    /// When [`Event::Wake`] is due, if there is no other event before.
+    /// When [`Event::Wake`] is due, unless another event comes first.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
         let quiet = self.writes.is_empty() && self.convictions.are_stored() && self.runs.changed().is_empty();
@@ -241,11 +242,11 @@ impl Coordinator {
     }
 }
 
-/// The actions that an event leads to.
+/// The effects of an event.
 #[derive(Default)]
 struct Effects {
     effects: Vec<Effect>,
-    /// These come last, so that a person who gets a response finds the view that was published.
+    /// Responses come last, so that a client that gets one finds the view already published.
     responses: Vec<Effect>,
 }
 
@@ -264,7 +265,7 @@ impl Effects {
         self.push(Effect::Send { session, message: v1::ToWorker { message: Some(message) } });
     }
 
-    /// Ends a session. The worker may come back after `retry_after_ms`, if `kind` allows it.
+    /// Ends a session. The worker may reconnect after `retry_after_ms`, if `kind` allows it.
     fn close(&mut self, session: SessionId, kind: CloseKind, reason: String, retry_after_ms: u32) {
         self.send(session, to_worker::Message::Close(v1::Close { kind: kind.into(), reason, retry_after_ms }));
         self.push(Effect::End { session });

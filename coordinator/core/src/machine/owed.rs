@@ -1,5 +1,6 @@
-//! What workers owe: the tasks of sessions that are over, which their processes may still be computing. Where workers are not
-//! trusted, an output counts only from who was given the task; so a worker that comes back is known by its certificate.
+//! Tasks that workers owe: those of ended sessions whose processes may still be computing them. If a run does not trust
+//! workers, an output counts only if its sender was assigned the task. So a worker that reconnects is recognized by its
+//! certificate.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -10,10 +11,10 @@ use evoxo_common::digest::Digest;
 
 use super::sessions::Session;
 
-/// The most tasks that are remembered, of all who are away.
+/// The maximum number of tasks that are remembered for all disconnected workers together.
 const TASKS_MAX: usize = 65_536;
 
-/// The tasks of those who are away, oldest first.
+/// The tasks of disconnected workers, oldest first.
 #[derive(Default)]
 pub(super) struct Owed {
     away: VecDeque<Away>,
@@ -27,7 +28,7 @@ struct Away {
 }
 
 impl Owed {
-    /// A session is over; of what it had not answered that is owed which is of use, if it has a certificate.
+    /// A session with a certificate has ended. Remembers those of its unanswered tasks that are still of use.
     pub(super) fn keep(&mut self, session: &Session, is_of_use: impl Fn(Digest) -> bool) {
         let Some(identity) = session.identity_number().cloned() else { return };
         let assigned = session.assignments.values().flat_map(|assignment| assignment.remaining.keys());
@@ -45,7 +46,7 @@ impl Owed {
         }
     }
 
-    /// What this process of this identity owes; it is then its new session's.
+    /// Takes the tasks that this process of this identity owes. From now on, its new session owes them.
     pub(super) fn take(&mut self, session: &Session) -> BTreeSet<Digest> {
         let Some(identity) = session.identity_number() else { return BTreeSet::new() };
         let is_it = |away: &Away| away.process == session.process && away.identity == *identity;

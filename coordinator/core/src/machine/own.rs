@@ -1,4 +1,5 @@
-//! The process of the coordinator's own that computes tasks before their runs fail: what it computes, and what waits for it.
+//! The separate process of the coordinator that computes tasks before their runs fail: its current task, and the tasks that
+//! wait for it.
 
 use std::collections::VecDeque;
 
@@ -9,9 +10,9 @@ use evoxo_common::digest::Digest;
 pub(super) enum Own {
     #[default]
     No,
-    /// It does, or will. This speaks against the task, as the end of a sentence.
+    /// It computes the task, or is about to. The text describes the evidence against the task, as the end of a sentence.
     Asked(String),
-    /// It tried, and failed for this reason. Once is enough.
+    /// It tried and failed for this reason. One try is enough.
     Failed(String),
 }
 
@@ -21,17 +22,17 @@ impl Own {
     }
 }
 
-/// One task at a time; those that wait by their hash, each once.
+/// The process computes one task at a time. Waiting tasks are listed by hash, each once.
 #[derive(Default)]
 pub(super) struct OwnProcess {
     pub(super) computing: Option<Digest>,
-    /// It was asked to end.
+    /// Whether the process was requested to stop.
     pub(super) ended: bool,
     pub(super) waiting: VecDeque<Digest>,
 }
 
 impl OwnProcess {
-    /// It is to compute this task too.
+    /// Adds a task to compute.
     pub(super) fn add(&mut self, task: Digest) {
         if !self.waiting.contains(&task) && self.computing != Some(task) {
             self.waiting.push_back(task);

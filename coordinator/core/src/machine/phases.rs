@@ -1,4 +1,4 @@
-//! The replicas of a run: which of them are in which phase.
+//! The replicas of a run, and the phase of each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,18 +14,18 @@ use crate::{replicas::ReplicaKey, saved::Exposed};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReplicaPhase {
     Unbegun,
-    /// Begun, but not open.
+    /// Started, but not open.
     Waiting,
-    /// Its thread was asked to open it.
+    /// The run's thread was requested to open it.
     Opening,
     /// In a round of `total` tasks, of which `planned` are planned.
     Open {
         total: usize,
         planned: usize,
     },
-    /// All rounds are absorbed, and its thread has it until its audits are done.
+    /// All rounds are absorbed. The run's thread keeps the replica until its drawn outputs are recomputed.
     Computed,
-    /// Finished; its sealed bytes are to be stored, or are being stored.
+    /// Finished. Its sealed bytes are to be stored, or are being stored.
     Finished {
         digest: ResultDigest,
         sealed: Bytes,
@@ -42,13 +42,13 @@ pub(super) enum ReplicaPhase {
 #[derive(Clone, Debug)]
 pub(super) struct ReplicaRecord {
     pub(super) phase: ReplicaPhase,
-    /// Rounds absorbed.
+    /// The number of rounds absorbed.
     pub(super) rounds: u64,
-    /// The primary metric of the newest row of its history.
+    /// The primary metric in the newest row of the history.
     pub(super) metric: Option<f64>,
-    /// On whose word it rests, as far as it is stored or finished.
+    /// The identities on whose word the replica rests, once it is finished or stored.
     pub(super) exposed: Exposed,
-    /// How often it was begun anew. A write of an earlier attempt says nothing of this one.
+    /// How often the replica was restarted. A write of an earlier attempt does not count for this one.
     pub(super) attempt: u32,
 }
 
@@ -68,7 +68,8 @@ impl ReplicaRecord {
     }
 }
 
-/// The records of all replicas, and those of each phase. They are read as a map, and changed by these methods alone.
+/// The records of all replicas, and the sets of replicas by phase. They are read as a map, and changed only through these
+/// methods.
 #[derive(Default)]
 pub(super) struct Phases {
     records: BTreeMap<ReplicaKey, ReplicaRecord>,
@@ -90,7 +91,7 @@ impl Deref for Phases {
 }
 
 impl Phases {
-    /// Adds a replica that has not begun, unless it is there.
+    /// Adds a replica that has not started, unless the run already has it.
     pub(super) fn add(&mut self, key: ReplicaKey) {
         self.records.entry(key).or_insert_with(|| {
             self.unbegun.insert(key);
@@ -98,12 +99,12 @@ impl Phases {
         });
     }
 
-    /// Replicas that have begun and are not open.
+    /// Replicas that have started and are not open.
     pub(super) fn waiting(&self) -> &BTreeSet<ReplicaKey> {
         &self.waiting
     }
 
-    /// Replicas that have not begun.
+    /// Replicas that have not started.
     pub(super) fn unbegun(&self) -> &BTreeSet<ReplicaKey> {
         &self.unbegun
     }
@@ -113,7 +114,7 @@ impl Phases {
         &self.open
     }
 
-    /// Of these, those with tasks of their round that are not planned yet.
+    /// Those of the open replicas that have tasks of their round still to be planned.
     pub(super) fn partly_planned(&self) -> &BTreeSet<ReplicaKey> {
         &self.partly_planned
     }
@@ -133,17 +134,17 @@ impl Phases {
         self.finished > self.stored
     }
 
-    /// Bytes of replicas that have begun and are not stored.
+    /// The memory of replicas that have started and are not stored, in bytes.
     pub(super) fn begun_bytes(&self) -> u64 {
         self.begun_bytes
     }
 
-    /// The record of a replica that the run has. Its phase is changed by [`Self::set`].
+    /// The record of one of the run's replicas. Use [`Self::set`] to change its phase.
     pub(super) fn record(&mut self, key: ReplicaKey) -> &mut ReplicaRecord {
         self.records.get_mut(&key).unwrap_or_else(|| panic!("the run has no replica like {key:?}"))
     }
 
-    /// Moves a replica of this many bytes to another phase.
+    /// Moves a replica to another phase. `bytes` is the memory that the replica takes.
     pub(super) fn set(&mut self, key: ReplicaKey, phase: ReplicaPhase, bytes: u64) {
         let count = |phase: &ReplicaPhase| match phase {
             ReplicaPhase::Unbegun => (0, 0, 0),
@@ -169,7 +170,7 @@ impl Phases {
         self.record(key).phase = phase;
     }
 
-    /// A replica has finished and is being written: the attempt, and its bytes.
+    /// Marks a finished replica as being written. Returns its attempt and its bytes.
     pub(super) fn begin_writing(&mut self, key: ReplicaKey) -> (u32, Bytes) {
         let record = self.record(key);
         let ReplicaPhase::Finished { sealed, writing, .. } = &mut record.phase else {
@@ -179,7 +180,7 @@ impl Phases {
         (record.attempt, sealed.clone())
     }
 
-    /// The store has written this attempt of a replica, or not.
+    /// The store has reported the outcome of writing this attempt of a replica.
     pub(super) fn end_writing(&mut self, key: ReplicaKey, attempt: u32) {
         if let Some(record) = self.records.get_mut(&key).filter(|record| record.attempt == attempt)
             && let ReplicaPhase::Finished { writing, .. } = &mut record.phase
@@ -188,9 +189,9 @@ impl Phases {
         }
     }
 
-    /// The finished replicas that are not stored, and are not being written.
+    /// The finished replicas that are neither stored nor being written.
     pub(super) fn unwritten(&self) -> Vec<ReplicaKey> {
-        // Almost always there is none, and there may be many replicas.
+        // A shortcut: almost always there are none, and a run may have many replicas.
         if !self.are_unsaved() {
             return Vec::new();
         }
@@ -198,7 +199,7 @@ impl Phases {
         self.records.iter().filter(|(_, record)| waits(record)).map(|(key, _)| *key).collect()
     }
 
-    /// Checks that sets and counts of replicas are those of their phases.
+    /// Checks that the sets and counts of replicas agree with their phases.
     pub(super) fn check(&self, name: &str, bytes_of: impl Fn(&ReplicaKey) -> u64) {
         let of = |belongs: &dyn Fn(&ReplicaPhase) -> bool| -> BTreeSet<ReplicaKey> {
             self.records.iter().filter(|(_, record)| belongs(&record.phase)).map(|(key, _)| *key).collect()

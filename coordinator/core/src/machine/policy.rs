@@ -1,5 +1,5 @@
-//! Questions about workers and tasks: who may compute what, whose word counts, and what is enough for a run to fail. The answers
-//! depend on how the run is verified. Nothing here changes anything, or acts on an answer.
+//! Questions about workers and tasks: which workers may compute a task, whose failures count, and when a run must fail. The
+//! answers depend on how the run is verified. Nothing here changes anything or acts on an answer.
 
 use evoxo_common::digest::Digest;
 
@@ -14,21 +14,20 @@ use super::{
 };
 use crate::trust::Level;
 
-/// Tasks that are looked at for a worker among those that others have computed: there may be thousands that it has computed
-/// itself.
+/// How many claimed tasks are examined for a worker. The worker may have computed thousands of them itself.
 const LOOKED_AT_MAX: usize = 1024;
-/// The different tasks that may fail in one session.
+/// The number of different failed tasks that ends a session.
 const FAILED_TASKS_MAX: usize = 3;
 
 impl Session {
-    /// How many different tasks may fail on it: one is too many for a worker that was set aside before.
+    /// How many different failed tasks end the session. For a worker that was set aside before, one is enough.
     pub(super) fn failed_tasks_max(&self) -> usize {
         if self.on_trial { 1 } else { FAILED_TASKS_MAX }
     }
 }
 
 impl Coordinator {
-    /// Whether a worker's output of this task could count, or be compared.
+    /// Whether this worker's output of this task could count, or be compared.
     pub(super) fn may_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
         if run.level == Level::Plain {
             return true;
@@ -41,7 +40,7 @@ impl Coordinator {
         match run.level {
             Level::Plain => true,
             Level::Verified | Level::Audited { .. } => task.claims.is_empty(),
-            // Who is trusted settles a dispute, if there is anybody.
+            // A trusted worker settles a dispute, if there is one.
             Level::Quorum if task.is_disputed() && self.has_trusted(run) => false,
             Level::Quorum => {
                 let same = |other: &SessionId| self.sessions[*other].identity_number();
@@ -50,14 +49,15 @@ impl Coordinator {
         }
     }
 
-    /// Tasks of a run that this worker may compute and nobody does, those first that wait for another output.
+    /// Tasks of a run that this worker may compute and that no worker is computing. Tasks that wait for another output come
+    /// first.
     pub(super) fn open_for<'a>(
         &'a self,
         session: &'a Session,
         id: RunId,
         run: &'a Run,
     ) -> impl Iterator<Item = TaskId> + 'a {
-        // For these it is a trusted worker's turn.
+        // Only trusted workers compute claimed tasks at such a level.
         let closed = run.level.needs_trusted() && !session.is_trusted();
         let claimed = self.tasks.claimed().get(&id).filter(|_| !closed).into_iter().flatten().take(LOOKED_AT_MAX);
         let ready = self.tasks.ready().get(&id).into_iter().flatten();
@@ -69,7 +69,7 @@ impl Coordinator {
         self.sessions.iter().any(|(_, session)| session.is_trusted() && session.computes(&run.prepared))
     }
 
-    /// What a run waits for if the workers are not those that its level needs.
+    /// What a run waits for, if the workers that its level needs are missing.
     pub(super) fn missing_trust(&self, id: RunId, run: &Run) -> Option<String> {
         let trusted = || self.has_trusted(run);
         match run.level {
@@ -104,12 +104,12 @@ impl Coordinator {
         }
     }
 
-    /// Whether a worker could be given this task now or later.
+    /// Whether this worker could be assigned this task now or later.
     pub(super) fn could_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
         session.computes(&run.prepared) && !session.draining && self.may_compute(session, run, task)
     }
 
-    /// What a failure of this task on this worker says.
+    /// What a failure of this task on this worker would indicate.
     pub(super) fn word_of(&self, session: &Session, run: &Run, task: &OpenTask) -> Word {
         if session.on_trial {
             return Word::Failing;
@@ -118,8 +118,9 @@ impl Coordinator {
         session.records.word(&run.prepared, task.encoded.hash, each_us, self.now)
     }
 
-    /// Whether every failure of a task counts: three are there, and none of the workers that could compute it computes tasks of its
-    /// kind, or was there at the third failure and has failed nothing yet. Such a worker is waited for as for any task.
+    /// Whether every failure of a task counts. This is so once it has failed three times and no better worker could compute
+    /// it. A better worker is one that computes tasks of this kind, or one that was connected at the third failure and on
+    /// which the task has not failed. The second kind of worker is waited for only as long as for a task of unknown duration.
     pub(super) fn each_failure_counts(&self, task: &OpenTask) -> bool {
         let Some(evidence) = &task.evidence else { return false };
         let Some(third) = evidence.third_failure() else { return false };
@@ -133,15 +134,15 @@ impl Coordinator {
         !self.sessions.iter().any(|(_, session)| self.could_compute(session, run, task) && better(session))
     }
 
-    /// Whether so many tasks of a run have failed on a worker, of which nobody knows yet whether others can compute them, that it
-    /// gets none but suspects: else it would make suspects of all.
+    /// Whether so many tasks of a run have failed on this worker, with no other worker having computed them yet, that it gets
+    /// only suspects. Otherwise it would turn all tasks into suspects.
     pub(super) fn has_enough_of(&self, session: &Session, run: RunId) -> bool {
         let open = |(task, of): &(&Digest, &RunId)| **of == run && self.tasks.is_open(**task);
         let most = session.failed_tasks_max();
         session.failed.len() >= most && session.failed.iter().filter(open).count() >= most
     }
 
-    /// What convicts a task, as the end of a sentence, if the evidence is enough.
+    /// The conclusion that convicts a task, as the end of a sentence, if there is enough evidence.
     pub(super) fn verdict(&self, open: &OpenTask) -> Option<String> {
         let jury = Jury::of(self.runs[open.run].level);
         open.evidence.as_ref()?.verdict(jury, self.each_failure_counts(open))

@@ -1,17 +1,17 @@
-//! How much was counted in the last minute.
+//! Counts of the last minute.
 
 use evoxo_common::time::Millis;
 
-/// The length of a part, in milliseconds.
+/// The length of an interval, in milliseconds.
 const PART_MS: u64 = 5_000;
-/// The parts of a minute.
+/// The number of intervals in a minute.
 const PARTS: usize = 12;
 
-/// Counts of the last minute, in parts of five seconds.
+/// Counts of the last minute, in intervals of five seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     counts: [u64; PARTS],
-    /// The number of the newest part, counted from the start of the clock.
+    /// The number of the newest interval, counted from the start of the clock.
     newest: u64,
 }
 
@@ -22,7 +22,7 @@ impl Recent {
         self.counts[self.newest as usize % PARTS] += 1;
     }
 
-    /// All of the last minute, the part that has begun included.
+    /// The count of the last minute, including the interval that has just started.
     pub(super) fn of_last_minute(&self, now: Millis) -> u64 {
         let mut moved = self.clone();
         moved.move_to(now);

@@ -1,53 +1,54 @@
-//! What a session has lately made of the tasks of each kind: whether its next failure speaks against the task.
+//! The recent successes and failures of a session with tasks of each kind. They decide whether its next failure counts
+//! against the task.
 
 use evoxo_common::{digest::Digest, task::ProgramId, time::Millis};
 
 use crate::prepared::Prepared;
 
-/// A task that was computed within this time, in milliseconds, was computed lately.
+/// A task counts as computed recently for this many milliseconds.
 const LATELY_MS: u64 = 3_600_000;
-/// The same as a multiple of the task's expected duration.
+/// The same limit as a multiple of the task's expected duration. The longer limit applies.
 const LATELY_FACTOR: u64 = 10;
-/// The kinds of tasks that are remembered of a session.
+/// The maximum number of kinds of tasks that are remembered for a session.
 const KINDS_MAX: usize = 16;
 
-/// What a failure of a task on a worker says.
+/// What a failure of a task on a worker indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Word {
-    /// The worker computes such tasks: the cause is probably the task.
+    /// The worker computes such tasks, so the cause is probably the task.
     Reliable,
-    /// Nobody knows.
+    /// The cause is unknown.
     Unknown,
-    /// Other tasks have failed there since it computed one: the cause is probably the worker.
+    /// Other tasks have failed on the worker since it last computed one, so the cause is probably the worker.
     Failing,
 }
 
-/// Tasks of one kind of experiment that ask the same programs: a host that computes one of them can compute the others.
+/// Tasks of one kind of experiment that call the same programs. A host that computes one of them can compute the others.
 #[derive(Debug)]
 struct Record {
     kind: &'static str,
     programs: Vec<ProgramId>,
-    /// When it computed one last.
+    /// When the worker last computed such a task.
     computed: Option<Millis>,
-    /// Two of the different tasks that have failed since, at most.
+    /// Different tasks that have failed since then, at most two of them.
     failed: Vec<Digest>,
 }
 
-/// The records of a session, the one that was used last at the end.
+/// The records of a session, least recently used first.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     of_kinds: Vec<Record>,
-    /// The tasks that it has computed.
+    /// The number of tasks computed.
     computed: u64,
 }
 
 impl Records {
-    /// Whether it has computed any task.
+    /// Whether the worker has computed any task.
     pub(super) fn has_computed(&self) -> bool {
         self.computed > 0
     }
 
-    /// It has computed a task of this run.
+    /// The worker has computed a task of this run.
     pub(super) fn note_computed(&mut self, run: &Prepared, now: Millis) {
         self.computed += 1;
         let record = self.of(run);
@@ -55,7 +56,7 @@ impl Records {
         record.failed.clear();
     }
 
-    /// A task of this run has failed.
+    /// A task of this run has failed on the worker.
     pub(super) fn note_failed(&mut self, run: &Prepared, task: Digest) {
         let failed = &mut self.of(run).failed;
         if failed.len() < 2 && !failed.contains(&task) {
@@ -63,7 +64,7 @@ impl Records {
         }
     }
 
-    /// What its failure of this task says.
+    /// What a failure of this task would indicate.
     pub(super) fn word(&self, run: &Prepared, task: Digest, each_us: Option<u64>, now: Millis) -> Word {
         let Some(record) = self.of_kinds.iter().find(|record| record.is_of(run)) else { return Word::Unknown };
         let lately_ms = LATELY_MS.max(each_us.unwrap_or(0).saturating_mul(LATELY_FACTOR) / 1000);

@@ -1,4 +1,4 @@
-//! Runs are recovered from the store.
+//! Recovery of runs from the store.
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
@@ -17,7 +17,7 @@ use crate::{
 impl Coordinator {
     /// Recovers a run from the store, without its states.
     pub(super) fn recover_run(&mut self, mut saved: SavedRun) {
-        // They are removed when the run is taken up.
+        // The objects of void replicas are removed when the run is loaded.
         self.convictions.leave_out_void(&mut saved);
         let prepared = match &saved.prepared {
             Ok(prepared) => prepared.clone(),

@@ -1,4 +1,4 @@
-//! Requests of people.
+//! Requests of clients.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     trust::Level,
 };
 
-/// `None`: the response follows when something is written or read.
+/// `None` if the response follows once something is written or read.
 type Reply = Result<Option<Response>, Rejection>;
 
 /// A run that is being deleted cannot be changed.
@@ -66,7 +66,7 @@ impl Coordinator {
         }
     }
 
-    /// The run of this name, if an order of it is being written.
+    /// The run of this name, if one of its orders is being written.
     fn ordering(&mut self, name: &str) -> Option<&mut Run> {
         let id = self.runs.find(name)?;
         Some(self.runs.adjust(id)).filter(|run| run.orders.is_writing())
@@ -120,7 +120,8 @@ impl Coordinator {
         Ok(None)
     }
 
-    /// A repeated submission changes nothing; more replicas extend the run; other terms hold from now on; a cancelled run continues.
+    /// Submitting an existing run again. The same settings change nothing, more replicas extend the run, new terms apply from
+    /// now on, and a cancelled run continues.
     fn submit_again(
         &mut self,
         request: RequestId,
@@ -165,7 +166,7 @@ impl Coordinator {
             self.rules.admits(&self.look(), &asked)?;
         }
         let prepared = if more { prepared } else { run.prepared.clone() };
-        // Other terms alone neither begin a run again nor end a pause.
+        // New terms alone neither restart a run nor end a pause.
         let wanted = match run.orders.wanted() {
             wanted if other_terms && !more && *wanted != Wanted::Cancelled => wanted.clone(),
             _ => Wanted::Running,
@@ -241,7 +242,7 @@ impl Coordinator {
         }
     }
 
-    /// Responds with the run as it is now. If it had failed before, the message says why.
+    /// Responds with the run's current view. If the run had failed, the message says why.
     pub(super) fn respond_run(&mut self, id: RunId, request: RequestId, submitted: bool, failed: Option<String>) {
         let mut run = Box::new(self.view(id));
         if let Some(why) = failed {
@@ -251,7 +252,7 @@ impl Coordinator {
         self.effects.respond(request, Ok(response));
     }
 
-    /// A run as people see it, without its configuration.
+    /// A run as clients see it, without its configuration.
     pub(super) fn view(&self, id: RunId) -> v1::Run {
         let run = &self.runs[id];
         let (workers, slots) = self.sessions.computing(&run.prepared);
@@ -282,7 +283,7 @@ impl Coordinator {
             self.runs.shown(id);
             let (now, view) = (self.now, self.view(id));
             let run = self.runs.adjust(id);
-            // What is not in the store yet is not shown to anyone.
+            // Show nothing that is not stored yet.
             let failure_waits = run.orders.has_unsaved_failure() && run.orders.is_writing();
             if run.orders.is_creating() || failure_waits || self.writes.has_unconfirmed(id) {
                 continue;

@@ -1,4 +1,4 @@
-//! Runs stop: they fail, are blocked, put to rest or complete, and leave memory when everything of them is stored.
+//! Runs that stop: they fail, are blocked, are put to rest or complete. They leave memory once everything of them is stored.
 
 use evoxo_proto::v1::RunState;
 
@@ -28,7 +28,7 @@ impl Coordinator {
         self.fail_run(id, sentence);
     }
 
-    /// A run has failed and stops until a person resumes it.
+    /// Records that a run has failed. It stops until a client resumes it.
     pub(super) fn fail_run(&mut self, id: RunId, why: String) {
         let run = self.runs.change(id);
         let (about, line) = (run.about(), format!("run {} failed: {why}", run.name));
@@ -39,23 +39,23 @@ impl Coordinator {
         self.put_to_rest(id);
     }
 
-    /// This coordinator may not advance a run.
+    /// Records that this coordinator may not advance a run.
     pub(super) fn block(&mut self, id: RunId, blocked: Blocked) {
         let run = self.runs.change(id);
         let (about, line) = (run.about(), format!("run {} is blocked: {}", run.name, blocked.why()));
         run.notice(blocked.why().to_owned());
         run.blocked = Some(blocked);
         self.effects.log_about(Topic::Trouble, about, line);
-        // States that cannot be written need not be sealed.
+        // Seal no states, because they cannot be written.
         self.drop_thread(id);
     }
 
-    /// Closes a run's tasks; when its last checkpoint is stored, its thread is ended.
+    /// Closes a run's tasks. Its thread ends once the last checkpoint is stored.
     pub(super) fn put_to_rest(&mut self, id: RunId) {
         self.close_tasks(id);
         let run = self.runs.change(id);
         run.rest_replicas();
-        // Without a thread nothing of it is unsaved; a run that is leaving leaves.
+        // Without a thread there is nothing to save, and a run that is already leaving continues to leave.
         let Presence::Loaded(thread) = run.presence else { return };
         run.presence = Presence::Leaving(thread);
         self.save(id);
@@ -74,7 +74,7 @@ impl Coordinator {
         run.audits.rest(audited);
     }
 
-    /// Ends the thread of a run that is being unloaded, when everything of it is saved.
+    /// Ends the thread of a run that is being unloaded, once everything of the run is saved.
     pub(super) fn leave_if_saved(&mut self, id: RunId) {
         let run = &self.runs[id];
         let unsaved = run.checkpoints.dirty || run.checkpoints.writing || run.replicas.are_unsaved();
@@ -98,7 +98,7 @@ impl Coordinator {
         self.release(id);
     }
 
-    /// Gives back memory that a run does not need any more.
+    /// Releases memory that a run no longer needs.
     pub(super) fn release(&mut self, id: RunId) {
         let ahead_bytes = self.settings.plan_ahead_bytes();
         let run = self.runs.adjust(id);
@@ -112,7 +112,7 @@ impl Coordinator {
         }
     }
 
-    /// Ends a run of which everything is stored and nothing is being audited.
+    /// Ends a run once everything is stored and no output is still to be recomputed.
     pub(super) fn end_if_complete(&mut self, id: RunId) {
         let run = &self.runs[id];
         if !run.is_complete() {

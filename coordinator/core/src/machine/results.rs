@@ -1,5 +1,5 @@
-//! Results of tasks. Each counts once, for the assignment that asked for it. Outputs are accepted from every worker,
-//! also late and from another session. The run's thread checks them and keeps the valid ones.
+//! Results of tasks. Each counts once, for the assignment that requested it. Outputs are accepted from every worker, even if
+//! they are late or come from another session. The run's thread checks them and keeps the valid ones.
 
 use std::collections::BTreeMap;
 
@@ -43,14 +43,14 @@ impl Coordinator {
                 invalid = Some("it sent a result without a task or an outcome".to_owned());
                 break;
             };
-            // What is received shares the memory of its whole message.
+            // Copy the hash: a received slice keeps its whole message in memory.
             accepted.push(Bytes::copy_from_slice(&hash.0));
             let credit = self.sessions.credit(id, result.assignment, hash, self.now);
             let asked = credit.is_some();
-            // The answer to an assignment of its session before.
+            // The answer to an assignment of an earlier session of this worker.
             let owed = result.assignment == 0 && self.sessions.take_owed(id, hash);
             if let Some(credit) = &credit {
-                // How long it takes to try a program says nothing of how long the task takes.
+                // The time to try a program does not count as a duration of the task.
                 let tried = !matches!(outcome, Outcome::OtherProgram(_));
                 let computed = matches!(outcome, Outcome::Output(_));
                 self.count(id, result.assignment, credit, tried.then_some((result.elapsed_us, computed)));
@@ -70,7 +70,7 @@ impl Coordinator {
                         break;
                     }
                 }
-                // A failure that no assignment asked for is ignored.
+                // Ignore a failure that no assignment requested.
                 Outcome::Failure(_) => {}
             }
         }
@@ -83,9 +83,9 @@ impl Coordinator {
         self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
     }
 
-    /// A worker's program is another one than that of the run: others compute its tasks.
+    /// A worker's program differs from the run's program, so other workers compute the run's tasks.
     fn take_other_program(&mut self, id: SessionId, run: RunId, why: &str) -> Result<(), String> {
-        // An assignment outlives its run.
+        // An assignment can outlive its run.
         let Some(run) = self.runs.change_if_there(run) else { return Ok(()) };
         let session = &self.sessions[id];
         if run.prepared.programs.is_empty() {
@@ -101,8 +101,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Counts a result that was asked for. If the task was tried, `took` says how long that took and whether it was computed. The
-    /// worker's clock is trusted only up to the time that passed here.
+    /// Counts a result of an assigned task. If the task was tried, `took` has the duration and whether the task was computed.
+    /// The worker's clock is trusted only up to the time that passed here.
     fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
         let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
         let took = took.map(|(elapsed_us, computed)| (elapsed_us.min(waited_us), computed));
@@ -119,7 +119,7 @@ impl Coordinator {
         self.tasks.drop_copy(credit.task, (id, assignment));
     }
 
-    /// Passes an output on to be checked; an error if it cannot be valid.
+    /// Passes an output on to be checked. Fails if the output cannot be valid.
     fn take_output(
         &mut self,
         id: SessionId,
@@ -131,16 +131,16 @@ impl Coordinator {
         let asked = asked_now || owed;
         let session = &self.sessions[id];
         let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
-        // An audit is for who is trusted alone.
+        // Only trusted workers recompute outputs.
         let trusted = asked && session.is_trusted();
         let may = |task: &TaskId| trusted || self.tasks[*task].audit.is_none();
         let open: Vec<TaskId> = self.tasks.with_hash(hash).into_iter().filter(may).collect();
         if open.is_empty() {
-            // Another copy of a closed task: it shows whether the first output was correct. That of a session that is over is awaited
-            // no more.
+            // Another copy of a closed task shows whether the first output was correct. Only copies assigned to the current
+            // session are still awaited.
             let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked_now) else { return Ok(()) };
             let thread = self.runs[awaiting.task.run].thread_of_tasks();
-            // No open task has this id.
+            // The task is closed, so the output has no open task's id.
             let received = awaiting.task.received(TaskId::NONE, from, bytes.clone(), Worth::Compared);
             outputs.entry(thread).or_default().push(received);
             return Ok(());
@@ -153,7 +153,7 @@ impl Coordinator {
                 let (hash, length) = (hash.short(), bytes.len());
                 return Err(format!("its output of task {hash} has {length} bytes, more than {most}"));
             }
-            // What nobody asked for must not pile up before the run's thread.
+            // Outputs that were not requested must not pile up in front of the run's thread.
             if !asked && found.is_being_checked() {
                 continue;
             }
@@ -162,7 +162,7 @@ impl Coordinator {
             } else {
                 run.level.worth(from.holder.as_ref(), asked)
             };
-            // Where workers are not trusted, whoever was not given the task is not heard.
+            // If the run does not trust workers, ignore outputs of workers that were not assigned the task.
             let Some(worth) = worth else { continue };
             let thread = run.thread_of_tasks();
             outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone(), worth));
@@ -214,7 +214,7 @@ impl Coordinator {
                 if asked {
                     self.note_computed(from.session, place.run);
                 }
-                // What a convicted identity had sent before does not count.
+                // Earlier outputs of a convicted identity do not count.
                 let convicted = from.holder.as_ref().is_some_and(|holder| self.convictions.contains(&holder.id));
                 if !convicted {
                     self.tasks.claim(task, Claim { from: from.clone(), output });
@@ -244,7 +244,7 @@ impl Coordinator {
         }
     }
 
-    /// Two workers had the same task: their outputs must be the same.
+    /// Two workers had the same task, so their outputs must be equal.
     fn compare(&mut self, hash: Digest, from: &Sender, output: Digest) {
         let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
         let vouchers = first.vouchers.clone();
@@ -257,19 +257,19 @@ impl Coordinator {
             return self.contradict(&place, from, right);
         }
         if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(right) {
-            // One of them is wrong, whatever was drawn.
+            // One of the two is wrong, so recompute the output even if it was not drawn.
             let claims = [(right, taken), (from, output)].map(|(from, output)| Claim { from: from.clone(), output });
             let audit = first.task.audit(Why::Differs, claims.into());
             return self.audit_difference(audit);
         }
         match verified && trusted(from) && !vouchers.iter().any(trusted) {
-            // When all who vouched for it are convicted, what was absorbed is void.
+            // Once all workers that vouched for the output are convicted, the states that absorbed it are void.
             true => vouchers.iter().for_each(|liar| self.convict(&place, liar)),
             false => self.doubt(&place, (right, taken), (from, output)),
         }
     }
 
-    /// Two workers had different outputs of a task, and the first one's is absorbed.
+    /// Records that two workers had different outputs of a task, of which the first was absorbed.
     fn doubt(&mut self, place: &Place, first: (&Sender, Digest), other: (&Sender, Digest)) {
         let (replica, id) = (place.replica, place.run);
         let mut doubt = v1::Doubt {

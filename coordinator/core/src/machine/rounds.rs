@@ -1,4 +1,4 @@
-//! Replicas advance: they are loaded from the store, opened as memory allows, and computed round after round.
+//! Replicas advance: they are loaded from the store, opened as memory allows, and computed round by round.
 
 use evoxo_proto::v1::RunState;
 
@@ -12,10 +12,11 @@ use super::{
 };
 use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
 
-/// The ready tasks below which a further piece of a round is planned: the most tasks of one assignment.
+/// Another piece of a round is planned if fewer tasks than this are ready. It is the maximum size of one assignment.
 const READY_TASKS_MIN: usize = 1024;
-/// A run has four open replicas for each slot, so that no worker waits while rounds are absorbed; but if that is more than
-/// this, two for each slot: a round may have a single task, and a worker has one that it computes and one behind it.
+/// A run has four open replicas for each slot, so that no worker waits while rounds are absorbed. If that exceeds this
+/// number, the run has two for each slot. A round may have a single task, and a worker has one task in progress and one
+/// queued.
 const OPEN_REPLICAS: usize = 1024;
 
 impl Coordinator {
@@ -31,7 +32,7 @@ impl Coordinator {
         }
     }
 
-    /// Asks the store for a run's states, if it should run and there is memory for it.
+    /// Requests a run's states from the store, if the run should advance and there is memory for it.
     fn take_up(&mut self, id: RunId) {
         let run = self.runs.adjust(id);
         if run.presence != Presence::Resting || !run.wants_memory() || run.trouble.keeps_from_loading() {
@@ -55,8 +56,9 @@ impl Coordinator {
         self.write(id, Write::Load, Pending::Load(None));
     }
 
-    /// A paused run stays in memory, so that it goes on where it was, until another one has no room: then it is put to rest. Its
-    /// memory is free when its last checkpoint is stored; if that is not enough, it is the next one's turn.
+    /// A paused run stays in memory, so that it can continue where it was, until another run needs the memory. Then the
+    /// paused run is put to rest, and its memory is free once its last checkpoint is stored. If that is not enough, the next
+    /// paused run follows.
     fn rest_a_paused_run(&mut self, waiting: RunId, shortage: Shortage) {
         let submitter = &self.runs[waiting].submitter;
         let paused = |(_, run): &(RunId, &Run)| {
@@ -64,15 +66,15 @@ impl Coordinator {
             helps && run.thread().is_some() && run.state() == RunState::Paused
         };
         let loaded = |run: &Run| matches!(run.presence, Presence::Loaded(_));
-        // One that is leaving comes first.
+        // Prefer a run that is already leaving.
         let next = self.runs.iter().filter(paused).map(|(id, run)| (loaded(run), id)).min();
         if let Some((true, id)) = next {
             self.put_to_rest(id);
         }
     }
 
-    /// Opens replicas while there are too few tasks for the workers and there is memory: those that have begun first,
-    /// then the lowest.
+    /// Opens replicas while there are too few tasks for the workers and there is memory. Replicas that have started come
+    /// first, then the lowest.
     fn open_replicas(&mut self, id: RunId) {
         let slots = self.sessions.slots_total() as usize;
         let wanted = (4 * slots).clamp(8, OPEN_REPLICAS.max(2 * slots));
@@ -109,8 +111,8 @@ impl Coordinator {
         true
     }
 
-    /// Somebody has asked for more replicas of a run, and it needs more memory than was reserved for it. If there is none, and
-    /// nothing of it is open that could end, it gives back what it has, and waits as others do; two of them would wait for
+    /// Handles a run that was extended and now needs more memory than it reserved. If no more memory is free and no open
+    /// replica could finish, the run releases its memory and waits like other runs. Otherwise two such runs could wait for
     /// each other.
     fn wait_if_stuck(&mut self, id: RunId) {
         let ahead_bytes = self.settings.plan_ahead_bytes();
@@ -120,7 +122,7 @@ impl Coordinator {
         }
     }
 
-    /// Plans a further piece of a round, if few tasks are ready and they take little memory.
+    /// Plans another piece of a round, if few tasks are ready and they take little memory.
     fn plan_more(&mut self, id: RunId) {
         let ready = self.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
         let many = READY_TASKS_MIN.max(8 * self.sessions.slots_total() as usize);
@@ -134,10 +136,10 @@ impl Coordinator {
         self.effects.push(Effect::Job { thread, job: Job::Plan(replica) });
     }
 
-    /// The result of a job of a run's thread.
+    /// Handles the report of a run's thread.
     pub(super) fn on_report(&mut self, thread: ThreadId, report: Report) {
         let Some(id) = self.runs.of_thread(thread) else {
-            // The thread was ended meanwhile. Whoever waits for a copy is told so.
+            // The thread has ended in the meantime. Answer a request that waits for a copy.
             if let Report::Copy { request, .. } = report {
                 self.effects.respond(request, Err(Rejection::unloaded()));
             }
@@ -183,7 +185,7 @@ impl Coordinator {
             }
             Report::Checkpoint { number, sealed } => self.write_checkpoint(id, number, sealed),
             Report::Copy { request, replica, sealed } => {
-                // A replica that has finished meanwhile is written elsewhere.
+                // If the replica has finished in the meantime, it is stored elsewhere.
                 let at = sealed.map(ReplicaAt::Bytes).or_else(|| self.runs[id].replica_at(replica));
                 let response = at.map(Response::Replica).ok_or_else(Rejection::no_replica);
                 self.effects.respond(request, response);
@@ -206,7 +208,7 @@ impl Coordinator {
         let run = self.runs.change(id);
         let wanted = run.replicas.record(replica).attempt == attempt;
         let open = wanted && matches!(run.presence, Presence::Loaded(_)) && run.replicas.open().contains(&replica);
-        // The replica was begun anew since, or rests. A plan without tasks opens nothing.
+        // Ignore the plan if the replica was restarted or rests now. A plan without tasks opens nothing.
         let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
         run.set_phase(replica, ReplicaPhase::Open { total, planned });
         tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));

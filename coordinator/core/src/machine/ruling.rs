@@ -1,4 +1,4 @@
-//! What rules want is done ([`super::rules`]).
+//! Carries out what the rules decide ([`super::rules`]).
 
 use super::{
     Coordinator, Effect, Topic, Write,
@@ -9,26 +9,26 @@ use super::{
 };
 
 impl Coordinator {
-    /// What rules look at.
+    /// The parts of the coordinator that rules may read.
     pub(super) fn look(&self) -> Look<'_> {
         let Self { now, settings, runs, tasks, sessions, writes, .. } = self;
         Look { now: *now, settings, runs, tasks, sessions, writes }
     }
 
-    /// A run is there from now on.
+    /// Adds a run.
     pub(super) fn add_run(&mut self, run: Run) -> RunId {
         let id = self.runs.add(run);
         self.note_order(id);
         id
     }
 
-    /// A run is computed on these terms from now on.
+    /// Tells the rules that a run is computed on its current terms from now on.
     pub(super) fn note_order(&mut self, id: RunId) {
         let Run { submitter, terms, .. } = &self.runs[id];
         self.rules.ordered(id, &Ordered { submitter, terms });
     }
 
-    /// Asks all rules, and does what they want.
+    /// Consults all rules, and carries out what they decide.
     pub(super) fn follow_rules(&mut self, ask: impl FnOnce(&mut Rules, &Look) -> Vec<Act>) {
         let Self { rules, now, settings, runs, tasks, sessions, writes, .. } = self;
         let acts = ask(rules, &Look { now: *now, settings, runs, tasks, sessions, writes });

@@ -1,4 +1,4 @@
-//! A run: what was ordered, and the phase of each replica.
+//! A run: its orders, and the phase of each replica.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -27,9 +27,9 @@ use crate::{
 /// Why this coordinator may not advance a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Blocked {
-    /// It was removed from the store; it may be there again.
+    /// The run was removed from the store. It may have been put back since.
     Fenced(String),
-    /// Another build wrote it, or it is too large for this coordinator.
+    /// Another build wrote the run, or the run is too large for this coordinator.
     Unfit(String),
 }
 
@@ -43,35 +43,35 @@ impl Blocked {
 /// Whether the states of a run's replicas are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// They are in the store only.
+    /// The states are only in the store.
     Resting,
     /// The store is reading them.
     Loading,
-    /// A thread has them.
+    /// A thread holds them.
     Loaded(ThreadId),
-    /// A thread has them until the last checkpoint is stored.
+    /// A thread holds them until the last checkpoint is stored.
     Leaving(ThreadId),
 }
 
-/// Checkpoints of a run.
+/// The checkpoints of a run.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    /// The last number used.
+    /// The last number that was used.
     pub(super) number: u64,
-    /// The newest one in the store.
+    /// The newest checkpoint in the store.
     pub(super) object: Option<String>,
     /// A round was absorbed since the last checkpoint was sealed.
     pub(super) dirty: bool,
-    /// One is being sealed or stored.
+    /// A checkpoint is being sealed or stored.
     pub(super) writing: bool,
     pub(super) due: Millis,
-    /// When the last one was begun.
+    /// When the last checkpoint was started.
     pub(super) begun: Millis,
 }
 
-/// The most notices of a run.
+/// The maximum number of notices of a run.
 const NOTICES_MAX: usize = 32;
-/// The most doubts of a run.
+/// The maximum number of doubts of a run.
 pub(super) const DOUBTS_MAX: usize = 64;
 
 /// One run.
@@ -79,9 +79,9 @@ pub(super) struct Run {
     pub(super) name: String,
     pub(super) prepared: Arc<Prepared>,
     pub(super) orders: Orders,
-    /// Who submitted it: see [`v1::Order::submitter`].
+    /// The submitter: see [`v1::Order::submitter`].
     pub(super) submitter: String,
-    /// On which terms it is computed: see [`v1::Order::terms`].
+    /// The terms on which the run is computed: see [`v1::Order::terms`].
     pub(super) terms: Vec<v1::Term>,
     /// How outputs are verified.
     pub(super) level: Level,
@@ -89,24 +89,24 @@ pub(super) struct Run {
     pub(super) blocked: Option<Blocked>,
     pub(super) trouble: StoreTrouble,
     pub(super) presence: Presence,
-    /// Bytes of memory reserved for it.
+    /// The memory reserved for the run, in bytes.
     pub(super) reserved_bytes: u64,
-    /// Why it waits for memory, if it does.
+    /// Why the run waits for memory, if it does.
     pub(super) waits_for_memory: Option<Shortage>,
     pub(super) replicas: Phases,
-    /// A further piece of a round is being planned.
+    /// Whether another piece of a round is being planned.
     pub(super) planning: bool,
     pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
     pub(super) notices: Vec<String>,
-    /// The workers that could not compute something, and what, as far as a notice says so.
+    /// The workers that could not compute something, and what it was, as far as notices say so.
     pub(super) failing: BTreeSet<(Identity, String)>,
     pub(super) doubts: Vec<v1::Doubt>,
     pub(super) doubt_number: u64,
     pub(super) expected: Expected,
-    /// The digest of all replicas, once they are finished and stored.
+    /// The digest of all replicas, once all are finished and stored.
     pub(super) digest: Option<ResultDigest>,
-    /// The state that was last published, and when.
+    /// The state that was last published, and when that was.
     pub(super) published: Option<(RunState, Millis)>,
 }
 
@@ -141,7 +141,7 @@ impl Run {
         run
     }
 
-    /// Adds a record for every replica of the configuration that has none.
+    /// Adds a record for every replica of the configuration that does not have one.
     pub(super) fn add_replicas(&mut self) {
         for arm in 0..self.prepared.config.arms.len() as u32 {
             for index in 0..self.prepared.config.replicas {
@@ -151,7 +151,7 @@ impl Run {
         self.update_digest();
     }
 
-    /// Sets all records as the store has them.
+    /// Sets all records to what is stored.
     pub(super) fn adopt(&mut self, saved: &SavedRun) {
         (self.replicas, self.planning) = Default::default();
         self.add_replicas();
@@ -163,7 +163,7 @@ impl Run {
         };
         let kind = self.prepared.config.kind;
         let begun = || checkpoint.into_iter().flat_map(|checkpoint| &checkpoint.replicas);
-        // Without rounds they are at their beginning.
+        // Replicas without rounds are before their first round.
         let waiting = begun().filter(|it| it.rounds > 0).map(|replica| (replica, ReplicaPhase::Waiting));
         let stored =
             |saved: &SavedFinished| ReplicaPhase::Stored { digest: saved.replica.digest, object: saved.object.clone() };
@@ -186,7 +186,7 @@ impl Run {
         self.update_digest();
     }
 
-    /// The replica of a stored one, if the run has it.
+    /// The key of a stored replica, if the run has it.
     pub(super) fn key_of(&self, arm: &str, index: u32) -> Option<ReplicaKey> {
         let arm = self.prepared.config.arms.iter().position(|known| known.name == arm)?;
         let key = ReplicaKey { arm: arm as u32, index };
@@ -198,7 +198,7 @@ impl Run {
         self.replicas.set(key, phase, self.prepared.replica_bytes(key.arm));
     }
 
-    /// This attempt of a replica is stored in this object; whether that is still so.
+    /// Records that this attempt of a replica is stored in this object. Returns false if the attempt is no longer current.
     pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, object: String) -> bool {
         let record = self.replicas.get(&key).filter(|record| record.attempt == attempt);
         let Some(ReplicaPhase::Finished { digest, .. }) = record.map(|record| &record.phase) else { return false };
@@ -208,7 +208,7 @@ impl Run {
         true
     }
 
-    /// Checks what a run's parts promise of each other.
+    /// Checks that the parts of the run agree with each other.
     pub(super) fn check(&self) {
         let name = &self.name;
         self.replicas.check(name, |key| self.prepared.replica_bytes(key.arm));
@@ -220,7 +220,7 @@ impl Run {
         );
     }
 
-    /// A replica has not begun any more.
+    /// Returns a replica to the state of one that has not started.
     pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
         self.set_phase(key, ReplicaPhase::Unbegun);
         let record = self.replicas.record(key);
@@ -228,7 +228,7 @@ impl Run {
         self.update_digest();
     }
 
-    /// Open replicas become waiting ones, and so do those that wait for audits.
+    /// Open replicas become waiting ones, and so do replicas that wait until their outputs are recomputed.
     pub(super) fn rest_replicas(&mut self) {
         let computed = self.replicas.iter().filter(|(_, record)| record.phase == ReplicaPhase::Computed);
         let computed: Vec<ReplicaKey> = computed.map(|(key, _)| *key).collect();
@@ -244,12 +244,12 @@ impl Run {
         self.digest = all.then(|| ResultDigest::of_run(self.replicas.values().filter_map(ReplicaRecord::digest)));
     }
 
-    /// Whether something is to be written that the store refused.
+    /// Whether something that the store did not accept is still to be written.
     pub(super) fn has_unwritten(&self) -> bool {
         !self.replicas.unwritten().is_empty() || self.orders.has_unsaved_failure() || self.trouble.has_unwritten()
     }
 
-    /// Whether everything is computed and stored, and nothing is being audited.
+    /// Whether everything is computed and stored, and no output is still to be recomputed.
     pub(super) fn is_complete(&self) -> bool {
         self.replicas.are_stored() && !self.audits.are_there()
     }
@@ -267,17 +267,17 @@ impl Run {
         }
     }
 
-    /// Whether it has ended, so that only a request can change it.
+    /// Whether the run has ended, so that only a request can change it.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state(), RunState::Finished | RunState::InDoubt | RunState::Cancelled)
     }
 
-    /// Whether its replicas should be in memory.
+    /// Whether the run's replicas should be in memory.
     pub(super) fn wants_memory(&self) -> bool {
         self.state() == RunState::Running && !self.orders.is_creating() && !self.orders.is_deleting()
     }
 
-    /// Whether its tasks may be assigned.
+    /// Whether the run's tasks may be assigned.
     pub(super) fn hands_out(&self) -> bool {
         self.wants_memory() && matches!(self.presence, Presence::Loaded(_)) && self.trouble.sentence().is_none()
     }
@@ -294,25 +294,26 @@ impl Run {
         self.thread().unwrap_or_else(|| panic!("run {} has open tasks, and no thread", self.name))
     }
 
-    /// Whether time alone changes nothing of it.
+    /// Whether the passing of time alone changes nothing in the run.
     pub(super) fn is_quiet(&self) -> bool {
         let unsaved = self.replicas.are_unsaved() || self.checkpoints.dirty || self.checkpoints.writing;
         let waits = self.waits_for_memory.is_some() || self.trouble.keeps_from_loading();
         !(unsaved || self.has_unwritten() || waits || matches!(self.presence, Presence::Leaving(_)))
     }
 
-    /// Bytes that it needs at present, with one more replica if one is given; at least for one replica.
+    /// The memory that the run needs now, in bytes; with `more`, including that replica. At least enough for one replica.
     pub(super) fn needed_bytes(&self, ahead_bytes: u64, more: Option<ReplicaKey>) -> u64 {
         let more = more.map_or(0, |key| self.prepared.replica_bytes(key.arm));
         let begun = self.replicas.begun_bytes().saturating_add(more);
         self.prepared.plan_bytes(ahead_bytes).saturating_add(begun).max(self.prepared.least_bytes(ahead_bytes))
     }
 
-    /// Bytes to reserve before its states are read; or why it does not fit.
+    /// The memory to reserve before the run's states are read, in bytes; or why the run does not fit.
     ///
-    /// Whatever begins further replicas keeps the run within [`Settings::run_memory_bytes_max`]. More can have begun all the
-    /// same: a finished replica whose object is damaged goes on from an older checkpoint beside those that began after it,
-    /// and the coordinator before may have had more memory. Such a run gets what a submitter may have.
+    /// Everything that starts more replicas keeps the run within [`Settings::run_memory_bytes_max`]. More may have started
+    /// anyway. If the object of a finished replica is damaged, the replica continues from an older checkpoint, in addition to
+    /// those that started after it. The previous coordinator may also have had more memory. Such a run gets as much as a
+    /// submitter may have.
     pub(super) fn bytes_to_read(&self, settings: &Settings) -> Result<u64, String> {
         let ahead_bytes = settings.plan_ahead_bytes();
         let (least, needed) = (self.prepared.least_bytes(ahead_bytes), self.needed_bytes(ahead_bytes, None));
@@ -325,7 +326,7 @@ impl Run {
         Ok(needed)
     }
 
-    /// Tells people something about the run.
+    /// Adds a notice for clients.
     pub(super) fn notice(&mut self, sentence: String) {
         if self.notices.last() != Some(&sentence) {
             self.notices.push(sentence);

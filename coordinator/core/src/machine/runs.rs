@@ -8,11 +8,11 @@ use std::{
 use super::run::Run;
 use crate::id::ThreadId;
 
-/// Numbers runs in the order in which this process got them.
+/// A run's number, in the order in which this process got the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunId(pub(super) u64);
 
-/// Whatever names a run ends with it, or says `if_there`.
+/// A reference to a run must not outlive it, unless it is used through an `if_there` method.
 fn gone(id: RunId) -> ! {
     panic!("run number {} is not there any more, and something still names it", id.0)
 }
@@ -46,17 +46,17 @@ impl Runs {
         self.by_id.get(&id)
     }
 
-    /// A run that is about to be changed; it will be advanced and published.
+    /// A run that is about to be changed. It will be advanced and published.
     pub(super) fn change(&mut self, id: RunId) -> &mut Run {
         self.change_if_there(id).unwrap_or_else(|| gone(id))
     }
 
-    /// The same for changes that are not visible to people.
+    /// Like [`Self::change`], for changes that clients do not see.
     pub(super) fn adjust(&mut self, id: RunId) -> &mut Run {
         self.adjust_if_there(id).unwrap_or_else(|| gone(id))
     }
 
-    /// See [`Self::change`], for what outlives its run: assignments, accusations and writes.
+    /// Like [`Self::change`], for references that can outlive the run: assignments, accusations and writes.
     pub(super) fn change_if_there(&mut self, id: RunId) -> Option<&mut Run> {
         let run = self.by_id.get_mut(&id)?;
         self.moved.insert(id);
@@ -64,7 +64,7 @@ impl Runs {
         Some(run)
     }
 
-    /// See [`Self::adjust`], for the same.
+    /// Like [`Self::adjust`], for references that can outlive the run.
     pub(super) fn adjust_if_there(&mut self, id: RunId) -> Option<&mut Run> {
         self.by_id.get_mut(&id)
     }
@@ -120,17 +120,17 @@ impl Runs {
         self.by_thread.get(&thread).copied()
     }
 
-    /// All runs are advanced again, because there are more workers or more memory.
+    /// Marks all runs to be advanced, because there are more workers or there is more memory.
     pub(super) fn move_all(&mut self) {
         self.moved.extend(self.by_id.iter().filter(|(_, run)| run.wants_memory()).map(|(id, _)| *id));
     }
 
-    /// All runs are published again, because workers have joined or left.
+    /// Marks all runs to be published, because workers have joined or left.
     pub(super) fn change_all(&mut self) {
         self.changed.extend(self.by_id.iter().filter(|(_, run)| !run.is_over()).map(|(id, _)| *id));
     }
 
-    /// The runs to advance; they are then no longer marked.
+    /// The runs to advance. Their marks are removed.
     pub(super) fn take_moved(&mut self) -> BTreeSet<RunId> {
         std::mem::take(&mut self.moved)
     }
@@ -140,7 +140,7 @@ impl Runs {
         &self.changed
     }
 
-    /// Checks that names and threads lead to the runs that have them.
+    /// Checks that names and threads lead to the right runs.
     pub(super) fn check(&self) {
         assert_eq!(self.by_name.len(), self.by_id.len(), "two runs have one name, or a name has no run");
         for (id, run) in &self.by_id {
@@ -152,7 +152,7 @@ impl Runs {
         assert!(known(&self.moved) && known(&self.changed), "a run is to be looked at that is gone");
     }
 
-    /// This run has been published.
+    /// Records that this run was published.
     pub(super) fn shown(&mut self, id: RunId) {
         self.changed.remove(&id);
     }

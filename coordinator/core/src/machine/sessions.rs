@@ -27,54 +27,54 @@ use crate::{
     trust::Holder,
 };
 
-/// How long a session must have lasted to be proven if the duration of a task is unknown, in milliseconds.
+/// How long a session must have lasted to count as proven if the duration of a task is unknown, in milliseconds.
 const PROVEN_MS_UNKNOWN: u64 = 10_000;
-/// The least time for a proven session.
+/// The minimum duration of a proven session, in milliseconds.
 const PROVEN_MS_MIN: u64 = 1000;
-/// The time for a proven session as a multiple of the task's expected duration.
+/// The minimum duration of a proven session as a multiple of the task's expected duration.
 const PROVEN_FACTOR: u64 = 10;
-/// The most tasks of one worker: when it is lost, each of them must be handled.
+/// The maximum number of tasks of one worker. When the worker is lost, each of them must be handled.
 const TASKS_MAX: usize = 8192;
 
 /// One connected worker.
 pub(super) struct Session {
     pub(super) name: Arc<str>,
     pub(super) address: String,
-    /// Whom its certificate belongs to.
+    /// The holder of the worker's certificate.
     pub(super) holder: Option<Holder>,
-    /// The name of its host, as it says.
+    /// The name of the worker's host, as the worker reports it.
     pub(super) host: String,
     pub(super) identity: Identity,
-    /// All workers at its address.
+    /// The shared identity of all workers at its address.
     neighbours: Identity,
     pub(super) build: String,
     pub(super) process: u64,
     pub(super) slots: u32,
     pub(super) abilities: Abilities,
     group: GroupId,
-    /// Kinds for which its signature differs from the coordinator's, sorted.
+    /// Kinds for which the worker's signature differs from the coordinator's, sorted.
     pub(super) kinds_refused: Vec<&'static str>,
     pub(super) assignments: BTreeMap<u64, Assignment>,
     assignment_last: u64,
-    /// The number of tasks that remain in all of them.
+    /// The number of tasks that remain in all assignments.
     pub(super) tasks_assigned: usize,
     /// The shared bytes that the worker has.
     pub(super) cache: SharedCache<()>,
     pub(super) heard: Millis,
     pub(super) connected: Millis,
     pub(super) tasks_done: u64,
-    /// The tasks of the last minute.
+    /// The tasks computed in the last minute.
     pub(super) recent: Recent,
     pub(super) draining: bool,
-    /// Different tasks that failed here and that nobody has computed since, with their runs.
+    /// Different tasks that failed here and that no other worker has computed yet, with their runs.
     pub(super) failed: BTreeMap<Digest, RunId>,
-    /// Those that another worker has computed since.
+    /// Failed tasks that another worker has computed since.
     pub(super) failed_here_alone: BTreeMap<Digest, RunId>,
-    /// What it has made of tasks of each kind.
+    /// Its recent successes and failures with tasks of each kind.
     pub(super) records: Records,
-    /// It was set aside, and gets one task at a time until it has computed some.
+    /// Whether it was set aside before and still gets one task at a time, until it has computed some.
     pub(super) on_trial: bool,
-    /// Tasks of its process's sessions before, which it may still answer.
+    /// Tasks of earlier sessions of its process, which it may still answer.
     pub(super) owed: BTreeSet<Digest>,
 }
 
@@ -82,61 +82,62 @@ pub(super) struct Session {
 pub(super) struct Assignment {
     pub(super) remaining: BTreeMap<Digest, TaskId>,
     pub(super) sent: Millis,
-    /// When it was sent, or its last result came.
+    /// When the assignment was sent, or when its last result arrived.
     pub(super) progress: Millis,
-    /// The run, arm and kind of all its tasks.
+    /// The run, arm and kind of all tasks of the assignment.
     pub(super) run: RunId,
     pub(super) arm: u32,
     pub(super) work: &'static str,
     /// The expected duration of each task; `None` if it is unknown.
     pub(super) each_us: Option<u64>,
-    /// Its only task is a suspect.
+    /// Whether its only task is a suspect.
     pub(super) alone: bool,
 }
 
 impl Assignment {
-    /// The expected duration of the rest, in microseconds; 1 for each task if unknown.
+    /// The expected duration of the remaining tasks, in microseconds; 1 for each task if the duration is unknown.
     pub(super) fn expected_us(&self) -> u64 {
         self.each_us.unwrap_or(1) * self.remaining.len() as u64
     }
 }
 
-/// A result that an assignment asked for.
+/// A result of an assigned task.
 pub(super) struct Credit {
     pub(super) task: TaskId,
     pub(super) run: RunId,
     pub(super) arm: u32,
     pub(super) work: &'static str,
-    /// The expected duration, in microseconds, as it was counted when the task was sent.
+    /// The expected duration in microseconds, as it was counted when the task was sent.
     pub(super) counted_us: u64,
-    /// How long the coordinator has waited for it, in milliseconds.
+    /// How long the coordinator waited for the result, in milliseconds.
     pub(super) waited_ms: u64,
-    /// It is the last of its assignment.
+    /// Whether it is the last result of its assignment.
     pub(super) last: bool,
 }
 
 impl Session {
-    /// The identities under which its standing is recorded.
+    /// The identities under which the worker's standing is recorded.
     pub(super) fn identities(&self) -> [&Identity; 2] {
         [&self.identity, &self.neighbours]
     }
 
-    /// The number of its identity, if it has a certificate.
+    /// The number of the worker's identity, if it has a certificate.
     pub(super) fn identity_number(&self) -> Option<&Arc<str>> {
         self.holder.as_ref().map(|holder| &holder.id)
     }
 
-    /// Whether its outputs are right by definition.
+    /// Whether its outputs are correct by definition.
     pub(super) fn is_trusted(&self) -> bool {
         self.abilities.trusted
     }
 
-    /// Whether it computes the tasks of this run.
+    /// Whether the worker computes the tasks of this run.
     pub(super) fn computes(&self, run: &Prepared) -> bool {
         self.abilities.computes(run)
     }
 
-    /// Its programs for people: name and the beginning of the signature, unless it was found to be wrong.
+    /// The worker's programs for display: each with its name and the first digits of its signature, unless the signature was
+    /// found to be wrong.
     pub(super) fn program_texts(&self) -> Vec<String> {
         let signature =
             |program: &ProgramId| program.signature.map_or_else(|| "answers otherwise".into(), |it| it.short());
@@ -147,7 +148,7 @@ impl Session {
         (self.assignments.len() as u32) < self.slots
     }
 
-    /// The slots that have something to compute.
+    /// The number of slots that have something to compute.
     pub(super) fn slots_busy(&self) -> u32 {
         self.slots.min(self.assignments.len() as u32)
     }
@@ -157,26 +158,26 @@ impl Session {
         few && !self.draining && !(self.on_trial && self.tasks_assigned > 0)
     }
 
-    /// Whether it computes a suspect, and nothing else.
+    /// Whether the worker computes a suspect and nothing else.
     pub(super) fn is_alone_with_suspect(&self) -> bool {
         self.assignments.values().any(|assignment| assignment.alone)
     }
 
-    /// Whether it has proved itself for a task of this expected duration: if it is lost with the task, the task may be
-    /// the cause. The time since its last message counts for nothing: it may have been gone since then.
+    /// Whether the worker has proved itself for a task of this expected duration. If a proven worker is lost with the task,
+    /// the task may be the cause. The time since its last message does not count, because it may have been gone since then.
     pub(super) fn is_proven(&self, each_us: Option<u64>) -> bool {
         let least_ms =
             each_us.map_or(PROVEN_MS_UNKNOWN, |us| PROVEN_MS_MIN.max(us.saturating_mul(PROVEN_FACTOR) / 1000));
         self.records.has_computed() && self.heard - self.connected >= least_ms
     }
 
-    /// Whether it has proved itself for all that it has now.
+    /// Whether the worker has proved itself for all tasks that it has now.
     pub(super) fn has_proved_itself(&self) -> bool {
         let assigned = self.assignments.values().map(|assignment| assignment.each_us);
         assigned.chain([Some(0)]).all(|each_us| self.is_proven(each_us))
     }
 
-    /// Gives it an assignment; returns its number.
+    /// Adds an assignment. Returns its number.
     pub(super) fn give(&mut self, assignment: Assignment) -> u64 {
         self.assignment_last += 1;
         self.tasks_assigned += assignment.remaining.len();
@@ -184,7 +185,7 @@ impl Session {
         self.assignment_last
     }
 
-    /// Removes a task from the assignment whose result it is, if there is one.
+    /// Removes a task from its assignment, if the assignment has it.
     fn credit(&mut self, assignment: u64, hash: Digest, now: Millis) -> Option<Credit> {
         let held = self.assignments.get_mut(&assignment)?;
         let task = held.remaining.remove(&hash)?;
@@ -213,14 +214,14 @@ impl Session {
 pub(super) struct Sessions {
     by_id: BTreeMap<SessionId, Session>,
     groups: Groups,
-    /// Workers that get nothing until they are idle, and then a suspect.
+    /// Workers that get nothing until they are idle, and then get a suspect.
     reserved: BTreeSet<SessionId>,
-    /// Workers admitted since `admission_start`.
+    /// The number of workers admitted since `admission_start`.
     admitted: u32,
     admission_start: Millis,
 }
 
-/// Whatever names a session ends with it, or says `if_there`.
+/// A reference to a session must not outlive it, unless it is used through an `if_there` method.
 fn over(id: SessionId) -> ! {
     panic!("session {id} is over, and something of this event still names it")
 }
@@ -254,18 +255,18 @@ impl Sessions {
         self.by_id.is_empty()
     }
 
-    /// The slots of all workers together.
+    /// The number of slots of all workers.
     pub(super) fn slots_total(&self) -> u32 {
         self.groups.slots(|_| true)
     }
 
-    /// Workers that compute the tasks of this run, and their slots.
+    /// The number of workers that compute the tasks of this run, and of their slots.
     pub(super) fn computing(&self, run: &Prepared) -> (u32, u32) {
         let sessions = self.by_id.values().filter(|session| session.computes(run) && !session.draining);
         sessions.fold((0, 0), |(workers, slots), session| (workers + 1, slots + session.slots))
     }
 
-    /// What is missing if no worker has a program of this run.
+    /// A message about a program of this run that no worker has, if there is one.
     pub(super) fn missing_program(&self, run: &Prepared) -> Option<String> {
         let kind = run.config.kind.name;
         let has = |program: &ProgramId| {
@@ -292,17 +293,17 @@ impl Sessions {
         self.groups.with_capacity(idle_only, could)
     }
 
-    /// The slots of all workers that compute the tasks of this run.
+    /// The number of slots of all workers that compute the tasks of this run.
     pub(super) fn slots_for(&self, run: &Prepared) -> u32 {
         self.groups.slots(|abilities| abilities.computes(run))
     }
 
-    /// Changes a session, and updates what its group knows of it.
+    /// Changes a session, and updates its group accordingly.
     pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> T {
         self.change_if_there(id, change).unwrap_or_else(|| over(id))
     }
 
-    /// The same for a session that a message or a report names: it may be over.
+    /// Like [`Self::change`], for a session that a message or a report names. The session may have ended.
     pub(super) fn change_if_there<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let session = self.by_id.get_mut(&id)?;
         let result = change(session);
@@ -320,7 +321,7 @@ impl Sessions {
         self.by_id.insert(id, session);
     }
 
-    /// A worker's programs of this run are others than their signatures say. Returns whether that is new.
+    /// Records that a worker's programs for this run do not match their signatures. Returns whether that is new.
     pub(super) fn disown_programs(&mut self, id: SessionId, run: &Prepared) -> bool {
         let session = self.by_id.get_mut(&id).unwrap_or_else(|| over(id));
         if !session.computes(run) {
@@ -344,12 +345,12 @@ impl Sessions {
         Some(session)
     }
 
-    /// Whether a worker owes this task; it then does not any more.
+    /// Whether a worker owes this task. The task is then no longer owed.
     pub(super) fn take_owed(&mut self, id: SessionId, task: Digest) -> bool {
         self.by_id.get_mut(&id).unwrap_or_else(|| over(id)).owed.remove(&task)
     }
 
-    /// What failed of a run says nothing any more.
+    /// Forgets the failed tasks of a run.
     pub(super) fn forget_failures(&mut self, run: RunId) {
         for session in self.by_id.values_mut() {
             session.failed.retain(|_, of| *of != run);
@@ -371,7 +372,7 @@ impl Sessions {
         self.reserved.clear();
     }
 
-    /// Checks what sessions and groups promise of each other.
+    /// Checks that sessions and groups agree with each other.
     pub(super) fn check(&self) {
         for (id, session) in &self.by_id {
             let remaining: usize = session.assignments.values().map(|assignment| assignment.remaining.len()).sum();
@@ -387,7 +388,7 @@ impl Sessions {
         self.groups.check(workers);
     }
 
-    /// Whether one more worker may be admitted in this second.
+    /// Whether another worker may be admitted in this second.
     pub(super) fn admits(&mut self, per_second: u32, now: Millis) -> bool {
         if now - self.admission_start >= 1000 {
             (self.admission_start, self.admitted) = (now, 0);
@@ -397,7 +398,7 @@ impl Sessions {
     }
 }
 
-/// The session of a worker that introduces itself; or why it is refused for good.
+/// Creates the session of a worker that introduces itself, or says why the worker is refused permanently.
 pub(super) fn session_of(
     hello: &v1::Hello,
     address: String,
@@ -422,7 +423,7 @@ pub(super) fn session_of(
     }
     let (mut kinds, mut kinds_refused) = (Vec::new(), Vec::new());
     for theirs in &hello.kinds {
-        // A kind that is not known here is ignored.
+        // Ignore a kind that this coordinator does not know.
         let Some(kind) = registry.kind(&theirs.kind) else { continue };
         let same = theirs.sha256 == registry.signature(kind).0[..];
         let list = if same { &mut kinds } else { &mut kinds_refused };
@@ -475,7 +476,7 @@ pub(super) fn session_of(
     })
 }
 
-/// The programs of a worker, for the kinds that it computes as here; or why it is refused.
+/// The worker's programs, for the kinds that it computes like the coordinator; or why the worker is refused.
 fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'static str, ProgramId)>, String> {
     if hello.programs.len() > PROGRAMS_MAX {
         return Err(format!("it has {} programs: at most {PROGRAMS_MAX} are possible", hello.programs.len()));
@@ -492,7 +493,8 @@ fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'
     Ok(programs)
 }
 
-/// Text from another process, for display: in one line, without control characters, and with at most this many others.
+/// Text from another process, prepared for display: on one line, without control characters, and with at most
+/// `characters_max` characters.
 pub(super) fn printable(text: &str, characters_max: usize) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => Some(' '),

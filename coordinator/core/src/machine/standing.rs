@@ -1,13 +1,13 @@
 //! The reliability of workers, remembered beyond their sessions.
 //!
 //! A worker that is repeatedly lost before it has proved itself must wait before it joins again, longer each time, so that
-//! others do its work. A session that lasts, or that proves itself for the tasks that it has, resets this: what it computed in
-//! that time is much more than what is lost with it. The workers of an address share a record too, with shorter pauses: who
-//! must wait only because of its neighbours has done nothing wrong.
+//! others do its work. A session that lasts, or that proves itself for its tasks, resets this, because it computed much more
+//! than is lost with it. The workers at an address also share a record, with shorter pauses: a worker that must wait only
+//! because of its neighbours has done nothing wrong.
 //!
-//! A worker on which tasks fail that others compute is set aside in the same way, longer each time. When it comes back it is on trial: it
-//! gets one task at a time until it has computed three. So a host that was mended is back soon, and one that was not costs one
-//! failure for each pause.
+//! A worker on which tasks fail that others compute is set aside in the same way, longer each time. When it returns it is on
+//! trial: it gets one task at a time until it has computed three. So a repaired host is soon back in full use, and a broken
+//! one costs one failure per pause.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -16,27 +16,28 @@ use std::{
 
 use evoxo_common::time::Millis;
 
-/// A session that lasted this long, in milliseconds, did not end early.
+/// A session that lasted at least this long, in milliseconds, did not end early.
 const EARLY_MS: u64 = 30_000;
-/// Early ends in a row without a pause.
+/// How many early ends in a row cause no pause.
 const FORGIVEN: u32 = 3;
-/// The first pause, in milliseconds; each further one is twice as long.
+/// The first pause, in milliseconds. Each further pause is twice as long.
 const PAUSE_MS: u64 = 1000;
-/// The longest pause, in milliseconds.
+/// The maximum pause, in milliseconds.
 const PAUSE_MS_MAX: u64 = 300_000;
-/// The longest pause because of neighbours, in milliseconds.
+/// The maximum pause because of neighbours, in milliseconds.
 const SHARED_PAUSE_MS_MAX: u64 = 10_000;
-/// The first pause of a worker on which tasks fail, in milliseconds; each further one is twice as long.
+/// The first pause of a worker on which tasks fail, in milliseconds. Each further pause is twice as long.
 const ASIDE_MS: u64 = 60_000;
-/// The longest such pause, in milliseconds. A worker that is not set aside for as long after its trial begins anew.
+/// The maximum of such a pause, in milliseconds. If a worker is not set aside for this long after its trial, its next pause
+/// is the first one again.
 const ASIDE_MS_MAX: u64 = 1_800_000;
-/// The tasks that end a trial.
+/// The number of computed tasks that ends a trial.
 const TRIAL_TASKS: u32 = 3;
-/// The most workers that are remembered.
+/// The maximum number of workers that are remembered.
 const REMEMBERED_MAX: usize = 16_384;
 
-/// The identity of a worker: whom its certificate belongs to; without certificates its name and the address it connects
-/// from. A worker that is killed and started again keeps its identity, although session and process are new.
+/// A worker's identity: the holder of its certificate, or, without certificates, its name and the address that it connects
+/// from. A worker that is killed and restarted keeps its identity, although its session and process are new.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity(Arc<str>);
 
@@ -45,7 +46,7 @@ impl Identity {
         Self(format!("{name} at {address}").into())
     }
 
-    /// By its certificate, whatever its name and address.
+    /// The identity given by a certificate, whatever the worker's name and address.
     pub(super) fn of_certificate(id: &str) -> Self {
         Self(format!("identity {id}").into())
     }
@@ -59,55 +60,55 @@ impl Identity {
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The worker or the coordinator meant it to.
+    /// The worker or the coordinator ended it on purpose.
     OnPurpose,
-    /// It was lost when it had computed for much longer than the tasks that it had then take.
+    /// It was lost after it had computed for much longer than its current tasks take.
     Proven,
-    /// It was lost before.
+    /// It was lost earlier than that.
     Early,
 }
 
-/// How long a worker must wait before it joins.
+/// How long a worker must wait before it joins, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pause {
-    /// In milliseconds; 0 if it may join.
+    /// The wait in milliseconds; 0 if the worker may join.
     pub(super) ms: u64,
     pub(super) why: Why,
 }
 
-/// Why it must.
+/// Why a worker must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It was lost soon after it had joined, again and again.
+    /// It was repeatedly lost soon after it joined.
     Lost,
-    /// Its neighbours were, and nothing else.
+    /// Only its neighbours were repeatedly lost.
     Neighbours,
-    /// Tasks failed on it that others have computed.
+    /// Tasks failed on it that other workers have computed.
     FailsTasks,
 }
 
-/// What is remembered of a worker.
+/// The record of a worker.
 #[derive(Debug, Default)]
 struct Standing {
-    /// The start times of its open sessions.
+    /// The start times of its current sessions.
     open: Vec<Millis>,
-    /// Sessions in a row that ended early.
+    /// The number of sessions in a row that ended early.
     early_ends: u32,
-    /// It may not join before this time.
+    /// The time before which it may not join.
     away_until: Millis,
     /// How often it was set aside.
     set_aside: u32,
-    /// It is set aside until this time.
+    /// The time until which it is set aside.
     aside_until: Millis,
-    /// The tasks that it must still compute before its trial is over.
+    /// The number of tasks that it must still compute to end its trial.
     trial: u32,
-    /// It was told that it may join at this time, as far as its neighbours are concerned.
+    /// The time that it was told to wait for because of its neighbours.
     told: Option<Millis>,
-    /// When something last happened to it.
+    /// When the record last changed.
     last: Millis,
 }
 
-/// What is remembered of all workers.
+/// The records of all workers.
 #[derive(Debug, Default)]
 pub(super) struct Standings {
     workers: BTreeMap<Identity, Standing>,
@@ -116,8 +117,8 @@ pub(super) struct Standings {
 }
 
 impl Standings {
-    /// How long a worker must wait. Who was told to wait because of its neighbours may join then, whatever they have done
-    /// meanwhile.
+    /// How long a worker must wait. A worker that was told to wait because of its neighbours may join at that time, whatever
+    /// they do in the meantime.
     pub(super) fn pause(&mut self, [worker, neighbours]: [&Identity; 2], now: Millis) -> Pause {
         let until = |identity| self.workers.get(identity).map_or(Millis(0), |standing| standing.away_until);
         let aside = self.workers.get(worker).map_or(Millis(0), |standing| standing.aside_until);
@@ -139,8 +140,9 @@ impl Standings {
         Pause { ms: own.max(shared) - now, why }
     }
 
-    /// Sets a worker aside because tasks failed on it that others have computed; returns for how long, in milliseconds. If another
-    /// worker of the same identity computes, new ones of it may join meanwhile, on trial.
+    /// Sets a worker aside because tasks failed on it that other workers have computed. Returns for how long, in
+    /// milliseconds. With `vouched`, another worker of the same identity computes tasks, so workers of this identity may
+    /// still join, on trial.
     pub(super) fn set_aside(&mut self, worker: &Identity, now: Millis, vouched: bool) -> u64 {
         let standing = self.remembered(worker);
         if standing.trial == 0 && now - standing.aside_until >= ASIDE_MS_MAX {
@@ -153,12 +155,12 @@ impl Standings {
         pause_ms
     }
 
-    /// Whether a worker was set aside and has not shown since that it computes.
+    /// Whether a worker was set aside and has not yet proved since then that it can compute.
     pub(super) fn is_on_trial(&self, worker: &Identity) -> bool {
         self.workers.get(worker).is_some_and(|standing| standing.trial > 0)
     }
 
-    /// A worker on trial has computed a task; returns whether the trial is over.
+    /// A worker on trial has computed a task. Returns whether the trial is over.
     pub(super) fn passes(&mut self, worker: &Identity) -> bool {
         let standing = self.connected(worker);
         standing.trial = standing.trial.saturating_sub(1);
@@ -172,7 +174,7 @@ impl Standings {
         (standing.told, standing.last) = (None, now);
     }
 
-    /// The record of a worker that has a session: it is not forgotten.
+    /// The record of a worker that has a session. Such a record is never forgotten.
     fn connected(&mut self, worker: &Identity) -> &mut Standing {
         self.workers.get_mut(worker).unwrap_or_else(|| panic!("a worker that is connected was forgotten: {worker:?}"))
     }
@@ -184,13 +186,13 @@ impl Standings {
         self.workers.entry(worker.clone()).or_default()
     }
 
-    /// A worker's session that began at `began` has ended.
+    /// A worker's session that started at `began` has ended.
     pub(super) fn left(&mut self, worker: &Identity, began: Millis, now: Millis, end: End) {
         let standing = self.connected(worker);
         let place = standing.open.iter().position(|open| *open == began);
         standing.open.swap_remove(place.expect("a session that ends has begun"));
         standing.last = now;
-        // Another lasting worker of the same name and address shows that the identity is reliable.
+        // Another long-lived worker with the same name and address shows that the identity is reliable.
         let vouched = standing.open.iter().any(|open| now - *open >= EARLY_MS);
         if now - began >= EARLY_MS || vouched || end == End::Proven {
             standing.early_ends = 0;
@@ -203,9 +205,9 @@ impl Standings {
         }
     }
 
-    /// A worker that counted as lost has come back: only its connection had ended.
+    /// A worker that counted as lost has reconnected. Only its connection had ended.
     pub(super) fn came_back(&mut self, worker: &Identity) {
-        // It may have been forgotten.
+        // The record may have been forgotten.
         if let Some(standing) = self.workers.get_mut(worker) {
             standing.early_ends = standing.early_ends.saturating_sub(1);
         }
@@ -219,7 +221,7 @@ impl Standings {
         }
     }
 
-    /// Whether this process was lost, as far as is remembered; it is then forgotten.
+    /// Whether this process is remembered as lost. It is then forgotten.
     pub(super) fn take_lost(&mut self, process: u64) -> bool {
         let before = self.lost.len();
         self.lost.retain(|lost| *lost != process);
@@ -239,14 +241,14 @@ impl Standings {
 mod tests {
     use super::*;
 
-    /// Of a worker without neighbours.
+    /// The pause of a worker without neighbours, in milliseconds.
     fn pause_ms(standings: &mut Standings, worker: &Identity, now: Millis) -> u64 {
         let pause = standings.pause([worker, &Identity::of_all("nowhere")], now);
         assert_eq!(pause.why, Why::Lost);
         pause.ms
     }
 
-    /// Joins as soon as it may and leaves after `lasts_ms`; returns when it left.
+    /// Joins as soon as the worker may, and leaves after `lasts_ms`. Returns when it left.
     fn session(standings: &mut Standings, worker: &Identity, now: Millis, lasts_ms: u64) -> Millis {
         let began = now + pause_ms(standings, worker, now);
         standings.joined(worker, began);
@@ -288,8 +290,8 @@ mod tests {
         }
     }
 
-    /// A healthy worker waits for ten seconds at most, although others at its address come and go all the time, under names
-    /// of their own.
+    /// A healthy worker waits at most ten seconds, although other workers at its address constantly come and go under
+    /// different names.
     #[test]
     fn neighbours_delay_a_worker_and_never_keep_it_out() {
         let (mut standings, all) = (Standings::default(), Identity::of_all("10.0.0.1"));
@@ -315,12 +317,12 @@ mod tests {
         assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 6000, why: Why::Neighbours });
         let now = seconds(&mut standings, 6);
         assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 0, why: Why::Lost });
-        // It keeps this until it joins.
+        // It keeps this right until it joins.
         let now = seconds(&mut standings, 60);
         assert_eq!(standings.pause([&worker, &all], now).ms, 0);
         flap(&mut standings, &worker, now);
         assert_eq!(standings.pause([&worker, &all], now + 10).ms, SHARED_PAUSE_MS_MAX);
-        // Its own record counts for longer.
+        // Its own record causes longer waits.
         (0..9).for_each(|_| flap(&mut standings, &worker, now));
         let pause = standings.pause([&worker, &all], now);
         assert!(pause.ms > 60_000 && pause.why == Why::Lost, "{pause:?}");
@@ -343,7 +345,7 @@ mod tests {
         assert!(standings.is_on_trial(&worker));
         assert_eq!([1, 2, 3].map(|_| standings.passes(&worker)), [false, false, true]);
         assert!(!standings.is_on_trial(&worker));
-        // Soon after its trial it is as before, and later it begins anew.
+        // Soon after the trial, the next pause is the longest. Much later, it is the first one again.
         assert_eq!(standings.set_aside(&worker, now + 1000, false), ASIDE_MS_MAX);
         (0..3).for_each(|_| _ = standings.passes(&worker));
         let later = now + 3 * ASIDE_MS_MAX;

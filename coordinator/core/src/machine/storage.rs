@@ -1,4 +1,4 @@
-//! What is written to the store: orders, checkpoints and finished replicas.
+//! Writes to the store: orders, checkpoints and finished replicas.
 
 use bytes::Bytes;
 use evoxo_proto::v1::{self, RunState};
@@ -26,12 +26,12 @@ impl Coordinator {
         self.effects.push(Effect::Store { write, run, what });
     }
 
-    /// Gives the store a write that is repeated if it fails.
+    /// Sends the store a write that is repeated if it fails.
     pub(super) fn store(&mut self, id: RunId, what: Write) {
         self.write(id, what.clone(), Pending::Repeated(what));
     }
 
-    /// Writes an order. When it is in the store it takes effect, and the person gets the response.
+    /// Writes an order. Once it is stored, it takes effect and the client gets the response.
     pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
         let run = self.runs.adjust(id);
         run.orders.begin_writing();
@@ -39,7 +39,7 @@ impl Coordinator {
         self.write(id, write, Pending::Order(order));
     }
 
-    /// Records that a run has failed, when no other order is being written.
+    /// Records that a run has failed, unless another order is being written.
     pub(super) fn write_failure(&mut self, id: RunId) {
         let run = self.runs.adjust(id);
         if !run.orders.take_unsaved_failure() {
@@ -57,9 +57,9 @@ impl Coordinator {
         self.write(id, write, Pending::Finished { replica: key, attempt });
     }
 
-    /// A checkpoint was sealed.
+    /// Writes a sealed checkpoint.
     pub(super) fn write_checkpoint(&mut self, id: RunId, number: u64, bytes: Bytes) {
-        // It contains all rounds absorbed before.
+        // The checkpoint contains all rounds absorbed so far.
         self.runs.adjust(id).checkpoints.dirty = false;
         self.write(id, Write::Checkpoint { number, bytes }, Pending::Checkpoint);
     }
@@ -88,7 +88,7 @@ impl Coordinator {
         for write in again {
             match write {
                 Write::Delete => self.write(id, write, Pending::Delete(None)),
-                // It has more replicas since, and needs them.
+                // The run has been extended since, so it needs the checkpoints.
                 Write::DropCheckpoints if !self.runs[id].is_complete() => {}
                 _ => self.store(id, write),
             }

@@ -1,4 +1,4 @@
-//! What follows when the store has written or read something, or could not.
+//! Handles the outcome of reads and writes of the store.
 
 use evoxo_proto::v1;
 
@@ -18,19 +18,19 @@ use crate::{
     trust::{Draw, Level},
 };
 
-/// The next checkpoint waits for this many times as long as the last one took, so that large states or a slow store
-/// cost at most a twentieth of the time.
+/// The next checkpoint waits for this many times as long as the last one took. So large states or a slow store cost at most a
+/// twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
 
 impl Coordinator {
-    /// The store reports a write.
+    /// Handles the store's report about a write.
     pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
         if let Some(refusal) = self.writes.take_refusal(write) {
             return self.on_refusal_stored(refusal, outcome);
         }
         let PendingWrite { run: id, what } = self.writes.take(write);
         if self.runs.get(id).is_none() {
-            // Something else that was being written or read has removed it.
+            // The run was removed in the meantime, by another write or read.
             let ordered = matches!(what, Pending::Order(_)) && !matches!(outcome, Err(StoreFault::Fenced(_)));
             let rejection = || if ordered { Rejection::removed_but_ordered() } else { Rejection::removed() };
             return what.request().into_iter().for_each(|request| self.effects.respond(request, Err(rejection())));
@@ -43,8 +43,8 @@ impl Coordinator {
             }
             Pending::Checkpoint => {
                 run.checkpoints.writing = false;
-                // While the store misbehaves this time says nothing of the states' size, and what could not be written waits for no
-                // rest.
+                // While the store is in trouble, the duration says nothing about the size of the states. Failed writes are
+                // not delayed either.
                 if !run.trouble.is_there() && !run.has_unwritten() {
                     let rest_ms = CHECKPOINT_REST_FACTOR * (self.now - run.checkpoints.begun);
                     run.checkpoints.due = run.checkpoints.due.max(self.now + rest_ms);
@@ -61,11 +61,11 @@ impl Coordinator {
             }
             Err(fault) => self.after_fault(id, what, fault),
         }
-        // It is removed when it was deleted, or could not be created.
+        // The run is gone if it was deleted or could not be created.
         if self.runs.get(id).is_some() {
             if is_order {
                 self.write_failure(id);
-                // It was left out while the order was being written, or is cancelled now.
+                // Retention passed over the run while the order was being written, or the run is now cancelled.
                 self.facts.note(Fact::Turned);
             }
             self.leave_if_saved(id);
@@ -80,12 +80,12 @@ impl Coordinator {
                 let run = self.runs.adjust(id);
                 run.checkpoints.object = object;
                 if matches!(run.presence, Presence::Leaving(_)) {
-                    // What was absorbed meanwhile is all that it waits for.
+                    // The run waits only until the rounds absorbed in the meantime are saved.
                     self.save(id);
                 }
             }
             (Pending::Finished { replica, attempt }, Stored::Written(Some(object))) => {
-                // What was void before it was stored is removed by the next write.
+                // If the replica became void before it was stored, the next write removes it.
                 if self.runs.change(id).store_finished(replica, attempt, object) {
                     self.release(id);
                     self.facts.note(Fact::Settled(id));
@@ -119,20 +119,20 @@ impl Coordinator {
         let why = match &fault {
             StoreFault::Failed(why) | StoreFault::Fenced(why) => why.clone(),
             StoreFault::Superseded(why) => {
-                // Nothing more is done here. Whoever leads now can be asked the same.
+                // This coordinator does nothing more. The client can send the same request to the new leader.
                 let answer = |request| self.effects.respond(request, Err(Rejection::Interrupted(why.clone())));
                 return request.into_iter().for_each(answer);
             }
         };
         let run = self.runs.change(id);
-        // Each repetition has another object's name: people are told of an outage once.
+        // Each retry names another object. Notify clients of an outage only once.
         if !run.trouble.is_there() || !matches!(fault, StoreFault::Failed(_)) {
             run.notice(why.clone());
         }
         let line = format!("run {}: {why}", run.name);
         self.effects.log_about(Topic::Trouble, run.about(), line);
         let creating = run.orders.is_creating();
-        // A deletion that was begun is tried again: nobody can go on with what is left.
+        // Retry a deletion that was started: the rest of the run is of no use.
         if matches!(what, Pending::Delete(_)) && !matches!(fault, StoreFault::Failed(_)) {
             run.orders.set_deleting(false);
         }
@@ -140,7 +140,7 @@ impl Coordinator {
             run.checkpoints.due = self.now + STORE_RETRY_MS;
             run.checkpoints.dirty |= matches!(what, Pending::Checkpoint);
             if run.trouble.add(&why, matches!(what, Pending::Load(_))) {
-                // An order is not repeated, so something else must show that it can.
+                // An order is not repeated. Only another write can show that the store works again.
                 run.checkpoints.dirty |= run.thread().is_some();
             }
         }
@@ -149,7 +149,7 @@ impl Coordinator {
             Pending::Repeated(write) => run.trouble.repeat(write),
             Pending::Delete(_) if run.orders.is_deleting() => run.trouble.repeat(Write::Delete),
             Pending::Failure => run.orders.write_failure_again(),
-            // It is loaded again when the run is advanced.
+            // The states are loaded again when the run is advanced.
             Pending::Load(_) => {
                 run.presence = Presence::Resting;
                 run.trouble.load_later(self.now);
@@ -166,18 +166,18 @@ impl Coordinator {
             self.block(id, Blocked::Fenced(why));
         }
         if let Some(request) = request {
-            // What was only to be read was not done, and an order of a run that is gone was not written.
+            // A failed read has no effect. Neither has an order of a run that is gone, because it was not written.
             let undone = is_load || is_order && matches!(fault, StoreFault::Fenced(_));
             let rejection = if undone { Rejection::Conflict(why) } else { Rejection::Unstored(why) };
             self.effects.respond(request, Err(rejection));
         }
     }
 
-    /// An order is in the store: it takes effect.
+    /// An order is stored, so it takes effect.
     fn apply_order(&mut self, id: RunId, order: PendingOrder) {
         let PendingOrder { request, prepared, wanted, terms, submitted, delete } = order;
         let run = self.runs.change(id);
-        // The person who ordered it sees the result at once.
+        // Publish at once, so that the client that gave the order sees the result.
         run.published = None;
         let failed = run.orders.apply(wanted.clone());
         (run.prepared, run.terms) = (prepared, terms);
@@ -215,7 +215,7 @@ impl Coordinator {
         let run = self.runs.change(id);
         run.presence = Presence::Resting;
         if let Ok(prepared) = &saved.prepared {
-            // The coordinator that owned it meanwhile may have extended it.
+            // The coordinator that led in the meantime may have extended the run.
             run.prepared = prepared.clone();
         }
         run.level = Level::of_order(&saved.order);
@@ -225,17 +225,17 @@ impl Coordinator {
         self.note_order(id);
         void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));
         if request.is_some() {
-            // The order that holds is the stored one, until a person's is stored too.
+            // The stored order is in force until a client's order is stored too.
             self.runs.change(id).orders.adopt(Wanted::of_order(&saved.order));
         }
         self.release_resting(id);
         let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
         self.start_thread(id, states);
-        // Without one the run was to be advanced, and nobody waits.
+        // Without a request, the run was loaded to be advanced, so there is nobody to answer.
         let Some(request) = request else { return };
         let run = &self.runs[id];
         match &run.blocked {
-            // A person wants it to continue, whatever the stored order is.
+            // The client wants the run to continue, whatever the stored order says.
             None => {
                 let name = run.name.clone();
                 self.on_request(request, Request::Resume { name });
@@ -244,7 +244,7 @@ impl Coordinator {
         }
     }
 
-    /// Starts a thread with the states of a run, if it should still run and there is memory.
+    /// Starts a thread with the states of a run, if the run should still advance and there is memory for it.
     fn start_thread(&mut self, id: RunId, states: Vec<v1::ReplicaState>) {
         let run = self.runs.adjust(id);
         if !run.wants_memory() {
@@ -255,7 +255,7 @@ impl Coordinator {
             Err(why) => return self.block(id, Blocked::Unfit(why)),
         };
         if self.budget.take(&run.submitter, needed).is_err() {
-            // They are read again when there is memory.
+            // The states are read again when there is memory.
             return;
         }
         run.reserved_bytes = needed;
@@ -264,7 +264,7 @@ impl Coordinator {
         let thread = self.runs.begin_thread(id);
         let run = self.runs.change(id);
         run.presence = Presence::Loaded(thread);
-        // A finished replica is not opened, so it is asked for its audits.
+        // A finished replica is not opened, so request its outputs to recompute.
         let audited = run.audits.asked().clone();
         self.effects.push(Effect::Start { thread, prepared, draw, states });
         for key in audited {
@@ -272,14 +272,14 @@ impl Coordinator {
         }
     }
 
-    /// Gives back the memory of a run that is not loaded.
+    /// Releases the memory of a run that is not loaded.
     fn release_resting(&mut self, id: RunId) {
         let run = self.runs.adjust(id);
         self.budget.give_back(&run.submitter, std::mem::take(&mut run.reserved_bytes));
         self.runs.move_all();
     }
 
-    /// Removes a run that is not in the store any more.
+    /// Removes a run that is no longer in the store.
     pub(super) fn remove_run(&mut self, id: RunId) {
         self.drop_thread(id);
         let mut run = self.runs.remove(id);
@@ -288,12 +288,12 @@ impl Coordinator {
         run.orders.take_asked().into_iter().for_each(|(request, what)| self.on_request(request, what));
     }
 
-    /// The store reports that it has written, or not, that somebody is refused.
+    /// Handles the store's report about a conviction or a revocation.
     fn on_refusal_stored(&mut self, refusal: Refusal, outcome: Result<Stored, StoreFault>) {
         match (refusal, outcome) {
             (Refusal::Convicted(identity), Ok(_)) => self.facts.note(Fact::Convicted(identity)),
             (Refusal::Revoked(request), Ok(_)) => self.effects.respond(request, Ok(Response::Revoked)),
-            // Whoever leads now can be asked the same, and will find out the same.
+            // The new leader will find the same difference and convict the identity.
             (Refusal::Convicted(_), Err(StoreFault::Superseded(_))) => {}
             (Refusal::Convicted(identity), Err(StoreFault::Failed(why) | StoreFault::Fenced(why))) => {
                 let sentence =

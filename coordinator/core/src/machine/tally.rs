@@ -1,8 +1,8 @@
-//! What was counted since the start, for those who watch a coordinator. Nothing is decided by it.
+//! Counters since the start, for monitoring. No decision depends on them.
 
 use std::collections::BTreeMap;
 
-/// The upper ends of the intervals of [`Durations`], in microseconds; one more interval has no end.
+/// The upper ends of the intervals of [`Durations`], in microseconds. One more interval has no end.
 const ENDS_US: [u64; 18] = [
     100,
     300,
@@ -24,7 +24,7 @@ const ENDS_US: [u64; 18] = [
     1_800_000_000,
 ];
 
-/// How many durations fell into which interval.
+/// A histogram of durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
     counts: [u64; ENDS_US.len() + 1],
@@ -32,26 +32,27 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Notes one more, in microseconds.
+    /// Counts a duration, in microseconds.
     pub fn note_us(&mut self, us: u64) {
         self.counts[ENDS_US.partition_point(|end| *end < us)] += 1;
         self.sum_us = self.sum_us.saturating_add(us);
     }
 
-    /// Each interval's upper end in seconds, and how many are in it alone. The last end is infinite.
+    /// The upper end of each interval in seconds, and the number of durations in that interval only. The last end is
+    /// infinite.
     #[must_use]
     pub fn intervals(&self) -> Vec<(f64, u64)> {
         let ends = ENDS_US.iter().map(|us| *us as f64 / 1e6).chain([f64::INFINITY]);
         ends.zip(self.counts.iter().copied()).collect()
     }
 
-    /// How many there were.
+    /// The number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// All together, in seconds.
+    /// The sum of all durations, in seconds.
     #[must_use]
     pub fn sum_s(&self) -> f64 {
         self.sum_us as f64 / 1e6
@@ -63,65 +64,65 @@ impl Durations {
 pub struct Tally {
     /// Assignments sent, and copies of tasks in them.
     pub assignments: u64,
-    /// See above.
+    /// Copies of tasks in these assignments.
     pub copies: u64,
     /// Tasks with an accepted output.
     pub tasks_done: u64,
-    /// Failures that workers reported for tasks that they had been given.
+    /// Failures that workers reported for tasks assigned to them.
     pub failures: u64,
     /// Rounds absorbed.
     pub rounds: u64,
     /// Tasks whose copies had different outputs.
     pub doubts: u64,
-    /// Outputs that a trusted worker has computed again because the audit drew them.
+    /// Drawn outputs that a trusted worker has recomputed.
     pub audits: u64,
-    /// Identities that were convicted of a wrong output.
+    /// Identities convicted of a wrong output.
     pub convictions: u64,
     /// Runs that failed.
     pub runs_failed: u64,
-    /// Sessions that began.
+    /// Sessions that started.
     pub joined: u64,
-    /// Sessions that ended as they should.
+    /// Sessions that ended normally.
     pub left: u64,
-    /// Workers that were refused, or asked to wait.
+    /// Workers that were refused, or told to wait.
     pub refused: u64,
     /// Workers that were lost, by cause.
     pub lost: BTreeMap<&'static str, u64>,
-    /// How long a task took, as the worker says, but never longer than the coordinator waited for it.
+    /// How long a task took, as the worker reports it, but never longer than the coordinator waited for it.
     pub task: Durations,
-    /// From the sending of an assignment to its last result.
+    /// The time from sending an assignment to its last result.
     pub assignment: Durations,
 }
 
-/// Everything that is measured at one moment.
+/// All measurements at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Counts since the start.
     pub tally: Tally,
-    /// Workers with something to compute, without, and those that are about to leave.
+    /// Workers with something to compute.
     pub workers_busy: u64,
-    /// See above.
+    /// Workers with nothing to compute.
     pub workers_idle: u64,
-    /// See above.
+    /// Workers that are about to leave.
     pub workers_leaving: u64,
-    /// Slots of all workers, and those with something to compute.
+    /// Slots of all workers.
     pub slots: u64,
-    /// See above.
+    /// Slots with something to compute.
     pub slots_busy: u64,
-    /// Open tasks that no worker has, suspects apart.
+    /// Open tasks without a worker, except suspects.
     pub tasks_ready: u64,
-    /// Suspects that no worker has.
+    /// Suspects without a worker.
     pub tasks_suspect: u64,
-    /// Open tasks that a worker has, or whose output is being checked.
+    /// Open tasks that are assigned to a worker, or whose output is being checked.
     pub tasks_out: u64,
-    /// Bytes reserved for runs, of how many.
+    /// Bytes reserved for runs.
     pub memory_bytes: u64,
-    /// See above.
+    /// Bytes that can be reserved for runs.
     pub memory_bytes_max: u64,
 }
 
 impl super::Coordinator {
-    /// Everything that is measured, now.
+    /// Takes all measurements.
     pub(super) fn figures(&self) -> Figures {
         let mut figures = Figures {
             tally: self.tally.clone(),

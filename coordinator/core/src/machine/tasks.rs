@@ -1,4 +1,4 @@
-//! Open tasks: planned, and without an accepted output.
+//! Open tasks: those that are planned and have no accepted output.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,44 +32,45 @@ pub(super) struct OpenTask {
     pub(super) encoded: Encoded,
     /// The assignments that carry it now.
     pub(super) copies: Vec<(SessionId, u64)>,
-    /// Outputs that the run's thread is checking, and how many of them come from workers that were assigned the task.
+    /// The number of outputs that the run's thread is checking, and how many of them come from workers that were assigned the
+    /// task.
     checking: u32,
     checking_asked: usize,
-    /// The evidence against it; a task with any is a suspect and is sent alone.
+    /// The evidence against the task. A task with any evidence is a suspect and is sent alone.
     pub(super) evidence: Option<Box<Evidence>>,
-    /// Whether the coordinator computes it itself.
+    /// Whether the coordinator computes the task itself.
     pub(super) own: Own,
-    /// Valid outputs that do not count yet.
+    /// Valid outputs that do not count yet; for a task that recomputes an output, the outputs in question.
     pub(super) claims: Vec<Claim>,
-    /// Its output has counted already, and is computed again by a trusted worker.
+    /// Set if the output has already counted and a trusted worker is to recompute it.
     pub(super) audit: Option<Why>,
 }
 
-/// Why an output is computed again.
+/// Why an output is recomputed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It was drawn, or was being audited when its state was stored. Its replica waits for that.
+    /// The output was drawn, or was still to be recomputed when its state was stored. The replica waits for it.
     Drawn,
-    /// Another copy of the task had another output; the replica may be finished. The run waits for that.
+    /// Another copy of the task had a different output; the replica may be finished. The run waits for it.
     Differs,
 }
 
-/// An output that does not count until somebody else has computed the task.
+/// An output that does not count until another worker has computed the task.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
-    /// Who sent it.
+    /// The sender.
     pub(super) from: Sender,
-    /// Hash of the canonical output.
+    /// The hash of the canonical output.
     pub(super) output: Digest,
 }
 
 impl Claim {
-    /// Whether the same identity sent the same.
+    /// Whether the same identity sent the same output.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.identity(), self.output) == (other.identity(), other.output)
     }
 
-    /// The identity of who sent it.
+    /// The identity of the sender.
     pub(super) fn identity(&self) -> Option<&Arc<str>> {
         self.from.holder.as_ref().map(|holder| &holder.id)
     }
@@ -95,25 +96,25 @@ impl OpenTask {
         }
     }
 
-    /// A received output of it, for the run's thread.
+    /// An output received for this task, ready for the run's thread.
     pub(super) fn received(&self, task: TaskId, from: Sender, output: Bytes, worth: Worth) -> ReceivedOutput {
         let Self { replica, round, index, work, .. } = *self;
         ReceivedOutput { task, from, replica, round, index, work, encoded: self.encoded.clone(), output, worth }
     }
 
-    /// Whether workers disagree about it.
+    /// Whether workers disagree about the task's output.
     pub(super) fn is_disputed(&self) -> bool {
         self.claims.windows(2).any(|pair| pair[0].output != pair[1].output)
     }
 
-    /// The task that audits these outputs of it.
+    /// The task that recomputes these outputs of this task.
     pub(super) fn audit(&self, why: Why, claims: Vec<Claim>) -> Self {
         let Self { run, replica, round, index, work, .. } = *self;
         let planned = PlannedTask { index, work, encoded: self.encoded.clone() };
         Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
     }
 
-    /// What its audits are when they are stored.
+    /// The outputs to recompute, in the form in which they are stored.
     pub(super) fn audits(&self) -> Vec<Audit> {
         let Self { round, index, work, .. } = *self;
         let stored = |Claim { from, output }: &Claim| {
@@ -123,17 +124,17 @@ impl OpenTask {
         self.claims.iter().filter_map(stored).collect()
     }
 
-    /// The task that audits an output of which that was known before the run was loaded.
+    /// The task that recomputes an output which was to be recomputed before the run was loaded.
     pub(super) fn stored_audit(run: RunId, replica: ReplicaKey, why: Why, audit: Audit) -> Self {
         let Audit { identity, worker, output, round, index, work, encoded } = audit;
         let holder = Some(Holder { id: identity, trusted: false });
-        // Its session is over.
+        // The session has ended.
         let from = Sender { session: SessionId(0), worker, asked: true, holder };
         let (claims, planned) = (vec![Claim { from, output }], PlannedTask { index, work, encoded });
         Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
     }
 
-    /// Whether an output for it is with the run's thread.
+    /// Whether the run's thread is checking an output of this task.
     pub(super) fn is_being_checked(&self) -> bool {
         self.checking > 0
     }
@@ -143,16 +144,16 @@ impl OpenTask {
     }
 }
 
-/// A task that was closed by an accepted output while other workers had it too: their outputs will confirm or
-/// contradict it.
+/// A task that was closed by an accepted output while other workers had it too. Their outputs will confirm or contradict the
+/// accepted one.
 pub(super) struct AwaitingCopies {
-    /// As it was when it was closed.
+    /// The task at the time it was closed.
     pub(super) task: OpenTask,
-    /// Hash of the canonical output.
+    /// The hash of the canonical output.
     pub(super) output: Digest,
-    /// The worker that sent it, and those whose same output did not count before, each on its own.
+    /// The worker that sent the output, and those that sent the same output before, when it did not count alone.
     pub(super) vouchers: Vec<Sender>,
-    /// Workers that have not sent theirs.
+    /// The number of workers whose output is still awaited.
     copies: usize,
 }
 
@@ -165,18 +166,18 @@ pub(super) struct Tasks {
     /// Tasks without a copy, by run, except suspects.
     ready: BTreeMap<RunId, BTreeSet<TaskId>>,
     suspects: BTreeSet<TaskId>,
-    /// Some came since somebody asked last.
+    /// Whether suspects were added since the last query.
     new_suspects: bool,
-    /// Tasks without a copy, by run, for which there is an output that does not count yet; except suspects.
+    /// Tasks without a copy that have an output which does not count yet, by run, except suspects.
     claimed: BTreeMap<RunId, BTreeSet<TaskId>>,
     awaiting: BTreeMap<Digest, AwaitingCopies>,
-    /// The tasks that workers have, by run; none is left out.
+    /// The number of tasks assigned to workers, by run; no entry is 0.
     assigned: BTreeMap<RunId, usize>,
     /// Bytes of open tasks, by run.
     bytes: BTreeMap<RunId, u64>,
 }
 
-/// Whatever names an open task ends with it, or says `if_open`.
+/// A reference to an open task must not outlive it, unless it is used through an `if_open` method.
 fn closed(id: TaskId) -> ! {
     panic!("{id:?} is closed, and still listed as open")
 }
@@ -194,7 +195,7 @@ impl Tasks {
         self.open(OpenTask::new(run, replica, round, planned));
     }
 
-    /// Opens an audit.
+    /// Opens a task that recomputes outputs.
     pub(super) fn add_audit(&mut self, audit: OpenTask) -> TaskId {
         self.open(audit)
     }
@@ -209,19 +210,19 @@ impl Tasks {
         id
     }
 
-    /// What is being audited already of a task in this replica.
+    /// The outputs of a task in this replica that are already being recomputed.
     pub(super) fn audited(&self, task: &OpenTask) -> Vec<Claim> {
         let same = |other: &&OpenTask| other.audit.is_some() && (other.run, other.replica) == (task.run, task.replica);
         let open = self.with_hash(task.encoded.hash).into_iter().map(|id| &self[id]);
         open.filter(same).flat_map(|other| other.claims.clone()).collect()
     }
 
-    /// A trusted worker had this output of what is audited. Returns how many outputs were, and the wrong ones; if there are none
-    /// the audit is closed, otherwise [`Self::drop_claims`] does it.
+    /// A trusted worker computed this output of a task that recomputes outputs. Returns how many outputs were in question,
+    /// and the wrong ones. The task is closed if there are no wrong ones; otherwise [`Self::drop_claims`] closes it.
     pub(super) fn settle_audit(&mut self, id: TaskId, output: Digest) -> (usize, Vec<Claim>) {
         let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
         let audited = task.claims.len();
-        // It counts as being checked from now on, so that it is not given out again.
+        // The check is not ended here, so the task still counts as being checked and is not assigned again.
         task.claims.retain(|claim| claim.output != output);
         let wrong = task.claims.clone();
         if wrong.is_empty() {
@@ -244,12 +245,12 @@ impl Tasks {
         self.by_hash.contains_key(&hash)
     }
 
-    /// All open tasks with these bytes; they are computed once.
+    /// All open tasks with these bytes. They are computed only once.
     pub(super) fn with_hash(&self, hash: Digest) -> Vec<TaskId> {
         self.by_hash.get(&hash).cloned().unwrap_or_default()
     }
 
-    /// Closes a task with an output of this hash; returns the outputs that did not count. If other workers have it too,
+    /// Closes a task with an output of this hash. Returns the outputs that did not count. If other workers have the task too,
     /// their outputs are awaited.
     pub(super) fn close(&mut self, id: TaskId, output: Digest, from: &Sender) -> Vec<Claim> {
         let mut task = self.remove(id);
@@ -265,7 +266,7 @@ impl Tasks {
         claims
     }
 
-    /// Notes a valid output that does not count yet.
+    /// Adds a valid output that does not count yet.
     pub(super) fn claim(&mut self, id: TaskId, claim: Claim) {
         self.change(id, |task| {
             if task.claims.iter().all(|other| other.identity() != claim.identity()) {
@@ -274,8 +275,8 @@ impl Tasks {
         });
     }
 
-    /// Drops what an identity sent and what does not count yet, and the audits of it; returns the runs that wait for these
-    /// audits, one entry for each.
+    /// Drops outputs of an identity that do not count yet or are to be recomputed. Returns one entry per closed task, with
+    /// its run, if the run waits for that task.
     pub(super) fn drop_claims(&mut self, identity: &Arc<str>) -> Vec<RunId> {
         let of = |claim: &Claim| claim.identity() == Some(identity);
         let claimed = self.open.iter().filter(|(_, task)| task.claims.iter().any(of));
@@ -305,7 +306,7 @@ impl Tasks {
         task
     }
 
-    /// Changes an open task, and lists it anew where it waits, if it does.
+    /// Changes an open task, and updates the lists of waiting tasks.
     fn change(&mut self, id: TaskId, change: impl FnOnce(&mut OpenTask)) {
         let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
         let before = !task.copies.is_empty();
@@ -316,21 +317,22 @@ impl Tasks {
         self.update_ready(id);
     }
 
-    /// The same for what an assignment carries, whose tasks may be closed.
+    /// Like [`Self::change`], for a task named by an assignment. The task may be closed.
     fn change_if_open(&mut self, id: TaskId, change: impl FnOnce(&mut OpenTask)) {
         if self.open.contains_key(&id) {
             self.change(id, change);
         }
     }
 
-    /// Closes all tasks of a run, whose outputs are no longer needed.
+    /// Closes all tasks of a run, because their outputs are no longer needed.
     pub(super) fn close_run(&mut self, run: RunId) {
         self.close_all(|task| task.run == run);
         self.awaiting.retain(|_, awaiting| awaiting.task.run != run);
         self.bytes.remove(&run);
     }
 
-    /// Closes the open tasks of a replica, whose outputs are no longer needed; not its audits.
+    /// Closes the open tasks of a replica, because their outputs are no longer needed. Tasks that recompute outputs stay
+    /// open.
     pub(super) fn close_replica(&mut self, run: RunId, replica: ReplicaKey) {
         self.close_all(|task| task.run == run && task.replica == replica && task.audit.is_none());
     }
@@ -340,19 +342,19 @@ impl Tasks {
         ids.into_iter().for_each(|id| drop(self.remove(id)));
     }
 
-    /// Gives a task one more copy.
+    /// Adds a copy to a task.
     pub(super) fn add_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
         self.change(id, |task| task.copies.push(copy));
     }
 
-    /// Removes a copy of a task; without any copy the task is ready again.
+    /// Removes a copy of a task. A task without copies is ready again.
     pub(super) fn drop_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
         self.change_if_open(id, |task| {
             task.copies.retain(|other| *other != copy);
         });
     }
 
-    /// An output is being checked: until then the task is not ready.
+    /// An output is being checked. Until the check ends, the task is not ready.
     pub(super) fn begin_check(&mut self, id: TaskId, asked: bool) {
         self.change(id, |task| {
             task.checking += 1;
@@ -360,7 +362,7 @@ impl Tasks {
         });
     }
 
-    /// The output was invalid.
+    /// The check has ended without closing the task.
     pub(super) fn end_check(&mut self, id: TaskId, asked: bool) {
         self.change(id, |task| {
             task.checking -= 1;
@@ -377,12 +379,12 @@ impl Tasks {
         });
     }
 
-    /// Says whether the coordinator computes a task itself; as long as it does, nobody else gets it.
+    /// Sets whether the coordinator computes a task itself. While it does, no worker gets the task.
     pub(super) fn set_own(&mut self, id: TaskId, own: Own) {
         self.change(id, |task| task.own = own);
     }
 
-    /// A process that counted as lost is alive: its losses are no evidence.
+    /// A process that counted as lost is alive, so its losses are no evidence.
     pub(super) fn withdraw(&mut self, process: u64) {
         let accused = |task: &OpenTask| {
             let losses = task.evidence.iter().flat_map(|evidence| &evidence.losses);
@@ -430,7 +432,8 @@ impl Tasks {
         &self.claimed
     }
 
-    /// The number of tasks of a run that nobody computes now; with `claimed` also those that somebody has computed, and another must.
+    /// The number of a run's tasks that no worker is computing. With `claimed`, this includes tasks that one worker has
+    /// computed and another must compute.
     pub(super) fn waiting(&self, run: RunId, claimed: bool) -> usize {
         let of_run = |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&run).map_or(0, BTreeSet::len);
         let suspects = self.suspects.iter().filter(|id| self[**id].run == run).count();
@@ -442,17 +445,17 @@ impl Tasks {
         &self.suspects
     }
 
-    /// Whether suspects came since this was asked last.
+    /// Whether suspects were added since the last call.
     pub(super) fn take_new_suspects(&mut self) -> bool {
         std::mem::take(&mut self.new_suspects)
     }
 
-    /// Bytes of a run's open tasks.
+    /// The bytes of a run's open tasks.
     pub(super) fn bytes(&self, run: RunId) -> u64 {
         self.bytes.get(&run).copied().unwrap_or(0)
     }
 
-    /// The number of a run's tasks that workers have.
+    /// The number of a run's tasks that are assigned to workers.
     pub(super) fn assigned(&self, run: RunId) -> usize {
         self.assigned.get(&run).copied().unwrap_or(0)
     }
@@ -478,7 +481,7 @@ impl Tasks {
         self.open.iter().map(|(id, task)| (*id, task))
     }
 
-    /// Checks what these collections promise of each other.
+    /// Checks that these collections agree with each other.
     pub(super) fn check(&self) {
         let named: usize = self.by_hash.values().map(Vec::len).sum();
         assert_eq!(named, self.open.len(), "tasks are open that their hash does not lead to, or the reverse");
@@ -517,7 +520,7 @@ impl Tasks {
         }
     }
 
-    /// One awaited copy of a task will not come.
+    /// One awaited copy of a task will not arrive.
     pub(super) fn forget_copy(&mut self, hash: Digest) {
         if let Some(awaiting) = self.awaiting.get_mut(&hash) {
             awaiting.copies -= 1;

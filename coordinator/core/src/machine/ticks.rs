@@ -1,4 +1,4 @@
-//! Events caused by time: what rules want, checkpoints, stopping.
+//! Events caused by time: rules, checkpoints, stopping.
 
 use evoxo_proto::v1::CloseKind;
 
@@ -6,7 +6,7 @@ use super::{Coordinator, Effect, rules::Rules, run::Presence, runs::RunId};
 
 /// The interval at which deadlines are checked, in milliseconds.
 const TICK_MS: u64 = 100;
-/// How long a worker must wait whose coordinator stops, in milliseconds.
+/// How long workers wait when the coordinator stops, in milliseconds.
 const RESTART_MS: u32 = 500;
 
 impl Coordinator {
@@ -32,7 +32,7 @@ impl Coordinator {
         }
     }
 
-    /// Closes all sessions and saves what is not saved.
+    /// Closes all sessions and saves everything that is not saved yet.
     pub(super) fn stop(&mut self) {
         self.stopping = true;
         for id in self.sessions.ids() {

@@ -1,4 +1,4 @@
-//! What a run knows of a store that cannot be read or written at the moment, and what is tried again.
+//! A run's view of a store that currently cannot be read or written, and the operations to retry.
 
 use evoxo_common::time::Millis;
 
@@ -6,20 +6,20 @@ use crate::write::Write;
 
 /// The wait before the store is tried again, in milliseconds.
 pub(super) const STORE_RETRY_MS: u64 = 1000;
-/// Failed writes in a row after which a run waits for the store.
+/// The number of failures in a row after which a run waits for the store.
 const FAILURES_MAX: u32 = 3;
-/// The wait until the states of a run are read again is doubled this many times, less one: up to 4 s, so that work goes on soon after
-/// a store has recovered.
+/// The wait before the states of a run are read again doubles up to this number of failures. That is at most 4 s, so work
+/// resumes soon after the store has recovered.
 const LOAD_RETRIES_MAX: u32 = 3;
 
 /// The trouble of one run.
 #[derive(Debug, Default)]
 pub(super) struct StoreTrouble {
-    /// Writes and reads that failed since one succeeded.
+    /// The number of failed writes and reads since the last success.
     failures: u32,
-    /// What people are told, once the run waits.
+    /// The message for clients, once the run waits.
     sentence: Option<String>,
-    /// The states are not asked for before this time, because they could not be read.
+    /// The states are not requested before this time, because they could not be read.
     load_due: Option<Millis>,
     /// Writes that failed and must be repeated.
     again: Vec<Write>,
@@ -41,17 +41,17 @@ impl StoreTrouble {
         !self.again.is_empty()
     }
 
-    /// Whether the states may not be asked for yet.
+    /// Whether it is too early to request the states.
     pub(super) fn keeps_from_loading(&self) -> bool {
         self.load_due.is_some()
     }
 
-    /// The store has done something for the run.
+    /// An operation of the store has succeeded for the run.
     pub(super) fn end(&mut self) {
         (self.failures, self.sentence) = (0, None);
     }
 
-    /// The store could not be written or, for `load`, read. Returns whether the run waits for the store now.
+    /// A write failed or, with `load`, a read. Returns whether the run now waits for the store.
     pub(super) fn add(&mut self, why: &str, load: bool) -> bool {
         self.failures += 1;
         let waits = self.failures >= FAILURES_MAX;
@@ -62,28 +62,28 @@ impl StoreTrouble {
         waits
     }
 
-    /// A write that failed is repeated.
+    /// Records a failed write, to be repeated.
     pub(super) fn repeat(&mut self, write: Write) {
         self.again.push(write);
     }
 
-    /// The writes to repeat; they then are.
+    /// Takes the writes to repeat.
     pub(super) fn take_writes(&mut self) -> Vec<Write> {
         std::mem::take(&mut self.again)
     }
 
-    /// The states could not be read: they are asked for again in a while.
+    /// The states could not be read. They are requested again later.
     pub(super) fn load_later(&mut self, now: Millis) {
         let pause_ms = STORE_RETRY_MS << self.failures.min(LOAD_RETRIES_MAX).saturating_sub(1);
         self.load_due = Some(now + pause_ms);
     }
 
-    /// Whether the wait before the states are asked for again is over just now.
+    /// Whether the wait before the states are requested again has just ended.
     pub(super) fn load_is_due(&self, now: Millis) -> bool {
         self.load_due.is_some_and(|due| due <= now)
     }
 
-    /// The states may be asked for again.
+    /// The states may be requested again.
     pub(super) fn load_now(&mut self) {
         self.load_due = None;
     }

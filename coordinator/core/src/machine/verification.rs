@@ -1,10 +1,11 @@
-//! Runs that do not trust every worker: what follows when outputs of a task differ, or are audited; who is convicted, and of what.
+//! Runs that do not trust every worker: what happens if outputs of a task differ or are recomputed, and which identities are
+//! convicted.
 //!
-//! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out for good, as
-//! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void, and at a quorum what was
-//! absorbed on the word of two who are convicted: those replicas begin anew. If a trusted worker contradicts a quorum, both workers of the
-//! quorum are convicted. Where only equals contradict each other, nobody knows who is wrong: the one against two must wait, and is
-//! not convicted.
+//! A task is pure, so an output of a trusted worker proves any different output wrong. A convicted identity is excluded
+//! permanently once the store has the conviction. Replicas that absorbed a void output start over. With recomputed shares, an
+//! output is void if its sender is convicted; with quorums, if both identities that vouched for it are. If a trusted worker
+//! contradicts a quorum, both workers of the quorum are convicted. If no trusted worker is involved, it is unknown which
+//! output is wrong: a worker outvoted by two others must wait, but is not convicted.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -30,7 +31,7 @@ use crate::{
     write::Write,
 };
 
-/// Where a task belongs to.
+/// The place of a task in its run.
 pub(super) struct Place {
     pub(super) task: Digest,
     pub(super) run: RunId,
@@ -46,16 +47,17 @@ impl Place {
 }
 
 impl Coordinator {
-    /// An output was taken: who sent others before?
+    /// An output was taken, so check earlier outputs that differ from it.
     pub(super) fn settle(&mut self, place: &Place, taken: Digest, from: &Sender, claims: Vec<Claim>) {
         for claim in claims.into_iter().filter(|claim| claim.output != taken) {
             self.contradict(place, &claim.from, from);
         }
     }
 
-    /// An output that counts is to be computed again; by this task, if it is.
+    /// Opens a task that recomputes an output which counts. Returns the task, unless there is nothing to recompute.
     pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> Option<TaskId> {
-        // What was still being checked when its sender was convicted is void in any case; and once is enough.
+        // If the sender was convicted while its output was being checked, the output is void anyway. Each output is
+        // recomputed only once.
         let counts = |claim: &Claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity));
         let audited = self.tasks.audited(&audit);
         audit.claims.retain(|claim| counts(claim) && audited.iter().all(|other| !other.is_same(claim)));
@@ -69,10 +71,10 @@ impl Coordinator {
         Some(self.tasks.add_audit(audit))
     }
 
-    /// Two copies of a task differ: both outputs are computed again, and until then they are stored with the replica.
+    /// Two copies of a task differ. Both outputs are recomputed; until then they are stored with the replica.
     pub(super) fn audit_difference(&mut self, audit: OpenTask) {
         let (id, replica) = (audit.run, audit.replica);
-        // Everything of it may be audited already.
+        // Both outputs may already be waiting to be recomputed.
         let Some(audit) = self.begin_audit(audit) else { return };
         let audits = self.tasks[audit].audits();
         let run = self.runs.change(id);
@@ -81,8 +83,8 @@ impl Coordinator {
         self.effects.push(Effect::Job { thread, job: Job::Audit { replica, audits } });
     }
 
-    /// A run was loaded: these outputs of a replica are still to be computed again. A replica that is finished was asked for them,
-    /// since the run waits for what it says.
+    /// A run was loaded, and these outputs of a replica are still to be recomputed. `asked` is set for a finished replica:
+    /// its list was requested, because the run waits for it.
     pub(super) fn go_on_auditing(&mut self, id: RunId, replica: ReplicaKey, asked: bool, audits: Vec<Audit>) {
         let why = if asked { Why::Differs } else { Why::Drawn };
         for audit in audits {
@@ -95,11 +97,11 @@ impl Coordinator {
         }
     }
 
-    /// A trusted worker has computed what is audited.
+    /// A trusted worker has recomputed an output.
     pub(super) fn end_audit(&mut self, task: TaskId, why: Why, place: &Place, output: Digest) {
         let (audited, wrong) = self.tasks.settle_audit(task, output);
         self.tally.audits += audited as u64;
-        // A wrong one ends with the conviction: until that is stored, the run must not look finished.
+        // If an output is wrong, the task stays until the conviction is stored. Before that, the run must not look finished.
         wrong.iter().for_each(|claim| self.convict(place, &claim.from));
         let run = self.runs.change(place.run);
         let job = Job::Pass { replica: place.replica, task: place.task, output };
@@ -110,7 +112,7 @@ impl Coordinator {
         }
     }
 
-    /// An output is not the one that was taken, which this sender sent last.
+    /// An output differs from the one that was taken. `right` is the last sender of the taken output.
     pub(super) fn contradict(&mut self, place: &Place, wrong: &Sender, right: &Sender) {
         let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
         if trusted(right) && !trusted(wrong) {
@@ -134,7 +136,8 @@ impl Coordinator {
         self.facts.note_lost(wrong.session, Cause::Outvoted);
     }
 
-    /// A trusted worker has computed something else than this worker: its identity is convicted when the store has that.
+    /// A trusted worker has a different output than this worker. The worker's identity is convicted once the store has the
+    /// conviction.
     pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
         let holder =
             liar.holder.as_ref().expect("where workers are not trusted, only those with an identity are heard");
@@ -152,7 +155,7 @@ impl Coordinator {
         self.write_convictions();
     }
 
-    /// Has the store write the convictions that it does not have.
+    /// Requests the convictions that the store does not have yet to be written.
     pub(super) fn write_convictions(&mut self) {
         for (identity, what) in self.convictions.begin_writing(self.now) {
             let bytes = seal_conviction(&identity, &what);
@@ -161,7 +164,7 @@ impl Coordinator {
         }
     }
 
-    /// The store has a conviction: nothing of this identity counts any more.
+    /// The store has a conviction, so nothing from this identity counts any more.
     pub(super) fn apply_conviction(&mut self, identity: &Arc<str>) {
         let Accused { worker, run, what, .. } = self.convictions.convict(identity);
         let sentence = format!("worker {worker} with the identity {identity} is convicted: {what}");
@@ -181,8 +184,8 @@ impl Coordinator {
         self.void(identity);
     }
 
-    /// Everything that was absorbed on the word of an identity is void, in all runs; where two vouch for each output, if another one of
-    /// them is convicted too.
+    /// Voids everything that was absorbed on the word of an identity, in all runs. If two identities vouch for each output,
+    /// it is void only if another of them is convicted too.
     fn void(&mut self, identity: &Arc<str>) {
         for id in self.runs.ids() {
             let run = &self.runs[id];
@@ -193,7 +196,7 @@ impl Coordinator {
             let since = |record: &ReplicaRecord| self.convictions.void_since(level, &record.exposed);
             let exposed = run.replicas.iter().filter_map(|(key, record)| Some((*key, since(record)?, &record.phase)));
             let exposed = exposed.filter_map(|(key, since, phase)| match phase {
-                // Its thread knows it better.
+                // The run's thread knows the exact state of these replicas.
                 ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } | ReplicaPhase::Computed
                     if thread.is_some() =>
                 {
@@ -210,7 +213,7 @@ impl Coordinator {
             });
             for (key, since, write) in exposed.collect::<Vec<_>>() {
                 self.begin_anew(id, key, since);
-                // What is not in memory is looked at again when it is read.
+                // If the run is not in memory, its replicas are examined when they are read.
                 if let Some(write) = write.filter(|_| thread.is_some()) {
                     self.store(id, write);
                 }
@@ -223,7 +226,7 @@ impl Coordinator {
         }
     }
 
-    /// A replica is void since the round after these.
+    /// Restarts a replica, which is void from the round after `since` rounds on.
     pub(super) fn begin_anew(&mut self, id: RunId, replica: ReplicaKey, since: u64) {
         self.tasks.close_replica(id, replica);
         let run = self.runs.change(id);
@@ -237,7 +240,7 @@ impl Coordinator {
         self.release(id);
     }
 
-    /// Says that a replica is void since the round after these.
+    /// Reports that a replica is void from the round after `since` rounds on.
     pub(super) fn tell_void(&mut self, run: &str, arm: &str, replica: u32, since: u64) {
         let round = since + 1;
         let object = format!("run {run}, arm {arm:?}, replica {replica}: void from round {round} on");
@@ -246,17 +249,17 @@ impl Coordinator {
             "run {run}: replica {replica} of arm {arm:?} is computed again, because it had absorbed outputs of a convicted \
              worker from round {round} on"
         );
-        // There may be thousands; the conviction is the notice.
+        // No notice for each replica, because there may be thousands. The conviction has a notice.
         let about = About { run: Some(run.into()), arm: Some(arm.into()), replica: Some(replica), ..About::default() };
         self.effects.log_about(Topic::Progress, about, line);
     }
 
-    /// What an identity sent and what nobody else has confirmed yet does not count.
+    /// Drops outputs of an identity that no other worker has confirmed yet.
     fn forget(&mut self, identity: &Arc<str>) {
         let audited = self.tasks.drop_claims(identity);
-        // What these audits would show is void in any case.
+        // The outputs that these tasks would recompute are void anyway.
         audited.iter().for_each(|id| self.runs.change(*id).audits.end());
-        // A run may have waited for nothing else.
+        // A run may have waited only for these tasks.
         audited.into_iter().collect::<BTreeSet<RunId>>().into_iter().for_each(|id| self.facts.note(Fact::Settled(id)));
         let threads =
             self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());

@@ -1,29 +1,29 @@
-//! A run as people see it.
+//! A run as clients see it.
 
 use evoxo_proto::v1::{self, RunState};
 
 use super::{about::About, budget::Shortage, orders::Wanted, phases::ReplicaRecord, run::Run, standing::Identity};
 use crate::replicas::ReplicaKey;
 
-/// A run has at most this many notices of workers that cannot compute its tasks...
+/// The maximum number of a run's notices about workers that cannot compute its tasks.
 const FAILING_MAX: usize = 8;
-/// ... and this many characters of the beginning and of the end of what each says about that.
+/// How many characters from the beginning and from the end of such a worker's message are kept.
 const BEGINNING_MAX: usize = 100;
 const END_MAX: usize = 300;
 
 impl Run {
-    /// For lines of the log.
+    /// The fields of log lines about the run.
     pub(super) fn about(&self) -> About {
         About { run: Some(self.name.clone()), ..About::default() }
     }
 
-    /// For lines of the log about one of its replicas.
+    /// The fields of log lines about one of the run's replicas.
     pub(super) fn about_replica(&self, replica: ReplicaKey) -> About {
         let arm = self.prepared.config.arms.get(replica.arm as usize).map(|arm| arm.name.clone());
         About { arm, replica: Some(replica.index), ..self.about() }
     }
 
-    /// A run as people see it, without figures of workers.
+    /// The run as clients see it, without figures about workers.
     pub(super) fn view(&self) -> v1::Run {
         let arms: Vec<v1::ArmProgress> =
             (0..self.prepared.config.arms.len()).map(|arm| self.arm_progress(arm)).collect();
@@ -50,7 +50,8 @@ impl Run {
         }
     }
 
-    /// Tells people, once for each worker and kind of trouble, that it cannot compute something, in its own words: a host may lack what the tasks need.
+    /// Adds a notice that a worker cannot compute something, with the worker's own message. There is one notice for each
+    /// worker and kind of trouble. A host may lack something that the tasks need.
     pub(super) fn note_failure(&mut self, worker: &Identity, what: &str, why: &str) {
         if self.failing.len() < FAILING_MAX && self.failing.insert((worker.clone(), what.to_owned())) {
             let why = shortened(why);
@@ -88,7 +89,7 @@ impl Run {
         let first = ReplicaKey { arm: number, index: 0 };
         let last = ReplicaKey { arm: number, index: u32::MAX };
         let records = || self.replicas.range(first..=last).map(|(_, record)| record);
-        // A replica may end before the most rounds that it may have.
+        // A replica may end before its maximum number of rounds.
         let most = self.prepared.rounds(number);
         let rounds = |record: &ReplicaRecord| if record.is_finished() { record.rounds } else { most };
         let (sum, count) = records()
@@ -106,7 +107,7 @@ impl Run {
     }
 }
 
-/// Why a task failed, in a length for a notice. A program's last words, which mostly say it, are at the end.
+/// Why a task failed, short enough for a notice. A program's last words usually give the reason, so the end is kept too.
 fn shortened(why: &str) -> String {
     let characters: Vec<char> = why.chars().collect();
     if characters.len() <= BEGINNING_MAX + END_MAX {

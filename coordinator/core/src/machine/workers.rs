@@ -1,4 +1,4 @@
-//! Workers as people see them, and people who ask workers to leave.
+//! Workers as clients see them, and requests that workers leave.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -6,13 +6,13 @@ use evoxo_proto::v1::{self, to_worker};
 
 use super::{Coordinator, Rejection, SessionId, Topic, about::About, sessions::Session};
 
-/// The most names and sessions of one request.
+/// The maximum number of names and sessions in one request.
 const NAMED_MAX: usize = 4096;
-/// What a worker that is to leave is told.
+/// The reason that is sent to a worker that must leave.
 const LEAVE: &str = "an operator asked for it";
 
 impl Session {
-    /// For lines of the log.
+    /// The fields of log lines about the worker.
     pub(super) fn about(&self, id: SessionId) -> About {
         let identity = self.identity_number().map(ToString::to_string);
         About { worker: Some(Arc::clone(&self.name)), identity, session: Some(id), ..About::default() }
@@ -48,14 +48,14 @@ impl Coordinator {
         }
     }
 
-    /// The names of the runs that a worker computes.
+    /// The names of the runs that a worker is computing.
     fn runs_of(&self, session: &Session) -> Vec<String> {
         let runs = session.assignments.values().filter_map(|assignment| self.runs.get(assignment.run));
         let names: BTreeSet<&String> = runs.map(|run| &run.name).collect();
         names.into_iter().cloned().collect()
     }
 
-    /// Asks workers to leave: all that are named, or none.
+    /// Asks workers to leave: all that are named or, after an error, none.
     pub(super) fn drain(&mut self, named: &v1::DrainWorkersRequest) -> Result<Vec<v1::Worker>, Rejection> {
         let ids = self.meant(named)?;
         for id in &ids {
@@ -65,7 +65,7 @@ impl Coordinator {
         Ok(ids.iter().map(|id| self.worker(*id, &self.sessions[*id])).collect())
     }
 
-    /// The sessions that a request means.
+    /// The sessions that a request names.
     fn meant(&self, named: &v1::DrainWorkersRequest) -> Result<BTreeSet<SessionId>, Rejection> {
         let v1::DrainWorkersRequest { names, sessions, host } = named;
         if names.is_empty() && sessions.is_empty() && host.is_empty() {
@@ -104,7 +104,7 @@ impl Coordinator {
         Ok(ids)
     }
 
-    /// A name is not enough.
+    /// The error for a name that several workers share.
     fn several(&self, name: &str, ids: &[SessionId]) -> Rejection {
         const SHOWN_MAX: usize = 8;
         let shown = ids.iter().take(SHOWN_MAX).map(|id| format!("{id} (from {})", self.sessions[*id].address));
@@ -117,7 +117,7 @@ impl Coordinator {
         ))
     }
 
-    /// Gives a worker nothing more, and tells it to leave.
+    /// Assigns nothing more to a worker, and asks it to leave.
     pub(super) fn ask_to_leave(&mut self, id: SessionId) {
         self.sessions.change(id, |session| session.draining = true);
         let session = &self.sessions[id];

@@ -1,4 +1,4 @@
-//! Writes that the store has not reported yet.
+//! Writes whose outcome the store has not reported yet.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,15 +12,15 @@ use crate::{
     write::Write,
 };
 
-/// A write that the store has not reported yet.
+/// A write whose outcome the store has not reported yet.
 pub(super) struct PendingWrite {
     pub(super) run: RunId,
     pub(super) what: Pending,
 }
 
-/// What to do when the write is reported.
+/// What to do with the outcome of a write.
 pub(super) enum Pending {
-    /// The order takes effect, and the person gets the response.
+    /// The order takes effect, and the client gets the response.
     Order(PendingOrder),
     /// A failure is recorded.
     Failure,
@@ -29,20 +29,20 @@ pub(super) enum Pending {
         replica: ReplicaKey,
         attempt: u32,
     },
-    /// The run's states come, for a person's request or because the run is to be advanced.
+    /// The run's states arrive, for a client's request or because the run is to be advanced.
     Load(Option<RequestId>),
     Delete(Option<RequestId>),
-    /// The two objects of a finished replica are looked at.
+    /// The two objects of a finished replica are checked.
     Mend {
         replica: ReplicaKey,
         object: String,
     },
-    /// If it fails, it is repeated.
+    /// If the write fails, it is repeated.
     Repeated(Write),
 }
 
 impl Pending {
-    /// The request that is answered when the write is reported.
+    /// The request that is answered with the outcome.
     pub(super) fn request(&self) -> Option<RequestId> {
         match self {
             Self::Order(PendingOrder { request, .. }) => Some(*request),
@@ -52,26 +52,26 @@ impl Pending {
     }
 }
 
-/// A person's order for a run.
+/// A client's order for a run.
 pub(super) struct PendingOrder {
     pub(super) request: RequestId,
     pub(super) prepared: Arc<Prepared>,
     pub(super) wanted: Wanted,
     pub(super) terms: Vec<v1::Term>,
-    /// It came with a file.
+    /// Whether it is a submission.
     pub(super) submitted: bool,
     pub(super) delete: bool,
 }
 
-/// A write that refuses somebody, and belongs to no run.
+/// A write that excludes an identity or a token, and belongs to no run.
 pub(super) enum Refusal {
-    /// This identity is convicted when it is in the store.
+    /// This identity is convicted once the store has it.
     Convicted(Arc<str>),
-    /// A person has revoked something.
+    /// A client has revoked an identity or a token.
     Revoked(RequestId),
 }
 
-/// All of them.
+/// All writes without a reported outcome.
 #[derive(Default)]
 pub(super) struct Writes {
     last: u64,
@@ -104,14 +104,14 @@ impl Writes {
             .unwrap_or_else(|| panic!("the store reports {id:?}, which it was not asked for, or twice"))
     }
 
-    /// Whether something is being written that a person must not see before it is in the store: a failure, a saved task or a
-    /// doubt. If the coordinator was killed in between, it would be gone.
+    /// Whether something is being written that clients must not see before it is stored: a failure, a saved task or a doubt.
+    /// It would be lost if the coordinator were killed before that.
     pub(super) fn has_unconfirmed(&self, run: RunId) -> bool {
         let unconfirmed = |what: &Pending| matches!(what, Pending::Failure | Pending::Repeated(_));
         self.pending.values().any(|pending| pending.run == run && unconfirmed(&pending.what))
     }
 
-    /// The replicas of runs by orders that are not in the store yet.
+    /// The number of replicas of each run with an order that is not stored yet.
     pub(super) fn ordered(&self) -> BTreeMap<RunId, u64> {
         let ordered = |PendingWrite { run, what }: &PendingWrite| match what {
             Pending::Order(order) => Some((*run, order.prepared.replicas())),

@@ -1,6 +1,6 @@
-//! Rules: what may be submitted, whose turn it is, who must go, what is deleted. Each rule is one file of this folder and one line of
-//! [`Rules::new`]. A rule keeps a state of its own, looks at the coordinator without changing it, and says what is to be done
-//! ([`Act`]). It does nothing itself.
+//! Rules: what may be submitted, which run's turn it is, which workers must leave, and which runs are deleted. Each rule is
+//! one file in this folder and one line in [`Rules::new`]. A rule keeps its own state, reads the coordinator without changing
+//! it, and returns what is to be done ([`Act`]). It does nothing itself.
 
 mod overdue;
 mod quota;
@@ -19,10 +19,10 @@ use super::{
 };
 use crate::id::SessionId;
 
-/// The most bytes of a term's value, and the most characters of a wrong term that are repeated to whoever gave it.
+/// The maximum length of a term's value in bytes. Error messages repeat at most this many characters of a wrong term.
 const TERM_BYTES_MAX: usize = 64;
 
-/// What a rule may look at.
+/// The parts of the coordinator that a rule may read.
 pub(super) struct Look<'a> {
     pub(super) now: Millis,
     pub(super) settings: &'a Settings,
@@ -32,89 +32,89 @@ pub(super) struct Look<'a> {
     pub(super) writes: &'a Writes,
 }
 
-/// What a person asks for: replicas that are not there yet.
+/// A request for replicas that do not exist yet.
 pub(super) struct Proposal<'a> {
-    /// They are those of a run that is not there yet either.
+    /// Whether the run does not exist yet either.
     pub(super) new_run: bool,
     pub(super) submitter: &'a str,
     pub(super) replicas: u64,
 }
 
-/// An order of a run, as far as rules read it.
+/// The parts of a run's order that rules read.
 pub(super) struct Ordered<'a> {
-    /// Who submitted the run.
+    /// The submitter of the run.
     pub(super) submitter: &'a str,
-    /// On which terms it is computed. They were checked, unless another build took them.
+    /// The terms on which the run is computed. They were checked, unless another build accepted them.
     pub(super) terms: &'a [v1::Term],
 }
 
-/// Something that whoever submits a run can ask of a rule.
+/// A setting for a rule that a submitter can give with a run.
 pub(super) struct Term {
     pub(super) name: &'static str,
-    /// What a value looks like, as the end of a sentence that begins with "it must be".
+    /// What a valid value looks like, as the end of a sentence that starts with "it must be".
     pub(super) values: &'static str,
-    /// Whether this is one.
+    /// Whether this value is valid.
     pub(super) allows: fn(&str) -> bool,
 }
 
-/// What a rule wants to be done.
+/// What a rule wants done.
 #[derive(Debug)]
 pub(super) enum Act {
-    /// This worker is lost, or must go.
+    /// Lose this worker, or make it leave.
     Lose(SessionId, Cause),
-    /// This run is deleted, for this reason.
+    /// Delete this run, for this reason.
     Delete(RunId, String),
 }
 
-/// A rule. A method that a rule does not write says that it has nothing to do with it.
+/// A rule. The default of each method does nothing.
 pub(super) trait Rule: Send {
-    /// The term that it reads, if it reads one.
+    /// The term that the rule reads, if any.
     fn term(&self) -> Option<&'static Term> {
         None
     }
 
-    /// Whether a person may have what they ask for.
+    /// Whether the rule admits a proposal.
     fn admits(&self, _look: &Look, _asked: &Proposal) -> Result<(), Rejection> {
         Ok(())
     }
 
-    /// A run is there from now on, or is computed on other terms.
+    /// A run was added, or its terms have changed.
     fn ordered(&mut self, _run: RunId, _order: &Ordered) {}
 
-    /// At each tick, which is every 100 ms while a rule or something else has a reason for it.
+    /// Called at each tick. Ticks come every 100 ms while a rule or another part of the coordinator needs them.
     fn tick(&mut self, _look: &Look) -> Vec<Act> {
         Vec::new()
     }
 
-    /// When it wants a tick at the latest; `None` if time alone changes nothing for it.
+    /// The latest time at which the rule needs a tick; `None` if the passing of time changes nothing for it.
     fn next_wake(&self, _look: &Look) -> Option<Millis> {
         None
     }
 
-    /// Runs may have ended, or go on again, or the coordinator has just started.
+    /// Called when runs may have ended or may continue, and when the coordinator has just started.
     fn turned(&mut self, _look: &Look) -> Vec<Act> {
         Vec::new()
     }
 
-    /// A run is there no more.
+    /// A run was removed.
     fn removed(&mut self, _run: RunId) {}
 
-    /// Which of two runs is served first with a free slot.
+    /// Which of two runs gets a free slot first.
     fn turn(&self, _one: RunId, _other: RunId) -> Ordering {
         Ordering::Equal
     }
 
-    /// A run was given work that is expected to take this long, in microseconds.
+    /// A run was assigned work that is expected to take this long, in microseconds.
     fn given(&mut self, _run: RunId, _us: u64) {}
 
-    /// Work is not out any more that was counted with `_counted_us` and took `_took_us`, as far as that is known.
+    /// Assigned work has come back. It was counted as `_counted_us` and took `_took_us`, as far as that is known.
     fn back(&mut self, _run: RunId, _counted_us: u64, _took_us: u64) {}
 
-    /// Checks what the rule promises about runs with this much work out, in debug builds.
+    /// Checks the rule's invariants in debug builds. `_out_us` gives each run's assigned work.
     fn check(&self, _out_us: &dyn Fn(RunId) -> u64, _look: &Look) {}
 }
 
-/// All rules. If two have something to say, the one that stands first is asked first.
+/// All rules. If several rules have an opinion, the first one in the list decides.
 pub(super) struct Rules(Vec<Box<dyn Rule>>);
 
 impl Rules {
@@ -128,7 +128,7 @@ impl Rules {
         ])
     }
 
-    /// Whether these are terms with values that make sense, each once.
+    /// Checks that every term is known, has a valid value and is given only once.
     pub(super) fn check_terms(&self, terms: &[v1::Term]) -> Result<(), String> {
         let known = || self.0.iter().filter_map(|rule| rule.term());
         for (place, v1::Term { name, value }) in terms.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A worker whose tasks have made no progress for too long is lost. Heartbeats are no progress.
+//! A worker whose tasks have made no progress for too long is lost. Heartbeats do not count as progress.
 
 use super::{Act, Look, Rule};
 use crate::machine::{
@@ -15,20 +15,20 @@ impl Rule for Overdue {
     }
 }
 
-/// A task that was overdue alone gets four times as long when it is next alone, in case its host was slow. So only a task that never
-/// ends is overdue three times. One that its worker should stop by itself is not overdue before that.
+/// A task that was overdue alone gets four times as long when it is next alone, in case its host was slow. So only a task
+/// that never ends is overdue three times. If the worker should stop the task itself, the task is not overdue before that.
 fn is_overdue(look: &Look, session: &Session) -> bool {
     let settings = look.settings;
-    // Its assignments wait for each other, so progress of one is enough. A worker without any is idle.
+    // The assignments of a worker wait for each other, so progress of one is enough. A worker without assignments is idle.
     let Some(progress) = session.assignments.values().map(|assignment| assignment.progress).max() else {
         return false;
     };
-    // How long a task takes that fails at once on one host, nobody knows of the others.
+    // A task that fails at once on one host says nothing about how long it takes on others, so only computed tasks count.
     let computed = |assignment: &Assignment| {
         look.runs.get(assignment.run).is_some_and(|run| run.expected.has_computed(assignment.arm, assignment.work))
     };
     let known = session.assignments.values().map(|assignment| assignment.each_us.filter(|_| computed(assignment)));
-    // A task of unknown duration may take as long as any.
+    // A task of unknown duration may take as long as any other.
     let each_us = if known.clone().any(|each_us| each_us.is_none()) { None } else { known.flatten().max() };
     let limit_ms = settings.deadline_ms(each_us);
     let alone = session.assignments.values().filter(|assignment| assignment.alone);

@@ -1,4 +1,4 @@
-//! How many runs and replicas there may be, of everybody together and of one submitter.
+//! How many runs and replicas there may be, in total and for one submitter.
 
 use super::{Look, Proposal, Rule};
 use crate::machine::{events::Rejection, run::Run, runs::RunId};
@@ -32,9 +32,9 @@ fn has_room_for_a_run(look: &Look, submitter: &str) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// Whether there is room to remember that many replicas more, of this submitter.
+/// Whether there is room to remember this many more replicas of this submitter.
 fn remembers(look: &Look, more: u64, submitter: &str) -> Result<(), Rejection> {
-    // Also those that are ordered and not in the store yet.
+    // Include replicas that are ordered and not stored yet.
     let ordered = look.writes.ordered();
     let of = |(id, run): (RunId, &Run)| {
         let ordered = ordered.get(&id).copied().unwrap_or(0);

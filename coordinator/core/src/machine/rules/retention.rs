@@ -1,12 +1,12 @@
-//! If only a limited number of ended runs is kept, the oldest are deleted. After a start ended runs are in the order in which the
-//! store listed them.
+//! If only a limited number of ended runs is kept, the oldest are deleted. After a start, ended runs are in the order in
+//! which the store listed them.
 
 use std::collections::BTreeMap;
 
 use super::{Act, Look, Rule};
 use crate::machine::runs::RunId;
 
-/// The place of each run that has ended, by when that was.
+/// The position of each ended run in the order in which the runs ended.
 #[derive(Default)]
 pub(super) struct Retention {
     ended: BTreeMap<RunId, u64>,

@@ -1,23 +1,25 @@
-//! Whose turn it is. People have equal shares, whatever the number of their runs; the runs of a person share what the person has,
-//! by their priorities.
+//! Whose turn it is. Submitters have equal shares, whatever the number of their runs. The runs of one submitter divide that
+//! share by their priorities.
 //!
-//! Each person has an account of the work that workers did for them, in microseconds, and so has each run of a person. The account with
-//! the least is served first. Work counts as expected when it is assigned, and as it turned out to be when the result comes. Whoever had nothing to compute for a while is owed no more than [`OWED_US`] for each slot:
-//! a short run goes first then, and a long one does not keep others waiting for what they had while it was away.
+//! Each submitter has an account of the work that workers did for them, in microseconds, and so has each run of a submitter.
+//! The account with the least work is served first. Work counts with its expected duration when it is assigned, and with its
+//! real duration once the result arrives. A submitter or run that had nothing to compute for a while is owed at most
+//! [`OWED_US`] for each slot. A short run therefore goes first, and a long one cannot hold up others to catch up on the time
+//! that it was away.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use super::{Act, Look, Ordered, Rule, Term};
 use crate::machine::runs::RunId;
 
-/// What an account may be owed at most, in microseconds of each slot of all workers.
+/// The maximum that an account is owed, in microseconds for each slot of all workers.
 const OWED_US: u64 = 10_000_000;
 
-/// The priority of a run that has none.
+/// The priority of a run that sets none.
 const PRIORITY: u64 = 10;
 const PRIORITY_MAX: u64 = 100;
 
-/// A run of twice the priority of another one of the same person gets twice as much.
+/// A run with twice the priority of another run of the same submitter gets twice as much.
 static TERM: Term = Term {
     name: "priority",
     values: "a whole number from 1 to 100; a run that has none has 10",
@@ -28,11 +30,11 @@ fn priority(value: &str) -> Option<u64> {
     value.parse().ok().filter(|priority| (1..=PRIORITY_MAX).contains(priority))
 }
 
-/// The accounts of people, or of the runs of one person: the work done for each, in microseconds.
+/// The accounts of submitters, or of the runs of one submitter: the work done for each, in microseconds.
 #[derive(Debug)]
 struct Accounts<K> {
     of: BTreeMap<K, u64>,
-    /// What the account had that was served last, and never less than before: the others are compared with that.
+    /// What the account served last had at that time; it never decreases. The other accounts are compared with it.
     time_us: u64,
 }
 
@@ -43,20 +45,20 @@ impl<K> Default for Accounts<K> {
 }
 
 impl<K: Ord + Clone> Accounts<K> {
-    /// What an account counts for now, when so much may be owed to it.
+    /// The current value of an account, if at most `owed_us` may be owed to it.
     fn now(&self, whose: &K, owed_us: u64) -> u64 {
         let us = self.of.get(whose).copied().unwrap_or_default();
         us.max(self.time_us.saturating_sub(owed_us))
     }
 
-    /// An account is served with this much work.
+    /// Adds this much work to an account.
     fn add(&mut self, whose: &K, us: u64, owed_us: u64) {
         let before = self.now(whose, owed_us);
         self.time_us = self.time_us.max(before);
         self.of.insert(whose.clone(), before + us);
     }
 
-    /// Work took another time than it was counted with.
+    /// Corrects an account when work took a different time than it was counted with.
     fn correct(&mut self, whose: &K, counted_us: u64, took_us: u64) {
         if let Some(account) = self.of.get_mut(whose) {
             *account = (*account + took_us).saturating_sub(counted_us);
@@ -64,26 +66,26 @@ impl<K: Ord + Clone> Accounts<K> {
     }
 }
 
-/// A person, with the accounts of their runs.
+/// A submitter, with the accounts of its runs.
 #[derive(Debug, Default)]
 struct Person {
-    /// Each with its priority.
+    /// Each run with its priority.
     runs: BTreeMap<RunId, u64>,
     accounts: Accounts<RunId>,
 }
 
-/// All people who have runs.
+/// All submitters who have runs.
 #[derive(Default)]
 pub(super) struct Shares {
     person_of: BTreeMap<RunId, String>,
     people: BTreeMap<String, Person>,
     accounts: Accounts<String>,
-    /// Work that is assigned now, as it was counted.
+    /// Work that is currently assigned, as it was counted.
     out_us: BTreeMap<RunId, u64>,
     owed_us: u64,
 }
 
-/// What work counts for, of a run of this priority: at least something.
+/// How much work counts for a run of this priority; at least 1 unless the work is 0.
 fn weighed(us: u64, priority: u64) -> u64 {
     (us * PRIORITY).div_ceil(priority)
 }
@@ -113,7 +115,7 @@ impl Rule for Shares {
         person.accounts.of.remove(&run);
         if person.runs.is_empty() {
             self.people.remove(&name);
-            // What they had is forgotten when it is no less than what newcomers start with.
+            // Forget an account once it is no lower than what a newcomer starts with.
             self.accounts
                 .of
                 .retain(|name, us| self.people.contains_key(name) || *us + self.owed_us > self.accounts.time_us);
@@ -145,7 +147,7 @@ impl Rule for Shares {
     }
 
     fn back(&mut self, run: RunId, counted_us: u64, took_us: u64) {
-        // What was assigned of a run that is gone comes back later.
+        // Assigned work may come back after its run is removed.
         let Some(name) = self.person_of.get(&run) else { return };
         self.accounts.correct(name, counted_us, took_us);
         let person = self.people.get_mut(name).expect("whoever has a run is listed");

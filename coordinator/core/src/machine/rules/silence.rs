@@ -1,4 +1,4 @@
-//! A worker of which nothing has been received for too long is lost.
+//! A worker that has sent nothing for too long is lost.
 
 use evoxo_common::time::Millis;
 

@@ -1,14 +1,14 @@
-//! Workers that are lost again and again, and tasks that kill their workers.
+//! Workers that are repeatedly lost, and tasks that kill their workers.
 
 use super::*;
 use story::result_of;
 
-/// Whether a session has the task that kills.
+/// Whether a session is computing the killer task.
 fn has(story: &Story, session: u64, killer: evoxo_common::digest::Digest) -> bool {
     story.tasks_of(session).iter().take(1).flatten().any(|hash| *hash == killer)
 }
 
-/// Fifty workers of different names that are restarted when the killer kills them; returns how many it killed.
+/// Workers with different names that are restarted when the killer task kills them. Returns how many it killed, and the run.
 fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &ONE_ROUND.replace("tasks = 40", &format!("tasks = {tasks}"))).unwrap();
@@ -23,7 +23,7 @@ fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
                 killed += 1;
                 names.retain(|other| *other != session);
                 next += 1;
-                // The same host, restarted: another process, another session.
+                // The same host, restarted: another process and another session.
                 let name = format!("w{}", (session - 1) % workers + 1);
                 story.greet(next, v1::Hello { name, ..Story::hello(next, 1) });
                 if !story.closed.contains_key(&next) {
@@ -39,7 +39,7 @@ fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
             break;
         }
         if names.is_empty() {
-            // They had to wait, and come back later.
+            // All of them had to wait, and return later.
             story.wait(300_000);
             next += 1;
             story.join(next, 1);
@@ -51,7 +51,7 @@ fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
 
 #[test]
 fn a_task_that_kills_its_workers_is_found_with_few_victims() {
-    // The one with which it is found, and three that were reliable.
+    // The worker that exposes the task, and three reliable ones.
     let (killed, run) = victims_of_a_killer(20, 400);
     assert_eq!((killed, run.state()), (4, RunState::Failed));
     assert!(run.message.contains("was the only task of 3 reliable workers"), "{}", run.message);
@@ -120,7 +120,7 @@ fn workers_that_compute_before_they_are_lost_are_not_set_aside() {
     assert!(story.run("r").tasks_done > 10_000, "{:?}", story.run("r").tasks_done);
 }
 
-/// Workers that say Hello and vanish, each a different one.
+/// Workers that send a Hello and vanish, each under another name.
 #[test]
 fn workers_that_join_and_vanish_fail_no_run() {
     let mut story = Story::begin(Settings::default());
@@ -141,7 +141,7 @@ fn workers_that_join_and_vanish_fail_no_run() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
-/// The good workers are away for half a minute, and others come and go ten times a second, each from an address of its own.
+/// The good workers are away for half a minute, while others come and go ten times a second, each from its own address.
 #[test]
 fn who_comes_and_goes_while_the_good_ones_are_away_fails_no_run() {
     let mut story = Story::begin(singly());
@@ -162,8 +162,8 @@ fn who_comes_and_goes_while_the_good_ones_are_away_fails_no_run() {
     assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND));
 }
 
-/// Another host may be gone for ten seconds before its session is over, and is idle meanwhile: it must not get a suspect in
-/// place of the one that computes.
+/// A host may be gone for ten seconds before its session ends, and it looks idle during that time. It must not get a suspect
+/// instead of the worker that computes.
 #[test]
 fn a_worker_that_has_fallen_silent_does_not_prove_itself() {
     let mut story = Story::begin(singly());
@@ -173,7 +173,7 @@ fn a_worker_that_has_fallen_silent_does_not_prove_itself() {
     story.wait(800);
     (1..=2).for_each(|session| _ = story.answer(session, honest));
     story.leave(1);
-    // 2 answers all but the suspect, and is not heard any more.
+    // Worker 2 answers all tasks except the suspect, and then falls silent.
     story.work_to_the_end(2);
     story.join(3, 1);
     while !story.closed.contains_key(&2) {
@@ -186,7 +186,7 @@ fn a_worker_that_has_fallen_silent_does_not_prove_itself() {
     assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND));
 }
 
-/// A connection that is reset does not mean that the process died: it comes back at once.
+/// A reset connection does not mean that the process died: the process reconnects at once.
 #[test]
 fn a_process_that_comes_back_clears_its_tasks() {
     let mut story = Story::begin(Settings::default());
@@ -197,7 +197,7 @@ fn a_process_that_comes_back_clears_its_tasks() {
         assert!(story.tasks_of(session).len() == 2, "and nothing is a suspect");
         story.leave(session);
     }
-    // Before the end of its old connection is noticed.
+    // This happens before the coordinator notices that the old connection has ended.
     story.greet(100, v1::Hello { process: 7, ..Story::hello(100, 1) });
     story.greet(101, v1::Hello { process: 7, ..Story::hello(101, 1) });
     assert!(story.closed[&100].reason.contains("come back on another connection"));
@@ -254,7 +254,7 @@ fn a_failure_that_was_not_asked_for_is_ignored() {
     (1..=2).for_each(|session| story.join(session, 1));
     let mine = story.assigned[&1][0].clone();
     let forged = result_of(&mine.tasks[0], panicking(&mine.tasks[0]), mine.id);
-    // Ten in one message, by one that was never given the task, and by one that was.
+    // Ten failures in one message, first from a worker that was never assigned the task, then from the one that was.
     for session in [2, 1] {
         let results = vec![forged.clone(); 10];
         story.say(session, from_worker::Message::Outputs(v1::Outputs { results }));
@@ -294,7 +294,7 @@ fn a_worker_on_which_three_tasks_fail_is_set_aside() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
-/// A reported duration of 2^64 - 1 microseconds would have made deadlines last for days.
+/// With a reported duration of 2^64 - 1 microseconds, deadlines would last for days.
 #[test]
 fn a_workers_clock_is_trusted_only_up_to_ours() {
     let mut story = Story::begin(singly());
@@ -308,8 +308,8 @@ fn a_workers_clock_is_trusted_only_up_to_ours() {
     assert!(run.expected.us(0, "echo").is_some_and(|us| us <= 501_000), "{:?}", run.expected.us(0, "echo"));
 }
 
-/// A session of a day is never ten times as long as a task of three hours: a suspect waits for as long as it takes, and then goes to a
-/// worker that has not proved itself for it.
+/// A session of a day is never ten times as long as a task of three hours. So a suspect waits as long as the task takes, and
+/// then goes to a worker that has not proved itself for it.
 #[test]
 fn a_suspect_of_a_long_task_waits_no_longer_than_it_takes() {
     let mut story = Story::begin(singly());

@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// What a worker makes of its tasks.
+/// How a worker answers its tasks.
 type Answer = fn(&Encoded) -> Outcome;
 
-/// Some seconds in which each of these workers answers at once, in this order.
+/// Lets some seconds pass in which each of these workers answers at once, in this order.
 fn go_on(story: &mut Story, seconds: u64, workers: &[(u64, Answer)]) {
     for _ in 0..10 * seconds {
         for (session, outcome) in workers {
@@ -18,7 +18,7 @@ fn go_on(story: &mut Story, seconds: u64, workers: &[(u64, Answer)]) {
     }
 }
 
-/// The attack: three workers fail whatever they get, before the two others have computed anything.
+/// The attack: three workers fail every task before the two others have computed anything.
 #[test]
 fn three_workers_that_fail_everything_end_no_run_and_are_set_aside() {
     for settings in [Settings::default(), singly()] {
@@ -28,7 +28,7 @@ fn three_workers_that_fail_everything_end_no_run_and_are_set_aside() {
             story.submit("r", CONFIG).unwrap();
             let broken = [(1, panicking as Answer), (2, panicking), (3, panicking)];
             if long {
-                // Those that compute take much longer than those that fail.
+                // The workers that compute take much longer than those that fail.
                 for _ in 0..300 {
                     go_on(&mut story, 1, &broken);
                     (4..=5).for_each(|session| story.say(session, heartbeat()));
@@ -47,7 +47,7 @@ fn three_workers_that_fail_everything_end_no_run_and_are_set_aside() {
     }
 }
 
-/// A disk that is full fails the next task of workers that have computed for long, of several at once.
+/// A full disk makes the next task fail on several workers at once, although they have computed for long.
 #[test]
 fn workers_that_begin_to_fail_everything_at_once_end_no_run() {
     let config = CONFIG.replace("rounds = 3", "rounds = 60");
@@ -63,7 +63,7 @@ fn workers_that_begin_to_fail_everything_at_once_end_no_run() {
     assert!((1..=3).all(|session| story.closed.contains_key(&session)), "{:?}", story.closed);
 }
 
-/// New identities, one every second, each of which fails what it gets and leaves.
+/// New identities, one per second. Each fails one task and leaves.
 #[test]
 fn a_trickle_of_new_workers_that_fail_once_ends_no_run() {
     let config = CONFIG.replace("rounds = 3", "rounds = 400");
@@ -73,7 +73,7 @@ fn a_trickle_of_new_workers_that_fail_once_ends_no_run() {
     for session in 2..302 {
         let address = format!("10.2.{}.{}", session / 256, session % 256);
         story.greet_at(session, &address, Story::hello(session, 1));
-        // The one that computes takes a second for each task.
+        // The worker that computes takes a second for each task.
         for _ in 0..5 {
             story.answer(session, panicking);
             story.wait(200);
@@ -87,7 +87,7 @@ fn a_trickle_of_new_workers_that_fail_once_ends_no_run() {
     assert!(run.tasks_done > 200, "{}", run.tasks_done);
 }
 
-/// A task that fails everywhere ends its run soon, also if others come that fail it all the time.
+/// A task that fails everywhere ends its run soon, even if new workers keep arriving on which it fails.
 #[test]
 fn a_task_that_fails_everywhere_ends_its_run_with_few_failures() {
     for workers in [1, 2, 3, 20] {
@@ -121,7 +121,7 @@ fn a_task_that_fails_everywhere_ends_its_run_with_few_failures() {
     }
 }
 
-/// Nobody can compute the run's tasks, as where every host lacks a library, and new workers come for ever.
+/// No worker can compute the run's tasks, for example because every host lacks a library, and new workers keep arriving.
 #[test]
 fn a_fleet_that_can_compute_nothing_ends_the_run_soon() {
     for workers in [1, 3, 50] {
@@ -145,7 +145,8 @@ fn a_fleet_that_can_compute_nothing_ends_the_run_soon() {
     }
 }
 
-/// It is asked to stay away, longer each time, gets one task when it comes back, and is as before after three.
+/// The worker must stay away, longer each time. When it returns it gets one task at a time, and after three tasks it is
+/// treated like any other worker.
 #[test]
 fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
     let config = CONFIG.replace("rounds = 3", "rounds = 100000").replace("tasks = 4", "tasks = 40");
@@ -159,12 +160,12 @@ fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
     assert!(story.closed[&1].reason.contains("that others have computed"), "{:?}", story.closed[&1]);
     let [lost] = &story.lost()[..] else { panic!("{:?}", story.lost()) };
     assert!(lost.aside_ms > 50_000 && lost.reason.contains("three different tasks failed on it"), "{lost:?}");
-    // Whoever comes back before is refused, as another process too.
+    // A worker that returns too early is refused, even as another process.
     story.greet(11, again(11));
     assert!(story.closed[&11].reason.contains("is set aside") && story.closed[&11].kind() == CloseKind::Retry);
     go_on(&mut story, 60, &[(2, honest)]);
     assert_eq!(story.lost()[0].aside_ms, 0);
-    // It has one task of the forty, although it has four slots, and fails it.
+    // It gets one of the forty tasks, although it has four slots, and fails it.
     story.greet(12, again(12));
     assert_eq!(story.tasks_of(12).iter().map(Vec::len).collect::<Vec<_>>(), [1]);
     assert!(story.core.workers().iter().any(|worker| worker.session == 12 && worker.on_trial));
@@ -172,7 +173,7 @@ fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
     assert_eq!(story.closed[&12].retry_after_ms, 120_000, "{:?}", story.closed[&12]);
     assert!(story.closed[&12].reason.contains("it was tried again"), "{:?}", story.closed[&12]);
     go_on(&mut story, 120, &[(2, honest)]);
-    // It was mended.
+    // The host is repaired.
     story.greet(13, again(13));
     for _ in 0..3 {
         assert_eq!(story.tasks_of(13).iter().map(Vec::len).collect::<Vec<_>>(), [1]);
@@ -185,7 +186,7 @@ fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
     assert!(story.core.workers().iter().all(|worker| !worker.on_trial));
 }
 
-/// Two workers of one certificate or name: one on a broken host keeps the other from nothing.
+/// Two workers with the same certificate or name: the one on a broken host does not affect the other.
 #[test]
 fn a_worker_in_good_order_of_the_same_identity_may_come_back() {
     let config = CONFIG.replace("rounds = 3", "rounds = 100000").replace("tasks = 4", "tasks = 40");
@@ -199,7 +200,7 @@ fn a_worker_in_good_order_of_the_same_identity_may_come_back() {
     assert_eq!(story.run("r").state(), RunState::Running);
 }
 
-/// Where each failed task was a task done, three that only fail, and then go, would have proved themselves.
+/// If a failed task counted as a computed one, three workers that only fail and then leave would have proved themselves.
 #[test]
 fn a_worker_that_only_fails_proves_nothing() {
     let mut story = Story::begin(singly());

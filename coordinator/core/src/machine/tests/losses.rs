@@ -1,4 +1,4 @@
-//! Work that is lost, late or fails: where it goes next, and what is never lost.
+//! Tasks that are lost, late or failed: where they go next, and what is never lost.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
     story.submit("r", ONE_ROUND).unwrap();
     story.join(1, 1);
     story.join(2, 1);
-    // Both have proved themselves.
+    // Both workers have proved themselves.
     story.answer(1, honest);
     story.answer(2, honest);
     story.wait(2000);
@@ -18,7 +18,7 @@ fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
     story.answer(1, panicking);
     story.answer(1, honest);
     assert!(story.tasks_of(1).len() == 2 && !story.tasks_of(1).contains(&suspect[0]), "it does not come back to 1");
-    // Workers are kept free at the next tick, if they have been heard.
+    // Workers that have been heard are reserved at the next tick.
     story.say(2, heartbeat());
     story.wait(100);
     story.answer(2, honest);
@@ -84,7 +84,7 @@ fn a_task_that_waits_in_a_queue_is_copied_before_one_that_is_computed() {
     assert_eq!(story.tasks_of(2), of_first[1..]);
 }
 
-/// A worker that joins first and sends only heartbeats must not stop a run.
+/// A worker that joins first and sends only heartbeats must not block a run.
 #[test]
 fn a_task_of_unknown_duration_gets_a_second_copy_after_seconds() {
     let mut story = Story::begin(Settings::default());
@@ -112,7 +112,7 @@ fn workers_that_left_have_no_share_in_a_batch() {
     assert!(story.tasks_of(2).iter().any(|tasks| tasks.len() > 5), "{:?}", story.assigned);
 }
 
-/// However many others there are: to send each of them one such task costs more than it saves.
+/// This holds however many other workers there are: sending each of them one such task costs more than it saves.
 #[test]
 fn very_short_tasks_share_a_message() {
     for (task_us, together) in [(1000, 1), (30, 6)] {
@@ -127,7 +127,7 @@ fn very_short_tasks_share_a_message() {
     }
 }
 
-/// Workers that compute other kinds have no share in a batch either, and nobody looks at each of them.
+/// Workers that compute other kinds do not reduce the size of a batch either, and the search skips them.
 #[test]
 fn workers_of_other_kinds_have_no_share_in_a_batch() {
     let mut story = Story::begin(Settings::default());
@@ -174,7 +174,7 @@ fn refused_workers_have_few_lines_and_are_counted() {
     assert_eq!(story.closed.len(), 1001, "each is told why");
 }
 
-/// An address without certificates gets three quarters of the places, and somebody else still gets in.
+/// Without certificates, one address gets three quarters of the places, and a worker from another address is still admitted.
 #[test]
 fn nobody_takes_all_places_for_workers() {
     let mut story = Story::begin(Settings { sessions_max: 8, admissions_per_second: 1000, ..singly() });
@@ -200,7 +200,7 @@ fn a_session_whose_certificate_ends_is_no_loss() {
     assert_eq!(story.run("r").state(), RunState::Finished);
 }
 
-/// A worker that was revoked is lost for that reason; its tasks go to others and are not blamed.
+/// A revoked worker is lost for that reason. Its tasks go to other workers, and the loss is no evidence against them.
 #[test]
 fn a_session_whose_identity_was_revoked_is_lost_for_that() {
     let mut story = Story::begin(singly());
@@ -242,7 +242,7 @@ fn a_failed_checkpoint_is_repeated_even_without_other_events() {
     assert_eq!(checkpoints(&story), 2, "once more, and then there is nothing new");
 }
 
-/// A write takes 400 ms: the next checkpoint comes eight seconds later at the earliest.
+/// A write takes 400 ms, so the next checkpoint starts at least eight seconds later.
 #[test]
 fn a_slow_checkpoint_is_followed_by_a_long_pause() {
     let mut story = Story::begin(singly());
@@ -293,8 +293,8 @@ fn shared_bytes_are_sent_once_per_session_and_poison_files_include_them() {
     assert_eq!((whole.hash, honest(&whole)), (poison.hash, honest(&poison)), "the file is complete");
 }
 
-/// Gives a task to one worker after the other, none of which makes progress. Each is lost because it is silent, or with
-/// `heartbeats` because it is overdue. Returns for each worker how many seconds it was there, and the run's state.
+/// Gives a task to one worker after another, none of which makes progress. Each is lost because it is silent or, with
+/// `heartbeats`, because it is overdue. Returns how many seconds each worker was connected, and the run's state.
 fn lost_workers(heartbeats: bool) -> (Vec<u64>, RunState) {
     let mut story = Story::begin(singly());
     story.submit("r", &ONE_ROUND.replace("tasks = 40", "tasks = 1")).unwrap();
@@ -324,13 +324,13 @@ fn silent_workers_are_no_evidence() {
 fn a_task_that_never_ends_gets_more_time_and_is_poison_in_the_end() {
     let (lives, state) = lost_workers(true);
     assert_eq!(state, RunState::Failed);
-    // Before it is sent alone it waits for a worker that has proved itself.
+    // Before the task is sent alone, it waits for a worker that has proved itself.
     let first = lives[0];
     let alone: Vec<u64> = lives[1..4].iter().map(|life| life / (first - 1)).collect();
     assert_eq!(alone, [1, 4, 16], "{lives:?}");
 }
 
-/// A bad run takes no worker from a good one: what fails everywhere speaks against nobody.
+/// A bad run takes no worker away from a good one, because a task that fails everywhere counts against no worker.
 #[test]
 fn tasks_that_fail_everywhere_set_no_worker_aside() {
     let mut story = Story::begin(singly());
@@ -354,7 +354,7 @@ fn tasks_that_fail_everywhere_set_no_worker_aside() {
     assert!(story.core.sessions.iter().all(|(_, session)| session.failed.is_empty()), "the run has ended");
 }
 
-/// Nobody knows yet whether the worker is bad or the tasks are: it does not make suspects of all of them.
+/// It is still unknown whether the worker or the tasks are bad, so the worker must not turn all of them into suspects.
 #[test]
 fn a_worker_on_which_tasks_fail_gets_few_until_others_have_computed_them() {
     let mut story = Story::begin(singly());

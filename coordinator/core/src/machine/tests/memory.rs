@@ -5,7 +5,7 @@ use super::*;
 const LARGE: &str =
     "experiment = \"dispatch\"\nreplicas = 10\n[settings]\nrounds = 1\ntasks = 100000\npayload_bytes = 65536\n";
 
-/// A file of 93 bytes describes 65 GB of tasks. Only a part of them is ever planned.
+/// A file of 93 bytes describes 65 GB of tasks. Only part of them is ever planned.
 #[test]
 fn planned_tasks_are_limited() {
     let mut story = Story::begin(Settings::default());
@@ -60,7 +60,7 @@ fn the_replicas_of_all_runs_are_bounded() {
     story.submit_by("10.0.0.8", "second", &of(2048)).unwrap();
 }
 
-/// Several may be asked for at once, before the store has any of them.
+/// Several runs may be extended at once, before any of the orders is stored.
 #[test]
 fn replicas_that_are_being_ordered_count() {
     let mut story = Story::begin(Settings { memory_bytes_max: 32 << 20, ..Settings::default() });
@@ -77,7 +77,7 @@ fn replicas_that_are_being_ordered_count() {
     assert_eq!([extend(1, "one"), extend(2, "two")], [true, false]);
 }
 
-/// A run submitted to a coordinator with much memory and recovered by one with little: it is blocked, and other runs
+/// A run is submitted to a coordinator with much memory and recovered by one with little. The run is blocked, and other runs
 /// continue.
 #[test]
 fn a_recovered_run_that_does_not_fit_is_blocked_and_others_continue() {
@@ -94,8 +94,8 @@ fn a_recovered_run_that_does_not_fit_is_blocked_and_others_continue() {
     assert_eq!(next.run("small").digest, expected_digest(CONFIG));
 }
 
-/// A coordinator with much memory began both replicas of a run, and one with less than both need takes over. (A damaged
-/// object of a finished replica has the same consequence.)
+/// A coordinator with much memory started both replicas of a run. A coordinator with less memory than both need takes over.
+/// (A damaged object of a finished replica has the same consequence.)
 #[test]
 fn a_recovered_run_of_which_too_much_has_begun_goes_on() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000");
@@ -118,7 +118,8 @@ fn a_recovered_run_of_which_too_much_has_begun_goes_on() {
     assert_eq!(next.core.budget.given(), 0);
 }
 
-/// Somebody's second large run waits for the first one, and not for somebody else's, who does not wait either.
+/// A submitter's second large run waits for the first one. It does not wait for another submitter's run, and that run does
+/// not wait at all.
 #[test]
 fn one_submitter_does_not_take_all_memory() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
@@ -141,7 +142,7 @@ fn one_submitter_does_not_take_all_memory() {
     assert_eq!(story.core.budget.given(), 0);
 }
 
-/// Replicas are opened as memory allows, runs wait for each other, and all reserved memory is given back.
+/// Replicas are opened as memory allows, runs wait for each other, and all reserved memory is released.
 #[test]
 fn memory_is_shared_and_given_back() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
@@ -170,7 +171,8 @@ fn memory_is_shared_and_given_back() {
     assert_eq!(story.core.budget.given(), 0);
 }
 
-/// With more replicas two runs need more memory than there is for both, and each has a part of it: none would begin a replica.
+/// After both runs are extended, they need more memory together than there is, and each holds a part of it. Without the rule,
+/// neither would start a replica.
 #[test]
 fn runs_that_became_larger_do_not_wait_for_each_other() {
     let of = |replicas: u32| CONFIG.replace("replicas = 2", &format!("replicas = {replicas}"));
@@ -195,7 +197,7 @@ fn runs_that_became_larger_do_not_wait_for_each_other() {
     }
 }
 
-/// A paused run goes on where it was, unless another one had no room meanwhile.
+/// A paused run continues where it was, unless another run needed its memory in the meantime.
 #[test]
 fn a_paused_run_makes_room_for_one_that_waits() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");

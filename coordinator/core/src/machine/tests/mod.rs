@@ -1,4 +1,4 @@
-//! Tests of single rules of the core; what must always hold is tested in the simulation of whole clusters.
+//! Tests of single rules of the core. The simulation of whole clusters tests what must always hold.
 
 mod evidence;
 mod failures;
@@ -43,7 +43,7 @@ fn expected_digest(config: &str) -> String {
     ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }
 
-/// Assignments of one task.
+/// Settings with assignments of a single task.
 fn singly() -> Settings {
     Settings { batch: Batch::Tasks(1), ..Settings::default() }
 }

@@ -1,4 +1,4 @@
-//! What an operator sees, and workers that are asked to leave.
+//! The operator's view, and workers that are asked to leave.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn named(names: &[&str], sessions: &[u64], host: &str) -> v1::DrainWorkersReques
 }
 
 impl Story {
-    /// The sessions that were asked to leave.
+    /// Asks workers to leave. Returns their sessions.
     fn drain(&mut self, named: v1::DrainWorkersRequest) -> Result<Vec<u64>, Rejection> {
         match self.ask(Request::Drain(named))? {
             Response::Workers(workers) => Ok(workers.iter().map(|worker| worker.session).collect()),
@@ -35,7 +35,7 @@ impl Story {
     }
 }
 
-/// A worker that is to leave keeps what it has, gets nothing more, and is not lost when it goes.
+/// A worker that is asked to leave keeps its tasks, gets no more, and does not count as lost when it goes.
 #[test]
 fn a_drained_worker_finishes_what_it_has() {
     let mut story = Story::begin(singly());
@@ -57,7 +57,7 @@ fn a_drained_worker_finishes_what_it_has() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
-/// The request may be lost with the connection: the same process is asked again, another one is not.
+/// The request may be lost with the connection. The same process is asked again; another process is not.
 #[test]
 fn a_process_that_comes_back_is_asked_again() {
     let mut story = Story::begin(singly());
@@ -71,7 +71,7 @@ fn a_process_that_comes_back_is_asked_again() {
     assert_eq!(story.left_to.len(), 2);
     assert!(!story.assigned.contains_key(&2), "it gets nothing");
     story.leave(2);
-    // It has left as it should: a new start of the same number works again.
+    // The process has left normally, so a new start with the same number works again.
     story.greet(3, again(3));
     assert_eq!(story.left_to.len(), 2);
     assert!(story.assigned.contains_key(&3));
@@ -97,7 +97,7 @@ fn only_those_who_are_meant_are_asked() {
     assert_eq!(story.drain(named(&[], &[], "10.0.0.1")), Ok(vec![1, 2, 3]));
 }
 
-/// The figures are those of what went on, and lost workers are named with the reason.
+/// The figures match the events, and lost workers are listed with the reason.
 #[test]
 fn figures_and_lost_workers() {
     let mut story = Story::begin(singly());

@@ -16,7 +16,7 @@ fn right(task: &Encoded) -> Result<Bytes, String> {
     registry().run(task, &mut NoPrograms).map_err(|why| why.0)
 }
 
-/// Every session that is there answers like this for some seconds.
+/// For some seconds, every current session answers in this way.
 fn go_on(story: &mut Story, seconds: u64, answer: fn(&Encoded) -> Outcome) {
     for _ in 0..10 * seconds {
         for session in story.core.sessions.ids() {
@@ -27,7 +27,7 @@ fn go_on(story: &mut Story, seconds: u64, answer: fn(&Encoded) -> Outcome) {
     }
 }
 
-/// Nobody computes anything but the coordinator: the run ends well all the same, and those who failed are set aside.
+/// Only the coordinator computes anything. The run ends well anyway, and the failing workers are set aside.
 #[test]
 fn a_run_whose_workers_all_fail_is_computed_here() {
     let mut story = Story::begin(singly());
@@ -41,7 +41,7 @@ fn a_run_whose_workers_all_fail_is_computed_here() {
     let run = story.run("r");
     assert_eq!(run.state(), RunState::Running);
     assert!(run.message.contains("3 workers are set aside"), "{}", run.message);
-    // They come back, are no better, and wait for longer.
+    // They return, fail again, and must wait longer.
     for round in 1..=20 {
         story.wait(300_000 * round);
         (1..=3)
@@ -55,7 +55,7 @@ fn a_run_whose_workers_all_fail_is_computed_here() {
     assert_eq!(story.logged(Topic::RunFailed), 0);
 }
 
-/// If it fails here too, the run fails and the sentence says both.
+/// If the task fails here too, the run fails, and its message states both.
 #[test]
 fn a_task_that_fails_here_too_fails_its_run_once() {
     let mut story = Story::begin(singly());
@@ -77,7 +77,7 @@ fn a_task_that_fails_here_too_fails_its_run_once() {
     assert_eq!(story.tried_here.iter().map(|task| task.hash).collect::<Vec<_>>(), [bad]);
 }
 
-/// As long as it is computed here, nobody else gets the task; another one waits until the process is free.
+/// While the task is computed here, no worker gets it. Other tasks wait until the process is free.
 #[test]
 fn one_task_at_a_time_is_computed_here_and_no_worker_gets_it() {
     let mut story = Story::begin(singly());
@@ -94,11 +94,11 @@ fn one_task_at_a_time_is_computed_here_and_no_worker_gets_it() {
     assert!(run.message.contains("the coordinator computes it itself, before the run fails"), "{}", run.message);
     story.tell(Event::ComputedHere(right(&first)));
     assert_eq!(story.tried_here.len(), 2);
-    // Another report means nothing, and nobody is asked to stop.
+    // The second task differs from the first, and nothing was asked to stop.
     assert!(story.tried_here[1] != first && !story.stopped_here);
 }
 
-/// The run is cancelled: the process ends, and the next task, of another run, gets its turn.
+/// The run is cancelled. The process ends, and a task of another run is next.
 #[test]
 fn a_process_that_nobody_waits_for_is_ended() {
     let mut story = Story::begin(singly());
@@ -115,14 +115,14 @@ fn a_process_that_nobody_waits_for_is_ended() {
     let other = story.run("other");
     assert_eq!((story.tried_here.len(), other.state()), (2, RunState::Running), "{}", other.message);
     assert!(story.tried_here[1].hash != story.tried_here[0].hash);
-    // What comes of a task that nobody needs any more changes nothing.
+    // The result of a task that is no longer needed changes nothing.
     story.tell(Event::ComputedHere(right(&story.tried_here[1].clone())));
     while story.core.own.computing.is_some() {
         story.tell(Event::ComputedHere(Err(DIED.into())));
     }
 }
 
-/// What it says of a task that its workers were lost with, or that did not end there, is the same.
+/// The same applies to a task whose workers were lost with it, or on which it did not end.
 #[test]
 fn a_task_that_killed_its_workers_is_computed_here() {
     let mut story = Story::begin(Settings::default());
@@ -150,7 +150,8 @@ fn a_task_that_killed_its_workers_is_computed_here() {
     assert!(story.log.iter().any(|(_, line)| line.contains("was the only task of its worker 10 times")));
 }
 
-/// Its word is a trusted worker's: whoever sent another output is convicted, and it settles audits.
+/// The output counts like a trusted worker's: an identity that sent a different output is convicted, and outputs to recompute
+/// are settled.
 #[test]
 fn what_is_computed_here_counts_as_a_trusted_workers_output() {
     for level in [Level::Quorum, Level::Verified, Level::Audited { millionths: 1_000_000 }] {
@@ -175,7 +176,7 @@ fn what_is_computed_here_counts_as_a_trusted_workers_output() {
     }
 }
 
-/// Nonsense from its own process is no output.
+/// An invalid output of the coordinator's own process does not count.
 #[test]
 fn an_invalid_output_from_here_fails_the_run() {
     let mut story = Story::begin(singly());
@@ -188,10 +189,10 @@ fn an_invalid_output_from_here_fails_the_run() {
     assert!(run.message.contains("could not compute it itself: its output of task "), "{}", run.message);
 }
 
-/// A module is somebody else's code, and so is a program.
+/// A module is not this build's own code, and neither is a program.
 #[test]
 fn a_module_and_a_program_are_not_run_here() {
-    // It exports what it must, and its evaluation is an endless loop.
+    // It exports the required functions, and its evaluation is an endless loop.
     const MODULE: &str = "AGFzbQEAAAABDQJgAX8Bf2ADf39+AX8DAwIAAQUDAQABByoDBm1lbW9yeQIADGV2b3hvX2J1ZmZlcgAADmV2b3hvX2V2YWx1\
                           YXRlAAEKEAIFAEGACAsIAANADAALAAs=";
     const OWN: &str = "objectives = \"min cost\"\n[[genome]]\nlength = 2\nlow = -5\nhigh = 10\n";

@@ -1,4 +1,4 @@
-//! Runs and the requests of people.
+//! Runs and the requests of clients.
 
 use super::*;
 use crate::trust::Level;
@@ -31,7 +31,7 @@ fn a_finished_run_is_extended_and_only_the_new_replicas_are_computed() {
         if why.contains("other settings (rounds is 3 there, and 4 here)")));
 }
 
-/// Orders are not repeated, so something else must show that the store can be written again.
+/// Orders are not repeated, so another write must show that the store works again.
 #[test]
 fn a_run_whose_orders_failed_goes_on_when_the_store_can_be_written() {
     let mut story = Story::begin(singly());
@@ -50,7 +50,7 @@ fn a_run_whose_orders_failed_goes_on_when_the_store_can_be_written() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
-/// The checkpoints of a finished run could not be removed; then it was extended.
+/// The checkpoints of a finished run could not be removed. Then the run was extended.
 #[test]
 fn the_checkpoints_of_a_run_that_goes_on_stay() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });
@@ -77,7 +77,7 @@ fn answers(effects: &[Effect]) -> Vec<(u64, &Result<Response, Rejection>)> {
     answers.collect()
 }
 
-/// The order that is to be written.
+/// The order to be written.
 fn order(effects: &[Effect]) -> Option<WriteId> {
     effects.iter().find_map(|effect| match effect {
         Effect::Store { write, what: Write::Order { .. }, .. } => Some(*write),
@@ -90,7 +90,8 @@ fn submission(config: &str) -> Request {
     Request::Submit { name: "r".into(), prepared, level: Level::Plain, submitter: String::new(), terms: Vec::new() }
 }
 
-/// The second order would be that of a run without the first one, and undo it. So it is made when the first one is stored.
+/// If the second order were made now, it would not contain the first one and would undo it. So it is made once the first one
+/// is stored.
 #[test]
 fn an_order_waits_for_the_one_before() {
     let mut story = Story::begin(singly());
@@ -126,7 +127,7 @@ fn an_order_waits_for_the_one_before() {
     };
     let [(1, answer)] = answers(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!(created(answer), (true, 3));
-    // The pause does not undo the first one. The third is content with that, and the fourth resumes.
+    // The pause does not undo the first order. The third request needs no order after that, and the fourth resumes the run.
     let effects = tell(stored(pause));
     let resume = order(&effects).expect("the resumption");
     let [(2, paused), (3, again)] = answers(&effects)[..] else { panic!("{effects:?}") };
@@ -137,7 +138,7 @@ fn an_order_waits_for_the_one_before() {
     assert_eq!((answers.len(), order(&effects)), (14, None), "all others are content");
 }
 
-/// Those who wait for a run that is not created after all, or that is gone, are answered.
+/// Requests that wait for a run are answered if the run could not be created or is gone.
 #[test]
 fn who_waits_for_a_run_that_is_gone_is_answered() {
     let mut story = Story::begin(singly());
@@ -292,7 +293,7 @@ fn old_runs_are_deleted_when_a_limited_number_is_kept() {
     assert_eq!(story.audited, ["retire: a", "retire: b"]);
 }
 
-/// Also when nothing else ends, and when a coordinator starts that keeps fewer.
+/// This also holds if nothing else ends, and if a coordinator that keeps fewer runs starts.
 #[test]
 fn cancelled_runs_are_deleted_when_a_limited_number_is_kept() {
     let kept = |count| Settings { finished_runs_kept: Some(count), ..singly() };
@@ -306,7 +307,7 @@ fn cancelled_runs_are_deleted_when_a_limited_number_is_kept() {
     assert!(next.views.is_empty() && next.objects.is_empty(), "{:?}", next.views.keys());
 }
 
-/// By when they ended, and not by when they came.
+/// The order in which the runs ended decides, not the order in which they were submitted.
 #[test]
 fn the_runs_that_ended_last_are_kept() {
     let mut story = Story::begin(Settings { finished_runs_kept: Some(1), ..singly() });
@@ -318,7 +319,7 @@ fn the_runs_that_ended_last_are_kept() {
     assert_eq!(story.audited, ["retire: b", "retire: c"]);
 }
 
-/// A failed deletion is reported, and tried again. Nobody goes on with the run meanwhile: a part of it may be gone.
+/// A failed deletion is reported and retried. Until then nobody can continue the run, because parts of it may be gone.
 #[test]
 fn a_run_that_could_not_be_deleted_is_there_until_it_is() {
     let mut story = Story::begin(Settings { finished_runs_kept: Some(0), ..singly() });
@@ -336,7 +337,7 @@ fn a_run_that_could_not_be_deleted_is_there_until_it_is() {
 
 #[test]
 fn runs_share_the_workers_fairly() {
-    // Tasks of a second and a half wait in no queue.
+    // Tasks of a second and a half are not queued.
     for task_us in [1000, 1_500_000] {
         let mut story = Story::begin(singly());
         story.task_us = task_us;
@@ -417,7 +418,7 @@ fn a_removed_run_is_not_written_until_it_is_there_again() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
-/// The stored order is that it is paused: whoever leads next must know that it is not.
+/// The stored order says that the run is paused, so the resumption must be stored for the next leader.
 #[test]
 fn a_paused_run_that_was_removed_is_resumed_in_the_store_too() {
     let mut story = Story::begin(singly());
@@ -480,8 +481,8 @@ fn states_of_another_build_are_not_used() {
     assert!(next.objects.is_empty(), "it can be deleted");
 }
 
-/// The store is slow to delete, and somebody submits the run again meanwhile: it must not be written behind the deletion, unknown to
-/// everybody.
+/// The store is slow to delete, and the run is submitted again during the deletion. The new order must not be written after
+/// the deletion, where nobody would know of it.
 #[test]
 fn a_run_that_is_being_deleted_cannot_be_submitted_again_yet() {
     let mut story = Story::begin(singly());

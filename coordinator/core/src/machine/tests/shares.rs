@@ -1,16 +1,16 @@
-//! Who is served, and how long they wait for it.
+//! Which run is served, and how long a submitter waits.
 
 use super::*;
 
-/// A run that does not end. Runs of one seed would have the same tasks, which are computed once.
+/// A run that does not end. Runs with the same seed would have the same tasks, which are computed only once.
 fn long(seed: usize) -> String {
     format!(
         "experiment = \"dispatch\"\nseed = {seed}\nreplicas = 4\n[settings]\nrounds = 10000\ntasks = 8\npayload_bytes = 16\nreply_bytes = 8"
     )
 }
 
-/// How many tasks are computed until a run of 40 tasks of one person is finished that was submitted while `others` runs of another person
-/// were being computed, on one slot, after `before` tasks.
+/// How many tasks are computed until a submitter's run of 40 tasks is finished, on one slot. It is submitted while `others`
+/// runs of another submitter are being computed, after `before` tasks.
 fn tasks_until_finished(others: usize, before: usize) -> usize {
     let mut story = Story::begin(singly());
     story.task_us = 10_000;
@@ -35,17 +35,17 @@ fn tasks_until_finished(others: usize, before: usize) -> usize {
     tasks
 }
 
-/// A run of somebody who has had nothing lately goes first; it does not matter how many runs others have.
+/// The run of a submitter who has had nothing recently goes first, no matter how many runs others have.
 #[test]
 fn a_short_run_does_not_wait_for_the_many_runs_of_another_person() {
     let [one, fifty] = [1, 50].map(|others| tasks_until_finished(others, 500));
     assert!(one <= 60 && fifty <= 60, "40 tasks, the two that were out, and those until it is seen: {one}, {fifty}");
-    // Both begin together: each has every second task.
+    // Both start together, so each gets every second task.
     let [one, fifty] = [1, 50].map(|others| tasks_until_finished(others, 0));
     assert!((70..110).contains(&one) && (70..110).contains(&fifty), "{one}, {fifty}");
 }
 
-/// Whoever was away for an hour has no hour of work to get before others: 10 s of each slot.
+/// A submitter who was away for an hour is not owed an hour of work, but at most 10 s for each slot.
 #[test]
 fn what_is_owed_after_a_long_wait_is_bounded() {
     let mut story = Story::begin(singly());
@@ -62,12 +62,12 @@ fn what_is_owed_after_a_long_wait_is_bounded() {
     let before = done(&mut story);
     (0..2000).for_each(|_| work(&mut story));
     let [theirs, mine] = done(&mut story);
-    // 1,000 tasks are the 10 s that are owed, and of the other thousand each has a half.
+    // 1,000 tasks are the 10 s that are owed. Of the other 1,000, each run gets half.
     let had = (theirs - before[0], mine);
     assert!((480..530).contains(&had.0) && (1470..1520).contains(&had.1), "{had:?}");
 }
 
-/// Of two runs of one person, each has a half of what the person has.
+/// Two runs of one submitter each get half of that submitter's share.
 #[test]
 fn runs_of_a_person_share_what_the_person_has() {
     let mut story = Story::begin(singly());
@@ -92,7 +92,7 @@ fn submit_on(story: &mut Story, name: &str, seed: usize, terms: &[(&str, &str)])
     story.ask(Request::Submit { name: name.into(), prepared, level, submitter, terms })
 }
 
-/// A priority is one within the share of the person; it can be changed while the run is computed, and a restart does not forget it.
+/// A priority applies within the submitter's share. It can be changed while the run is computed, and a restart keeps it.
 #[test]
 fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
     let mut story = Story::begin(singly());
@@ -128,7 +128,7 @@ fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
     near(work(&mut next, 1), [100, 200, 300]);
 }
 
-/// Other terms change nothing else: a paused run stays paused.
+/// New terms change nothing else: a paused run stays paused.
 #[test]
 fn terms_that_make_no_sense_are_refused_by_name() {
     let mut story = Story::begin(singly());

@@ -1,4 +1,4 @@
-//! A coordinator's core with a record of its effects, on a clock that only the test moves. Threads and store react at
+//! A coordinator's core with a record of its effects, on a clock that only the test advances. Threads and the store react at
 //! once.
 
 use std::{
@@ -28,13 +28,13 @@ pub(super) fn prepared(config: &str) -> Arc<Prepared> {
     Prepared::read(registry(), "t", config).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// How long a task takes, if a test does not say it, in microseconds.
+/// How long a task takes unless the test changes it, in microseconds.
 const TASK_US: u64 = 1000;
 
-/// What the coordinator's own process makes of a task.
+/// The result of a task in the coordinator's own process.
 pub(super) type Here = fn(&Encoded) -> Result<Bytes, String>;
 
-/// How a process ends that a task kills.
+/// How a process ends if a task kills it.
 pub(super) const DIED: &str = "its process was ended by signal 6";
 
 /// An assignment as a worker reads it.
@@ -47,42 +47,43 @@ pub(super) struct Assigned {
 pub(super) struct Story {
     pub(super) core: Coordinator,
     pub(super) now: Millis,
-    /// By session, its assignments.
+    /// The assignments, by session.
     pub(super) assigned: BTreeMap<u64, Vec<Assigned>>,
-    /// By session, the shared bytes that it has.
+    /// The shared bytes that each session has.
     caches: BTreeMap<u64, SharedCache<Arc<Shared>>>,
-    /// Shared bytes, as they were sent.
+    /// Shared bytes in the order in which they were sent.
     pub(super) shared: Vec<Bytes>,
     pub(super) closed: BTreeMap<u64, v1::Close>,
-    /// The sessions that were asked to leave, with what they were told.
+    /// The sessions that were asked to leave, with the reason sent to them.
     pub(super) left_to: Vec<(u64, String)>,
     pub(super) writes: Vec<(String, Write)>,
     /// The objects in the store, by name.
     pub(super) objects: BTreeMap<String, Bytes>,
     pub(super) responses: Vec<Result<Response, Rejection>>,
     pub(super) views: BTreeMap<String, v1::Run>,
-    /// The views when the last response was sent.
+    /// The views at the time of the last response.
     pub(super) views_when_answered: BTreeMap<String, v1::Run>,
     pub(super) log: Vec<(Topic, String)>,
-    /// Who was convicted, and of what.
+    /// The convicted identities, and what each did.
     pub(super) convicted: Vec<(String, String)>,
     /// Lines for the audit log.
     pub(super) audited: Vec<String>,
     threads: BTreeMap<ThreadId, Replicas>,
-    /// What the coordinator's own process makes of a task; by default it fails as everybody else does. `None`: the test says it later.
+    /// The result of a task in the coordinator's own process. By default the task fails there as it does elsewhere. `None`:
+    /// the test reports the result later.
     pub(super) here: Option<Here>,
-    /// The tasks that it was given, and whether it was asked to stop.
+    /// The tasks given to that process, and whether it was asked to stop.
     pub(super) tried_here: Vec<Encoded>,
     pub(super) stopped_here: bool,
     /// The outcome of every write.
     pub(super) store: Result<(), StoreFault>,
     /// How long a write takes, in milliseconds.
     pub(super) store_ms: u64,
-    /// How long a task took by its worker, in microseconds.
+    /// How long a task takes as its worker reports it, in microseconds.
     pub(super) task_us: u64,
-    /// If there is a place for them, reports of checkpoints wait here.
+    /// If set, reports of checkpoints are held here.
     pub(super) held: Option<Vec<Event>>,
-    /// Deletions fail.
+    /// Whether deletions fail.
     pub(super) fail_deletions: bool,
     pub(super) healthy: bool,
     pub(super) stopped: bool,
@@ -254,13 +255,13 @@ impl Story {
         })
     }
 
-    /// The same, by somebody else.
+    /// Like [`Self::submit`], for another submitter.
     pub(super) fn submit_by(&mut self, submitter: &str, name: &str, config: &str) -> Result<Response, Rejection> {
         let (prepared, level) = (prepared(config), Level::Plain);
         self.ask(Request::Submit { name: name.into(), prepared, level, submitter: submitter.into(), terms: Vec::new() })
     }
 
-    /// The run as people see it, after it has been published.
+    /// The run as clients see it, after it was published.
     pub(super) fn run(&mut self, name: &str) -> v1::Run {
         self.now = self.now + 200;
         self.tell(Event::Wake);
@@ -329,7 +330,7 @@ impl Story {
         while self.answer(session, honest) > 0 {}
     }
 
-    /// The hashes of the tasks that a session has, by assignment.
+    /// The hashes of the tasks assigned to a session, by assignment.
     pub(super) fn tasks_of(&self, session: u64) -> Vec<Vec<evoxo_common::digest::Digest>> {
         let assignments = self.assigned.get(&session).into_iter().flatten();
         assignments.map(|assignment| assignment.tasks.iter().map(|task| task.hash).collect()).collect()
@@ -346,7 +347,8 @@ pub(super) fn hello_as(name: &str, process: u64) -> v1::Hello {
     v1::Hello { name: name.into(), ..Story::hello(process, 1) }
 }
 
-/// A failure or a doubt that is being written is not shown yet: it would be gone if the coordinator was killed now.
+/// A failure or a doubt must not be shown while it is being written. It would be lost if the coordinator were killed at that
+/// moment.
 fn shows_only_what_is_stored(effects: &[Effect]) {
     let written = effects.iter().filter_map(|effect| match effect {
         Effect::Store { run, what: Write::Doubt { .. } | Write::Poison { .. }, .. } => Some(run),

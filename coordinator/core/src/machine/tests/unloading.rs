@@ -1,4 +1,4 @@
-//! Runs that leave the memory, and what waits for them.
+//! Runs that leave memory, and requests that wait for them.
 
 use super::*;
 use crate::{
@@ -16,7 +16,7 @@ fn answer(effects: Vec<Effect>) -> Option<Result<Response, Rejection>> {
     })
 }
 
-/// A copy waits for the run's thread while the run is deleted.
+/// A request for a copy waits for the run's thread while the run is deleted.
 #[test]
 fn who_fetches_a_replica_of_a_run_that_is_deleted_is_answered() {
     let mut story = Story::begin(singly());
@@ -32,7 +32,7 @@ fn who_fetches_a_replica_of_a_run_that_is_deleted_is_answered() {
     assert!(matches!(&answer, Some(Err(Rejection::Unavailable(why))) if why.contains("ask again")), "{answer:?}");
 }
 
-/// After a panic the run's thread does nothing more, but nobody waits for it.
+/// After a panic the run's thread does nothing more, but it still answers requests.
 #[test]
 fn a_thread_that_has_panicked_answers_those_who_fetch() {
     let mut replicas = Replicas::new(registry(), story::prepared(CONFIG), Draw::default(), Vec::new());
@@ -44,8 +44,8 @@ fn a_thread_that_has_panicked_answers_those_who_fetch() {
     assert!(replicas.run(Job::Plan(REPLICA)).is_empty());
 }
 
-/// The store has lost the run, and says so to whoever reads it, while an order for it is being written. If that is written after all, there
-/// is a run again when the store is loaded the next time.
+/// The store has lost the run and reports this to a reader while an order for the run is being written. If the order is
+/// written anyway, the run exists again when the store is next loaded.
 #[test]
 fn who_orders_something_of_a_run_that_is_gone_is_answered() {
     let [failed, fenced] = [StoreFault::Failed, StoreFault::Fenced].map(|fault| Err(fault("why".into())));
@@ -68,8 +68,8 @@ fn who_orders_something_of_a_run_that_is_gone_is_answered() {
     }
 }
 
-/// A checkpoint takes nine seconds to write, and the run is cancelled meanwhile: the next one is written at once, and not three
-/// minutes later.
+/// A checkpoint takes nine seconds to write, and the run is cancelled during that time. The next checkpoint is written at
+/// once, not three minutes later.
 #[test]
 fn a_run_that_is_cancelled_while_a_checkpoint_is_written_leaves_at_once() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });

@@ -40,7 +40,7 @@ fn invalid_hellos_are_refused_with_the_reason() {
     assert_eq!(PROTOCOL, 3);
 }
 
-/// A worker gets only tasks of the kinds for which its signature is the coordinator's.
+/// A worker gets only tasks of the kinds for which its signature equals the coordinator's.
 #[test]
 fn a_worker_gets_only_tasks_of_its_kinds() {
     let mut story = Story::begin(Settings::default());
@@ -69,7 +69,8 @@ fn a_worker_gets_only_tasks_of_its_kinds() {
     assert_eq!(story.run("games").digest, expected_digest(games));
 }
 
-/// A run that asks a program is computed by workers that have it with the signature of the run's configuration.
+/// A run that calls a program is computed only by workers that have the program with the signature in the run's
+/// configuration.
 #[test]
 fn a_worker_gets_only_tasks_of_programs_that_it_has() {
     let mut story = Story::begin(Settings::default());
@@ -102,7 +103,7 @@ fn a_worker_gets_only_tasks_of_programs_that_it_has() {
     assert!(refused.contains("submit it with --program p=COMMAND"), "{refused}");
 }
 
-/// A run that asks the program p of workers.
+/// A run that calls the program p of the workers.
 fn of_program() -> String {
     let signature = "ab".repeat(32);
     format!(
@@ -111,13 +112,13 @@ fn of_program() -> String {
     )
 }
 
-/// A worker that has it.
+/// A worker that has the program.
 fn greet(story: &mut Story, session: u64) {
     let program = v1::ProgramSignature { kind: "evolve".into(), name: "p".into(), sha256: vec![0xab; 32].into() };
     story.greet(session, v1::Hello { programs: vec![program], ..Story::hello(session, 2) });
 }
 
-/// One candidate may take a second and the next one ten minutes, which is the default limit: its worker stops it then.
+/// One candidate may take a second and the next one ten minutes, the default limit. Its worker stops it then.
 #[test]
 fn a_program_has_its_time_however_quick_it_was_before() {
     let mut story = Story::begin(Settings::default());
@@ -135,7 +136,7 @@ fn a_program_has_its_time_however_quick_it_was_before() {
     assert!(story.closed[&1].reason.contains("overdue"), "{:?}", story.closed);
 }
 
-/// A program that cannot start fails at once, where another host needs minutes.
+/// A program that cannot start fails at once, while a task on another host takes minutes.
 #[test]
 fn a_task_that_fails_says_nothing_of_how_long_others_take() {
     let mut story = Story::begin(Settings::default());
@@ -158,7 +159,8 @@ fn a_task_that_fails_says_nothing_of_how_long_others_take() {
     assert_eq!(expected_us(&story), Some(1_000_000));
 }
 
-/// A worker that finds out by a task that its program is another one gets no more of them, and the run waits for a right one.
+/// A worker that finds during a task that its program differs gets no more of these tasks, and the run waits for a worker
+/// with the right program.
 #[test]
 fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     let mut story = Story::begin(Settings::default());
@@ -184,20 +186,20 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     assert_eq!(run.notices, [notice]);
     greet(&mut story, 2);
     assert!(!story.tasks_of(2).is_empty() && story.tasks_of(1).is_empty());
-    // How long that took says nothing of the tasks: the other worker may take minutes.
+    // The time that this took says nothing about the tasks: the other worker may take minutes.
     for _ in 0..15 {
         story.wait(5000);
         (1..3).for_each(|session| story.say(session, heartbeat()));
     }
     assert!(story.closed.is_empty(), "{:?}", story.closed);
-    // Of a run that asks no program nobody can say that.
+    // For a run that calls no program, such a report is invalid.
     story.submit("games", CONFIG).unwrap();
     assert!(!story.tasks_of(1).is_empty());
     story.answer(1, other);
     assert!(story.closed[&1].reason.contains("the run asks none"), "{:?}", story.closed[&1]);
 }
 
-/// A program that fails says why in its last words, which come last.
+/// A program's last words usually give the reason for a failure, and they come at the end.
 #[test]
 fn a_notice_of_a_failure_has_the_beginning_and_the_end() {
     let mut story = Story::begin(Settings::default());
@@ -211,7 +213,7 @@ fn a_notice_of_a_failure_has_the_beginning_and_the_end() {
     assert!(notice.contains("the licence has expired; other events") && notice.len() < 600, "{notice}");
 }
 
-/// Whoever starts workers by what is open must see tasks that failed and tasks that were lost.
+/// A script that starts workers according to the open tasks must see failed and lost tasks too.
 #[test]
 fn tasks_wait_also_after_they_failed() {
     let mut story = Story::begin(singly());
@@ -226,7 +228,7 @@ fn tasks_wait_also_after_they_failed() {
     assert!(open > 1);
 }
 
-/// If tasks fail on every worker, no worker is to blame: none is set aside, and the run ends soon.
+/// If tasks fail on every worker, no worker is at fault. None is set aside, and the run ends soon.
 #[test]
 fn tasks_that_fail_everywhere_end_their_run() {
     let mut story = Story::begin(Settings::default());
@@ -257,7 +259,7 @@ fn many_workers_at_once_are_admitted_gradually() {
     assert_eq!(story.closed.len(), 40);
 }
 
-/// Rounds of one task each: nobody is without work while there are replicas that have not begun.
+/// Each round is a single task. No worker is idle while there are replicas that have not started.
 #[test]
 fn ten_thousand_workers_all_get_tasks() {
     let mut story = Story::begin(Settings {
@@ -276,7 +278,7 @@ fn ten_thousand_workers_all_get_tasks() {
     assert_eq!(idle(&story), 0, "and then those of the next round");
 }
 
-/// One task on two workers, of which session `first` sends its output first. Returns the story with their assignments.
+/// A story with one task that is assigned to both session 1 and session 2.
 fn one_task_on_two() -> Story {
     let mut story = Story::begin(singly());
     let config = CONFIG.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 1");
@@ -289,7 +291,7 @@ fn one_task_on_two() -> Story {
     story
 }
 
-/// Another output of the right shape.
+/// A different output of the right shape.
 fn wrong_output(task: &Encoded) -> Outcome {
     let Outcome::Output(honest) = honest(task) else { panic!("an output") };
     let mut bytes = honest.to_vec();
@@ -301,7 +303,7 @@ fn wrong_output(task: &Encoded) -> Outcome {
 fn copies_that_differ_leave_the_run_in_doubt_for_good() {
     let mut story = one_task_on_two();
     story.answer(1, honest);
-    // Repeating a wrong output does not count as two.
+    // Repeating a wrong output does not count as a second doubt.
     let task = story.assigned[&2][0].clone();
     let results = vec![result_of(&task.tasks[0], wrong_output(&task.tasks[0]), task.id); 3];
     story.say(2, from_worker::Message::Outputs(v1::Outputs { results }));
@@ -320,7 +322,7 @@ fn copies_that_differ_leave_the_run_in_doubt_for_good() {
     assert_eq!((again.state(), again.doubts), (RunState::InDoubt, run.doubts), "a restart does not forget");
 }
 
-/// A varint may be padded, and fields may come in another order: outputs are compared, not their bytes.
+/// A varint may be padded, and fields may come in another order. Outputs are compared by value, not by their bytes.
 #[test]
 fn an_output_in_another_encoding_is_the_same_output() {
     let mut story = one_task_on_two();
@@ -382,7 +384,7 @@ fn late_outputs_are_accepted() {
     assert_eq!((run.tasks_done, run.digest), (24, expected_digest(CONFIG)));
 }
 
-/// A message of very many results would keep the core busy, and its answer would take much memory.
+/// A message with very many results would keep the core busy, and the answer to it would take much memory.
 #[test]
 fn a_message_has_a_limited_number_of_results() {
     let mut story = Story::begin(Settings::default());

@@ -1,11 +1,11 @@
-//! What is tried again: a replica that was void, and a task that fails where two must agree.
+//! Retries: a replica that was void, and a task that fails where two identities must agree.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::*;
 
-/// The run's thread voids a replica and is asked to open it before the core has heard of that. The core begins it anew and drops what
-/// was planned meanwhile, so it is planned once more for the next attempt.
+/// The run's thread voids a replica and is requested to open it before the core knows that it is void. The core restarts the
+/// replica and drops the tasks planned in the meantime, so they are planned again for the next attempt.
 #[test]
 fn a_replica_that_is_void_is_planned_for_the_attempt_that_the_core_knows() {
     let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
@@ -68,7 +68,7 @@ fn what_is_planned_for_an_attempt_that_is_over_is_dropped() {
     }
 }
 
-/// Two identities are too few to fail a run, and their workers are not to try a task for ever.
+/// Two identities are too few to fail a run, but their workers must not retry a task forever.
 #[test]
 fn where_two_must_agree_a_third_one_says_that_a_task_fails() {
     let mut story = Story::begin(singly());
@@ -87,7 +87,7 @@ fn where_two_must_agree_a_third_one_says_that_a_task_fails() {
     assert!(run.state() == RunState::Failed && run.message.contains("failed 3 times"), "{}", run.message);
 }
 
-/// The same of one that does not end.
+/// The same holds for a task that does not end.
 #[test]
 fn a_third_one_says_that_a_task_does_not_end() {
     let mut story = Story::begin(Settings { deadline_ms_unknown: 1000, ..singly() });
@@ -113,7 +113,7 @@ fn a_third_one_says_that_a_task_does_not_end() {
     assert!(run.state() == RunState::Failed && run.message.contains("did not end 3 times"), "{}", run.message);
 }
 
-/// Many that nobody may get do not hide one that somebody may.
+/// Many suspects that no worker may get must not hide one that a worker may get.
 #[test]
 fn suspects_that_wait_for_somebody_else_hold_up_no_others() {
     let mut story = Story::begin(singly());
@@ -140,8 +140,8 @@ fn suspects_that_wait_for_somebody_else_hold_up_no_others() {
     assert!((0..12).all(|seed| story.run(&format!("q{seed}")).state() == RunState::Running));
 }
 
-/// A certificate expires while a long task is computed, even twice: the same process of the same identity still answers what it was
-/// given, once, and nobody else does.
+/// A certificate expires while a long task is computed, even twice. The same process of the same identity may still answer
+/// the task it was assigned, once; no other identity may.
 #[test]
 fn the_answer_to_a_session_that_has_expired_counts() {
     let mut story = Story::begin(singly());

@@ -1,13 +1,13 @@
-//! Two copies of a task differ in a run of which only a share is audited.
+//! Two copies of a task differ in a run of which only a share is recomputed.
 
 use super::*;
 
-/// Nothing is drawn, and second copies are made at once.
+/// Settings with which nothing is drawn and second copies are made at once.
 fn undrawn(seed: u64) -> Settings {
     Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..auditor(seed) }
 }
 
-/// Two workers, and a liar that has the same task as one of them. That one answers, and then the liar.
+/// Two workers, and a liar that has the same task as one of them. First that worker answers, then the liar.
 fn differing(config: &str) -> Story {
     let mut story = Story::begin(undrawn(1));
     story.submit_at(Level::Audited { millionths: 1 }, "r", config).unwrap();
@@ -23,7 +23,8 @@ fn differing(config: &str) -> Story {
     story
 }
 
-/// Whoever goes on makes this audit too: if the replica goes on, if it is finished, and if the run waits for nothing else.
+/// A coordinator that continues the run recomputes these outputs too: while the replica continues, after it is finished, and
+/// when the run waits for nothing else.
 #[test]
 fn audits_of_copies_that_differ_survive_a_kill_and_a_pause() {
     let open = SMALL.replace("replicas = 1", "replicas = 2").replace("tasks = 4", "tasks = 1");
@@ -68,7 +69,7 @@ fn audits_of_copies_that_differ_survive_a_kill_and_a_pause() {
     }
 }
 
-/// Nobody makes the audit of a run that is cancelled. When the run goes on, it is still to be made.
+/// The outputs of a cancelled run are not recomputed. When the run continues, they are still to be recomputed.
 #[test]
 fn a_cancelled_run_keeps_the_audits_of_copies_that_differ() {
     let open = SMALL.replace("replicas = 1", "replicas = 2").replace("tasks = 4", "tasks = 1");
@@ -85,7 +86,7 @@ fn a_cancelled_run_keeps_the_audits_of_copies_that_differ() {
     }
 }
 
-/// Somebody else has the liar convicted before the run is taken up again: nothing of it is waited for.
+/// The liar is convicted elsewhere before the run is loaded again, so the run need not wait for its output.
 #[test]
 fn nobody_waits_for_the_audit_of_who_is_convicted_meanwhile() {
     let config = SMALL
@@ -105,8 +106,8 @@ fn nobody_waits_for_the_audit_of_who_is_convicted_meanwhile() {
     assert_eq!((again.run("r").state(), again.run("r").digest), (RunState::Finished, expected_digest(&config)));
 }
 
-/// A liar has a copy of a task that somebody else has answered, and that is being audited: it decides nothing. If it was not
-/// drawn, it is audited because the two differ, and the run waits for that.
+/// A liar has a copy of a task that another worker has answered, and whose output is being recomputed. The liar's output
+/// decides nothing. If the first output was not drawn, it is recomputed because the two differ, and the run waits for that.
 #[test]
 fn an_audit_is_for_trusted_workers_alone() {
     for millionths in [1_000_000, 1] {

@@ -17,7 +17,7 @@ use story::result_of;
 const SMALL: &str =
     "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 2\ntasks = 4\npayload_bytes = 16\nreply_bytes = 8";
 
-/// Another output of the right form.
+/// A different output of the right form.
 fn lie(task: &Encoded) -> Outcome {
     let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };
     let mut bytes = output.to_vec();
@@ -28,7 +28,7 @@ fn lie(task: &Encoded) -> Outcome {
 /// How a worker answers.
 type Answer = fn(&Encoded) -> Outcome;
 
-/// All sessions answer what they have, again and again, and say that they live.
+/// All sessions repeatedly answer their tasks and send heartbeats.
 fn work(story: &mut Story, workers: &[(u64, Answer)]) {
     for _ in 0..60 {
         for (session, outcome) in workers {
@@ -57,7 +57,7 @@ fn only_what_a_trusted_worker_computed_counts_and_a_liar_is_convicted() {
     assert!(what.contains("run r, arm \"main\", replica 0, round 1"), "{what}");
     assert_eq!(story.closed[&1].kind(), CloseKind::Refused);
     assert!(story.run("r").notices.iter().any(|notice| notice.contains("is convicted")));
-    // Its certificate is good until the disk has the revocation; the core knows better.
+    // Its certificate stays valid until the revocation is on disk, but the core already knows of the conviction.
     story.greet_as(4, "liar", false);
     assert!(story.closed[&4].reason.contains("convicted of a wrong output"), "{:?}", story.closed[&4]);
     assert!(!story.closed.contains_key(&2) && story.run("r").doubts.is_empty());
@@ -73,7 +73,7 @@ fn an_output_counts_only_from_who_was_given_the_task() {
     story.greet_as(2, "two", false);
     let mine = story.assigned.get_mut(&1).unwrap().remove(0);
     let result = |outcome| v1::Outputs { results: vec![result_of(&mine.tasks[0], outcome, mine.id)] };
-    // Another one, who could have worked it out from the public configuration.
+    // Another worker, which could have derived the task from the public configuration.
     story.say(2, from_worker::Message::Outputs(result(honest(&mine.tasks[0]))));
     story.say(1, from_worker::Message::Outputs(result(honest(&mine.tasks[0]))));
     assert_eq!(story.run("r").tasks_done, 0, "one identity is no quorum");
@@ -101,7 +101,7 @@ fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
     assert_eq!(story.run("r").digest, expected_digest(SMALL));
 }
 
-/// The run's thread, where outputs of two sessions can meet: one is taken when another identity sent the same before.
+/// The run's thread, where outputs of two sessions meet: an output is taken if another identity sent the same output before.
 #[test]
 fn an_output_is_seconded_by_the_same_of_another_identity() {
     let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
@@ -147,7 +147,8 @@ fn two_outvote_one_and_a_trusted_worker_convicts() {
     }
 }
 
-/// Two who lie alike are a quorum. A trusted worker that happens to have a copy convicts both, and what they confirmed is void.
+/// Two identities that send the same wrong output form a quorum. A trusted worker that happens to have a copy convicts both,
+/// and what they confirmed is void.
 #[test]
 fn a_quorum_that_a_trusted_worker_contradicts_is_void() {
     let mut story = Story::begin(Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..singly() });
@@ -168,14 +169,14 @@ fn a_quorum_that_a_trusted_worker_contradicts_is_void() {
     assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["two", "one"]);
 }
 
-/// Results of who was convicted do not help anybody to a quorum.
+/// Outputs of a convicted identity must not help another identity to a quorum.
 #[test]
 fn what_a_convicted_identity_sent_before_does_not_count() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Quorum, "q", SMALL).unwrap();
     story.submit_at(Level::Verified, "v", &SMALL.replace("replicas = 1", "replicas = 1\nseed = 5")).unwrap();
     story.greet_as(1, "liar", false);
-    // It is honest in the one run, to be trusted there, and lies in the other.
+    // It is honest in one run to gain trust there, and lies in the other.
     let quorum = story.core.runs.find("q").unwrap();
     let of_quorum = |story: &Story, hash| {
         let tasks = story.core.tasks.with_hash(hash);
@@ -232,7 +233,7 @@ fn a_level_is_stored_and_cannot_be_changed_by_submitting_again() {
     assert_eq!(again.run("r").verification(), v1::Verification::Verified);
 }
 
-/// Hello names the process, and anybody could name another's.
+/// A Hello names the process, and a worker could name the process of another one.
 #[test]
 fn nobody_ends_the_session_of_another_identity() {
     let mut story = Story::begin(singly());
@@ -243,15 +244,16 @@ fn nobody_ends_the_session_of_another_identity() {
     assert!(story.closed.is_empty(), "{:?}", story.closed);
 }
 
-/// The coordinator of a seed.
+/// Settings with the audit key of a seed.
 fn auditor(seed: u64) -> Settings {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     Settings { audit_key: AuditKey(key), ..singly() }
 }
 
-/// A long run of which a liar answers one task after another, and a trusted worker what is audited. This many tasks, and lies,
-/// until it is convicted. Of a hundred of its answers this many are lies.
+/// A long run in which a liar answers one task after another, and a trusted worker recomputes the drawn outputs. Of a hundred
+/// answers of the liar, `lies_in_hundred` are wrong on average. Returns the number of tasks, and of wrong answers, until the
+/// liar is convicted.
 fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
     let mut story = Story::begin(auditor(seed));
     let config = SMALL.replace("rounds = 2", "rounds = 1000").replace("tasks = 4", "tasks = 20");
@@ -270,7 +272,7 @@ fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
     while story.convicted.is_empty() {
         let lying = below(&mut Stream::root(seed).text("lies").word(tasks).rng(), 100) < lies_in_hundred;
         while story.answer(1, if lying { lie } else { honest }) == 0 {
-            // The other one has the rest of the round.
+            // The other worker has the rest of the round.
             assert_eq!(story.answer(2, honest), 1, "seed {seed}: nobody has anything to do");
         }
         tasks += 1;
@@ -284,8 +286,8 @@ fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
     (tasks, lies)
 }
 
-/// Whoever lies in a share s of the tasks, of which a share p is audited, is convicted within 4.6 / (p s) tasks in 99 of 100
-/// cases.
+/// An identity that lies in a share s of its tasks, of which a share p is recomputed, is convicted within 4.6 / (p s) tasks
+/// in 99 of 100 cases.
 #[test]
 fn liars_do_not_survive_audits() {
     for (millionths, lies_in_hundred) in [(200_000, 100), (200_000, 30), (50_000, 100), (500_000, 5)] {
@@ -294,7 +296,7 @@ fn liars_do_not_survive_audits() {
         let seeds = 200;
         let outcomes: Vec<(u64, u64)> = (0..seeds).map(|seed| survives(seed, millionths, lies_in_hundred)).collect();
         let outlived = outcomes.iter().filter(|(tasks, _)| *tasks as f64 > bound).count();
-        // One of 100 on average.
+        // On average, one of 100 exceeds the bound.
         assert!(outlived <= 5, "{outlived} of {seeds} with {millionths} millionths and {lies_in_hundred} % of lies");
         let mean = outcomes.iter().map(|(_, lies)| *lies as f64 - 1.0).sum::<f64>() / seeds as f64;
         let expected = (1.0 - share) / share;
@@ -322,8 +324,7 @@ fn a_run_is_not_finished_while_something_is_audited() {
     assert_eq!(story.writes.iter().filter(dropped).count(), 1);
 }
 
-/// Two replicas, of which a liar has worked for both and lied in one; `audits` says whether a trusted worker is there from the
-/// beginning or comes when all is computed.
+/// A run of two replicas that were both computed partly by a liar, with its wrong outputs absorbed.
 fn lied_to(seed: u64, millionths: u32) -> Story {
     let mut story = Story::begin(auditor(seed));
     let config = SMALL.replace("replicas = 1", "replicas = 2").replace("rounds = 2", "rounds = 4");
@@ -340,7 +341,7 @@ fn of_two() -> String {
     expected_digest(&SMALL.replace("replicas = 1", "replicas = 2").replace("rounds = 2", "rounds = 4"))
 }
 
-/// In the middle of a run: replicas that have absorbed anything of the liar begin anew.
+/// In the middle of a run: replicas that have absorbed an output of the liar restart.
 #[test]
 fn what_was_absorbed_on_a_liars_word_is_computed_again() {
     let mut story = lied_to(1, 1_000_000);
@@ -353,7 +354,8 @@ fn what_was_absorbed_on_a_liars_word_is_computed_again() {
     assert!(story.log.iter().any(|(_, line)| line.contains("is computed again") && line.contains("from round 1 on")));
 }
 
-/// At the end of a run, when everything is computed: nothing is stored as finished before its audits are done.
+/// At the end of a run, when everything is computed: no replica is stored as finished before its drawn outputs are
+/// recomputed.
 #[test]
 fn a_run_that_is_computed_goes_on_if_its_last_audit_fails() {
     let mut story = lied_to(1, 1_000_000);
@@ -366,7 +368,8 @@ fn a_run_that_is_computed_goes_on_if_its_last_audit_fails() {
     assert_eq!((run.state(), &run.digest, finished(&story)), (RunState::Finished, &of_two(), 2));
 }
 
-/// Whoever goes on with a state makes the audits that are missing, after a pause or under another secret, which would draw nothing.
+/// A coordinator that continues from a state recomputes the outputs that are still missing, after a pause and also with
+/// another secret, which would draw nothing.
 #[test]
 fn audits_belong_to_the_states_that_wait_for_them() {
     for paused in [false, true] {
@@ -396,7 +399,7 @@ fn audits_belong_to_the_states_that_wait_for_them() {
     }
 }
 
-/// Nobody audits: workers do not run away, and what waits stays small.
+/// Without a trusted worker, the others do not run far ahead, and the list of outputs to recompute stays small.
 #[test]
 fn a_replica_waits_when_too_much_of_it_waits_for_audits() {
     let mut story = Story::begin(auditor(1));
@@ -410,8 +413,8 @@ fn a_replica_waits_when_too_much_of_it_waits_for_audits() {
     assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, expected_digest(config)));
 }
 
-/// A store that is full for a while. Whoever would take over meanwhile knows nothing, so nothing of it is seen: the liar is
-/// connected, and the run is not finished.
+/// The store is full for a while. A new leader would not know of the conviction, so it must have no visible effect: the liar
+/// stays connected, and the run is not finished.
 #[test]
 fn a_conviction_takes_effect_when_the_store_has_it() {
     let mut story = lied_to(1, 1_000_000);
@@ -439,10 +442,10 @@ fn a_conviction_takes_effect_when_the_store_has_it() {
     assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, of_two()));
 }
 
-/// A coordinator that leads after a conviction knows it from the store, and what the store has of states is void.
+/// A coordinator that leads after a conviction learns of it from the store, and void states in the store are not used.
 #[test]
 fn what_is_void_is_not_taken_up_after_a_restart() {
-    // Nothing is audited, so all of it is absorbed and stored.
+    // Nothing is drawn, so everything is absorbed and stored.
     for everything in [false, true] {
         let mut story = lied_to(1, 1);
         if everything {
@@ -463,7 +466,8 @@ fn what_is_void_is_not_taken_up_after_a_restart() {
     }
 }
 
-/// Another leader has finished a replica meanwhile: what others sent for the void state is looked at all the same, once.
+/// Another leader has finished a replica in the meantime. Outputs of other identities for the void state are still
+/// recomputed, once.
 #[test]
 fn a_finished_replica_with_a_void_state_is_asked_for_its_audits() {
     let mut story = lied_to(1, 1_000_000);
@@ -482,7 +486,7 @@ fn a_finished_replica_with_a_void_state_is_asked_for_its_audits() {
     assert!(again.figures().tally.audits > 0);
 }
 
-/// Somebody who is convicted in one run has worked for another one, which is finished.
+/// An identity that is convicted in one run has computed tasks of another run, which is finished.
 #[test]
 fn a_finished_run_is_computed_again_if_a_worker_of_it_is_convicted_elsewhere() {
     let mut story = lied_to(1, 1);

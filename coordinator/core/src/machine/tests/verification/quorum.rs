@@ -1,13 +1,13 @@
-//! Two who lie alike at a quorum, and are found out elsewhere.
+//! Two identities that lie alike in a quorum, and are exposed in another run.
 
 use super::*;
 
-/// One task at a time.
+/// A configuration with one task at a time.
 fn small() -> String {
     SMALL.replace("tasks = 4", "tasks = 1")
 }
 
-/// Two liars have computed a run by themselves, and it is finished. The one always answers first, and the other confirms it.
+/// Two liars have computed a whole run, which is finished. One always answers first, and the other confirms the output.
 fn of_liars() -> Story {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Quorum, "q", &small()).unwrap();
@@ -36,7 +36,8 @@ fn what_two_confirmed_for_each_other_is_computed_again_when_both_are_convicted()
     assert!(story.run("q").doubts.is_empty() && story.run("v").state() == RunState::Finished);
 }
 
-/// The states in the store say on whose word they rest. One of two alone may have been right.
+/// The stored states list the identities on whose word they rest. If only one of the two is convicted, the output may be
+/// right.
 #[test]
 fn a_quorum_of_two_convicts_is_not_taken_up_after_a_restart() {
     let story = of_liars();
