@@ -324,7 +324,7 @@ fn a_run_is_not_finished_while_something_is_audited() {
     assert_eq!(story.writes.iter().filter(dropped).count(), 1);
 }
 
-/// A run of two replicas that were both computed partly by a liar, with its wrong outputs absorbed.
+/// A run of two replicas in which a liar and an honest worker have answered three tasks each.
 fn lied_to(seed: u64, millionths: u32) -> Story {
     let mut story = Story::begin(auditor(seed));
     let config = SMALL.replace("replicas = 1", "replicas = 2").replace("rounds = 2", "rounds = 4");
