@@ -65,7 +65,7 @@ enum Verb {
         /// Instructions the kernels may use: the result is the same.
         #[arg(long, value_enum, default_value_t)]
         simd: Simd,
-        /// A program that the task may ask, for example rosen="python3 rosen.py"; can be repeated.
+        /// A program that the task may call, for example rosen="python3 rosen.py"; can be repeated.
         #[arg(long = "program", value_name = "NAME=COMMAND")]
         programs: Vec<Program>,
     },
@@ -74,14 +74,14 @@ enum Verb {
 /// The options of a worker.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Where the coordinator listens, and its standbys, with commas between them.
+    /// Addresses of the coordinator and its standbys, separated by commas.
     #[arg(long, value_name = "HOST:PORT,...", env = "EVOXO_COORDINATOR", hide_env_values = true, default_value_t)]
     pub coordinator: Addresses,
     /// Join a cluster with this token, and keep the certificate for later starts.
     #[arg(long, value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
     pub join: Option<Typed>,
-    /// The access file: to use it, or, with --join, to keep it there, unless it is a person's [default with --join: a file in $STATE_DIRECTORY,
-    /// $XDG_STATE_HOME/evoxo or ~/.local/state/evoxo].
+    /// The access file to use; with --join, the file to keep the certificate in, unless it holds a person's certificate
+    /// [default with --join: a file in $STATE_DIRECTORY, $XDG_STATE_HOME/evoxo or ~/.local/state/evoxo].
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
     pub access: Option<PathBuf>,
     /// Number of assignments to compute at once, 1 to 1024 [default: the cores this process may use].
@@ -96,16 +96,16 @@ pub struct Options {
     /// Name of this worker in lists and messages, kept after a restart [default: the name of this host].
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
-    /// A program that tasks may ask, for example rosen="python3 rosen.py"; can be repeated.
+    /// A program that tasks may call, for example rosen="python3 rosen.py"; can be repeated.
     #[arg(long = "program", value_name = "NAME=COMMAND")]
     pub programs: Vec<Program>,
-    /// Messages to write to the standard error.
+    /// Which messages to write to standard error.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
-    /// The form of these messages.
+    /// The format of these messages.
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     pub log_format: Format,
-    /// Exit when the standard input ends.
+    /// Exit when standard input ends.
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
 }
@@ -113,16 +113,16 @@ pub struct Options {
 /// The most advanced instructions that the kernels may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Simd {
-    /// The best that this machine has.
+    /// The best instructions of this machine.
     #[default]
     Auto,
     /// Up to AVX2; on ARM64 the same as baseline, NEON.
     Avx2,
-    /// Those that every machine has.
+    /// Instructions that every machine has.
     Baseline,
 }
 
-/// The worker's program, from its arguments to its exit status.
+/// The worker program, from its arguments to its exit status.
 #[must_use]
 pub fn main(registry: &Registry) -> ExitCode {
     evoxo_process::end_on_lack();
@@ -137,10 +137,10 @@ pub fn main(registry: &Registry) -> ExitCode {
     })
 }
 
-/// Runs a worker with these options, logging to the standard error, until it exits.
+/// Runs a worker with these options until it exits, and logs to standard error.
 ///
 /// # Errors
-/// If the system denies what a worker needs; the message says what.
+/// If the system denies something that the worker needs; the message says what.
 pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
     log_to_stderr(options.log, options.log_format);
     simd::set_level(options.simd.level());
@@ -216,7 +216,7 @@ fn read_task(file: &Path) -> anyhow::Result<Bytes> {
     Ok(fs::read(file)?.into())
 }
 
-/// A worker's name: short, and safe to print in a terminal.
+/// Checks a worker's name: it must be short and safe to print in a terminal.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
         return Err(format!("a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"));

@@ -24,31 +24,31 @@ use crate::{
     who::Who,
 };
 
-/// The most results that are handled before the link and the signals are checked again.
+/// The maximum number of results that are handled before the link and the signals are checked again.
 const COMPUTED_BATCH_MAX: usize = 256;
-/// How long the coordinator may take to notice the end of the stream.
+/// How long the worker gives the coordinator to notice the end of the stream.
 const END_WITHIN: Duration = Duration::from_millis(500);
 
 /// Settings of a worker process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the coordinator and its standbys listen.
+    /// The addresses of the coordinator and its standbys.
     pub coordinators: Addresses,
-    /// Where its access is from; `None` for a coordinator that asks for none.
+    /// The source of the worker's access; `None` for a coordinator without access control.
     pub access: Option<Source>,
-    /// Settings of the worker's core; what its programs say of themselves is found out.
+    /// Settings of the worker's core. The programs' signatures are filled in here.
     pub worker: core::Settings,
-    /// The programs that tasks may ask.
+    /// The programs that tasks may call.
     pub programs: Arc<[Program]>,
     /// Whether the process ends with its standard input, so that it cannot outlive the process that started it.
     pub exit_with_stdin: bool,
 }
 
-/// Has its programs introduce themselves, and works for the coordinator until the process is asked to shut down, was idle for too long
-/// or is refused.
+/// Starts the programs to get their introductions, then works for the coordinator until the process is asked to shut down,
+/// was idle for too long or is refused.
 ///
 /// # Errors
-/// If the system denies threads, timers or signals, or a program cannot be used.
+/// If the system denies threads, timers or signals, or if a program cannot be used.
 pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -79,7 +79,7 @@ pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCod
         };
         anyhow::Ok(Shell::new(settings, dialer, who(identity), registry)?.serve(requests).await)
     });
-    // A thread may still wait for one, or for a name server.
+    // A thread may still be waiting for a program or for a name server.
     end_programs();
     runtime.shutdown_background();
     let ((status, sentence), who) = ended?;
@@ -87,7 +87,8 @@ pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCod
     Ok(ExitCode::from(status))
 }
 
-/// How to connect: with a certificate, if there is a source of access, which is renewed from then on; and its number.
+/// Prepares connections. With a source of access, they use a certificate, which is renewed from then on, and its number is
+/// returned.
 async fn open(settings: &Settings) -> Result<(Dialer, Option<String>), Refusal> {
     let Some(source) = settings.access.clone() else { return Ok((Dialer::plain(), None)) };
     let keeper = Keeper::open(source, &settings.coordinators, &settings.worker.name).await?;
@@ -99,7 +100,7 @@ async fn open(settings: &Settings) -> Result<(Dialer, Option<String>), Refusal> 
 /// The exit status, and the reason for the log.
 type Exit = (u8, String);
 
-/// Does the core's effects.
+/// Carries out the effects of the core.
 struct Shell {
     dial: Dial,
     worker: Worker,
@@ -194,7 +195,7 @@ impl Shell {
     }
 }
 
-/// The next event of the link; waits for ever if there is none. A link is removed after its last event.
+/// The next event of the link. Without a link, it waits forever. A link is removed after its last event.
 async fn next_link_event(link: &mut Option<Link>) -> Event {
     let Some(present) = link else { return std::future::pending().await };
     let event = present.next().await.unwrap_or_else(|| Event::LinkDown("the connection's task ended".to_owned()));

@@ -1,8 +1,8 @@
-//! A worker: gets tasks from a coordinator, computes them on one OS thread per slot, and returns the outputs.
+//! A worker: it gets tasks from a coordinator, computes them on one OS thread per slot, and returns the outputs.
 //!
-//! It does not know the experiments: its program passes a registry of kinds. It is stateless: an output is a function
-//! of the bytes of its task. [`core`] decides everything; `link` (the stream), `pool` (the threads) and [`daemon`] (the
-//! loop between them) carry it out.
+//! The crate knows no experiments: the program passes a registry of kinds. A worker is stateless: an output is a function of
+//! the bytes of its task. [`core`] makes all decisions; `link` (the stream), `pool` (the threads) and [`daemon`] (the loop
+//! between them) carry them out.
 
 pub mod cli;
 pub mod core;

@@ -1,4 +1,4 @@
-//! One connection to the coordinator that leads: a task that speaks gRPC, and channels to and from it.
+//! One connection to the leading coordinator: a task that speaks gRPC, and channels to and from it.
 
 use std::{
     error::Error as _,
@@ -25,21 +25,22 @@ use tonic::{
 
 use crate::core::Event;
 
-/// The time in which a connection must be open.
+/// The time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long other addresses may take once one has answered that it does not lead.
+/// How much longer the other addresses may take once one address has answered that it does not lead.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(3);
-/// The interval of HTTP/2 pings to a silent coordinator...
+/// The interval of HTTP/2 pings to a silent coordinator.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// ... and the time for their reply before the link counts as down.
+/// The time limit for the reply to a ping. After that, the link counts as down.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The HTTP/2 window: bytes that the coordinator may send ahead.
+/// The HTTP/2 window: how many bytes the coordinator may send ahead.
 const WINDOW_BYTES: u32 = 8 << 20;
-/// The most messages that wait to be written; with more, the coordinator has not read for a long time.
+/// The maximum number of messages that wait to be written. If there are more, the coordinator has not read for a long time.
 const UNWRITTEN_MAX: usize = 4_096;
-/// The most messages that were taken from those and are not sent yet.
+/// The maximum number of messages that were taken from the queue and are not sent yet.
 const UNSENT_MAX: usize = 1;
-/// The most messages that were read and wait to be handled; beyond that, HTTP/2 flow control stops the coordinator.
+/// The maximum number of messages that were read and wait to be handled. Beyond that, HTTP/2 flow control stops the
+/// coordinator.
 const UNHANDLED_MAX: usize = 16;
 
 /// The endpoint of a coordinator.
@@ -54,7 +55,7 @@ fn endpoint(coordinator: &Address) -> Endpoint {
         .initial_connection_window_size(WINDOW_BYTES)
 }
 
-/// How to reach the coordinator that leads. Clones share what was seen.
+/// How to reach the leading coordinator. Clones share what is known of its epoch.
 #[derive(Clone)]
 pub(crate) struct Dial {
     endpoints: Arc<[Endpoint]>,
@@ -63,18 +64,18 @@ pub(crate) struct Dial {
 }
 
 impl Dial {
-    /// At these addresses.
+    /// Prepares connections to these addresses.
     pub(crate) fn new(coordinators: &Addresses, dialer: Dialer) -> Self {
         Self { endpoints: coordinators.all().iter().map(endpoint).collect(), dialer, seen: Arc::default() }
     }
 
-    /// Whether its coordinator may be used, as its response says.
+    /// Whether the coordinator of this session may be used, judged by the epoch in its response.
     fn accepts(&self, session: &Session) -> bool {
         let led = session.led.as_ref();
         led.is_none_or(|led| self.seen.lock().unwrap_or_else(PoisonError::into_inner).accepts(led))
     }
 
-    /// Asks all coordinators at once; the first one that leads is taken. Otherwise says why there is none.
+    /// Connects to all coordinators at once, and takes the first one that leads. If none does, the result says why.
     async fn open(&self) -> Result<Session, Event> {
         let mut attempts = JoinSet::new();
         for endpoint in self.endpoints.iter().cloned() {
@@ -82,14 +83,14 @@ impl Dial {
             attempts.spawn(async move { (open(endpoint, &dialer).await, dialer.is_revoked()) });
         }
         let (mut down, mut refused, mut is_away) = (Vec::new(), Vec::new(), false);
-        // A host that is gone does not answer at all. When another one has, there is no need to wait for it so long.
+        // A host that is down does not answer at all. Once another address has answered, wait only a short time for it.
         let mut wait = Duration::MAX;
         while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
             wait = OTHERS_TIMEOUT;
             match attempt {
                 Ok((Ok(session), _)) if self.accepts(&session) => return Ok(session),
                 Ok((Ok(session), _)) => down.push(format!("{} leads no more", session.uri)),
-                // No other coordinator will let it in either, also if it is away now.
+                // No other coordinator would admit this worker either, not even one that is away now.
                 Ok((Err(Event::LinkRefused(why)), true)) => return Err(Event::LinkRefused(why)),
                 Ok((Err(Event::LinkRefused(why)), false)) => refused.push(why),
                 Ok((Err(Event::LinkDown(why)), _)) => down.push(why),
@@ -101,7 +102,7 @@ impl Dial {
             }
         }
         down.extend((!attempts.is_empty()).then(|| "another address does not answer".to_owned()));
-        // One that refuses may be a stranger at the address of a coordinator that is away.
+        // An address that refuses may belong to a stranger while its coordinator is away.
         Err(match down.is_empty() {
             true => Event::LinkRefused(refused.join("; ")),
             false if is_away => Event::LinkAway([down, refused].concat().join("; ")),
@@ -113,7 +114,7 @@ impl Dial {
 /// A stream that a coordinator has accepted.
 struct Session {
     uri: Uri,
-    /// What it says of itself; `None` if it says nothing.
+    /// The epoch that the coordinator reports; `None` if it reports none.
     led: Option<Led>,
     outgoing: mpsc::Sender<FromWorker>,
     incoming: Streaming<ToWorker>,
@@ -127,21 +128,21 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Begins to connect.
+    /// Starts to connect.
     pub(crate) fn connect(dial: Dial) -> Self {
         let (outgoing, to_write) = mpsc::channel(UNWRITTEN_MAX);
         let (to_handle, events) = mpsc::channel(UNHANDLED_MAX);
         let task = tokio::spawn(async move {
             let end = converse(&dial, to_write, &to_handle).await;
-            // The receiver is gone if the link was dropped meanwhile.
+            // The receiver is gone if the link was dropped in the meantime.
             let _ = to_handle.send(end).await;
         });
         Self { outgoing, events, task }
     }
 
-    /// Sends a message. False if the coordinator has not read for so long that the link counts as down.
+    /// Sends a message. Returns false if the coordinator has not read for so long that the link counts as down.
     pub(crate) fn send(&self, message: FromWorker) -> bool {
-        // On a link that is already down the message is lost, as on a link that goes down a moment later.
+        // If the link is already down, the message is lost, as it would be if the link went down a moment later.
         !matches!(self.outgoing.try_send(message), Err(mpsc::error::TrySendError::Full(_)))
     }
 
@@ -150,12 +151,12 @@ impl Link {
         self.events.recv().await
     }
 
-    /// Closes the stream properly, if the coordinator lets that happen within this time.
+    /// Closes the stream properly, if the coordinator allows that within this time.
     pub(crate) async fn end(mut self, within: Duration) {
         let (closed, _) = mpsc::channel(1);
         self.outgoing = closed;
         let ended = async { while self.events.recv().await.is_some() {} };
-        // In time or not, the link is closed afterwards.
+        // The link is closed afterwards, whether the stream ended in time or not.
         let _ = timeout(within, ended).await;
     }
 }
@@ -166,7 +167,7 @@ impl Drop for Link {
     }
 }
 
-/// One session, from the connection to its loss; the last event says why it was lost.
+/// One session, from the connection to its loss. The last event says why the session was lost.
 async fn converse(dial: &Dial, mut to_write: mpsc::Receiver<FromWorker>, events: &mpsc::Sender<Event>) -> Event {
     let Session { outgoing, mut incoming, .. } = match dial.open().await {
         Ok(session) => session,
@@ -180,7 +181,7 @@ async fn converse(dial: &Dial, mut to_write: mpsc::Receiver<FromWorker>, events:
                 break;
             }
         }
-        // The end of the stream, if it is the worker's; the coordinator may still have something to say.
+        // The worker has ended its side of the stream. The coordinator may still have something to send.
         drop(outgoing);
         std::future::pending::<Event>().await
     };
@@ -202,7 +203,7 @@ async fn converse(dial: &Dial, mut to_write: mpsc::Receiver<FromWorker>, events:
 /// Opens a stream. A standby does not accept it.
 async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
     let uri = endpoint.uri().clone();
-    // Its scheme says nothing: TLS is the dialer's.
+    // The scheme does not matter, because the dialer handles TLS.
     let address = uri.authority().map(ToString::to_string).unwrap_or_default();
     let in_time = async {
         let channel = match dialer.connect(&endpoint).await {
@@ -232,7 +233,7 @@ async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
     })
 }
 
-/// Interprets a failed call: some failures will be the same however often it is repeated.
+/// Interprets a failed call. Some failures would be the same however often the call is repeated.
 fn lost(status: &Status, dialer: &Dialer) -> Event {
     if let Some(why) = dialer.refusal() {
         return Event::LinkRefused(why);
@@ -246,7 +247,7 @@ fn lost(status: &Status, dialer: &Dialer) -> Event {
         Code::InvalidArgument | Code::OutOfRange | Code::PermissionDenied | Code::Unauthenticated => {
             Event::LinkRefused(why)
         }
-        // So says a coordinator that starts, waits as a standby, or has just been superseded.
+        // A coordinator answers this while it starts, waits as a standby, or has just been superseded.
         Code::Unavailable if status.source().is_none() => Event::LinkAway(why),
         _ => Event::LinkDown(why),
     }

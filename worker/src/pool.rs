@@ -1,4 +1,4 @@
-//! The slots: one OS thread each, which computes its tasks in order and survives panics of tasks.
+//! The slots: one OS thread each, which computes its tasks in order and survives panics in tasks.
 
 use std::{
     any::Any,
@@ -22,19 +22,19 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Event;
 
-/// What a slot computes with: an encoded task in, an outcome back.
+/// The function with which a slot computes: an encoded task in, an outcome out.
 pub(crate) type Compute = Box<dyn FnMut(&Encoded) -> Outcome + Send>;
 
-/// The threads. They end when the pool is dropped, each after its current task.
+/// The threads. When the pool is dropped, each ends after its current task.
 pub(crate) struct Pool {
     slots: Vec<Sender<Vec<Encoded>>>,
 }
 
 impl Pool {
-    /// Starts the threads, each with what this function makes for it; each task's [`Event::Computed`] goes to `computed`.
+    /// Starts the threads. `compute` makes the function for each of them. Each task's [`Event::Computed`] goes to `computed`.
     ///
     /// # Errors
-    /// If the system gives no more threads.
+    /// If the system denies more threads.
     pub(crate) fn new(
         slots: usize,
         compute: impl Fn() -> Compute,
@@ -73,8 +73,9 @@ fn serve_slot(
     }
 }
 
-/// Computes a task on this thread with these programs, as a slot does. Returns its output, or its failure, which may be the text of a
-/// panic, and how long it took, in microseconds. That a program is another one is a failure too: there is nobody else here.
+/// Computes a task on this thread with these programs, as a slot would. Returns the outcome and the time in microseconds. A
+/// failure may be the text of a panic. A program that differs from the task's program is a failure too, because there is no
+/// other worker to try.
 pub fn compute_here(registry: &Registry, task: &Encoded, programs: &mut dyn Programs) -> (Outcome, u64) {
     keep_panics_quiet();
     let before = LAST_PANIC.replace(Some(String::new()));
@@ -88,12 +89,12 @@ pub fn compute_here(registry: &Registry, task: &Encoded, programs: &mut dyn Prog
 
 fn compute_caught(compute: impl FnOnce() -> Outcome) -> (Outcome, u64) {
     let start = Instant::now();
-    // A task gets its bytes, which are immutable, and programs; one that a panic left in the middle of an answer is found
-    // out by the number of its next answer.
+    // A task gets its immutable bytes, and programs. If a panic interrupts an exchange with a program, the number of the
+    // program's next answer reveals it.
     let outcome = match panic::catch_unwind(AssertUnwindSafe(compute)) {
         Ok(outcome) => outcome,
         Err(payload) => {
-            // Its destructor could panic again.
+            // The destructor of the payload could panic again.
             std::mem::forget(payload);
             let message = LAST_PANIC.replace(Some(String::new())).unwrap_or_default();
             Outcome::Failure(format!("the task panicked {message}"))
@@ -103,11 +104,11 @@ fn compute_caught(compute: impl FnOnce() -> Outcome) -> (Outcome, u64) {
 }
 
 thread_local! {
-    /// In a slot's thread the text of its last panic, elsewhere `None`.
+    /// In a slot's thread, the text of its last panic; in other threads `None`.
     static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Makes panics in slots record their text instead of printing it; other panics are printed as usual.
+/// Makes panics in slots record their text instead of printing it. Other panics are printed as usual.
 fn keep_panics_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -150,7 +151,7 @@ mod tests {
     /// The number of slots that may continue.
     static GATE: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
 
-    /// Does what the task's first byte says.
+    /// Does what the first byte of the task requests.
     fn perform(task: &Encoded) -> Outcome {
         let task = &task.own;
         match task[0] {

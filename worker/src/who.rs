@@ -1,4 +1,5 @@
-//! The fields of every line of a worker's log: who it is, by which its lines and the coordinator's are brought together.
+//! The fields of every line in a worker's log. They identify the worker, so that its lines can be matched with those of the
+//! coordinator.
 
 use evoxo_common::digest::Digest;
 use evoxo_proto::v1::{ToWorker, to_worker};
@@ -6,18 +7,18 @@ use tracing::{Level, debug, error, info, warn};
 
 use crate::core::Event;
 
-/// Who writes the log.
+/// The worker that writes the log.
 pub(crate) struct Who {
     /// The worker's name.
     pub(crate) worker: String,
     /// The number of its certificate.
     pub(crate) identity: Option<String>,
-    /// The present session, or the last one.
+    /// The current session, or the last one.
     pub(crate) session: Option<u64>,
 }
 
 impl Who {
-    /// A new session begins with Welcome.
+    /// Records the session when a Welcome starts a new one.
     pub(crate) fn note(&mut self, event: &Event) {
         if let Event::Message(ToWorker { message: Some(to_worker::Message::Welcome(welcome)) }) = event {
             self.session = Some(welcome.session);

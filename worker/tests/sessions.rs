@@ -1,4 +1,4 @@
-//! The real program and a coordinator played by the test, over real sockets.
+//! The real program over real sockets, with a coordinator played by the test.
 
 use std::{
     io::{ErrorKind, Read as _},
@@ -75,7 +75,7 @@ impl Session {
         message.expect("the stream is whole").map(|message| message.message.expect("a message of a known kind"))
     }
 
-    /// The next results, this many.
+    /// The next `count` results.
     async fn results(&mut self, count: usize) -> Vec<TaskResult> {
         let mut results = Vec::new();
         while results.len() < count {
@@ -89,14 +89,14 @@ impl Session {
     }
 }
 
-/// A coordinator that hands its sessions to the test.
+/// A coordinator that passes its sessions to the test.
 struct Coordinator {
     address: SocketAddr,
     sessions: mpsc::Receiver<Session>,
     server: JoinHandle<()>,
 }
 
-/// With what it says of its epoch.
+/// The service, with the epoch that it reports.
 struct Service(mpsc::Sender<Session>, Option<Led>);
 
 #[tonic::async_trait]
@@ -132,7 +132,7 @@ impl Coordinator {
         Self { address, sessions, server }
     }
 
-    /// Its address is free afterwards.
+    /// Stops the coordinator. Its address is free afterwards.
     async fn end(self) {
         self.server.abort();
         drop(self.server.await);
@@ -151,8 +151,8 @@ impl Coordinator {
     }
 }
 
-/// Listens on an address. One where a coordinator has just ended may still be taken: a process that another test starts has
-/// all sockets of this one for a moment, until it is the program.
+/// Listens on an address. The address of a coordinator that has just ended may still be in use: a process that another test
+/// starts holds all sockets of this one for a moment, until it executes its program.
 async fn listen(address: SocketAddr) -> TcpListener {
     let begun = Instant::now();
     loop {
@@ -191,7 +191,8 @@ impl Worker {
         String::from_utf8(line).expect("text")
     }
 
-    /// Waits for the end; the status, and what was written to the standard output and error, but for lines that were read.
+    /// Waits for the end. Returns the status, and what was written to standard output and standard error, except lines
+    /// already read.
     async fn end(mut self) -> (ExitStatus, String, String) {
         let start = Instant::now();
         let status = loop {
@@ -313,7 +314,7 @@ async fn a_refused_worker_says_why_and_exits_with_its_own_status() {
     assert!(error.contains("refused this worker: it computes something else for table_score"), "{error}");
 }
 
-/// A failure that is the same on every attempt is not repeated for ever.
+/// If a failure would be the same on every attempt, the worker does not retry forever.
 #[tokio::test]
 async fn a_server_that_is_no_coordinator_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -388,7 +389,7 @@ async fn a_saved_task_can_be_computed_from_its_file() {
         }
         Worker::start(&["run-task", file.to_str().expect("a path of text")]).end().await
     };
-    // The task's hash is its poison file's name; it includes the shared bytes.
+    // The task's hash names its poison file. The hash covers the shared bytes.
     for task in [echo_task("evolution", 4), echo_task("evo", 9).sharing(Bytes::from_static(b"lution"))] {
         let task = encoded(task);
         let (status, out, _) = run(Some(&task.whole())).await;
@@ -417,7 +418,8 @@ async fn the_version_names_the_commit() {
     assert!(out.starts_with(concat!("evoxo-worker ", env!("CARGO_PKG_VERSION"), " (commit ")), "{out}");
 }
 
-/// A coordinator that was stopped, and does not know yet that another one has taken over, gets no worker that knows better.
+/// A coordinator was stopped and does not know that another one has taken over. A worker that knows of the other one does not
+/// use it.
 #[tokio::test]
 async fn a_worker_uses_no_lower_epoch_than_it_has_seen() {
     let led = |epoch| Some(Led::new([7; 16], epoch));
@@ -431,7 +433,7 @@ async fn a_worker_uses_no_lower_epoch_than_it_has_seen() {
     let mut refused = old.session().await;
     let said = timeout(PATIENCE, refused.incoming.message()).await.expect("the worker decides");
     assert!(!matches!(said, Ok(Some(_))), "it greets a coordinator of an older epoch: {said:?}");
-    // Another address of the same cluster is as good as the first.
+    // Another address of the same cluster works as well as the first.
     old.end().await;
     Coordinator::leading(free, led(8)).await.session().await.welcomes().await;
 }

@@ -1,18 +1,18 @@
-//! The wait before the next connection: it doubles, with jitter, and never ends.
+//! The wait before the next connection attempt. It doubles, with jitter, and the worker never gives up.
 
 use evoxo_common::rng::{Generator, Stream, below};
 
 /// The first wait, in milliseconds, before jitter.
 const FIRST_MS: u64 = 100;
-/// The longest wait, in milliseconds, before jitter.
+/// The maximum wait, in milliseconds, before jitter.
 const LONGEST_MS: u64 = 15_000;
-/// The longest wait, in milliseconds, before jitter, if a coordinator answers that it does not lead yet: work must go on soon after it does.
+/// The maximum wait if a coordinator answers that it does not lead yet, in milliseconds, before jitter. It is short so that
+/// work resumes soon after the coordinator leads.
 const LONGEST_AWAY_MS: u64 = 3_000;
-/// The longest wait a coordinator can ask for, in milliseconds, so that a wrong number cannot keep workers away for
-/// weeks.
+/// The maximum wait that a coordinator can request, in milliseconds. A wrong number then cannot keep workers away for weeks.
 const ASKED_MS_MAX: u64 = 3_600_000;
 
-/// The waits between connections.
+/// The waits between connection attempts.
 #[derive(Debug)]
 pub(super) struct Backoff {
     failures: u32,
@@ -24,7 +24,7 @@ impl Backoff {
         Self { failures: 0, rng: Stream::root(seed).text("worker backoff").rng() }
     }
 
-    /// The wait after an answer of a coordinator that does not lead yet, in milliseconds.
+    /// The wait after a coordinator has answered that it does not lead yet, in milliseconds.
     pub(super) fn wait_away_ms(&mut self) -> u64 {
         let step = step_ms(self.failures).min(LONGEST_AWAY_MS);
         self.failures = self.failures.saturating_add(1);
@@ -36,7 +36,8 @@ impl Backoff {
     }
 
     /// The wait after a session that lasted `lasted_ms` (0 if there was none), in milliseconds; at least `asked_ms`. A
-    /// session that lasted longer than the next wait begins the doubling anew, a shorter one is one more failure.
+    /// session that lasted at least as long as the next wait resets the doubling. A shorter session counts as another
+    /// failure.
     pub(super) fn wait_ms(&mut self, lasted_ms: u64, asked_ms: u64) -> u64 {
         if lasted_ms >= step_ms(self.failures) {
             self.failures = 0;

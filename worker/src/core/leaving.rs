@@ -1,4 +1,4 @@
-//! The worker shuts down: on request, after a time without a task, or because it was refused.
+//! Shutting down: on request, after a time without a task, or because the worker was refused.
 
 use evoxo_common::time::Millis;
 use evoxo_proto::v1::{Drain, FromWorker, from_worker};
@@ -6,16 +6,16 @@ use tracing::Level;
 
 use super::{Effect, Link, Worker};
 
-/// How long a worker that shuts down waits for its last results to be accepted, in milliseconds.
+/// How long a worker that shuts down waits until its last results are accepted, in milliseconds.
 const FLUSH_MS: u64 = 5_000;
 
-/// The worker is shutting down: it exits when nothing is left to do.
+/// The worker is shutting down: it exits once nothing is left to do.
 #[derive(Debug)]
 pub(super) struct Leaving {
     pub(super) why: String,
-    /// By a signal: another one ends it at once.
+    /// Whether a signal requested it. Another signal ends the worker at once.
     pub(super) signalled: bool,
-    /// How long the last results may wait to be accepted; set when nothing is left to compute.
+    /// Until when the last results may wait to be accepted. It is set once nothing is left to compute.
     pub(super) flush_until: Option<Millis>,
 }
 
@@ -33,7 +33,7 @@ impl Worker {
         self.queue.is_empty() && self.slots.iter().all(Option::is_none)
     }
 
-    /// When the worker will have been idle for too long.
+    /// The time at which the worker will have been idle for too long.
     pub(super) fn idle_until(&self) -> Option<Millis> {
         let timeout_ms = self.settings.idle_timeout_ms?;
         self.is_idle().then(|| self.idle_since + timeout_ms)
@@ -43,7 +43,7 @@ impl Worker {
         let signalled = self.leaving.as_mut().map(|leaving| std::mem::replace(&mut leaving.signalled, true));
         match signalled {
             None => self.leave(now, "on request".into(), true),
-            // It leaves already, for another reason: the first signal asks for nothing more.
+            // The worker is already leaving for another reason, so the first signal changes nothing.
             Some(false) => {}
             Some(true) => self
                 .exit(1, "shut down at once on a second request; unfinished tasks will be computed elsewhere".into()),
@@ -55,7 +55,7 @@ impl Worker {
         self.leaving = Some(Leaving { why, signalled, flush_until: None });
         match &mut self.link {
             Link::Open { .. } => self.send(from_worker::Message::Drain(Drain {})),
-            // Queued tasks will be assigned again; waiting results get one more chance to be sent, at once.
+            // Queued tasks will be assigned again. Try at once to send the waiting results once more.
             Link::Resting { until } => {
                 *until = now;
                 self.queue.clear();

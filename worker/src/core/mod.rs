@@ -1,10 +1,10 @@
 //! One worker as a pure state machine: events and the time go in, effects come out. No I/O, no clock, no threads.
 //!
 //! The worker keeps a link to the coordinator, computes assignments in its slots, and keeps every result until the
-//! coordinator has accepted it, through as many sessions as that takes.
+//! coordinator has accepted it, for as many sessions as that takes.
 //!
-//! Invariants: at most `slots` assignments run at once, whatever the coordinator sends; and a result is dropped only
-//! when the coordinator has accepted it, or when too many results are waiting.
+//! Invariants: at most `slots` assignments run at once, whatever the coordinator sends. A result is dropped only once the
+//! coordinator has accepted it, or if too many results are waiting.
 
 mod backoff;
 mod leaving;
@@ -30,24 +30,25 @@ use self::{backoff::Backoff, leaving::Leaving, pending::PendingResults};
 
 /// The exit status of a worker that the coordinator refused.
 pub const STATUS_REFUSED: u8 = 3;
-/// The most slots a worker can have.
+/// The maximum number of slots of a worker.
 pub const SLOTS_MAX: usize = evoxo_proto::SLOTS_MAX as usize;
 
-/// The time to wait for Welcome after Hello, in milliseconds, before the link is given up.
+/// How long to wait for a Welcome after the Hello before giving up the link, in milliseconds.
 const WELCOME_MS: u64 = 20_000;
-/// The longest time that results of an unfinished assignment are collected before they are sent, in milliseconds.
+/// How long results of an unfinished assignment are collected before they are sent, in milliseconds.
 const GATHER_MS: u64 = 50;
-/// Results of this size together, in bytes, are sent at once; and the largest message of several results.
+/// Results whose total size reaches this, in bytes, are sent at once. It is also the maximum size of a message with several
+/// results.
 const GATHER_BYTES: usize = 1 << 20;
-/// The most results that wait to be accepted.
+/// The maximum number of results that wait to be accepted.
 const PENDING_RESULTS_MAX: usize = 65_536;
-/// The most bytes of results that wait to be accepted.
+/// The maximum size of results that wait to be accepted, in bytes.
 const PENDING_BYTES_MAX: usize = 256 << 20;
 
 /// Settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Assignments computed at once, 1 to [`SLOTS_MAX`].
+    /// The number of assignments computed at once, from 1 to [`SLOTS_MAX`].
     pub slots: usize,
     /// The worker's name in lists and messages, 1 to 128 bytes.
     pub name: String,
@@ -57,9 +58,9 @@ pub struct Settings {
     pub build: String,
     /// The signatures of the kinds that the build computes: [`evoxo_common::experiment::Registry::signatures`].
     pub kinds: Vec<KindSignature>,
-    /// The programs beside it, with the kinds whose tasks ask them.
+    /// The worker's programs, with the kinds whose tasks call them.
     pub programs: Vec<ProgramSignature>,
-    /// Drawn when the process started, so that the coordinator recognises it after a lost connection.
+    /// A number drawn when the process starts. By it, the coordinator recognizes the process after a lost connection.
     pub process: u64,
     /// The worker shuts down after this time without a task, in milliseconds; `None`: never.
     pub idle_timeout_ms: Option<u64>,
@@ -68,27 +69,27 @@ pub struct Settings {
 /// An event for a worker.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The connection that [`Effect::Connect`] asked for is open.
+    /// The connection requested by [`Effect::Connect`] is open.
     LinkUp,
     /// The connection could not be opened, or was lost, for this reason.
     LinkDown(String),
-    /// There is none, for this reason: a coordinator answers that it does not lead yet.
+    /// There is no connection, for this reason: a coordinator answers that it does not lead yet.
     LinkAway(String),
-    /// The peer is not a coordinator that this worker can work for, and will not become one, for this reason.
+    /// The peer is not a coordinator that this worker can work for, for this reason. That will not change.
     LinkRefused(String),
     /// A message from the coordinator on the current connection.
     Message(ToWorker),
-    /// A slot has computed the next task of its [`Effect::Start`]; after the last one it is free.
+    /// A slot has computed the next task of its [`Effect::Start`]. After the last task the slot is free.
     Computed {
-        /// Which slot, from 0.
+        /// The slot's index, from 0.
         slot: usize,
         /// The output, or why there is none.
         outcome: Outcome,
         /// How long it took, in microseconds.
         elapsed_us: u64,
     },
-    /// The process was asked to shut down: the first time it finishes its running tasks, the second time it exits at
-    /// once.
+    /// The process was asked to shut down. The first time, the worker finishes its running tasks; the second time, it exits
+    /// at once.
     DrainAsked,
     /// The time of [`Worker::next_wake`] has come.
     Wake,
@@ -97,15 +98,15 @@ pub enum Event {
 /// An action for the shell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Connect; report with [`Event::LinkUp`], [`Event::LinkDown`] or [`Event::LinkAway`].
+    /// Connect, and report with [`Event::LinkUp`], [`Event::LinkDown`], [`Event::LinkAway`] or [`Event::LinkRefused`].
     Connect,
     /// Send this message on the current connection.
     Send(FromWorker),
-    /// Compute these tasks in order in that slot, which is free: one [`Event::Computed`] for each.
+    /// Compute these tasks in order in this slot, which is free. Report each with [`Event::Computed`].
     Start {
         /// The slot's index.
         slot: usize,
-        /// At least one.
+        /// The tasks, at least one.
         tasks: Vec<Encoded>,
     },
     /// Drop the current connection and its events.
@@ -116,7 +117,7 @@ pub enum Effect {
     TaskFailed {
         /// The task's hash.
         task: Digest,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Close the stream, if there is one, and end the process. No more effects follow.
@@ -131,22 +132,22 @@ pub enum Effect {
 /// The connection to the coordinator.
 #[derive(Clone, Copy, Debug)]
 enum Link {
-    /// None; the next attempt is due then.
+    /// No connection. The next attempt is due at `until`.
     Resting { until: Millis },
     /// The shell is connecting.
     Connecting,
-    /// Hello was sent; Welcome is due then.
+    /// Hello was sent. Welcome is due by `until`.
     Greeting { until: Millis },
-    /// In a session since then.
+    /// A session that started at `since`.
     Open { since: Millis, heartbeat_interval_ms: u64, heartbeat_due: Millis },
 }
 
 /// The tasks of a busy slot.
 #[derive(Debug)]
 struct Running {
-    /// The assignment's number in the present session; 0 if that session is over.
+    /// The assignment's number in the current session; 0 if its session has ended.
     assignment: u64,
-    /// The tasks that are not computed yet, in order.
+    /// The tasks that are still to be computed, in order.
     hashes: VecDeque<Digest>,
 }
 
@@ -163,18 +164,18 @@ pub struct Worker {
     settings: Settings,
     backoff: Backoff,
     link: Link,
-    /// Whether the present outage has been logged.
+    /// Whether the current outage has been logged.
     outage_logged: bool,
     slots: Vec<Option<Running>>,
     queue: VecDeque<Queued>,
-    /// Shared bytes of tasks of the current session.
+    /// The shared bytes of tasks of the current session.
     shared: SharedCache<Arc<Shared>>,
     pending: PendingResults,
     /// Whether the dropping of results has been logged.
     dropping_logged: bool,
-    /// When collected results must be sent, if there are any; `Millis(0)` for at once.
+    /// When collected results must be sent, if there are any; `Millis(0)` means at once.
     send_due: Option<Millis>,
-    /// Since when nothing runs; meaningless while something runs.
+    /// Since when nothing runs. Meaningless while something runs.
     idle_since: Millis,
     leaving: Option<Leaving>,
     exited: bool,
@@ -182,11 +183,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that begins at `now` and connects at its first [`Event::Wake`]. `seed` is used only to spread
-    /// reconnections in time.
+    /// A worker that starts at `now` and connects at its first [`Event::Wake`]. `seed` only spreads reconnections in time.
     ///
     /// # Panics
-    /// If the number of slots is not in 1 to [`SLOTS_MAX`].
+    /// If the number of slots is not from 1 to [`SLOTS_MAX`].
     #[must_use]
     pub fn new(now: Millis, settings: Settings, seed: u64) -> Self {
         assert!((1..=SLOTS_MAX).contains(&settings.slots), "a worker with {} slots", settings.slots);
@@ -208,7 +208,7 @@ impl Worker {
         }
     }
 
-    /// Handles one event and returns what to do, in order. `now` must not go back.
+    /// Handles one event and returns what to do, in order. `now` must never decrease.
     ///
     /// # Panics
     /// If the event is [`Event::Computed`] for a slot that computes nothing.
@@ -235,7 +235,7 @@ impl Worker {
         std::mem::take(&mut self.effects)
     }
 
-    /// When the worker must be woken if there is no event before.
+    /// When the worker must be woken, unless another event comes first.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
         if self.exited {
@@ -253,8 +253,7 @@ impl Worker {
         [link, send, leave].into_iter().flatten().min()
     }
 
-    /// Does everything that is due: the link's timers, queued assignments into free slots, collected results, shutting
-    /// down.
+    /// Does everything that is due: timers of the link, queued assignments for free slots, collected results, shutting down.
     fn advance(&mut self, now: Millis) {
         match &mut self.link {
             Link::Resting { until } if *until <= now => {
@@ -330,7 +329,7 @@ impl Worker {
     }
 }
 
-/// A sentence, cut to what may be sent.
+/// A sentence, cut to the maximum size that may be sent.
 fn cut(mut sentence: String) -> String {
     let end = (0..=FAILURE_BYTES_MAX.min(sentence.len())).rev().find(|end| sentence.is_char_boundary(*end));
     sentence.truncate(end.unwrap_or(0));

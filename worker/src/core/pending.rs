@@ -6,16 +6,16 @@ use bytes::Bytes;
 use evoxo_common::digest::Digest;
 use evoxo_proto::v1::{Outputs, TaskResult, task_result::Outcome};
 
-/// The size of a result besides its output or failure, in bytes: hashes, keys and nodes. An estimate.
+/// The estimated size of a result in addition to its output or failure, in bytes: hashes, keys and nodes.
 const OVERHEAD_BYTES: usize = 200;
 
-/// One result until it is accepted.
+/// A result that is not accepted yet.
 #[derive(Debug)]
 struct PendingResult {
     hash: Digest,
     outcome: Outcome,
     elapsed_us: u64,
-    /// The assignment of the current session that asked for it; 0 if it was of another session.
+    /// The assignment of the current session to which the result belongs; 0 if it belongs to an earlier session.
     assignment: u64,
 }
 
@@ -34,7 +34,8 @@ impl PendingResult {
 #[derive(Debug)]
 pub(super) struct PendingResults {
     results: BTreeMap<u64, PendingResult>,
-    /// By task and assignment: tasks of two runs can be the same, and each assignment waits for its own result.
+    /// The numbers of the results by task and assignment. Tasks of two runs can be the same, and each assignment waits for
+    /// its own result.
     numbers: BTreeMap<(Digest, u64), u64>,
     next: u64,
     unsent: u64,
@@ -45,7 +46,7 @@ pub(super) struct PendingResults {
 }
 
 impl PendingResults {
-    /// At most `results_max` results of `bytes_max` bytes together, but always at least one.
+    /// Keeps at most `results_max` results, of at most `bytes_max` bytes together, but always at least one.
     pub(super) fn new(results_max: usize, bytes_max: usize) -> Self {
         Self {
             results: BTreeMap::new(),
@@ -64,13 +65,13 @@ impl PendingResults {
         self.results.len()
     }
 
-    /// The size of the results collected since results were last sent, in bytes.
+    /// The total size of results not sent yet in this session, in bytes.
     pub(super) fn unsent_bytes(&self) -> usize {
         self.unsent_bytes
     }
 
-    /// Adds a result, replacing an older one of the same task that is of the same assignment or of none any more. Returns how many
-    /// of the oldest were dropped for it.
+    /// Adds a result. It replaces an older result of the same task, if that belongs to the same assignment or to an earlier
+    /// session. Returns how many of the oldest results were dropped to make room.
     pub(super) fn add(&mut self, hash: Digest, outcome: Outcome, elapsed_us: u64, assignment: u64) -> usize {
         for older in [0, assignment] {
             if let Some(number) = self.numbers.get(&(hash, older)).copied() {
@@ -92,7 +93,7 @@ impl PendingResults {
         dropped
     }
 
-    /// Drops the oldest result of this task, if it was sent in this session: each is accepted separately.
+    /// Drops the oldest result of this task, if it was sent in this session. Each result is accepted separately.
     pub(super) fn accept(&mut self, hash: Digest) {
         let oldest = self.numbers.range((hash, 0)..=(hash, u64::MAX)).map(|(_, number)| *number).min();
         if let Some(number) = oldest.filter(|number| *number < self.unsent) {
@@ -100,9 +101,9 @@ impl PendingResults {
         }
     }
 
-    /// The session is over: waiting results can only be sent in the next one, without an assignment.
+    /// The session has ended. Waiting results can only be sent in the next session, without an assignment.
     pub(super) fn orphan(&mut self) {
-        // Of one task any result will do then.
+        // In the next session one result per task is enough.
         let newest: BTreeMap<Digest, u64> =
             self.results.iter().map(|(number, result)| (result.hash, *number)).collect();
         let older = self.results.iter().filter(|(number, result)| newest.get(&result.hash) != Some(number));
@@ -115,8 +116,8 @@ impl PendingResults {
         self.unsent_bytes = self.bytes;
     }
 
-    /// The results that have not been sent in this session, in messages of at most `message_bytes` bytes, or of one
-    /// larger result.
+    /// The results that have not been sent in this session, in messages of at most `message_bytes` bytes. A single larger
+    /// result gets its own message.
     pub(super) fn send(&mut self, message_bytes: usize) -> Vec<Outputs> {
         let mut messages = Vec::new();
         let mut outputs = Outputs::default();
@@ -165,7 +166,7 @@ mod tests {
         Outcome::Output(vec![7; bytes].into())
     }
 
-    /// The first bytes of the hashes in each message.
+    /// The first byte of the hash of each result, by message.
     fn sent(pending: &mut PendingResults, message_bytes: usize) -> Vec<Vec<u8>> {
         pending
             .send(message_bytes)
@@ -174,7 +175,7 @@ mod tests {
             .collect()
     }
 
-    /// Two runs of the same file: each of their assignments gets its result.
+    /// Two runs of the same file: each of their assignments gets its own result.
     #[test]
     fn the_same_task_in_two_assignments_has_two_results() {
         let mut pending = PendingResults::new(10, 1 << 20);

@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::{Effect, Link, Queued, Running, STATUS_REFUSED, WELCOME_MS, Worker};
 
-/// The longest message of the coordinator that is logged, in characters.
+/// How much of a coordinator's message is logged, in characters.
 const REASON_CHARS_MAX: usize = 1_000;
 
 impl Worker {
@@ -32,16 +32,16 @@ impl Worker {
         self.link_lost(now, why, None);
     }
 
-    /// The link is lost. Running tasks continue. Queued tasks are computed only until the coordinator assigns them
-    /// again, and not at all if this worker is shutting down. The end of the link is normal if the coordinator closed
-    /// it with a time to come back, or if this worker is shutting down.
+    /// The link is lost. Running tasks continue. Queued tasks are computed only until the coordinator assigns them again, and
+    /// not at all if this worker is shutting down. The end of the link is normal if the coordinator closed it and set a time
+    /// to return, or if this worker is shutting down.
     pub(super) fn link_lost(&mut self, now: Millis, why: &str, asked_ms: Option<u64>) {
         let lasted_ms = if let Link::Open { since, .. } = self.link { now - since } else { 0 };
         let wait_ms = self.backoff.wait_ms(lasted_ms, asked_ms.unwrap_or(0));
         self.rest(now, why, wait_ms, asked_ms.is_some());
     }
 
-    /// Waits for the next attempt after the end of the link, which was normal or not.
+    /// Waits for the next attempt after the link has ended. `is_normal` says whether its end was normal.
     pub(super) fn rest(&mut self, now: Millis, why: &str, wait_ms: u64, is_normal: bool) {
         let level = match is_normal || self.leaving.is_some() {
             _ if self.outage_logged => Level::DEBUG,
@@ -78,7 +78,7 @@ impl Worker {
             None => Err("a message of a kind this build does not know".to_owned()),
         };
         if let Err(what) = understood {
-            // Worth a warning even in an outage: the cause is a bug or a foreign program, not the network.
+            // Warn even during an outage: the cause is a bug or another program, not the network.
             self.outage_logged = false;
             self.disconnect(now, &format!("it sent {what}"));
         }
@@ -96,7 +96,7 @@ impl Worker {
         self.outage_logged = false;
         let sentence = format!("connected to the coordinator, session {}", welcome.session);
         self.effects.push(Effect::Log(Level::INFO, sentence));
-        // All queued assignments are of an older session: the coordinator assigns their tasks again.
+        // All queued assignments belong to an older session. The coordinator assigns their tasks again.
         self.queue.clear();
         self.send_due = Some(Millis(0));
         if self.leaving.is_some() {
@@ -139,7 +139,7 @@ impl Worker {
         Ok(())
     }
 
-    /// A person wants this worker to leave; one that is leaving already goes on with it.
+    /// An operator wants this worker to leave. A worker that is already leaving continues to do so.
     fn asked_to_leave(&mut self, now: Millis, leave: &Leave) -> Result<(), String> {
         let Link::Open { .. } = self.link else {
             return Err("a request to leave outside of a session".into());
@@ -161,7 +161,7 @@ impl Worker {
     }
 }
 
-/// Text from outside without characters that could confuse a terminal.
+/// Text from another process, without characters that could confuse a terminal.
 fn for_people(sentence: &str) -> String {
     sentence.chars().take(REASON_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

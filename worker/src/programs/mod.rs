@@ -1,6 +1,6 @@
-//! Programs of this machine that tasks ask: started when they are first asked, one process for each slot, a line in and a
-//! line out. A process that fails, or takes too long, is killed with all that it has started, and the next task starts
-//! another.
+//! External programs that tasks call. A program is started when it is first needed, as one process per slot, and gets and
+//! answers one line at a time. A process that fails or takes too long is killed with everything that it has started, and the
+//! next task starts a new one.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -31,26 +31,26 @@ use evoxo_proto::{
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tracing::{debug, warn};
 
-/// The version of the protocol between a worker and its programs, in their environment.
+/// The version of the protocol between a worker and its programs, as an environment variable.
 const PROTOCOL: (&str, &str) = ("EVOXO_PROTOCOL", "1");
-/// What marks a process and all that it starts, in their environment: a number of its own.
+/// The environment variable that marks a process and everything that it starts, with a number unique to the process.
 const MARK: &str = "EVOXO_PROCESS";
-/// How often processes with a mark are looked for: one may start another while it is killed.
+/// How often to search for processes with a mark. A process may start another one while it is being killed.
 const LOOKS_MAX: usize = 100;
-/// The most bytes of a line of a program.
+/// The maximum length of a program's line in bytes.
 const LINE_BYTES_MAX: u64 = 16 << 20;
-/// How long a program may take to introduce itself: some load large libraries first.
+/// How long a program may take to introduce itself, in milliseconds. Some programs load large libraries first.
 const INTRODUCTION_WITHIN_MS: u64 = 120_000;
-/// The last lines of a program's standard error that are shown when it fails, and the most bytes of each.
+/// How many of the last lines of a program's standard error are shown when it fails, and the maximum bytes of each.
 const WORDS_LINES: usize = 6;
 const WORDS_BYTES_MAX: usize = 300;
-/// How often it is looked whether a program has ended while something that it has started holds its output.
+/// How often to check whether a program has ended while one of its children holds its output open.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a program that has closed its output may take to end by itself and to close its standard error, so that its exit
-/// status and its last words can be told.
+/// How long a program that has closed its output may take to end and to close its standard error, so that its exit status and
+/// its last words are known.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// A program as an operator gives it: `rosen=python3 rosen.py`.
+/// A program as the operator specifies it: `rosen=python3 rosen.py`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The name that experiments use.
@@ -76,10 +76,10 @@ impl std::str::FromStr for Program {
     }
 }
 
-/// The signatures of these programs for every kind that asks programs.
+/// The signatures of these programs for every kind that calls programs.
 ///
 /// # Errors
-/// A sentence if one of them fails, two have one name, or no kind asks programs.
+/// A sentence if a program fails, if two have the same name, or if no kind calls programs.
 pub fn introduce(registry: &Registry, programs: &Arc<[Program]>) -> Result<Vec<ProgramSignature>, String> {
     let mut processes = Processes::new(Arc::clone(programs));
     let mut signatures: Vec<ProgramSignature> = Vec::new();
@@ -106,20 +106,20 @@ pub fn introduce(registry: &Registry, programs: &Arc<[Program]>) -> Result<Vec<P
 pub struct Processes {
     commands: Arc<[Program]>,
     running: BTreeMap<String, Process>,
-    /// Questions so far.
+    /// The number of questions so far.
     questions: u64,
-    /// The last task expected another program.
+    /// Whether the last task expected a different program.
     disowned: bool,
 }
 
 impl Processes {
-    /// No process yet, of these programs.
+    /// Starts without a process, for these programs.
     #[must_use]
     pub fn new(commands: Arc<[Program]>) -> Self {
         Self { commands, running: BTreeMap::new(), questions: 0, disowned: false }
     }
 
-    /// The outcome of a task that could ask these programs.
+    /// The outcome of a task that could call these programs.
     pub(crate) fn outcome(&mut self, computed: Result<Bytes, Refusal>) -> Outcome {
         let disowned = std::mem::take(&mut self.disowned);
         match computed {
@@ -150,7 +150,7 @@ impl Programs for Processes {
         self.questions += 1;
         let number = self.questions;
         let mut answer = self.running(name)?.ask(&question(number), within_ms);
-        // Somebody may have killed it, or it has run out of memory: it is retried once, alone.
+        // The program may have been killed, or may have run out of memory. Retry once with a new process.
         if let Err(Trouble::Ended(why)) = &answer {
             warn!("the program {name} {why}; it is started again");
             self.stop(name);
@@ -172,7 +172,7 @@ impl Programs for Processes {
     }
 
     fn stop(&mut self, name: &str) {
-        // The next question starts another process.
+        // The next question starts a new process.
         self.running.remove(name);
     }
 }
@@ -180,11 +180,11 @@ impl Programs for Processes {
 /// A line, or why there is none.
 type Line = Result<String, String>;
 
-/// Why a program has no answer.
+/// Why a program gave no answer.
 enum Trouble {
     /// It has ended by itself, or was killed.
     Ended(String),
-    /// It is still there, and cannot be trusted any more.
+    /// It is still running, but can no longer be trusted.
     Stopped(String),
 }
 
@@ -194,20 +194,20 @@ struct Process {
     /// The value of [`MARK`].
     mark: String,
     introduction: String,
-    /// What [`Programs::is_first`] was asked about.
+    /// The words for which [`Programs::is_first`] was called.
     heard: BTreeSet<String>,
-    /// Lines for its standard input, written by a thread: a program that does not read must not block the slot.
+    /// Lines for its standard input. A thread writes them, so that a program that does not read cannot block the slot.
     input: Sender<String>,
     output: Receiver<Line>,
-    /// The beginning of a line that it has not ended.
+    /// The beginning of a line that has not ended yet.
     unfinished: Arc<Mutex<Vec<u8>>>,
-    /// The last lines of its standard error. The thread that reads them shares it until there are no more.
+    /// The last lines of its standard error. The thread that reads them shares this list until standard error ends.
     words: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl Process {
     fn start(program: &Program) -> Result<Self, String> {
-        // Each state of a hasher has other keys, random ones for each thread.
+        // Every hasher state has different keys, which are random for each thread.
         let mark = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
         let mut command = Command::new("sh");
         command
@@ -217,7 +217,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own: it can be killed with its children, and a Ctrl-C for the worker does not reach it.
+            // A separate process group: the program can be killed with its children, and a Ctrl-C for the worker does not
+            // reach it.
             .process_group(0);
         let mut child = Running::start(&mut command, &mark)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -246,12 +247,12 @@ impl Process {
     }
 
     fn ask(&mut self, line: &str, within_ms: u64) -> Result<String, Trouble> {
-        // If the writing thread has ended, so has the program, and reading says how.
+        // If the writing thread has ended, the program has too, and the read below reports how.
         let _ = self.input.send(format!("{line}\n"));
         self.next(within_ms, "answer")
     }
 
-    /// The next line, which the program needs for this.
+    /// The next line. `what` says what the program should do, for the error.
     fn next(&mut self, within_ms: u64, what: &str) -> Result<String, Trouble> {
         let stopped = match self.line(Duration::from_millis(within_ms)) {
             Ok(Ok(line)) => return Ok(line),
@@ -266,14 +267,14 @@ impl Process {
         Err(Trouble::Stopped(stopped + &self.last_words()))
     }
 
-    /// The next line within this time, while the program has not ended.
+    /// The next line within this time, unless the program ends first.
     fn line(&mut self, within: Duration) -> Result<Line, RecvTimeoutError> {
         let begun = Instant::now();
         loop {
             let left = within.saturating_sub(begun.elapsed());
             match self.output.recv_timeout(left.min(LOOK_INTERVAL)) {
                 Err(RecvTimeoutError::Timeout) if self.child.try_wait().is_ok_and(|status| status.is_some()) => {
-                    // What it has written last may still be on its way.
+                    // Its last output may still be on its way.
                     return self.output.recv_timeout(LOOK_INTERVAL).map_err(|_| RecvTimeoutError::Disconnected);
                 }
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
@@ -282,13 +283,13 @@ impl Process {
         }
     }
 
-    /// How it ended; its output is closed.
+    /// How the program ended. Its output is closed.
     fn ended(&mut self) -> String {
         let mut status = None;
         for _ in 0..100 {
             thread::sleep(END_WITHIN / 100);
             status = self.child.try_wait().ok().flatten();
-            // Something that it has started may hold its standard error.
+            // A child of the program may still hold its standard error open.
             if status.is_some() && Arc::strong_count(&self.words) == 1 {
                 break;
             }
@@ -296,7 +297,7 @@ impl Process {
         status.map_or_else(|| "closed its output".into(), |status| format!("ended ({status})"))
     }
 
-    /// What it has written besides: a line without its end, and its standard error.
+    /// The rest of what it wrote: an unfinished line, and its standard error.
     fn last_words(&self) -> String {
         let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = match unfinished.is_empty() {
@@ -319,12 +320,13 @@ impl Drop for Process {
     }
 }
 
-/// The processes of programs that this process has started. They would outlive it if it ended while a thread waits for one.
+/// The processes of programs that this process has started. They would outlive it if it ended while a thread waits for one of
+/// them.
 #[derive(Default)]
 struct Running {
-    /// Their numbers, by their marks.
+    /// The process numbers, by mark.
     by_mark: BTreeMap<String, u32>,
-    /// No more are started.
+    /// Whether no more processes are started.
     ending: bool,
 }
 
@@ -346,7 +348,7 @@ impl Running {
     }
 }
 
-/// Kills all programs that this process has started, and starts no more: it is about to end.
+/// Kills all programs that this process has started, and starts no more, because the process is about to end.
 pub(crate) fn end_programs() {
     Running::with(|running| {
         running.ending = true;
@@ -354,7 +356,7 @@ pub(crate) fn end_programs() {
     });
 }
 
-/// From now on a request to end, if `ends` says so at that moment, ends this process with its programs.
+/// From now on, a request to end also ends this process and its programs, if `ends` returns true at that moment.
 ///
 /// # Errors
 /// If the system denies a thread or signals.
@@ -380,16 +382,17 @@ pub fn end_programs_on_request(ends: impl Fn() -> bool + Send + 'static) -> anyh
     thread.map(drop).context("cannot start a thread for signals")
 }
 
-/// Kills a program with all that it has started.
+/// Kills a program and everything that it has started.
 fn kill(mark: &str, number: u32) {
     if let Some(group) = Pid::from_raw(number.cast_signed()) {
-        // It may have ended already.
+        // The program may have ended already.
         let _ = kill_process_group(group, Signal::KILL);
     }
     kill_marked(mark);
 }
 
-/// Kills all processes with this mark: also those that have left the group. Where there is no /proc, it finds none.
+/// Kills all processes with this mark, including those that have left the process group. On a system without /proc it finds
+/// none.
 fn kill_marked(mark: &str) {
     let entry = format!("{MARK}={mark}");
     let marked = |process: &Pid| {
@@ -399,7 +402,7 @@ fn kill_marked(mark: &str) {
     for _ in 0..LOOKS_MAX {
         let Ok(processes) = fs::read_dir("/proc") else { return };
         let numbers = processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok());
-        // Of one that has ended the environment is empty.
+        // The environment of an ended process is empty.
         let found: Vec<Pid> = numbers.filter_map(Pid::from_raw).filter(marked).collect();
         if found.is_empty() {
             return;
@@ -421,7 +424,7 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<thread::JoinHa
     thread::Builder::new().name("program".into()).spawn(work)
 }
 
-/// Writes lines until the program or its slot has ended.
+/// Writes lines until the program or its slot ends.
 fn write_lines(mut stdin: impl std::io::Write, lines: &Receiver<String>) {
     for line in lines {
         if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
@@ -430,8 +433,8 @@ fn write_lines(mut stdin: impl std::io::Write, lines: &Receiver<String>) {
     }
 }
 
-/// Passes each line on until there is none, one is wrong, or nobody takes it. `unfinished` has the beginning of a line while its
-/// end is missing.
+/// Passes each line on until there are no more, a line is invalid, or the receiver is gone. `unfinished` holds the beginning
+/// of a line until the line ends.
 fn read_lines(stdout: impl Read, unfinished: &Mutex<Vec<u8>>, mut pass: impl FnMut(Line) -> bool) {
     let (mut reader, mut bytes) = (BufReader::new(stdout), Vec::new());
     loop {
@@ -451,7 +454,7 @@ fn read_lines(stdout: impl Read, unfinished: &Mutex<Vec<u8>>, mut pass: impl FnM
         }
         let cut = if is_ended { &[][..] } else { &bytes[..bytes.len().min(WORDS_BYTES_MAX)] };
         cut.clone_into(&mut unfinished.lock().unwrap_or_else(PoisonError::into_inner));
-        // Without its end the line is cut: the program has ended.
+        // The program ended in the middle of this line.
         if count == 0 {
             return;
         }
@@ -464,7 +467,7 @@ fn read_lines(stdout: impl Read, unfinished: &Mutex<Vec<u8>>, mut pass: impl FnM
     }
 }
 
-/// Keeps the last lines of the standard error.
+/// Keeps the last lines of standard error.
 fn keep_words(name: &str, stderr: impl Read, words: &Mutex<VecDeque<String>>) {
     let mut reader = BufReader::new(stderr);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What is told of programs that do not answer.
+//! The messages about programs that do not answer.
 
 use super::*;
 

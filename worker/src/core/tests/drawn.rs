@@ -6,22 +6,22 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A random step, done if it is possible.
+/// A random step. It is skipped if it is not possible.
 #[derive(Clone, Debug)]
 enum Step {
     /// This many milliseconds pass, with the timers in between.
     Pass(u64),
-    /// The link comes up, or the session begins.
+    /// The link comes up, or the session starts.
     Forward,
     /// The link goes down.
     Cut,
-    /// An assignment with this number of tasks.
+    /// The coordinator sends an assignment with this number of tasks.
     Assign(u64),
     /// One of the busy slots computes a task.
     Compute(usize),
-    /// Some of what was sent in this session is accepted.
+    /// The coordinator accepts some of the results sent in this session.
     Accept(u64),
-    /// The coordinator asks the worker to come back later.
+    /// The coordinator tells the worker to return later.
     Retry,
     /// An invalid message, or a valid one at the wrong time.
     Invalid(ToWorker),
@@ -31,7 +31,7 @@ fn hashes(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Bytes> {
     prop_oneof![Just(32), bytes].prop_flat_map(|bytes| prop::collection::vec(any::<u8>(), bytes)).prop_map(Bytes::from)
 }
 
-/// Any message; `good` says whether assignments may have tasks with hashes of the right length.
+/// Any message. `good` says whether assignments may have tasks with hashes of the right length.
 fn message(good: bool) -> impl Strategy<Value = ToWorker> {
     let task = hashes(0..40)
         .prop_filter("the right length", move |hash| good || hash.len() != 32)
@@ -78,14 +78,14 @@ fn is_refusal(message: &ToWorker) -> bool {
     matches!(&message.message, Some(Message::Close(close)) if close.kind() == CloseKind::Refused)
 }
 
-/// A model of the worker's state, derived from its effects only.
+/// A model of the worker's state, derived only from its effects.
 struct Model {
     bench: Bench,
     slots: usize,
     busy: BTreeMap<usize, VecDeque<u64>>,
-    /// Computed and not accepted.
+    /// Tasks that are computed and not accepted.
     unaccepted: BTreeSet<u64>,
-    /// Sent in this session and not accepted.
+    /// Results that were sent in this session and not accepted.
     sent: BTreeSet<u64>,
     assignments: u64,
     tasks: u64,

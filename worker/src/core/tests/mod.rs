@@ -52,7 +52,7 @@ fn down() -> Event {
     Event::LinkDown("a cut".into())
 }
 
-/// An effect as the tests write it; results are written as task@assignment.
+/// An effect as the tests write it. Results are written as task@assignment.
 fn text(effect: &Effect) -> String {
     match effect {
         Effect::Connect => "connect".into(),
@@ -111,7 +111,7 @@ impl Bench {
         self.on(welcome())
     }
 
-    /// The worker's effects of an event now; log lines go to `logs`.
+    /// Handles an event at the current time and returns the worker's effects. Log lines go to `logs`.
     fn on(&mut self, event: Event) -> Vec<String> {
         let effects = self.worker.handle(self.now, event);
         assert!(self.worker.next_wake().is_none_or(|wake| wake >= self.now), "a wake is never in the past");
@@ -123,7 +123,7 @@ impl Bench {
         rest
     }
 
-    /// The worker's effects until this time without events, apart from heartbeats.
+    /// Advances to this time without events and returns the worker's effects, except heartbeats.
     fn until(&mut self, ms: u64) -> Vec<String> {
         let mut done = Vec::new();
         while let Some(wake) = self.worker.next_wake().filter(|wake| wake.0 <= ms) {
@@ -134,7 +134,7 @@ impl Bench {
         done
     }
 
-    /// Waits until the worker connects; returns how long that took, in milliseconds.
+    /// Waits until the worker connects. Returns how long that took, in milliseconds.
     fn wait_ms(&mut self) -> u64 {
         let before = self.now;
         self.now = self.worker.next_wake().unwrap();
@@ -350,7 +350,7 @@ fn an_idle_worker_shuts_down_at_once_and_a_second_signal_always_does() {
     assert!(bench.on(Event::DrainAsked)[0].starts_with("exit 1: shut down at once"));
 }
 
-/// A person's request is as good as a signal, and a signal after it is the first one.
+/// An operator's request acts like a signal, and a signal after it counts as the first one.
 #[test]
 fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
     let leave = || message(Message::Leave(Leave { reason: "by\u{1b} hand".into() }));
