@@ -1,4 +1,4 @@
-//! The addresses of a coordinator and its standbys, as people write them.
+//! The addresses of a coordinator and its standbys, as users write them.
 
 use std::{fmt, str::FromStr};
 
@@ -29,7 +29,7 @@ impl Address {
 }
 
 impl Address {
-    /// Whether it means the host itself, on every host.
+    /// Whether the address refers to the local host on every host.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
@@ -50,10 +50,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// The most addresses of one cluster.
+/// The maximum number of addresses of one cluster.
 const ADDRESSES_MAX: usize = 8;
 
-/// Where the coordinators of a cluster listen, of which one leads at a time: at least one address.
+/// The addresses of a cluster's coordinators, of which one leads at a time; at least one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses(Vec<Address>);
 
@@ -88,7 +88,7 @@ impl fmt::Display for Addresses {
 impl FromStr for Addresses {
     type Err = String;
 
-    /// Reads addresses with commas between them.
+    /// Reads addresses separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let all = text.split(',').map(|address| address.trim().parse()).collect::<Result<Vec<Address>, _>>()?;
         match all.len() {

@@ -10,8 +10,8 @@ pub fn host_name() -> String {
     name.map_or_else(|| "host".to_owned(), |name| name.chars().take(64).collect())
 }
 
-/// Bytes of memory that this process may use: the host's memory, or less if a control group or a resource limit says
-/// so; `None` if the system does not say.
+/// The memory that this process may use, in bytes: the host's memory, or less if a control group or a resource limit says so.
+/// `None` if the system does not say.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     let limits = [installed(), group_limit(), address_space_limit()];
@@ -35,7 +35,7 @@ fn group_limit() -> Option<u64> {
             "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
             _ => return None,
         };
-        // Limits of all parent groups hold too; within a container their paths may not be visible.
+        // The limits of all parent groups apply too. Inside a container their paths may not be visible.
         let mut least = None;
         let mut path = path.trim_end_matches('/');
         loop {
@@ -51,7 +51,7 @@ fn group_limit() -> Option<u64> {
     groups.lines().filter_map(of_group).min()
 }
 
-/// How many files the system lets this process have open at once, if that is known.
+/// How many files this process may have open at once, if the system says so.
 #[must_use]
 pub fn open_files() -> Option<u64> {
     rlimit::Resource::NOFILE.get().ok().map(|(_, hard)| hard)

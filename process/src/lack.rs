@@ -1,5 +1,5 @@
-//! A process that the system refuses a thread, a file or memory ends with a sentence. A panic would end only the thread that asked,
-//! and whoever waits for that thread would wait for ever.
+//! Ends a process with a sentence if the system denies it a thread, a file or memory. A panic would end only the thread in
+//! question, and whatever waits for that thread would wait forever.
 
 use std::{
     io::{Write as _, stderr},
@@ -12,10 +12,10 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-/// SIGXFSZ, on Linux and macOS: a file would become larger than `ulimit -f` allows.
+/// SIGXFSZ on Linux and macOS: a file would exceed the size that `ulimit -f` allows.
 const FILE_TOO_LARGE: i32 = 25;
 
-/// What the system says, and what to allow more of.
+/// The system's messages, and advice on what to allow more of.
 const REFUSALS: [(&[&str], &str); 2] = [
     (
         &["Resource temporarily unavailable", "Cannot allocate memory", "(os error 12)"],
@@ -27,19 +27,20 @@ const REFUSALS: [(&[&str], &str); 2] = [
     ),
 ];
 
-/// From now on a panic because the system refuses something ends the process with status 1 and a sentence. A write that `ulimit -f` does
-/// not allow is an error as on a full disk; otherwise its signal would end the process without a word.
+/// From now on, a panic because the system denies something ends the process with status 1 and a sentence. A write beyond
+/// `ulimit -f` becomes an error, as on a full disk. Without this, its signal would end the process silently.
 pub fn end_on_lack() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {
         if let Some(sentence) = sentence(&text(panic)) {
-            // Without a backtrace, which needs memory.
+            // Print no backtrace, because that needs memory.
             drop(stderr().write_all(format!("error: {sentence}\n").as_bytes()));
             exit(1);
         }
         before(panic);
     }));
-    // The handler stays when the runtime has ended. If the system has no room for it, all else fails with a sentence soon.
+    // The handler stays after the runtime has ended. If the system has no room for the runtime, something else fails with a
+    // sentence soon.
     if let Ok(runtime) = Builder::new_current_thread().enable_io().build() {
         let _inside = runtime.enter();
         drop(signal(SignalKind::from_raw(FILE_TOO_LARGE)));
@@ -53,7 +54,7 @@ fn text(panic: &PanicHookInfo<'_>) -> String {
     plain.unwrap_or_default().to_owned()
 }
 
-/// What to say of a panic with this text; `None` if it has another cause.
+/// The sentence for a panic with this text; `None` if the panic has another cause.
 fn sentence(text: &str) -> Option<&'static str> {
     let refused = |(said, _): &&(&[&str], &'static str)| said.iter().any(|said| text.contains(said));
     REFUSALS.iter().find(refused).map(|(_, sentence)| *sentence)

@@ -1,4 +1,4 @@
-//! What evoxo's programs share as processes: requests to end, addresses, times and sizes on the command line, logging,
+//! Shared code of evoxo's programs as processes: requests to end, addresses, times and sizes on the command line, logging,
 //! and messages of system errors.
 
 mod address;

@@ -17,47 +17,47 @@ use tracing_subscriber::{
 pub enum Log {
     /// Failures that end the process.
     Error,
-    /// Also problems that pass.
+    /// Problems that may pass, and the above.
     Warn,
-    /// Also normal operation.
+    /// Normal operation, and the above.
     #[default]
     Info,
-    /// Also every attempt to connect.
+    /// Every connection attempt, and the above.
     Debug,
 }
 
-/// The form of a line.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Time, level and a sentence.
     #[default]
     Text,
-    /// A JSON object, which has also the fields that a program looks for: run, arm, replica, task, worker, identity, session.
+    /// A JSON object with additional fields for programs: run, arm, replica, task, worker, identity, session.
     Json,
 }
 
-/// The fields that only JSON has: in a text the sentence says what it is about.
+/// The fields that only JSON has. In text, the sentence names its subject.
 const FIELDS: [&str; 7] = ["run", "arm", "replica", "task", "worker", "identity", "session"];
 
-/// Dependencies that speak to strangers. To them it is worth a warning what a stranger sends, as often as he likes, so their warnings
-/// would fill a disk.
+/// Dependencies that talk to strangers. They warn about anything a stranger sends, however often, so their warnings could
+/// fill a disk.
 const SPOKEN_TO: [&str; 3] = ["h2", "hyper", "tonic"];
 
-/// Whether the log is for programs.
+/// Whether the log is JSON.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Says why this process ends: in JSON as a line of the log, or else as "error: ...".
+/// Reports why this process ends: with JSON as a line of the log, otherwise as "error: ...".
 pub fn say_failure(why: impl Display) {
     if IS_JSON.load(Ordering::Relaxed) {
         tracing::error!("{why:#}");
     } else {
-        // A closed standard error cannot be reported anywhere.
+        // If standard error is closed, there is nowhere to report that.
         let _ = writeln!(std::io::stderr(), "error: {why:#}");
     }
 }
 
-/// Logs to the standard error: one line for each event of evoxo; of dependencies only warnings, and of those that strangers speak to only
-/// errors. If a subscriber is already set, it is used instead.
+/// Logs to standard error: one line for each event of evoxo, only warnings of dependencies, and only errors of dependencies
+/// that talk to strangers. If a subscriber is already set, it is used instead.
 pub fn log_to_stderr(log: Log, format: Format) {
     let level = match log {
         Log::Error => LevelFilter::ERROR,
@@ -71,7 +71,7 @@ pub fn log_to_stderr(log: Log, format: Format) {
     IS_JSON.store(format == Format::Json, Ordering::Relaxed);
     let colours = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
-    // If a subscriber is set already, it gets the lines.
+    // If a subscriber is already set, it gets the lines.
     let _ = match format {
         Format::Text => {
             let fields = debug_fn(|writer, field, value| match field.name() {

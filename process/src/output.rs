@@ -1,4 +1,4 @@
-//! Standard output. Whoever cannot write to it says so: results that nobody got are no success.
+//! Standard output. A program that cannot write to it reports a failure, because results that nobody receives are no success.
 
 use std::{
     error::Error,
@@ -12,17 +12,17 @@ use std::{
 /// Whether this process was started with a closed standard output.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Looks before `main`, when Rust has not yet opened `/dev/null` in place of what is closed. Afterwards nothing tells this from
-/// a caller that has opened it.
+/// Checks before `main` runs, because Rust opens `/dev/null` in place of a closed output before `main`. After that, this case
+/// looks the same as a caller that passed `/dev/null`.
 #[ctor::ctor]
 fn look() {
     let descriptors = Path::new("/dev/fd");
-    // `is_dir` is false where there is no such directory: then nobody can tell.
+    // `is_dir` is false on systems without this directory. There, a closed output cannot be detected.
     let closed = descriptors.is_dir() && descriptors.join("1").symlink_metadata().is_err();
     CLOSED.store(closed, Ordering::Relaxed);
 }
 
-/// Standard output, whose errors say that they are its own.
+/// Standard output. Its errors say that they come from standard output.
 #[must_use]
 pub fn stdout() -> impl Write {
     Out { to: io::stdout().lock(), closed: CLOSED.load(Ordering::Relaxed) }
@@ -51,8 +51,8 @@ impl<W: Write> Write for Out<W> {
 pub struct Unwritten(String);
 
 impl Unwritten {
-    /// Whether an error with these causes is only that the reader of a pipe has left, as `head` does: that is no failure. A broken
-    /// pipe to somebody else is one.
+    /// Whether the error only means that the reader of standard output has closed its pipe, as `head` does. That is no
+    /// failure, but a broken pipe elsewhere is one.
     #[must_use]
     pub fn is_left(error: &(dyn Error + 'static)) -> bool {
         let mut cause = Some(error);
@@ -79,12 +79,12 @@ impl fmt::Display for Unwritten {
 
 impl Error for Unwritten {}
 
-/// The error with its place, and of the same kind.
+/// The error with its origin added, and with the same kind.
 fn unwritten(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), Unwritten(error.to_string()))
 }
 
-/// What the command line says. A usage error ends the process with status 2, and so does a printed help with 0, or with 1 if it
+/// Parses the command line. A usage error ends the process with status 2. Printed help ends it with status 0, or 1 if it
 /// could not be printed.
 #[must_use]
 pub fn parsed<P: clap::Parser>() -> P {
@@ -94,7 +94,7 @@ pub fn parsed<P: clap::Parser>() -> P {
         Err(told) => told,
     };
     let mut out = stdout();
-    // An empty write finds out nothing; the text itself has its colours and is written by its own printer.
+    // An empty write would detect nothing. The text itself has colours and is printed by clap.
     let printed = match CLOSED.load(Ordering::Relaxed) {
         true => out.write_all(b"\n"),
         false => {
@@ -106,7 +106,7 @@ pub fn parsed<P: clap::Parser>() -> P {
         Ok(()) => exit(0),
         Err(error) if is_left(&error) => exit(0),
         Err(error) => {
-            // Where standard error is closed too, the status alone says it.
+            // If standard error is closed too, only the status reports it.
             drop(writeln!(io::stderr(), "error: {error}"));
             exit(1)
         }

@@ -13,7 +13,7 @@ use tokio::{
 pub enum EndRequest {
     /// SIGTERM, SIGINT, or the first SIGHUP.
     Signal,
-    /// The standard input has ended, so the process that started this one is gone.
+    /// Standard input has ended, so the process that started this one is gone.
     StandardInput,
 }
 
@@ -21,7 +21,7 @@ pub enum EndRequest {
 pub struct EndRequests(mpsc::Receiver<EndRequest>);
 
 impl EndRequests {
-    /// Listens for signals, and for the end of the standard input if wanted. Call it from within a runtime.
+    /// Listens for signals and, if wanted, for the end of standard input. Call it inside a runtime.
     ///
     /// # Errors
     /// If the system denies signals or a thread.
@@ -37,7 +37,7 @@ impl EndRequests {
         if !ignores_hang_up() {
             let mut signals = signal(SignalKind::hangup()).context("cannot listen for signals")?;
             let sender = sender.clone();
-            // A terminal that is closed and its shell say so both: that is one request.
+            // A closing terminal and its shell both send SIGHUP, so only the first one counts.
             tokio::spawn(async move {
                 if signals.recv().await.is_some() {
                     // If the receiver is gone, the process is about to end.
@@ -67,12 +67,13 @@ impl EndRequests {
     }
 }
 
-/// Whether SIGHUP is left as it is: this process was started to ignore it, as by `nohup`, or the system does not tell.
+/// Whether to leave SIGHUP alone, because this process was started to ignore it, as by `nohup`, or because the system does
+/// not say.
 fn ignores_hang_up() -> bool {
     ignored_in(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
-/// Whether SIGHUP, the first of all signals, is among the ignored ones of a process with this status.
+/// Whether a process with this status ignores SIGHUP, the first of all signals.
 fn ignored_in(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 == 1)

@@ -1,13 +1,13 @@
-//! Times and sizes as people write them.
+//! Times and sizes as users write them.
 
 use std::time::Duration;
 
 use bytesize::ByteSize;
 
-/// The longest time that can be given.
+/// The maximum time that can be given, in days.
 const DAYS_MAX: f64 = 365.0;
 
-/// A time like 90s, 1.5s, 10m, 500ms or 1h 30m; a number alone means seconds. Above 0, and at most a year.
+/// Parses a time like 90s, 1.5s, 10m, 500ms or 1h 30m; a number alone means seconds. It must be above 0 and at most a year.
 ///
 /// # Errors
 /// A sentence that says what a time looks like.
@@ -27,7 +27,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A size like 512MiB, 2GB or 1.5GiB; a number alone means bytes.
+/// Parses a size like 512MiB, 2GB or 1.5GiB; a number alone means bytes.
 ///
 /// # Errors
 /// A sentence that says what a size looks like.
@@ -35,7 +35,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     text.parse::<ByteSize>().map(|size| size.as_u64()).map_err(|_| "give a size like 512MiB, 2GiB or 1500MB".into())
 }
 
-/// Reads an option that is a whole number of this range, or says the range.
+/// Parses a whole number in this range. The error states the range.
 pub fn whole<T: TryFrom<u64> + 'static>(
     min: u64,
     max: u64,
