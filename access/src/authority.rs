@@ -1,4 +1,4 @@
-//! The cluster's certificate authority: its key signs the certificates of the coordinator and of all who join.
+//! The cluster's certificate authority. Its key signs the certificates of the coordinator and of everyone who joins.
 
 use std::{net::IpAddr, path::Path, time::Duration};
 
@@ -18,9 +18,9 @@ use crate::{
 
 /// How long the authority's own certificate is valid, in seconds: ten years.
 const AUTHORITY_LIFE_S: u64 = 3650 * DAY_S;
-/// How long the coordinator's certificate is valid, in seconds. The coordinator replaces it by itself.
+/// How long the coordinator's certificate is valid, in seconds. The coordinator replaces it automatically.
 const SERVER_LIFE_S: u64 = 90 * DAY_S;
-/// Certificates that clients check are valid from a day before, because clients' clocks may be wrong.
+/// Certificates that clients check are valid from one day earlier, because the clocks of clients may be wrong.
 const DAY_S: u64 = 24 * 3600;
 /// The largest signing request, in bytes.
 const REQUEST_BYTES_MAX: usize = 4096;
@@ -39,27 +39,27 @@ impl Authority {
     /// The names of the files in the access directory that [`Self::load`] reads.
     pub const FILES: [&'static str; 2] = [CERTIFICATE_FILE, KEY_FILE];
 
-    /// Makes a new one and writes it into the access directory.
+    /// Creates a new authority and writes it into the access directory.
     ///
     /// # Errors
     /// If the files cannot be written.
     pub fn create(directory: &Path, now_s: u64) -> anyhow::Result<Self> {
         let key = key_pair()?;
         let mut params = CertificateParams::default();
-        // Two authorities of one name would be mistaken for each other, so the name has a part of the key's hash.
+        // Two authorities with the same name would be mistaken for each other, so the name contains part of the key's hash.
         let number = hex(&ring::digest::digest(&ring::digest::SHA256, key.der_bytes()).as_ref()[..8]);
         params.distinguished_name = name(&format!("evoxo cluster {number}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         set_validity(&mut params, now_s.saturating_sub(DAY_S), now_s + AUTHORITY_LIFE_S);
         let certificate = params.self_signed(&key).context("cannot make a certificate")?;
-        // The key comes first: a certificate without a key is found at the next start.
+        // Write the key first: a certificate without a key would be found at the next start.
         write_private(&directory.join(KEY_FILE), key.serialize_pem().as_bytes())?;
         write_private(&directory.join(CERTIFICATE_FILE), certificate.pem().as_bytes())?;
         Self::load(directory)
     }
 
-    /// Reads it from the access directory.
+    /// Reads the authority from the access directory.
     ///
     /// # Errors
     /// If a file is missing or damaged.
@@ -75,24 +75,24 @@ impl Authority {
         Ok(Self { certificate, issuer })
     }
 
-    /// Its certificate, DER.
+    /// The authority's certificate, DER.
     #[must_use]
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
 
-    /// By what newcomers recognise it.
+    /// The pin by which newcomers recognize the authority.
     ///
     /// # Errors
-    /// If its certificate cannot be read.
+    /// If the certificate cannot be read.
     pub fn pin(&self) -> Result<Pin, String> {
         Pin::of(&self.certificate)
     }
 
-    /// A client's certificate, DER, valid from now.
+    /// Issues a client's certificate, DER, valid from now.
     ///
     /// # Errors
-    /// If that cannot be signed.
+    /// If it cannot be signed.
     pub fn issue(
         &self,
         request: &SigningRequest,
@@ -106,17 +106,17 @@ impl Authority {
         params.subject_alt_names = vec![SanType::URI(uri)];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        // Another coordinator of this cluster may have another clock.
+        // The clock of another coordinator of this cluster may differ.
         let before_s = (life_s / 24).min(3600);
         set_validity(&mut params, now_s.saturating_sub(before_s), now_s + life_s);
         let signed = params.signed_by(&request.0, &self.issuer).map_err(|error| format!("cannot sign: {error}"))?;
         Ok(signed.der().to_vec())
     }
 
-    /// A certificate and key for the coordinator, as PEM, with further names for programs that check those.
+    /// A certificate and key for the coordinator, as PEM, with additional names for programs that check them.
     ///
     /// # Errors
-    /// If a name cannot stand in a certificate.
+    /// If a name cannot be used in a certificate.
     pub fn server(&self, names: &[String], now_s: u64) -> anyhow::Result<String> {
         let key = key_pair()?;
         let mut params = CertificateParams::default();
@@ -143,14 +143,14 @@ impl Authority {
     }
 }
 
-/// A request for a certificate, signed with its key. Nothing but the key is taken from it.
+/// A request for a certificate, signed with its key. Only the key is taken from it.
 pub struct SigningRequest(PublicKey);
 
 impl SigningRequest {
-    /// Reads one, DER.
+    /// Reads a signing request, DER.
     ///
     /// # Errors
-    /// If it is none, or its signature is wrong.
+    /// If it is not a signing request, or if its signature is wrong.
     pub fn read(der: &[u8]) -> Result<Self, String> {
         if der.len() > REQUEST_BYTES_MAX {
             return Err(format!("a signing request has at most {REQUEST_BYTES_MAX} bytes"));
@@ -164,20 +164,20 @@ impl SigningRequest {
         Ok(Self(key))
     }
 
-    /// The SHA-256 of its key, in hexadecimal: it tells keys apart.
+    /// The SHA-256 of the request's key, in hexadecimal. It distinguishes keys.
     #[must_use]
     pub fn key_hash(&self) -> String {
         hex(ring::digest::digest(&ring::digest::SHA256, self.0.der_bytes()).as_ref())
     }
 
-    /// One for this key, DER.
+    /// A signing request for this key, DER.
     pub(crate) fn of(key: &KeyPair) -> anyhow::Result<Vec<u8>> {
         let request = CertificateParams::default().serialize_request(key).context("cannot make a signing request")?;
         Ok(request.der().to_vec())
     }
 }
 
-/// A new key of the only kind that is used.
+/// A new key, of the only type that is used.
 pub(crate) fn key_pair() -> anyhow::Result<KeyPair> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("cannot make a key")
 }

@@ -12,19 +12,19 @@ use x509_parser::{
 
 use crate::identity::{Identity, Role};
 
-/// The name in the coordinator's certificate that all clients check, wherever the coordinator runs: only it can have a
-/// certificate for a server of its authority, so the address does not matter.
+/// The name in the coordinator's certificate that all clients check, wherever the coordinator runs. The authority gives a
+/// server certificate only to coordinators, so the address does not matter.
 pub(crate) const SERVER_NAME: &str = "evoxo-coordinator";
 
-/// The hash of an authority's public key, by which a newcomer recognises it.
+/// The hash of an authority's public key. Newcomers recognize the authority by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin([u8; 32]);
 
 impl Pin {
-    /// The pin of this certificate's key.
+    /// The pin of the key in this certificate.
     ///
     /// # Errors
-    /// If it is no certificate.
+    /// If the bytes are not a certificate.
     pub fn of(der: &[u8]) -> Result<Self, String> {
         let spki = parse(der)?.tbs_certificate.subject_pki.raw.to_vec();
         let hash = digest(&SHA256, &spki);
@@ -37,7 +37,7 @@ impl Pin {
         &self.0
     }
 
-    /// Its first eight bytes in hexadecimal, for names of files and for people.
+    /// The first eight bytes in hexadecimal, for file names and for display.
     #[must_use]
     pub fn short(&self) -> String {
         crate::identity::hex(&self.0[..8])
@@ -67,25 +67,26 @@ impl FromStr for Pin {
     }
 }
 
-/// For how long after its end a worker's certificate can be renewed, in seconds: a host, or the coordinator, may be off for a week.
+/// How long after its expiry a worker's certificate can still be renewed, in seconds. A host, or the coordinator, may be off
+/// for a week.
 const RENEWABLE_S: u64 = 7 * 24 * 3600;
 
-/// What a client's certificate says.
+/// The contents of a client's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// Whose it is.
+    /// The identity of the holder.
     pub identity: Identity,
-    /// From when it is valid, in seconds since 1970.
+    /// The start of its validity, in seconds since 1970.
     pub begins_s: u64,
-    /// Until when.
+    /// The end of its validity, in seconds since 1970.
     pub expires_s: u64,
 }
 
 impl Certificate {
-    /// Reads one; who signed it is not looked at.
+    /// Reads a certificate. It does not check who signed it.
     ///
     /// # Errors
-    /// If it is none, or not one of evoxo's.
+    /// If the bytes are not a certificate, or not one of evoxo.
     pub fn read(der: &[u8]) -> Result<Self, String> {
         let certificate = parse(der)?;
         let identity = names(&certificate)
@@ -98,37 +99,37 @@ impl Certificate {
         Ok(Self { identity, begins_s, expires_s })
     }
 
-    /// When it should be replaced: at two thirds of its life. In seconds since 1970.
+    /// When the certificate should be replaced: at two thirds of its life, in seconds since 1970.
     #[must_use]
     pub fn renew_at_s(&self) -> u64 {
         self.begins_s + self.expires_s.saturating_sub(self.begins_s) * 2 / 3
     }
 
-    /// Until when it is good for getting another one, in seconds since 1970: a worker's for longer than for anything else.
+    /// Until when the certificate can be renewed, in seconds since 1970. For a worker that is later than its expiry.
     #[must_use]
     pub fn renewable_until_s(&self) -> u64 {
         renewable_until_s(self.identity.role, self.expires_s)
     }
 }
 
-/// Until when a certificate of this role that expires then is good for getting another one, in seconds since 1970.
+/// Until when a certificate with this role and this expiry can be renewed, in seconds since 1970.
 #[must_use]
 pub fn renewable_until_s(role: Role, expires_s: u64) -> u64 {
     if role.is_worker() { expires_s.saturating_add(RENEWABLE_S) } else { expires_s }
 }
 
-/// From when to when a certificate is valid, in seconds since 1970.
+/// The start and the end of a certificate's validity, in seconds since 1970.
 fn validity(certificate: &X509Certificate<'_>) -> (u64, u64) {
     let validity = certificate.validity();
     let seconds = |time: x509_parser::time::ASN1Time| u64::try_from(time.timestamp()).unwrap_or(0);
     (seconds(validity.not_before), seconds(validity.not_after))
 }
 
-/// The names in a server's certificate, as `--name` takes them, and the time in which it need not be replaced, in seconds since
-/// 1970.
+/// The names in a server's certificate, in the form that `--name` takes, and the time range in which it need not be replaced,
+/// in seconds since 1970.
 ///
 /// # Errors
-/// If it is no certificate.
+/// If the bytes are not a certificate.
 pub fn server_names(der: &[u8]) -> Result<(Vec<String>, Range<u64>), String> {
     let certificate = parse(der)?;
     let names = names(&certificate).filter_map(|name| match name {
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
     use crate::Authority;
 
-    /// One that was made when a clock was ahead is replaced when the clock is right again.
+    /// A certificate made while the clock was ahead is replaced once the clock is right again.
     #[test]
     fn a_coordinators_certificate_is_neither_kept_too_long_nor_before_its_time() {
         const DAY_S: u64 = 24 * 3600;

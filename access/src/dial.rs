@@ -37,23 +37,23 @@ use crate::{
     tls::{self, Refusal},
 };
 
-/// Bytes that wait in the system to be sent, besides those that are on their way: on a slow line, answers to pings wait behind
-/// them.
+/// How many bytes may wait in the system to be sent, in addition to those in flight. On a slow connection, answers to pings
+/// wait behind them.
 #[cfg(target_os = "linux")]
 const UNSENT_BYTES: u32 = 64 << 10;
 
-/// How a client connects. Clones share the certificate, and what is known of its refusal.
+/// How a client connects. Clones share the certificate and what is known of its refusal.
 #[derive(Clone, Debug, Default)]
 pub struct Dialer(Option<Connector>);
 
 impl Dialer {
-    /// In plain text.
+    /// Connects in plain text.
     #[must_use]
     pub fn plain() -> Self {
         Self(None)
     }
 
-    /// With the certificate of an access file.
+    /// Connects with the certificate of an access file.
     ///
     /// # Errors
     /// If the file cannot be used.
@@ -63,7 +63,7 @@ impl Dialer {
         Ok(Self(Some(connector)))
     }
 
-    /// Without a certificate, to a coordinator that is known by its authority's hash.
+    /// Connects without a certificate, to a coordinator identified by the hash of its authority.
     pub(crate) fn newcomer(pin: KeyPin) -> anyhow::Result<Self> {
         Ok(Self(Some(Connector::new(tls::newcomer(pin)?))))
     }
@@ -84,7 +84,7 @@ impl Dialer {
     /// Connects. The innermost source of an error is a sentence.
     ///
     /// # Errors
-    /// If that fails. A refusal of the certificate does not show here, but at the first call.
+    /// If the connection fails. A refusal of the certificate does not appear here, but at the first call.
     pub async fn connect(&self, endpoint: &Endpoint) -> Result<Channel, Error> {
         match &self.0 {
             None => endpoint.connect().await,
@@ -92,13 +92,13 @@ impl Dialer {
         }
     }
 
-    /// The same certificate for an attempt that is made beside others.
+    /// A dialer with the same certificate, for an attempt made in parallel with others.
     #[must_use]
     pub fn attempt(&self) -> Self {
         Self(self.0.as_ref().map(|connector| Connector { failed: Arc::default(), ..connector.clone() }))
     }
 
-    /// Connects when there is something to send, and again whenever the connection was lost.
+    /// Connects when there is something to send, and reconnects whenever the connection was lost.
     #[must_use]
     pub fn connect_lazy(&self, endpoint: &Endpoint) -> Channel {
         match &self.0 {
@@ -107,31 +107,31 @@ impl Dialer {
         }
     }
 
-    /// Why the coordinator refused the certificate in the last attempt, if it did: trying again is of no use.
+    /// Why the coordinator refused the certificate in the last attempt, if it did. Retrying is then of no use.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         match self.failure()? {
-            // What only the coordinator's clock says will be over.
+            // If only the coordinator's clock says that the certificate has expired, the refusal will pass.
             Refusal::Expired(_) if !self.has_expired() => None,
             Refusal::Final(sentence) | Refusal::Revoked(sentence) | Refusal::Expired(sentence) => Some(sentence),
             Refusal::Clock(_) | Refusal::Other(_) => None,
         }
     }
 
-    /// Whether by this side's clock its certificate cannot even be renewed any more.
+    /// Whether, by the local clock, the certificate can no longer even be renewed.
     fn has_expired(&self) -> bool {
         let until_s = |connector: &Connector| connector.good_until_s.load(Ordering::Relaxed);
         self.0.as_ref().is_some_and(|connector| until_s(connector) <= now_s())
     }
 
-    /// What is wrong if the first call of a connection was answered by no coordinator, as the end of a sentence that begins with
-    /// the address; `None` if it was answered by one, or TLS failed and has its own sentence.
+    /// What is wrong if the first call of a connection was not answered by a coordinator, as the end of a sentence that
+    /// starts with the address. `None` if a coordinator answered, or if TLS failed, which has its own sentence.
     #[must_use]
     pub fn stranger(&self, status: &Status) -> Option<String> {
         let why = match status.source() {
             Some(_) if self.failure().is_some() => return None,
             Some(source) => innermost(source),
-            // The words of tonic for an answer that is only HTTP.
+            // How tonic describes an answer that is plain HTTP.
             None if status.message().starts_with("grpc-status header missing") => status.message().to_owned(),
             None => return None,
         };
@@ -141,13 +141,13 @@ impl Dialer {
         ))
     }
 
-    /// Whether it was refused because it was revoked: then no other coordinator needs to be asked.
+    /// Whether the certificate was refused because it was revoked. Then every other coordinator would refuse it too.
     #[must_use]
     pub fn is_revoked(&self) -> bool {
         matches!(self.failure(), Some(Refusal::Revoked(_)))
     }
 
-    /// Notes how TLS failed.
+    /// Records how TLS failed.
     #[cfg(test)]
     pub(crate) fn fail(&self, refusal: Refusal) {
         if let Self(Some(connector)) = self {
@@ -155,7 +155,7 @@ impl Dialer {
         }
     }
 
-    /// How TLS failed in the last attempt, if it did: only somebody who is there can make it fail.
+    /// How TLS failed in the last attempt, if it did. TLS can fail only if something answers at the address.
     #[must_use]
     pub fn failure(&self) -> Option<Refusal> {
         self.0.as_ref()?.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -181,8 +181,8 @@ impl Connector {
         Self { config: Arc::new(RwLock::new(Arc::new(config))), good_until_s: Arc::default(), failed: Arc::default() }
     }
 
-    /// Replaces an error by a sentence, and remembers it. Before the other side is known (`handshake`), anybody on the way can say
-    /// that a certificate is refused: that is believed only afterwards.
+    /// Replaces an error by a sentence and remembers it. During the handshake the other side is not known yet, and anyone in
+    /// between could claim that a certificate is refused. Such a claim is believed only after the handshake.
     fn explain(&self, error: io::Error, handshake: bool) -> io::Error {
         let refusal = match Refusal::of(&error) {
             None => return error,
@@ -230,7 +230,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A stream whose errors are sentences: in TLS 1.3 a refused certificate shows when the client first reads.
+/// A stream whose errors are sentences. In TLS 1.3, a refused certificate shows only when the client first reads.
 struct Watched {
     stream: TlsStream<TcpStream>,
     connector: Connector,

@@ -16,12 +16,12 @@ use crate::{
     private::{read_private, write_private},
 };
 
-/// What stands before the token's number.
+/// The text that precedes the number of the token.
 pub(crate) const TOKEN: &str = "# Joined with token ";
 /// The length of a line of base64 in PEM.
 const PEM_LINE: usize = 64;
 
-/// What somebody needs to use a coordinator: one file of PEM.
+/// Everything that a holder needs to use a coordinator, in one PEM file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AccessFile {
     /// The holder's certificate.
@@ -35,14 +35,14 @@ pub struct AccessFile {
 }
 
 impl AccessFile {
-    /// Of a certificate, the authority that signed it, and its key as PKCS #8, all DER.
+    /// An access file for a certificate, the authority that signed it, and its PKCS #8 key, all DER.
     #[must_use]
     pub fn new(certificate: Vec<u8>, authority: Vec<u8>, key: Vec<u8>) -> Self {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key));
         Self { certificate: certificate.into(), authority: authority.into(), key, token: None }
     }
 
-    /// With a new key, for whoever has the authority's key.
+    /// An access file with a new key, made with the authority's key.
     ///
     /// # Errors
     /// If a key or certificate cannot be made.
@@ -54,10 +54,10 @@ impl AccessFile {
         Ok(Self::new(certificate, authority.certificate().to_vec(), key.serialize_der()))
     }
 
-    /// Reads one.
+    /// Reads an access file.
     ///
     /// # Errors
-    /// If it cannot be read, or is none.
+    /// If it cannot be read, or is not an access file.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
         if path.is_dir() {
             bail!("{0} is a directory: give the access file in it, for example {0}/operator.access", path.display());
@@ -77,7 +77,7 @@ impl AccessFile {
         Ok(Self { certificate, authority, key, token })
     }
 
-    /// Writes it, readable by its owner alone.
+    /// Writes the file so that only its owner can read it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -97,24 +97,24 @@ impl AccessFile {
         write_private(path, text.as_bytes())
     }
 
-    /// What its certificate says.
+    /// The contents of the holder's certificate.
     ///
     /// # Errors
-    /// If that cannot be read.
+    /// If it cannot be read.
     pub fn certificate(&self) -> Result<Certificate, String> {
         Certificate::read(&self.certificate)
     }
 
-    /// The pin of its authority.
+    /// The pin of the authority.
     ///
     /// # Errors
-    /// If that cannot be read.
+    /// If it cannot be computed.
     pub fn pin(&self) -> Result<Pin, String> {
         Pin::of(&self.authority)
     }
 }
 
-/// The number of the token that a private file names.
+/// The number of the token that a private file mentions.
 pub(crate) fn token_in(pem: &[u8]) -> Option<Id> {
     String::from_utf8_lossy(pem).lines().find_map(|line| line.strip_prefix(TOKEN)?.parse().ok())
 }

@@ -1,25 +1,26 @@
-//! Roles, and who somebody is.
+//! Roles and identities.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// What somebody may do. Which calls that means says the coordinator's table, and each call's comment in `proto/`.
+/// What the holder of a certificate may do. The coordinator's table, and the comment of each call in `proto/`, say which
+/// calls a role may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Looks at runs and fetches results.
+    /// Views runs and fetches results.
     Viewer,
-    /// Does all that people can do, also with tokens and identities.
+    /// May do everything that people can do, including managing tokens and identities.
     Operator,
     /// Computes tasks.
     Worker,
-    /// Computes tasks on a machine whose outputs the operator believes.
+    /// Computes tasks on a machine whose outputs the operator trusts.
     TrustedWorker,
 }
 
 impl Role {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 4] = [Self::Viewer, Self::Operator, Self::Worker, Self::TrustedWorker];
 
     /// Its name in certificates, files and on the command line.
@@ -33,7 +34,7 @@ impl Role {
         }
     }
 
-    /// Whether it is for machines that compute, and not for people.
+    /// Whether the role is for machines that compute, not for people.
     #[must_use]
     pub fn is_worker(self) -> bool {
         matches!(self, Self::Worker | Self::TrustedWorker)
@@ -63,7 +64,7 @@ impl FromStr for Role {
 pub struct Id(String);
 
 impl Id {
-    /// A new one.
+    /// Draws a new number.
     #[must_use]
     pub fn draw() -> Self {
         Self(hex(&crate::random::<6>()))
@@ -102,17 +103,17 @@ impl From<Id> for String {
     }
 }
 
-/// Who somebody is, as the certificate says.
+/// The identity in a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Unique in the cluster; renewed certificates keep it.
+    /// The number, unique in the cluster. Renewed certificates keep it.
     pub id: Id,
-    /// What it may do.
+    /// The role, which says what the holder may do.
     pub role: Role,
 }
 
 impl Identity {
-    /// As it stands in a certificate.
+    /// The identity as written in a certificate.
     #[must_use]
     pub fn uri(&self) -> String {
         format!("evoxo:{}:{}", self.role, self.id)

@@ -1,4 +1,4 @@
-//! How machines and people get their certificates, and new ones.
+//! How machines and people get and renew their certificates.
 
 use std::{
     error::Error as _,
@@ -25,24 +25,24 @@ use crate::{
     token::Token,
 };
 
-/// The time for a connection, and for an answer.
+/// The time limit for a connection, and for an answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Somebody who joins. The key is the same in every attempt, also after a restart, so that an answer that was lost costs the token no
-/// second use: whoever comes again with a key that joined is the same as before.
+/// A machine or person that joins. It uses the same key in every attempt, even after a restart. The coordinator recognizes a
+/// key that has already joined, so a lost answer does not cost the token a second use.
 pub struct Newcomer {
     token: Token,
-    /// Where the access file will be.
+    /// The path of the future access file.
     access: PathBuf,
     key: KeyPair,
 }
 
 impl Newcomer {
-    /// The key of an earlier attempt with this token for the same access file, or a new one, which is kept beside that until there is a
-    /// certificate.
+    /// Uses the key of an earlier attempt with this token and access file, or a new key. A new key is stored next to the
+    /// access file until there is a certificate.
     ///
     /// # Errors
-    /// If the key cannot be kept: then the access file could not be either.
+    /// If the key cannot be stored, because then the access file could not be stored either.
     pub fn new(token: Token, access: PathBuf) -> anyhow::Result<Self> {
         let path = waiting(&access);
         let tried = read_private(&path).ok().filter(|tried| token_in(tried).as_ref() == Some(&token.id));
@@ -58,7 +58,7 @@ impl Newcomer {
         Ok(Self { token, access, key })
     }
 
-    /// Joins a cluster by whichever of its coordinators answers; the name is for lists.
+    /// Joins a cluster through the first of its coordinators that answers. The name is for lists.
     ///
     /// # Errors
     /// [`Refusal::Final`] if the coordinator refuses the token, or is not the one that the token names.
@@ -66,18 +66,18 @@ impl Newcomer {
         at_any(coordinators, |address| async move { self.ask(&address, name).await }).await
     }
 
-    /// Writes the access file, and forgets the key, which is in it.
+    /// Writes the access file and deletes the separate key, which the file contains.
     ///
     /// # Errors
-    /// If it cannot be written. To join again is possible then.
+    /// If it cannot be written. The newcomer can then join again.
     pub fn keep(&self, file: &AccessFile) -> anyhow::Result<()> {
         file.store(&self.access)?;
-        // If it stays, it is of no use once the certificate is renewed.
+        // If the key stays, it is of no use once the certificate is renewed.
         let _ = fs::remove_file(waiting(&self.access));
         Ok(())
     }
 
-    /// What a coordinator is asked.
+    /// The request to a coordinator.
     ///
     /// # Errors
     /// If the key cannot sign.
@@ -96,7 +96,8 @@ impl Newcomer {
         let Token { id, pin, .. } = &self.token;
         let dialer = Dialer::newcomer(*pin).map_err(own)?;
         let mut client = client(&dialer, coordinator).await.map_err(|why| match dialer.failure() {
-            // If TLS fails before there is a certificate, token and coordinator do not go together; but a clock can be set.
+            // Without a certificate, a TLS failure means that the token belongs to another coordinator. A wrong clock is an
+            // exception, because it can be set.
             Some(failure) if !matches!(failure, Refusal::Clock(_)) => Refusal::Final(why),
             _ => Refusal::Other(why),
         })?;
@@ -110,7 +111,7 @@ impl Newcomer {
     }
 }
 
-/// Where the key waits for a certificate.
+/// The file in which the key waits for a certificate.
 fn waiting(access: &Path) -> PathBuf {
     let mut path = access.as_os_str().to_owned();
     path.push(".joining");
@@ -124,7 +125,7 @@ fn waiting(access: &Path) -> PathBuf {
 pub async fn renew(file: &AccessFile, coordinator: &Address) -> Result<AccessFile, Refusal> {
     let dialer = Dialer::with(file).map_err(own)?;
     let key = key_pair().map_err(own)?;
-    // A stranger at its address may be gone tomorrow.
+    // Not final: a stranger at this address may be gone tomorrow.
     let mut client = client(&dialer, coordinator).await.map_err(Refusal::Other)?;
     let asked = v1::RenewRequest { request: SigningRequest::of(&key).map_err(own)?.into() };
     let answer = client.renew(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
@@ -133,7 +134,7 @@ pub async fn renew(file: &AccessFile, coordinator: &Address) -> Result<AccessFil
     Ok(renewed)
 }
 
-/// The access file of a new certificate.
+/// The access file for a new certificate.
 fn taken(answer: v1::Certificate, key: &KeyPair, pin: Pin) -> Result<AccessFile, Refusal> {
     let file = AccessFile::new(answer.certificate.to_vec(), answer.authority.to_vec(), key.serialize_der());
     if file.pin() != Ok(pin) {
@@ -143,11 +144,11 @@ fn taken(answer: v1::Certificate, key: &KeyPair, pin: Pin) -> Result<AccessFile,
     Ok(file)
 }
 
-/// Asks the addresses one after another until one answers. One that refuses may be a stranger at the address of a coordinator that is
-/// away, so the others are asked too.
+/// Tries the addresses in order until one answers. An address that refuses may belong to a stranger while its coordinator is
+/// away, so the others are tried too.
 ///
 /// # Errors
-/// [`Refusal::Final`] if one refused and none answered, else the last failure.
+/// [`Refusal::Final`] if one refused and none answered, otherwise the last failure.
 pub async fn at_any<T, F>(addresses: &[Address], ask: impl Fn(Address) -> F) -> Result<T, Refusal>
 where
     F: Future<Output = Result<T, Refusal>>,
@@ -163,7 +164,7 @@ where
     Err(failed)
 }
 
-/// A failure on this side.
+/// A local failure.
 fn own(error: anyhow::Error) -> Refusal {
     Refusal::Other(format!("{error:#}"))
 }
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(ask(Err(away.clone()), Err(away.clone())).await, Err(away));
     }
 
-    /// After an attempt that was stopped, the key is the same, unless another token was given.
+    /// The key is the same after an interrupted attempt, unless another token is given.
     #[test]
     fn a_newcomer_keeps_the_key() {
         let directory = tempfile::tempdir().unwrap();

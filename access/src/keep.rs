@@ -21,23 +21,23 @@ use crate::{
     token::Token,
 };
 
-/// The pause before another attempt to get a certificate while there is no coordinator.
+/// The pause before the next attempt to get a certificate while no coordinator answers.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
-/// The longest pause before the clock is looked at again: a machine may sleep meanwhile.
+/// The maximum time between two looks at the clock. The machine may sleep in between.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// The shortest pause between two attempts to renew.
+/// The minimum pause between two attempts to renew.
 const RENEW_PAUSE: Duration = Duration::from_secs(1);
 
-/// Where a machine has its access from.
+/// The source of a machine's access.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// From this file.
+    /// This access file.
     File(PathBuf),
-    /// From this token, whose access is kept in the file: by default one in the directory of the worker.
+    /// This token. The access is stored in the given file, by default in the worker's state directory.
     Token(Token, Option<PathBuf>),
 }
 
-/// The directory in which a service keeps its files: what systemd says, or that of the user.
+/// The directory in which a service keeps its files: the one that systemd sets, or that of the user.
 ///
 /// # Errors
 /// If there is none.
@@ -58,7 +58,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Reads the file, or joins. While the coordinator cannot be reached, it waits.
+    /// Reads the file, or joins. It waits while no coordinator can be reached.
     ///
     /// # Errors
     /// [`Refusal::Final`] if the coordinator refuses, [`Refusal::Other`] if a file cannot be used.
@@ -70,7 +70,7 @@ impl Keeper {
                 (path, file)
             }
             Source::Token(token, path) => {
-                // The file of a person is not replaced: EVOXO_ACCESS may name it where a worker joins too.
+                // Do not replace a person's file. EVOXO_ACCESS may point to one even where a worker joins.
                 let path = match path.filter(|path| !is_a_persons(path)) {
                     Some(path) => path,
                     None => {
@@ -110,13 +110,13 @@ impl Keeper {
         self.dialer.clone()
     }
 
-    /// The number of its certificate, for people.
+    /// The number in its certificate, for display.
     #[must_use]
     pub fn identity(&self) -> Option<String> {
         self.file.certificate().ok().map(|facts| facts.identity.id.to_string())
     }
 
-    /// Renews the certificate whenever it is time, for as long as this runs.
+    /// Renews the certificate whenever it is due, for as long as this runs.
     pub async fn keep(mut self) {
         let mut told = false;
         loop {
@@ -136,7 +136,7 @@ impl Keeper {
                         warn!("the certificate could not be renewed, and is tried again: {}", refusal.sentence());
                     }
                     told = true;
-                    // Some ten attempts in the time that is left; once it has expired, as somebody who joins.
+                    // Make about ten attempts in the remaining time. After expiry, retry like a newcomer.
                     let left_s = facts.expires_s.saturating_sub(now_s);
                     let pause = if left_s == 0 { RETRY_PAUSE } else { Duration::from_secs(left_s / 10) };
                     tokio::time::sleep(pause.clamp(RENEW_PAUSE, LOOK_INTERVAL)).await;
@@ -158,7 +158,8 @@ impl Keeper {
     }
 }
 
-/// How long a renewed certificate is kept at least. On a host whose clock is far ahead it is due again at once.
+/// The minimum time that a renewed certificate is kept. On a host whose clock is far ahead, the certificate is due again at
+/// once.
 fn renewed_pause(facts: &Certificate) -> Duration {
     let life = Duration::from_secs(facts.expires_s.saturating_sub(facts.begins_s));
     (life / 10).clamp(RENEW_PAUSE, LOOK_INTERVAL)
@@ -175,13 +176,13 @@ fn kept(path: &Path, token: &Token) -> anyhow::Result<Option<AccessFile>> {
     Ok((same && good).then_some(file))
 }
 
-/// Whether an access file is there, and not a worker's.
+/// Whether this is an access file that does not belong to a worker.
 fn is_a_persons(path: &Path) -> bool {
     let facts = AccessFile::load(path).ok().and_then(|file| file.certificate().ok());
     facts.is_some_and(|facts| !facts.identity.role.is_worker())
 }
 
-/// Asks until a coordinator answers.
+/// Repeats a request until a coordinator answers.
 async fn when_reached<T>(mut ask: impl AsyncFnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut told = false;
     loop {
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
     use crate::{Authority, Id, Identity, Role, Secret};
 
-    /// Whoever was given another token joins again; so does who was away for more than a week.
+    /// A worker with a new token joins again, and so does one that was away for more than a week.
     #[test]
     fn a_kept_file_is_used_for_its_token_alone_and_while_it_is_good() {
         let directory = tempfile::tempdir().unwrap();
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(kept(&path, &token).unwrap(), None, "that was too long ago");
     }
 
-    /// On a host whose clock is ahead of all, every certificate is due at once.
+    /// On a host whose clock is ahead of all others, every certificate is due at once.
     #[test]
     fn certificates_are_not_renewed_without_a_pause() {
         let pause_s = |life_s: u64| {

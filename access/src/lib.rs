@@ -1,8 +1,8 @@
-//! Who may do what, for both sides of a connection: [roles](Role) and [identities](Identity), the
-//! [authority](Authority) that signs certificates, [tokens](Token) with which machines and people join, [access files](AccessFile) in which
-//! they keep what they got, and TLS 1.3 for the [coordinator](server_config) and for its [clients](Dialer).
+//! Access control, for both sides of a connection: [roles](Role) and [identities](Identity), the [authority](Authority) that
+//! signs certificates, [tokens](Token) with which machines and people join, [access files](AccessFile) that hold their
+//! certificates, and TLS 1.3 for the [coordinator](server_config) and for its [clients](Dialer).
 //!
-//! What the coordinator remembers about tokens and identities is not here: see its folder `access/`.
+//! The coordinator's records of tokens and identities are not here: see its folder `access/`.
 
 mod authority;
 mod certificate;

@@ -1,4 +1,4 @@
-//! How private files are read and written: those with keys, and those that say who is let in.
+//! Reading and writing private files: those with keys, and those that decide who is admitted.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -14,7 +14,7 @@ use crate::identity::hex;
 /// The largest private file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Makes a directory for private files, with those above it, unless it exists.
+/// Creates a directory for private files, including its parents, unless it exists.
 ///
 /// # Errors
 /// If that fails.
@@ -26,7 +26,7 @@ pub fn create_directory(path: &Path) -> anyhow::Result<()> {
 /// Reads a small file.
 ///
 /// # Errors
-/// If it cannot be read, or is large.
+/// If the file cannot be read, or is too large.
 pub fn read_private(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)
@@ -38,7 +38,7 @@ pub fn read_private(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file that only its owner may read. Whatever happens, afterwards there is the old file or the new one.
+/// Writes a file that only its owner can read. Whatever happens, the old or the new file exists afterwards.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -55,7 +55,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         .and_then(|()| fs::rename(&draft, path))
         .and_then(|()| File::open(directory)?.sync_all());
     if written.is_err() {
-        // What is left of it is of no use; an error of removing it adds nothing.
+        // The unfinished draft is of no use, and an error from removing it would add nothing.
         let _ = fs::remove_file(&draft);
     }
     written.with_context(|| format!("cannot write {}", path.display()))

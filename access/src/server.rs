@@ -1,4 +1,4 @@
-//! TLS as the coordinator speaks it.
+//! The coordinator's side of TLS.
 
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
@@ -21,17 +21,17 @@ use crate::{
     tls::{HTTP2, invalid, provider},
 };
 
-/// What is spoken inside besides HTTP/2.
+/// The other protocol inside TLS, in addition to HTTP/2.
 const HTTP1: &[u8] = b"http/1.1";
 
-/// Who is not let in any more.
+/// The revoked identities.
 pub trait Revocations: fmt::Debug + Send + Sync {
     /// Whether this identity was revoked.
     fn is_revoked(&self, id: &Id) -> bool;
 }
 
-/// The configuration of a coordinator: TLS 1.3 alone, with the certificate and key in that file. A client shows a
-/// certificate of this authority that was not revoked and is valid or can still be renewed, or none at all.
+/// The configuration of a coordinator: only TLS 1.3, with the certificate and key in this file. A client presents no
+/// certificate, or one of this authority that is not revoked and is valid or can still be renewed.
 ///
 /// # Errors
 /// If the file cannot be used.
@@ -50,7 +50,7 @@ pub fn server_config(
     configured(authority, file, verifier, &[HTTP2, HTTP1])
 }
 
-/// The configuration for browsers: the same certificate, and nobody is asked for one.
+/// The configuration for browsers: the same certificate, without asking the browser for one.
 ///
 /// # Errors
 /// If the file cannot be used.
@@ -68,7 +68,7 @@ fn configured(
     let unusable = || anyhow!("{} has no certificate with its private key", file.display());
     let own = CertificateDer::from_pem_slice(&pem).map_err(|_| unusable())?;
     let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| unusable())?;
-    // A newcomer recognises the authority by its hash, so its certificate is sent too.
+    // A newcomer recognizes the authority by its hash, so send the authority's certificate too.
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .context("TLS 1.3 is not available")?
@@ -82,7 +82,7 @@ fn configured(
     Ok(config)
 }
 
-/// Accepts what the authority has signed, unless it was revoked.
+/// Accepts certificates that the authority has signed, unless they are revoked.
 #[derive(Debug)]
 struct Verifier {
     issued: Arc<dyn ClientCertVerifier>,
@@ -105,7 +105,8 @@ impl ClientCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         let certificate = Certificate::read(end_entity);
-        // One that can be renewed is accepted as in its last second. That it is good for nothing else is up to the services.
+        // Accept a certificate that can be renewed as if in its last second. The services make sure that it is used only for
+        // renewal.
         let seen = match &certificate {
             Ok(known) if (known.expires_s..known.renewable_until_s()).contains(&now.as_secs()) => {
                 UnixTime::since_unix_epoch(Duration::from_secs(known.expires_s.saturating_sub(1)))

@@ -1,4 +1,4 @@
-//! Handshakes between both sides, without a network: who is let in, and whom a client believes.
+//! Handshakes of both sides without a network: which clients are admitted, and which coordinators a client believes.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     tls::{client, newcomer},
 };
 
-/// Those that are revoked.
+/// The revoked identities.
 #[derive(Debug, Default)]
 struct Revoked(BTreeSet<Id>);
 
@@ -33,7 +33,7 @@ fn authority() -> (TempDir, Authority) {
     (directory, authority)
 }
 
-/// The coordinator of an authority, which shows another one's certificate behind its own if that is given.
+/// The coordinator of the authority `signs`, which presents the certificate of the authority `shows` after its own.
 fn coordinator(directory: &Path, signs: &Authority, shows: &Authority, revoked: Revoked) -> ServerConfig {
     let file = directory.join("server.pem");
     write_private(&file, signs.server(&[], now_s()).unwrap().as_bytes()).unwrap();
@@ -44,7 +44,7 @@ fn identity(role: Role) -> Identity {
     Identity { id: Id::draw(), role }
 }
 
-/// What the server thinks of the client's certificate, and what the client thinks of the server.
+/// The server's verdict on the client's certificate, or else the client's verdict on the server.
 fn shake_hands(client: ClientConfig, server: ServerConfig) -> Result<(), Error> {
     let name = ServerName::try_from(SERVER_NAME).unwrap();
     let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
@@ -69,7 +69,7 @@ fn who_was_revoked_or_belongs_to_another_cluster_is_not_let_in() {
     let (_other, theirs) = authority();
     let file = |by: &Authority, identity: &Identity, now_s| AccessFile::made_by(by, identity, now_s, DAY_S).unwrap();
     let shake = |mut file: AccessFile, revoked: Revoked| {
-        // It knows the coordinator all the same.
+        // The client accepts the coordinator anyway.
         file.authority = ours.certificate().clone();
         shake_hands(client(&file).unwrap(), coordinator(directory.path(), &ours, &ours, revoked))
     };
@@ -79,7 +79,7 @@ fn who_was_revoked_or_belongs_to_another_cluster_is_not_let_in() {
     let refused = shake(file(&ours, &one, now_s()), revoked);
     assert_eq!(refused, Err(Error::InvalidCertificate(CertificateError::Revoked)));
     assert!(matches!(shake(file(&theirs, &one, now_s()), Revoked::default()), Err(Error::InvalidCertificate(_))));
-    // One of a day ends on the next: a worker's is heard for a week after that, a person's not.
+    // The certificate is valid for one day. A worker's can be renewed for a week after that; an operator's cannot.
     let after = |who: &Identity, days: u64| shake(file(&ours, who, now_s() - days * DAY_S), Revoked::default());
     assert_eq!((after(&one, 2), after(&one, 7)), (Ok(()), Ok(())));
     for expired in [after(&one, 9), after(&identity(Role::Operator), 2)] {
@@ -95,8 +95,8 @@ fn who_was_revoked_or_belongs_to_another_cluster_is_not_let_in() {
     assert!(matches!(foreign, Err(Error::InvalidCertificate(_))), "{foreign:?}");
 }
 
-/// A newcomer has a token with a pin and nothing else. Who shows the right authority's certificate behind one that it has not
-/// signed is somebody else.
+/// A newcomer has only a token with a pin. A server that presents the right authority's certificate after one that the
+/// authority has not signed is an impostor.
 #[test]
 fn a_newcomer_believes_only_who_the_pinned_authority_has_signed() {
     let (directory, ours) = authority();
@@ -112,7 +112,7 @@ fn a_newcomer_believes_only_who_the_pinned_authority_has_signed() {
     }
 }
 
-/// The request names an operator, and asks to be an authority.
+/// The request names an operator, and asks to be a coordinator.
 #[test]
 fn only_the_key_of_a_request_is_used() {
     let (_directory, authority) = authority();
@@ -134,7 +134,7 @@ fn only_the_key_of_a_request_is_used() {
     assert!(refused(b"nonsense").contains("is not valid"));
 }
 
-/// A clock that is wrong will be right one day; an authority stays another one.
+/// A wrong clock can be corrected, but another authority stays another authority.
 #[test]
 fn clocks_refuse_nobody_for_good() {
     let of = |error: Error| Refusal::of(&std::io::Error::other(error)).unwrap();

@@ -1,4 +1,4 @@
-//! TLS 1.3 for both sides: what is common to them, the configurations of clients, and what a failure means.
+//! TLS 1.3 for both sides: their common parts, the configurations of clients, and the meaning of failures.
 
 use std::{error::Error as StdError, io, sync::Arc};
 
@@ -17,15 +17,15 @@ use tokio_rustls::rustls::{
 
 use crate::{certificate::Pin, file::AccessFile};
 
-/// What is spoken inside, for clients that want to know: HTTP/2.
+/// The protocol inside TLS, for clients that negotiate it: HTTP/2.
 pub(crate) const HTTP2: &[u8] = b"h2";
 
-/// The cryptography.
+/// The cryptography provider.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// A client with a certificate.
+/// The configuration of a client with a certificate.
 pub(crate) fn client(file: &AccessFile) -> anyhow::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(file.authority.clone()).context("the access file's authority cannot be used")?;
@@ -38,7 +38,7 @@ pub(crate) fn client(file: &AccessFile) -> anyhow::Result<ClientConfig> {
     Ok(finish(config))
 }
 
-/// A newcomer, who knows only the hash of the authority's key.
+/// The configuration of a newcomer, which knows only the hash of the authority's key.
 pub(crate) fn newcomer(pin: Pin) -> anyhow::Result<ClientConfig> {
     let config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
@@ -50,13 +50,13 @@ pub(crate) fn newcomer(pin: Pin) -> anyhow::Result<ClientConfig> {
 }
 
 fn finish(mut config: ClientConfig) -> ClientConfig {
-    // Every connection proves anew who is at its ends.
+    // Every connection verifies both ends again.
     config.resumption = Resumption::disabled();
     config.alpn_protocols = vec![HTTP2.to_vec()];
     config
 }
 
-/// Accepts a coordinator whose chain ends in the authority with this pin.
+/// Accepts a coordinator whose certificate chain ends in the authority with this pin.
 #[derive(Debug)]
 struct Pinned {
     pin: Pin,
@@ -103,16 +103,16 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// What a failed connection means to a client.
+/// What a failed connection means for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The coordinator, which was recognised, refuses the certificate: that will not change.
+    /// A coordinator whose identity was verified refuses the certificate. That will not change.
     Final(String),
-    /// The same, because it was revoked: no coordinator of the cluster will let it in.
+    /// The certificate was revoked, so every coordinator of the cluster refuses it.
     Revoked(String),
-    /// It was refused because it seems to have expired, or not to be valid yet. That is final if this side's clock says so too.
+    /// The certificate seems to have expired, or not to be valid yet. The refusal is final if the local clock agrees.
     Expired(String),
-    /// The coordinator's certificate is not valid at this side's time.
+    /// By the local clock, the coordinator's certificate is not valid.
     Clock(String),
     /// Anything else, as a sentence.
     Other(String),
@@ -158,7 +158,7 @@ impl Refusal {
         })
     }
 
-    /// The sentence.
+    /// The sentence that describes the refusal.
     #[must_use]
     pub fn sentence(&self) -> &str {
         match self {
@@ -171,7 +171,7 @@ impl Refusal {
     }
 }
 
-/// A refusal by a verifier of this side.
+/// The error for a certificate that this side's verifier refuses.
 pub(crate) fn invalid(error: CertificateError) -> rustls::Error {
     Error::InvalidCertificate(error)
 }

@@ -1,4 +1,4 @@
-//! Tokens: one line with which a machine or a person joins a cluster.
+//! Tokens: a token is one line with which a machine or a person joins a cluster.
 
 use std::{fmt, str::FromStr};
 
@@ -11,30 +11,30 @@ use crate::{certificate::Pin, identity::Id};
 /// The first part of every token.
 const VERSION: &str = "evoxo1";
 
-/// A token's secret. It is never shown but in the token itself.
+/// A token's secret. It is shown only in the token itself.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// A new one.
+    /// Draws a new secret.
     #[must_use]
     pub fn draw() -> Self {
         Self(crate::random())
     }
 
-    /// As received; `None` if it has another length.
+    /// A secret as received; `None` if its length is wrong.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// To send.
+    /// The bytes to send.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// As it stands in a token, and in a cookie.
+    /// The secret as written in a token and in a cookie.
     #[must_use]
     pub fn text(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
@@ -46,7 +46,7 @@ impl Secret {
         Self::from_bytes(&URL_SAFE_NO_PAD.decode(text).ok()?)
     }
 
-    /// What a coordinator keeps of it. The secret has 256 random bits, so a slow hash would add nothing.
+    /// The hash that a coordinator stores. The secret has 256 random bits, so a slow hash would add nothing.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
         SecretHash(digest(&SHA256, &self.0).as_ref().try_into().expect("SHA-256 has 32 bytes"))
@@ -65,7 +65,7 @@ impl fmt::Debug for Secret {
 pub struct SecretHash([u8; 32]);
 
 impl SecretHash {
-    /// Whether it is this secret's, in a time that does not depend on where they differ.
+    /// Whether this is the hash of the secret. The time does not depend on where the hashes differ.
     #[must_use]
     pub fn is_of(&self, secret: &Secret) -> bool {
         self.0.ct_eq(&secret.hash().0).into()
@@ -87,12 +87,12 @@ impl TryFrom<String> for SecretHash {
     }
 }
 
-/// A token: who may join, and by what it recognises the cluster.
+/// A token: it lets its holder join, and identifies the cluster.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// Its number.
+    /// The token's number.
     pub id: Id,
-    /// What proves that it was given to the holder.
+    /// The secret, which proves that the token was given to its holder.
     pub secret: Secret,
     /// The hash of the authority's key.
     pub pin: Pin,
@@ -104,7 +104,8 @@ impl fmt::Display for Token {
     }
 }
 
-/// The text of a token as somebody typed it. A parser of command lines would repeat one that is wrong, with the secret in it.
+/// The text of a token as typed. If clap parsed the token itself, its error would repeat a mistyped token, including the
+/// secret.
 #[derive(Clone)]
 pub struct Typed(String);
 
@@ -112,7 +113,7 @@ impl Typed {
     /// The token.
     ///
     /// # Errors
-    /// A sentence that does not have the text in it.
+    /// A sentence that does not contain the text.
     pub fn token(&self) -> Result<Token, String> {
         self.0.parse()
     }
@@ -143,7 +144,7 @@ impl FromStr for Token {
                 .and_then(|(id, pin)| Some(Self { id, secret: Secret::from_text(secret)?, pin })),
             _ => None,
         };
-        // The text is not repeated: it may be nearly a secret.
+        // Do not repeat the text: it may contain most of a secret.
         token.ok_or_else(|| {
             format!("it is not a token: one is {VERSION}.ID.SECRET.PIN, as `evoxo token create` prints it")
         })
