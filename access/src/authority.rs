@@ -132,7 +132,7 @@ impl Authority {
                     .ok()
                     .and_then(|known| known.as_ref().try_into().ok())
                     .map(SanType::DnsName)
-                    .with_context(|| format!("{name:?}: a --name is the name of a host or an address")),
+                    .with_context(|| format!("{name:?} is not a host name or an IP address: give --name one of these")),
             })
             .collect::<anyhow::Result<_>>()?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -153,13 +153,13 @@ impl SigningRequest {
     /// If it is not a signing request, or if its signature is wrong.
     pub fn read(der: &[u8]) -> Result<Self, String> {
         if der.len() > REQUEST_BYTES_MAX {
-            return Err(format!("a signing request has at most {REQUEST_BYTES_MAX} bytes"));
+            return Err(format!("the signing request is too long: at most {REQUEST_BYTES_MAX} bytes are allowed"));
         }
         let key = CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(der))
             .map_err(|error| format!("the signing request is not valid: {error}"))?
             .public_key;
         if rcgen::PublicKeyData::algorithm(&key) != &PKCS_ECDSA_P256_SHA256 {
-            return Err("the key of a signing request is ECDSA P-256".into());
+            return Err("the key of the signing request is not ECDSA P-256".into());
         }
         Ok(Self(key))
     }

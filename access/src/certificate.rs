@@ -94,7 +94,7 @@ impl Certificate {
                 GeneralName::URI(uri) => Identity::from_uri(uri),
                 _ => None,
             })
-            .ok_or("the certificate names no identity of evoxo")?;
+            .ok_or("the certificate contains no evoxo identity")?;
         let (begins_s, expires_s) = validity(&certificate);
         Ok(Self { identity, begins_s, expires_s })
     }

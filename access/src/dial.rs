@@ -136,8 +136,8 @@ impl Dialer {
             None => return None,
         };
         Some(format!(
-            "does not answer as a coordinator does ({why}): check the address, unless a coordinator is just being started or \
-             stopped there, or takes no more connections from here"
+            "does not answer like a coordinator ({why}): check the address, unless a coordinator is starting or stopping \
+             there, or accepts no more connections from this host"
         ))
     }
 
@@ -187,7 +187,7 @@ impl Connector {
         let refusal = match Refusal::of(&error) {
             None => return error,
             Some(Refusal::Final(why) | Refusal::Revoked(why) | Refusal::Expired(why)) if handshake => Refusal::Other(
-                format!("whoever answers there ended the connection before it was known who that is, and said: {why}"),
+                format!("the peer ended the connection before it had proved its identity, and said: {why}"),
             ),
             Some(refusal) => refusal,
         };
@@ -208,7 +208,7 @@ impl Connector {
         let name = ServerName::try_from(SERVER_NAME).expect("a name of letters");
         let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if Refusal::of(&error).is_none() => {
-                io::Error::new(error.kind(), "the connection was closed before TLS was agreed on")
+                io::Error::new(error.kind(), "the connection was closed during the TLS handshake")
             }
             _ => self.explain(error, true),
         })?;

@@ -53,7 +53,7 @@ impl FromStr for Role {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|role| role.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("there is no role {:?}: it is one of {names}", text.chars().take(40).collect::<String>())
+            format!("there is no role {:?}: use one of {names}", text.chars().take(40).collect::<String>())
         })
     }
 }

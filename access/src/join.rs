@@ -138,7 +138,7 @@ pub async fn renew(file: &AccessFile, coordinator: &Address) -> Result<AccessFil
 fn taken(answer: v1::Certificate, key: &KeyPair, pin: Pin) -> Result<AccessFile, Refusal> {
     let file = AccessFile::new(answer.certificate.to_vec(), answer.authority.to_vec(), key.serialize_der());
     if file.pin() != Ok(pin) {
-        return Err(Refusal::Final("the coordinator gave a certificate of another authority: join again".into()));
+        return Err(Refusal::Final("the coordinator sent a certificate of another authority: join again".into()));
     }
     file.certificate().map_err(Refusal::Final)?;
     Ok(file)

@@ -46,7 +46,7 @@ fn default_directory() -> anyhow::Result<PathBuf> {
     given("STATE_DIRECTORY")
         .or_else(|| given("XDG_STATE_HOME").map(|state| state.join("evoxo")))
         .or_else(|| given("HOME").map(|home| home.join(".local/state/evoxo")))
-        .context("there is no directory to keep the certificate in: say --access FILE, or set HOME")
+        .context("there is no directory for the certificate: give --access FILE, or set HOME")
 }
 
 /// A machine's access: its file, and how it connects.
@@ -87,7 +87,7 @@ impl Keeper {
                         match newcomer.keep(&file) {
                             Ok(()) => info!("joined the cluster; the certificate is in {}", path.display()),
                             Err(error) => warn!(
-                                "joined the cluster; the certificate cannot be kept for the next start: {error:#}"
+                                "joined the cluster, but the certificate cannot be stored for the next start: {error:#}"
                             ),
                         }
                         file
@@ -133,7 +133,7 @@ impl Keeper {
                 }
                 Err(refusal) => {
                     if !told {
-                        warn!("the certificate could not be renewed, and is tried again: {}", refusal.sentence());
+                        warn!("the certificate could not be renewed; trying again: {}", refusal.sentence());
                     }
                     told = true;
                     // Make about ten attempts in the remaining time. After expiry, retry like a newcomer.
@@ -152,7 +152,7 @@ impl Keeper {
         self.dialer.replace(&file).map_err(own)?;
         self.file = file;
         if let Err(error) = self.file.store(&self.path) {
-            warn!("the renewed certificate is used, but cannot be kept for the next start: {error:#}");
+            warn!("the renewed certificate is used, but cannot be stored for the next start: {error:#}");
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ pub fn read_private(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// If it cannot be written.
 pub fn write_private(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
+    let name = path.file_name().with_context(|| format!("{} is not the name of a file", path.display()))?;
     let draft = directory.join(format!(".{}.{}", name.to_string_lossy(), hex(&crate::random::<6>())));
     let written = OpenOptions::new()
         .write(true)

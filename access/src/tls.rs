@@ -86,7 +86,7 @@ impl ServerCertVerifier for Pinned {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("only TLS 1.3 is spoken here".into()))
+        Err(Error::General("only TLS 1.3 is supported".into()))
     }
 
     fn verify_tls13_signature(
@@ -128,8 +128,8 @@ impl Refusal {
                 Self::Revoked(format!("the coordinator refuses this certificate, because it was revoked: {again}"))
             }
             Error::AlertReceived(AlertDescription::CertificateExpired) => Self::Expired(format!(
-                "the coordinator refuses this certificate, because at its time it has expired, or is not valid yet: check both \
-                     hosts' clocks, or {again}"
+                "the coordinator refuses this certificate, because by the coordinator's clock it has expired or is \
+                 not valid yet: check both hosts' clocks, or {again}"
             )),
             Error::AlertReceived(
                 AlertDescription::UnknownCA
@@ -138,7 +138,9 @@ impl Refusal {
                 | AlertDescription::UnsupportedCertificate
                 | AlertDescription::CertificateUnknown
                 | AlertDescription::AccessDenied,
-            ) => Self::Final(format!("the coordinator refuses this certificate: it is of another cluster: {again}")),
+            ) => Self::Final(format!(
+                "the coordinator refuses this certificate, because it belongs to another cluster: {again}"
+            )),
             Error::InvalidCertificate(
                 CertificateError::Expired
                 | CertificateError::ExpiredContext { .. }
@@ -146,12 +148,13 @@ impl Refusal {
                 | CertificateError::NotValidYetContext { .. },
             ) => Self::Clock("the coordinator's certificate is not valid at this time: check this host's clock".into()),
             Error::InvalidCertificate(_) => Self::Other(
-                "what answers there is not the coordinator of this cluster: its certificate is of another authority \
-                 than the token or access file names; check the address, and join again if the cluster was set up anew"
+                "the server at this address is not the coordinator of this cluster: its certificate is of another authority \
+                 than the token or access file names; check the address, and join again if the cluster was set up again"
                     .into(),
             ),
             Error::InvalidMessage(_) => Self::Other(
-                "what answers there speaks no TLS: if it is a coordinator without --access, leave out --access and EVOXO_ACCESS here"
+                "the server at this address does not use TLS: if it is a coordinator without --access, leave out \
+                 --access and EVOXO_ACCESS here"
                     .into(),
             ),
             error => Self::Other(format!("TLS failed: {error}")),

@@ -146,7 +146,7 @@ impl FromStr for Token {
         };
         // Do not repeat the text: it may contain most of a secret.
         token.ok_or_else(|| {
-            format!("it is not a token: one is {VERSION}.ID.SECRET.PIN, as `evoxo token create` prints it")
+            format!("it is not a token: a token looks like {VERSION}.ID.SECRET.PIN, as `evoxo token create` prints it")
         })
     }
 }

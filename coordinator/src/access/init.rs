@@ -121,7 +121,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for name in ["", "bad name!", "lab1:7600"] {
             let why = init(directory.path(), &[name.to_owned()]).unwrap_err().to_string();
-            assert!(why.contains("--name is the name of a host or an address"), "{why}");
+            assert!(why.contains("is not a host name or an IP address"), "{why}");
         }
         init(directory.path(), &["lab1.example".into(), "10.0.0.5".into(), "fe80::1".into()]).unwrap();
     }

@@ -194,7 +194,7 @@ async fn who_speaks_otherwise_or_is_of_another_cluster_gets_a_sentence() {
     let open_site = Site::new();
     let open = open_site.coordinator(&[]);
     let tls = refused(&secure.evoxo(open.address, Some(secure.operator_path()), &["runs"]));
-    assert!(tls.contains("speaks no TLS: if it is a coordinator without --access, leave out"), "{tls}");
+    assert!(tls.contains("does not use TLS: if it is a coordinator without --access, leave out"), "{tls}");
     let tokens = refused(&secure.evoxo(open.address, None, &["access", "list"]));
     assert!(tokens.contains("has no access directory"), "{tokens}");
     let good = secure.evoxo(address, Some(secure.operator_path()), &["runs"]);
@@ -428,12 +428,7 @@ fn mistakes_about_access_have_a_sentence() {
         ("evoxo-coordinator", &["init", "--access", &file], 1, "cannot make the directory"),
         ("evoxo-worker", &["--access", &file], 1, "is not an access file of evoxo"),
         ("evoxo", &["runs", "--access", &file], 1, "is not an access file of evoxo"),
-        (
-            "evoxo",
-            &["token", "create", "--role", "king"],
-            2,
-            "there is no role \"king\": it is one of viewer, operator",
-        ),
+        ("evoxo", &["token", "create", "--role", "king"], 2, "there is no role \"king\": use one of viewer, operator"),
         ("evoxo", &["access", "revoke", "x"], 2, "an ID has 12 digits of 0-9 and a-f"),
     ];
     for (name, arguments, status, says) in cases {
