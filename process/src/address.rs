@@ -108,9 +108,9 @@ impl FromStr for Address {
         if uri.scheme_str() != Some("http") {
             return Err(format!("only http:// is understood: {FORM}"));
         }
-        let authority = uri.authority().ok_or_else(|| format!("there is no host in it: {FORM}"))?;
+        let authority = uri.authority().ok_or_else(|| format!("the address has no host: {FORM}"))?;
         if uri.path().len() > 1 || uri.query().is_some() || authority.as_str().contains('@') {
-            return Err(format!("there is more in it than a host and a port: {FORM}"));
+            return Err(format!("the address has more than a host and a port: {FORM}"));
         }
         let host = authority.host().to_owned();
         let port = match authority.as_str().strip_prefix(host.as_str()) {

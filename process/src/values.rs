@@ -20,7 +20,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     };
     match found {
         Some(found) if found.is_zero() || found.as_secs_f64() > DAYS_MAX * 86_400.0 => {
-            Err(format!("give a time of more than 0, and of at most {DAYS_MAX} days"))
+            Err(format!("give a time of more than 0 and at most {DAYS_MAX} days"))
         }
         Some(found) => Ok(found),
         None => Err("give a time like 90s, 1.5s, 500ms, 10m or 1h 30m, or a number of seconds".into()),
@@ -73,7 +73,7 @@ mod tests {
             assert!(duration(text).is_err(), "{text}: {:?}", duration(text));
         }
         for text in ["0", "0s", "500d"] {
-            assert_eq!(duration(text), Err("give a time of more than 0, and of at most 365 days".into()), "{text}");
+            assert_eq!(duration(text), Err("give a time of more than 0 and at most 365 days".into()), "{text}");
         }
     }
 
