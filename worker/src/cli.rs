@@ -38,7 +38,7 @@ Examples:
   evoxo-worker --coordinator lab7:7600 --idle-timeout 10m
       Exits after ten minutes without a task.
   evoxo-worker --program rosen=\"python3 rosen.py\"
-      Computes fitness with a program of one's own.
+      Computes fitness with your own program.
   evoxo-worker run-task poison.task
       Computes one saved task here and prints its result.
 
@@ -147,7 +147,7 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
     let slots = match options.slots {
         Some(slots) => slots.into(),
         None => thread::available_parallelism()
-            .context("cannot tell how many cores this process may use; say it with --slots")?
+            .context("cannot tell how many cores this process may use; set --slots")?
             .get()
             .min(SLOTS_MAX),
     };

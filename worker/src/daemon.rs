@@ -62,7 +62,7 @@ pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCod
         settings.worker.programs = tokio::select! {
             introduced = spawn_blocking(move || introduce(&asked, &programs)) => introduced?.map_err(anyhow::Error::msg)?,
             _ = requests.next() => {
-                return Ok(((0, "shut down (on request) while its programs started".to_owned()), who(None)));
+                return Ok(((0, "shut down (on request) while its programs were starting".to_owned()), who(None)));
             }
         };
         let (dialer, identity) = tokio::select! {
@@ -153,7 +153,7 @@ impl Shell {
                 request = requests.next() => match request {
                     EndRequest::Signal => self.inbox.push_back(Event::DrainAsked),
                     EndRequest::StandardInput => {
-                        return ((0, "shut down at once: the standard input has ended".to_owned()), self.who);
+                        return ((0, "shut down at once: standard input has ended".to_owned()), self.who);
                     }
                 },
                 () = &mut alarm, if wake.is_some() => self.inbox.push_back(Event::Wake),

@@ -132,7 +132,7 @@ impl Worker {
             return Err("an acceptance outside of a session".into());
         };
         for hash in &accepted.hashes {
-            let hash = Digest::from_slice(hash).ok_or("an acceptance of a hash that has not 32 bytes")?;
+            let hash = Digest::from_slice(hash).ok_or("an acceptance with a hash of not 32 bytes")?;
             self.pending.accept(hash);
         }
         self.dropping_logged = false;

@@ -86,11 +86,11 @@ pub fn introduce(registry: &Registry, programs: &Arc<[Program]>) -> Result<Vec<P
     for program in programs.iter() {
         let name = &program.name;
         if signatures.iter().any(|other| other.name == *name) {
-            return Err(format!("two programs are called {name}"));
+            return Err(format!("two programs have the name {name}"));
         }
         let found = registry.introduce(name, &mut processes).map_err(|refusal| refusal.0)?;
         if found.is_empty() {
-            return Err(format!("no kind of experiment of this build asks programs: leave out --program {name}"));
+            return Err(format!("no kind of experiment of this build calls programs: leave out --program {name}"));
         }
         signatures.extend(found.into_iter().map(|(kind, id)| ProgramSignature {
             kind: kind.name.into(),
@@ -339,7 +339,7 @@ impl Running {
     fn start(command: &mut Command, mark: &str) -> Result<Child, String> {
         Self::with(|running| {
             if running.ending {
-                return Err("is not started any more: the worker ends".into());
+                return Err("is not started, because the worker is ending".into());
             }
             let child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
             running.by_mark.insert(mark.to_owned(), child.id());
