@@ -67,13 +67,13 @@ impl Prepared {
         let config = Config::parse(registry, name, text, &[]).map_err(|problems| problems.to_string())?;
         if let Some(file) = config.missing_file() {
             return Err(format!(
-                "the settings do not have what is in {file}: `evoxo submit` reads the file, and writes it there"
+                "the settings lack the contents of {file}: `evoxo submit` reads the file and adds them"
             ));
         }
         match config.programs().iter().find(|program| program.signature.is_none()) {
             Some(ProgramId { name, .. }) => Err(format!(
-                "the file does not say what the program {name} computes: submit it with --program {name}=COMMAND, which asks \
-                 the program"
+                "the file lacks the signature of the program {name}: submit it with --program {name}=COMMAND, which \
+                 gets it from the program"
             )),
             None => Ok(Self::new(config)),
         }

@@ -324,8 +324,8 @@ impl Objects<'_> {
                 if number < newest {
                     let (run, wanted) = (self.run, order.wanted().as_str_name());
                     notices.push(format!(
-                        "order {newest} of run {run} is lost with its copy, so order {number} is in force, which wants {wanted}: \
-                         look at the run, and give the lost order again"
+                        "order {newest} of run {run} and its copy are lost, so order {number} is in force, which \
+                         wants {wanted}: check the run, and give the lost order again"
                     ));
                 }
                 return Some(order);
@@ -344,7 +344,8 @@ impl Objects<'_> {
     fn remains(&self, named: &Named) -> String {
         let (run, object) = (&self.run, &named.object);
         format!(
-            "the object runs/{run}/{object} is of an earlier run of this name, deleted or never confirmed: it is not used"
+            "the object runs/{run}/{object} is of an earlier run of this name that was deleted or never confirmed: it \
+             is not used"
         )
     }
 
@@ -444,7 +445,7 @@ fn check_finished(
     match Replica::restore(&prepared.config, state) {
         Ok(replica) if replica.is_finished() => Ok(()),
         Ok(_) => Err(format!(
-            "replica {} of arm {:?} is stored as finished and is not: it is computed again",
+            "replica {} of arm {:?} is stored as finished but is not finished: it is computed again",
             state.replica, state.arm
         )),
         Err(why) => Err(format!("{why}; it is computed again")),

@@ -55,7 +55,7 @@ async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
     worker.signal("STOP");
     tokio::time::sleep(Duration::from_secs(15)).await;
     assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
-    assert!(coordinator.process.log().contains("nothing came for 10000 ms"), "{}", coordinator.process.log());
+    assert!(coordinator.process.log().contains("it sent nothing for 10000 ms"), "{}", coordinator.process.log());
     worker.signal("CONT");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
@@ -74,7 +74,7 @@ async fn a_coordinator_that_is_stopped_for_fifteen_seconds_loses_no_worker() {
     tokio::time::sleep(Duration::from_secs(15)).await;
     coordinator.process.signal("CONT");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
-    assert!(!coordinator.process.log().contains("nothing came for"), "{}", coordinator.process.log());
+    assert!(!coordinator.process.log().contains("it sent nothing for"), "{}", coordinator.process.log());
 }
 
 /// Bytes that a slow line takes at a time, and how long each of these takes: 50 kB a second.

@@ -97,7 +97,7 @@ async fn a_task_that_does_harm_ends_only_its_own_process() {
         person.submit("run", THREE).await;
         let run = failed(&mut person, "run").await;
         assert!(run.message.contains("failed 3 times, last on worker "), "{harm}: {}", run.message);
-        let said = run.message.split("the coordinator could not compute it itself: ").nth(1).unwrap_or_default();
+        let said = run.message.split("the coordinator could not compute it either: ").nth(1).unwrap_or_default();
         assert!(said.contains(wanted), "{harm}: {}", run.message);
         workers.iter().for_each(JoinHandle::abort);
         // What workers compute ends as ever.
@@ -127,7 +127,7 @@ async fn a_process_that_does_not_end_outlives_neither_its_run_nor_its_coordinato
     let killed = std::process::Command::new("kill").args(["-KILL", &next.to_string()]).status();
     assert!(killed.is_ok_and(|status| status.success()));
     let run = failed(&mut person, "killed").await;
-    assert!(run.message.contains("could not compute it itself: its process was ended by signal 9"), "{}", run.message);
+    assert!(run.message.contains("could not compute it either: its process was ended by signal 9"), "{}", run.message);
     person.submit("orphaned", &THREE.replace("replicas = 1", "replicas = 1\nseed = 3")).await;
     let last = until("one more", || children_of(id).first().copied()).await;
     coordinator.process.kill();

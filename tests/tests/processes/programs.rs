@@ -148,7 +148,7 @@ async fn a_worker_whose_program_computes_something_else_gets_no_tasks() {
     assert!(other.programs[0].starts_with("ones "), "{:?}", other.programs);
     submit(&site, coordinator.address, 300, &good).await;
     let run = person.wait("ones", |run| !run.message.is_empty()).await;
-    assert!(run.message.contains("the one of worker other computes something else: `evoxo check`"), "{}", run.message);
+    assert!(run.message.contains("that of worker other computes something else: `evoxo check`"), "{}", run.message);
     assert_eq!((run.workers, run.tasks_done), (0, 0));
     let _good = site.worker(coordinator.address, &["--program", &good, "--name", "good"]);
     assert_eq!(person.finished("ones").await.digest, built_in(300));
@@ -178,11 +178,11 @@ async fn a_worker_whose_program_answers_otherwise_is_found_by_the_genome_of_the_
     let mut submitting = site.program("evoxo", &words);
     assert!(submitting.end().await.success(), "{}", submitting.log());
     let run = person.wait("ones", |run| !run.message.is_empty()).await;
-    assert!(run.message.contains("the one of worker other computes something else: `evoxo check`"), "{}", run.message);
+    assert!(run.message.contains("that of worker other computes something else: `evoxo check`"), "{}", run.message);
     assert_eq!((run.state(), run.workers), (RunState::Running, 0));
     let _good = site.worker(coordinator.address, &["--program", &good, "--name", "good"]);
     assert_eq!(person.finished("ones").await.digest, built_in(300));
-    person.worker_that("other", |worker| worker.programs == ["ones answers otherwise"]).await;
+    person.worker_that("other", |worker| worker.programs == ["ones answers differently"]).await;
 }
 
 /// The run of a program that behaves like this, after it has ended.

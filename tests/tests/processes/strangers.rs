@@ -76,7 +76,7 @@ async fn unsuitable_workers_are_refused() {
     let old = Hello { protocol: PROTOCOL + 1, ..hello() };
     let greedy = Hello { slots: 1_000_000, ..hello() };
     for (hello, part) in [
-        (other, "computes other results"),
+        (other, "computes different results"),
         (without, "kind"),
         (old, "speaks protocol 4 and this coordinator 3"),
         (greedy, "1000000 slots"),

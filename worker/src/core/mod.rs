@@ -293,8 +293,8 @@ impl Worker {
     }
 
     fn computed(&mut self, now: Millis, slot: usize, outcome: Outcome, elapsed_us: u64) {
-        let place = self.slots.get_mut(slot).expect("the shell knows the slots it was given");
-        let running = place.as_mut().expect("only a slot that was started computes");
+        let place = self.slots.get_mut(slot).expect("the shell uses only existing slots");
+        let running = place.as_mut().expect("only a started slot computes");
         let assignment = running.assignment;
         let hash = running.hashes.pop_front().expect("a slot is freed with its last task");
         let due = if running.hashes.is_empty() {

@@ -137,7 +137,7 @@ impl Processes {
             let process = Process::start(command).map_err(|why| Refusal(format!("the program {name} {why}")))?;
             self.running.insert(name.to_owned(), process);
         }
-        Ok(self.running.get_mut(name).expect("it was there or is there now"))
+        Ok(self.running.get_mut(name).expect("it was running before or was started now"))
     }
 }
 

@@ -65,7 +65,7 @@ impl Coordinator {
                 }
                 Why::Lost => format!("worker {name} was lost repeatedly soon after joining"),
                 Why::FailsTasks => {
-                    format!("worker {name} is set aside, because tasks failed on it that others have computed")
+                    format!("worker {name} is set aside, because tasks failed on it that other workers have computed")
                 }
             };
             let why = format!("{why}: it must wait {seconds} s before it joins again");
@@ -77,7 +77,7 @@ impl Coordinator {
         if self.stopping || full || shared || !self.sessions.admits(self.settings.admissions_per_second, self.now) {
             let why = match () {
                 () if full => "the coordinator has its maximum number of workers",
-                () if shared => "the coordinator takes no more workers of this identity, or of this address",
+                () if shared => "the coordinator accepts no more workers of this identity or from this address",
                 () => "the coordinator is busy",
             };
             // No log line: if there are more workers than places, such lines would fill the log.
@@ -112,7 +112,7 @@ impl Coordinator {
         if !kinds_refused.is_empty() {
             let (refused, kinds) = (kinds_refused.join(", "), abilities.kinds.join(", "));
             let sentence = format!(
-                "worker {name} computes other results for {refused}: it gets tasks of {kinds} alone (session {id})"
+                "worker {name} computes different results for {refused}: it gets only tasks of {kinds} (session {id})"
             );
             self.effects.log_about(Topic::WorkerRefused, about, sentence);
         }
@@ -132,7 +132,7 @@ impl Coordinator {
         let now = self.now;
         if self.sessions.change_if_there(id, |session| session.heard = now).is_none() {
             // A late message of a session that was just lost. The worker may reconnect.
-            let why = "the session is over: connect again".to_owned();
+            let why = "the session has ended: connect again".to_owned();
             return self.effects.close(id, CloseKind::Retry, why, BUSY_MS);
         }
         match message.message {

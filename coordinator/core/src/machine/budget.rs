@@ -51,7 +51,7 @@ impl Budget {
             return;
         }
         self.given -= bytes;
-        let own = self.given_to.get_mut(submitter).expect("bytes are given back by those who have some");
+        let own = self.given_to.get_mut(submitter).expect("only reserved bytes are released");
         *own -= bytes;
         if *own == 0 {
             self.given_to.remove(submitter);
@@ -62,7 +62,7 @@ impl Budget {
     pub(super) fn check(&self) {
         assert!(self.given <= self.total, "more memory is reserved than there is");
         assert!(self.given_to.values().all(|own| *own <= self.own_max), "a submitter has more than its part");
-        assert_eq!(self.given, self.given_to.values().sum::<u64>(), "memory is reserved for nobody");
+        assert_eq!(self.given, self.given_to.values().sum::<u64>(), "memory is reserved without a submitter");
     }
 
     /// Whether exactly these bytes are reserved for each submitter.

@@ -78,19 +78,19 @@ impl Cause {
     pub(super) fn sentence(&self) -> String {
         match self {
             Self::ConnectionEnded => "its connection ended".into(),
-            Self::Replaced => "it has come back on another connection".into(),
-            Self::Expired => "its certificate has expired, and it comes back with the next one".into(),
+            Self::Replaced => "it has reconnected on another connection".into(),
+            Self::Expired => "its certificate has expired, and it will reconnect with the next one".into(),
             Self::Revoked => "its identity was revoked".into(),
-            Self::Silent(limit_ms) => format!("nothing came for {limit_ms} ms"),
+            Self::Silent(limit_ms) => format!("it sent nothing for {limit_ms} ms"),
             Self::Overdue => "its tasks are overdue".into(),
             Self::InvalidMessage(why) => why.clone(),
             Self::FailsTasks { again: false, .. } => {
-                "three different tasks failed on it that others have computed".into()
+                "three different tasks failed on it that other workers have computed".into()
             }
             Self::FailsTasks { again: true, .. } => {
-                "it was tried again, and a task failed on it that others have computed".into()
+                "it was tried again, and a task failed on it that other workers have computed".into()
             }
-            Self::Outvoted => "two other workers had another output of a task".into(),
+            Self::Outvoted => "two other workers had a different output of a task".into(),
             Self::Convicted => "a trusted worker has found that it computes wrongly".into(),
         }
     }

@@ -70,14 +70,14 @@ impl Convictions {
     /// The conviction could not be written: it is retried at `due`.
     pub(super) fn again(&mut self, identity: &str, due: Millis) {
         self.due = due;
-        let accused = self.accused.get_mut(identity).expect("the store was asked to convict somebody who is accused");
+        let accused = self.accused.get_mut(identity).expect("only accused identities are convicted");
         accused.writing = false;
     }
 
     /// The store has the conviction.
     pub(super) fn convict(&mut self, identity: &Arc<str>) -> Accused {
         self.convicted.insert(Arc::clone(identity));
-        self.accused.remove(identity).expect("the store wrote a conviction of somebody who is accused")
+        self.accused.remove(identity).expect("only accused identities are convicted")
     }
 
     /// Whether a state relies on outputs for which a convicted identity vouched (in a quorum, two of them). Returns the

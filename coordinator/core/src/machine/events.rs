@@ -230,25 +230,25 @@ impl Rejection {
 
     /// The run was removed while the request waited for the store.
     pub(super) fn removed() -> Self {
-        Self::NotFound("the run is not there any more: `evoxo runs` lists those that are".into())
+        Self::NotFound("the run no longer exists: `evoxo runs` lists those that do".into())
     }
 
     /// The run was removed while an order for it was being written. The store may have the order now.
     pub(super) fn removed_but_ordered() -> Self {
         Self::Unstored(
-            "the run was removed while this was ordered, and may be there again: `evoxo runs` lists those that are"
+            "the run was removed while the order was being written, and may exist again: `evoxo runs` lists all runs"
                 .into(),
         )
     }
 
     /// The run left memory while the request waited for its thread.
     pub(super) fn unloaded() -> Self {
-        Self::Unavailable("the run was stopped or deleted while the replica was being read: ask again".into())
+        Self::Unavailable("the run was stopped or deleted while the replica was being read: try again".into())
     }
 
     /// The replica has not started.
     pub(super) fn no_replica() -> Self {
-        Self::NotFound("this replica has not begun, or nothing of it is in the store yet".into())
+        Self::NotFound("this replica has not started, or nothing of it is stored yet".into())
     }
 
     /// Whether the request may have taken effect even though it was rejected.

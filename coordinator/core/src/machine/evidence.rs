@@ -159,7 +159,7 @@ impl Evidence {
             return Some(format!("was the only task of its worker {LOSSES_MAX} times when the worker was lost"));
         }
         if self.overdue >= OVERDUE_MAX {
-            return Some(format!("did not end {OVERDUE_MAX} times, as the only task of its worker"));
+            return Some(format!("failed to end in time {OVERDUE_MAX} times, as the only task of its worker"));
         }
         (self.counted(all).count() >= FAILURES_MAX).then(|| format!("failed {FAILURES_MAX} times"))
     }

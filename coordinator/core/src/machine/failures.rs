@@ -68,7 +68,8 @@ impl Coordinator {
         let Some((identity, name, about)) = on_trial.flatten() else { return };
         if self.standings.passes(&identity) {
             self.sessions.change(id, |session| session.on_trial = false);
-            let sentence = format!("worker {name} computes again, and gets as much as others (session {id})");
+            let sentence =
+                format!("worker {name} computes tasks again, and gets as many as other workers (session {id})");
             self.effects.log_about(Topic::Progress, about, sentence);
         }
     }

@@ -83,7 +83,7 @@ impl Groups {
     }
 
     fn group(&mut self, number: GroupId) -> &mut Group {
-        self.by_id.get_mut(&number).expect("a group is there for as long as it has a worker")
+        self.by_id.get_mut(&number).expect("a group exists as long as it has a worker")
     }
 
     /// Records whether a worker can take another assignment, and whether it has a slot with nothing to compute.
@@ -115,20 +115,20 @@ impl Groups {
     ) {
         let mut counted = BTreeMap::<GroupId, (usize, u32)>::new();
         for (id, number, slots, (has_capacity, is_idle), abilities) in workers {
-            let group = self.by_id.get(&number).expect("a worker's group is there");
-            assert_eq!(group.abilities, *abilities, "session {id} is in a group of other abilities");
+            let group = self.by_id.get(&number).expect("a worker's group exists");
+            assert_eq!(group.abilities, *abilities, "session {id} is in a group with different abilities");
             assert_eq!(
                 group.with_capacity.contains(&id),
                 has_capacity,
-                "its group is wrong about room of session {id}"
+                "the group of session {id} is wrong about its capacity"
             );
             let is_idle = has_capacity && is_idle;
-            assert_eq!(group.idle.contains(&id), is_idle, "its group is wrong about an idle slot of session {id}");
+            assert_eq!(group.idle.contains(&id), is_idle, "the group of session {id} is wrong about its idle slots");
             let count = counted.entry(number).or_default();
             *count = (count.0 + 1, count.1 + slots);
         }
         let groups = self.by_id.iter().map(|(number, group)| (*number, (group.members, group.slots)));
-        assert_eq!(counted, groups.collect(), "groups have other members or slots than were counted");
+        assert_eq!(counted, groups.collect(), "the groups' counts of members and slots are wrong");
     }
 
     /// The number of slots of all workers in the groups for which `of` holds.

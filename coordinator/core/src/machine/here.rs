@@ -23,7 +23,8 @@ use crate::{
 /// The coordinator's name in places that name a worker.
 const NAME: &str = "the coordinator itself";
 /// The notice of a run whose tasks were computed here. The log says which tasks.
-const NOTICE: &str = "tasks of it failed on workers, or workers were lost with them, and the coordinator has computed these tasks itself";
+const NOTICE: &str =
+    "tasks failed on workers, or workers were lost with them, so the coordinator has computed these tasks itself";
 
 impl Coordinator {
     /// Fails a task's run if the evidence convicts the task and the coordinator cannot compute it either.
@@ -45,7 +46,7 @@ impl Coordinator {
         match &open.own {
             Own::Asked(_) => {}
             Own::Failed(why) => {
-                let verdict = format!("{verdict}; and the coordinator could not compute it itself: {why}");
+                let verdict = format!("{verdict}; the coordinator could not compute it either: {why}");
                 self.fail_for_task(task, &verdict);
             }
             Own::No if !run.prepared.is_built_in(open.replica.arm) => self.fail_for_task(task, verdict),
@@ -99,7 +100,7 @@ impl Coordinator {
         let hashes = self.own.computing.iter().chain(&self.own.waiting);
         let mut tasks = hashes.flat_map(|hash| self.asked_here(*hash)).map(|task| &self.tasks[task]);
         let open = tasks.find(|open| open.run == id)?;
-        let Own::Asked(verdict) = &open.own else { panic!("a task is listed as asked for that is {:?}", open.own) };
+        let Own::Asked(verdict) = &open.own else { panic!("a task listed as requested is {:?}", open.own) };
         Some(format!(
             "task {} {verdict}: the coordinator computes it itself, before the run fails",
             open.encoded.hash.short()
@@ -108,7 +109,7 @@ impl Coordinator {
 
     /// The process has ended.
     pub(super) fn on_computed_here(&mut self, outcome: Result<Bytes, String>) {
-        let hash = self.own.computing.take().expect("the process reports the one task that it was given, once");
+        let hash = self.own.computing.take().expect("the process reports its one task, once");
         match outcome {
             Ok(output) => self.take_own_output(hash, &output),
             // A task may have started to need this output after the stop was requested, so try again.

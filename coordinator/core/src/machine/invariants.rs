@@ -30,7 +30,7 @@ impl Coordinator {
     /// # Panics
     /// With a sentence, if an invariant is violated.
     pub fn check_invariants(&self) {
-        assert!(self.facts.is_empty(), "nobody has acted on a fact");
+        assert!(self.facts.is_empty(), "a fact was not acted on");
         self.tasks.check();
         self.sessions.check();
         self.runs.check();
@@ -60,7 +60,7 @@ impl Coordinator {
                 *assigned_us.entry(assignment.run).or_default() += assignment.expected_us();
             }
         }
-        assert_eq!(copies, carried, "assignments carry open tasks that do not know of them");
+        assert_eq!(copies, carried, "assignments have open tasks that do not list them");
         self.rules.check(&|run| assigned_us.get(&run).copied().unwrap_or(0), &self.look());
     }
 
@@ -83,7 +83,7 @@ impl Coordinator {
             let phase = &run.replicas[&task.replica].phase;
             match (task.audit, phase) {
                 (None, ReplicaPhase::Open { planned, .. }) => {
-                    assert!(task.index < *planned, "a task of run {} is open that was not planned", run.name);
+                    assert!(task.index < *planned, "an open task of run {} was not planned", run.name);
                 }
                 (None, _) => panic!("a task of run {} is open, and its replica is {phase:?}", run.name),
                 (Some(Why::Differs), _) => *audits.entry(task.run).or_default() += 1,
@@ -92,7 +92,7 @@ impl Coordinator {
         }
         for (id, run) in self.runs.iter() {
             let open = audits.get(&id).copied().unwrap_or(0);
-            assert_eq!(run.audits.open(), open, "run {} waits for other audits than are open", run.name);
+            assert_eq!(run.audits.open(), open, "run {} counts a wrong number of open audits", run.name);
         }
     }
 }

@@ -141,7 +141,7 @@ impl Phases {
 
     /// The record of one of the run's replicas. Use [`Self::set`] to change its phase.
     pub(super) fn record(&mut self, key: ReplicaKey) -> &mut ReplicaRecord {
-        self.records.get_mut(&key).unwrap_or_else(|| panic!("the run has no replica like {key:?}"))
+        self.records.get_mut(&key).unwrap_or_else(|| panic!("the run has no replica {key:?}"))
     }
 
     /// Moves a replica to another phase. `bytes` is the memory that the replica takes.
@@ -174,7 +174,7 @@ impl Phases {
     pub(super) fn begin_writing(&mut self, key: ReplicaKey) -> (u32, Bytes) {
         let record = self.record(key);
         let ReplicaPhase::Finished { sealed, writing, .. } = &mut record.phase else {
-            panic!("replica {} is to be written, and has not finished: {:?}", key.index, record.phase);
+            panic!("replica {} is to be written, but is not finished: {:?}", key.index, record.phase);
         };
         *writing = true;
         (record.attempt, sealed.clone())
@@ -204,7 +204,11 @@ impl Phases {
         let of = |belongs: &dyn Fn(&ReplicaPhase) -> bool| -> BTreeSet<ReplicaKey> {
             self.records.iter().filter(|(_, record)| belongs(&record.phase)).map(|(key, _)| *key).collect()
         };
-        assert_eq!(self.unbegun, of(&|phase| *phase == ReplicaPhase::Unbegun), "run {name}: replicas not begun");
+        assert_eq!(
+            self.unbegun,
+            of(&|phase| *phase == ReplicaPhase::Unbegun),
+            "run {name}: replicas that have not started"
+        );
         assert_eq!(self.waiting, of(&|phase| *phase == ReplicaPhase::Waiting), "run {name}: replicas that wait");
         let open = of(&|phase| matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. }));
         assert_eq!(self.open, open, "run {name}: open replicas");
@@ -215,6 +219,6 @@ impl Phases {
         assert_eq!((self.finished, self.stored), (finished, stored), "run {name}: replicas finished and stored");
         let begun = of(&|phase| !matches!(phase, ReplicaPhase::Unbegun | ReplicaPhase::Stored { .. }));
         let bytes = begun.iter().fold(0_u64, |sum, key| sum.saturating_add(bytes_of(key)));
-        assert_eq!(self.begun_bytes, bytes, "run {name}: bytes of replicas that have begun");
+        assert_eq!(self.begun_bytes, bytes, "run {name}: bytes of replicas that have started");
     }
 }

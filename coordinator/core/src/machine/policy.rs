@@ -74,12 +74,12 @@ impl Coordinator {
         let trusted = || self.has_trusted(run);
         match run.level {
             Level::Verified if !trusted() => Some(
-                "it waits for a trusted worker: `evoxo token create --role trusted-worker` makes the token for one"
+                "it waits for a trusted worker: `evoxo token create --role trusted-worker` makes a token for one"
                     .into(),
             ),
             Level::Audited { .. } if !trusted() => Some(
-                "no trusted worker is there, so nothing is audited, and it cannot finish: `evoxo token create --role \
-                 trusted-worker` makes the token for one"
+                "no trusted worker is connected to recompute outputs, so it cannot finish: `evoxo token create --role \
+                 trusted-worker` makes a token for one"
                     .into(),
             ),
             Level::Quorum => {
@@ -87,7 +87,9 @@ impl Coordinator {
                 let first = of.find_map(|(_, session)| session.identity_number());
                 let second = of.any(|(_, session)| session.identity_number().is_some_and(|id| Some(id) != first));
                 if !second && !trusted() {
-                    return Some("it waits for workers with certificates of two identities, or a trusted one".into());
+                    return Some(
+                        "it waits for workers with certificates of two identities, or for a trusted worker".into(),
+                    );
                 }
                 let accused = |task: &TaskId| {
                     let open = &self.tasks[*task];
@@ -95,8 +97,8 @@ impl Coordinator {
                     open.run == id && open.evidence.as_deref().is_some_and(accused)
                 };
                 self.tasks.suspects().iter().any(accused).then(|| {
-                    "a task fails, or its workers are lost, and it takes workers of three identities to say so: it waits for \
-                     another one"
+                    "a task fails, or its workers are lost, and workers of three identities must show that: it waits \
+                     for another one"
                         .into()
                 })
             }

@@ -61,15 +61,15 @@ impl Coordinator {
         let theirs: &Origin = origins.by_ref().chain(finished).find(|theirs| **theirs != ours)?;
         if theirs.signature == ours.signature {
             return Some(
-                "the run's stored states belong to another configuration: start it anew under another name or in another \
-                 directory"
+                "the run's stored states belong to another configuration: start it again under another name or in \
+                 another directory"
                     .into(),
             );
         }
         let short = |signature: &Bytes| Digest::from_slice(signature).map_or_else(|| "unknown".into(), |it| it.short());
         Some(format!(
-            "the run was computed by a build that computes other results (behaviour {}, this build {}): continue with that \
-             build, or start it anew under another name or in another directory",
+            "the run was computed by a build that computes different results (behaviour {}, this build {}): continue \
+             with that build, or start it again under another name or in another directory",
             short(&theirs.signature),
             short(&ours.signature)
         ))

@@ -27,14 +27,14 @@ type Reply = Result<Option<Response>, Rejection>;
 
 /// A run that is being deleted cannot be changed.
 fn being_deleted(name: &str) -> Rejection {
-    Rejection::Unavailable(format!("run {name:?} is being deleted: ask again in a moment"))
+    Rejection::Unavailable(format!("run {name:?} is being deleted: try again in a moment"))
 }
 
 impl Coordinator {
     pub(super) fn on_request(&mut self, id: RequestId, request: Request) {
         if let Some(run) = request.orders().and_then(|name| self.ordering(name)) {
             if !run.orders.wait(id, request) {
-                let sentence = format!("{ASKED_MAX} requests wait for run {:?}: ask again in a moment", run.name);
+                let sentence = format!("{ASKED_MAX} requests wait for run {:?}: try again in a moment", run.name);
                 self.effects.respond(id, Err(Rejection::Unavailable(sentence)));
             }
             return;
@@ -97,7 +97,7 @@ impl Coordinator {
         terms.sort_by(|one, other| one.name.cmp(&other.name));
         let (replicas, limit) = (prepared.replicas(), self.settings.replicas_max);
         if replicas > limit {
-            let sentence = format!("the run has {replicas} replicas over all arms: at most {limit}");
+            let sentence = format!("the run has {replicas} replicas over all arms: at most {limit} are allowed");
             return Err(Rejection::Exhausted(sentence));
         }
         let needed = prepared.least_bytes(self.settings.plan_ahead_bytes());
@@ -142,7 +142,7 @@ impl Coordinator {
         if level != Level::Plain && level != run.level {
             let there = run.level;
             return Err(Rejection::Conflict(format!(
-                "run {name:?} exists with the level {there} of verification, and not {level}: leave the level out, or choose \
+                "run {name:?} exists with verification level {there}, not {level}: leave out the level, or choose \
                  another name"
             )));
         }
@@ -193,7 +193,7 @@ impl Coordinator {
         }
         match (run.orders.wanted(), &wanted) {
             (Wanted::Cancelled, Wanted::Running | Wanted::Paused) => {
-                return Err(Rejection::Conflict(format!("run {name:?} is cancelled: submit it again to go on")));
+                return Err(Rejection::Conflict(format!("run {name:?} is cancelled: submit it again to continue")));
             }
             (Wanted::Failed(why), Wanted::Paused) => {
                 return Err(Rejection::Conflict(format!("run {name:?} has failed: {why}")));
@@ -298,8 +298,8 @@ impl Coordinator {
             self.healthy = healthy;
             self.effects.push(Effect::Healthy(healthy));
             let sentence = match healthy {
-                true => "health: serving, since no run is missing in the store any more",
-                false => "health: not serving, since a run is missing in the store",
+                true => "health: serving, because no run is missing in the store any longer",
+                false => "health: not serving, because a run is missing in the store",
             };
             self.effects.log(if healthy { Topic::Progress } else { Topic::Trouble }, sentence.into());
         }

@@ -31,7 +31,7 @@ pub(super) type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
 impl Coordinator {
     pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
         if results.len() > RESULTS_MAX {
-            let why = format!("it sent {} results in a message, and {RESULTS_MAX} are the most", results.len());
+            let why = format!("it sent {} results in one message, more than {RESULTS_MAX}", results.len());
             return self.facts.note_lost(id, Cause::InvalidMessage(why));
         }
         let mut accepted = Vec::with_capacity(results.len());
@@ -89,7 +89,7 @@ impl Coordinator {
         let Some(run) = self.runs.change_if_there(run) else { return Ok(()) };
         let session = &self.sessions[id];
         if run.prepared.programs.is_empty() {
-            return Err("it says that its program is another one, and the run asks none".into());
+            return Err("it reported that its program differs, but the run calls no program".into());
         }
         let (worker, identity, why) = (&session.name, session.identity.clone(), printable(why, FAILURE_BYTES_MAX));
         let sentence = format!("worker {worker} gets no tasks of run {}: {why}", run.name);

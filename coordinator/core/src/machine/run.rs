@@ -170,7 +170,10 @@ impl Run {
         let finished = saved.finished.iter().map(|saved| (&saved.replica, stored(saved)));
         for (replica, phase) in waiting.chain(finished) {
             let Some(key) = self.key_of(&replica.arm, replica.index) else {
-                self.notice(format!("the stored replica {} of arm {:?} is left out", replica.index, replica.arm));
+                self.notice(format!(
+                    "the stored replica {} of arm {:?} is not in the configuration, so it is ignored",
+                    replica.index, replica.arm
+                ));
                 continue;
             };
             self.set_phase(key, phase);
@@ -212,7 +215,11 @@ impl Run {
     pub(super) fn check(&self) {
         let name = &self.name;
         self.replicas.check(name, |key| self.prepared.replica_bytes(key.arm));
-        assert_eq!(self.digest.is_some(), self.replicas.are_stored(), "run {name}: a digest before its end, or none");
+        assert_eq!(
+            self.digest.is_some(),
+            self.replicas.are_stored(),
+            "run {name}: a digest before its end, or none after it"
+        );
         let rests = self.replicas.open().is_empty() && !self.planning;
         assert!(
             matches!(self.presence, Presence::Loaded(_)) || rests,
@@ -291,7 +298,7 @@ impl Run {
 
     /// The thread of a run that has open tasks.
     pub(super) fn thread_of_tasks(&self) -> ThreadId {
-        self.thread().unwrap_or_else(|| panic!("run {} has open tasks, and no thread", self.name))
+        self.thread().unwrap_or_else(|| panic!("run {} has open tasks but no thread", self.name))
     }
 
     /// Whether the passing of time alone changes nothing in the run.

@@ -14,7 +14,7 @@ pub(super) struct RunId(pub(super) u64);
 
 /// A reference to a run must not outlive it, unless it is used through an `if_there` method.
 fn gone(id: RunId) -> ! {
-    panic!("run number {} is not there any more, and something still names it", id.0)
+    panic!("run number {} was removed, but is still referenced", id.0)
 }
 
 impl Index<RunId> for Runs {
@@ -146,10 +146,10 @@ impl Runs {
         for (id, run) in &self.by_id {
             assert_eq!(self.by_name.get(&run.name), Some(id), "the name {} leads to another run", run.name);
             let threads = self.by_thread.iter().filter(|(_, other)| *other == id).map(|(thread, _)| *thread);
-            assert!(threads.eq(run.thread()), "run {} has other threads than are known", run.name);
+            assert!(threads.eq(run.thread()), "run {} has a wrong thread", run.name);
         }
         let known = |ids: &BTreeSet<RunId>| ids.iter().all(|id| self.by_id.contains_key(id));
-        assert!(known(&self.moved) && known(&self.changed), "a run is to be looked at that is gone");
+        assert!(known(&self.moved) && known(&self.changed), "a removed run is still marked");
     }
 
     /// Records that this run was published.

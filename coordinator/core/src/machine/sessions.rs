@@ -140,7 +140,7 @@ impl Session {
     /// found to be wrong.
     pub(super) fn program_texts(&self) -> Vec<String> {
         let signature =
-            |program: &ProgramId| program.signature.map_or_else(|| "answers otherwise".into(), |it| it.short());
+            |program: &ProgramId| program.signature.map_or_else(|| "answers differently".into(), |it| it.short());
         self.abilities.programs.iter().map(|(_, program)| format!("{} {}", program.name, signature(program))).collect()
     }
 
@@ -223,7 +223,7 @@ pub(super) struct Sessions {
 
 /// A reference to a session must not outlive it, unless it is used through an `if_there` method.
 fn over(id: SessionId) -> ! {
-    panic!("session {id} is over, and something of this event still names it")
+    panic!("session {id} has ended, but this event still refers to it")
 }
 
 impl Index<SessionId> for Sessions {
@@ -277,12 +277,10 @@ impl Sessions {
             (&program.name, |(of, other): &(&str, ProgramId)| *of == kind && other.name == program.name);
         let another = self.by_id.values().find(|session| session.abilities.programs.iter().any(same_name));
         Some(match another {
-            None => format!(
-                "no worker has the program {name} yet: it takes one that was started with --program {name}=COMMAND"
-            ),
+            None => format!("no worker has the program {name} yet: start a worker with --program {name}=COMMAND"),
             Some(worker) => format!(
-                "no worker has the program {name} as this run was begun with; the one of worker {} computes something else: `evoxo \
-                 check` says whether it answers the same twice",
+                "no worker has the program {name} with which this run was started; that of worker {} computes \
+                 something else: `evoxo check` says whether it gives the same answers twice",
                 worker.name
             ),
         })
@@ -376,11 +374,11 @@ impl Sessions {
     pub(super) fn check(&self) {
         for (id, session) in &self.by_id {
             let remaining: usize = session.assignments.values().map(|assignment| assignment.remaining.len()).sum();
-            assert_eq!(session.tasks_assigned, remaining, "session {id} has another number of tasks than was counted");
+            assert_eq!(session.tasks_assigned, remaining, "session {id} counts a wrong number of tasks");
             let empty = session.assignments.values().any(|assignment| assignment.remaining.is_empty());
             assert!(!empty, "session {id} has an assignment without tasks");
         }
-        assert!(self.reserved.iter().all(|id| self.by_id.contains_key(id)), "a worker is reserved that is gone");
+        assert!(self.reserved.iter().all(|id| self.by_id.contains_key(id)), "a worker that has left is still reserved");
         let workers = self.by_id.iter().map(|(id, session)| {
             let state = (session.has_capacity(), session.is_idle());
             (*id, session.group, session.slots, state, &session.abilities)
@@ -413,13 +411,13 @@ pub(super) fn session_of(
         ));
     }
     if !(1..=SLOTS_MAX).contains(&hello.slots) {
-        return Err(format!("it has {} slots: from 1 to {SLOTS_MAX} are possible", hello.slots));
+        return Err(format!("it has {} slots: from 1 to {SLOTS_MAX} are allowed", hello.slots));
     }
     if [&hello.name, &hello.build, &hello.host].iter().any(|text| text.len() > NAME_BYTES_MAX) {
         return Err(format!("its name, build or host is longer than {NAME_BYTES_MAX} bytes"));
     }
     if hello.kinds.len() > KINDS_MAX {
-        return Err(format!("it names {} kinds of experiments: at most {KINDS_MAX} are possible", hello.kinds.len()));
+        return Err(format!("it names {} kinds of experiments: at most {KINDS_MAX} are allowed", hello.kinds.len()));
     }
     let (mut kinds, mut kinds_refused) = (Vec::new(), Vec::new());
     for theirs in &hello.kinds {
@@ -436,7 +434,7 @@ pub(super) fn session_of(
         return Err(match kinds_refused.is_empty() {
             true => format!("its build ({build}) computes no kind of experiment that this coordinator knows"),
             false => format!(
-                "its build ({build}) computes other results for {}: use the coordinator's build",
+                "its build ({build}) computes different results for {}: use the coordinator's build",
                 kinds_refused.join(", ")
             ),
         });
@@ -479,7 +477,7 @@ pub(super) fn session_of(
 /// The worker's programs, for the kinds that it computes like the coordinator; or why the worker is refused.
 fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'static str, ProgramId)>, String> {
     if hello.programs.len() > PROGRAMS_MAX {
-        return Err(format!("it has {} programs: at most {PROGRAMS_MAX} are possible", hello.programs.len()));
+        return Err(format!("it has {} programs: at most {PROGRAMS_MAX} are allowed", hello.programs.len()));
     }
     let mut programs = BTreeSet::new();
     for theirs in &hello.programs {

@@ -176,7 +176,7 @@ impl Standings {
 
     /// The record of a worker that has a session. Such a record is never forgotten.
     fn connected(&mut self, worker: &Identity) -> &mut Standing {
-        self.workers.get_mut(worker).unwrap_or_else(|| panic!("a worker that is connected was forgotten: {worker:?}"))
+        self.workers.get_mut(worker).unwrap_or_else(|| panic!("a connected worker was forgotten: {worker:?}"))
     }
 
     fn remembered(&mut self, worker: &Identity) -> &mut Standing {
@@ -190,7 +190,7 @@ impl Standings {
     pub(super) fn left(&mut self, worker: &Identity, began: Millis, now: Millis, end: End) {
         let standing = self.connected(worker);
         let place = standing.open.iter().position(|open| *open == began);
-        standing.open.swap_remove(place.expect("a session that ends has begun"));
+        standing.open.swap_remove(place.expect("a session that ends was recorded at its start"));
         standing.last = now;
         // Another long-lived worker with the same name and address shows that the identity is reliable.
         let vouched = standing.open.iter().any(|open| now - *open >= EARLY_MS);

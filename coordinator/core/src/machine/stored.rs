@@ -200,7 +200,7 @@ impl Coordinator {
     fn on_loaded(&mut self, id: RunId, request: Option<RequestId>, saved: Option<Box<SavedRun>>) {
         let Some(mut saved) = saved else {
             let name = self.runs[id].name.clone();
-            self.effects.log(Topic::Trouble, format!("run {name} is not in the store any more"));
+            self.effects.log(Topic::Trouble, format!("run {name} is no longer in the store"));
             self.remove_run(id);
             if let Some(request) = request {
                 self.effects.respond(request, Err(Rejection::no_run(&name)));
@@ -297,7 +297,7 @@ impl Coordinator {
             (Refusal::Convicted(_), Err(StoreFault::Superseded(_))) => {}
             (Refusal::Convicted(identity), Err(StoreFault::Failed(why) | StoreFault::Fenced(why))) => {
                 let sentence =
-                    format!("identity {identity} is not convicted yet, because that cannot be stored: {why}");
+                    format!("identity {identity} is not convicted yet, because the conviction cannot be stored: {why}");
                 let about = About { identity: Some(identity.to_string()), ..About::default() };
                 self.effects.log_about(Topic::Trouble, about, sentence);
                 self.convictions.again(&identity, self.now + STORE_RETRY_MS);

@@ -484,13 +484,13 @@ impl Tasks {
     /// Checks that these collections agree with each other.
     pub(super) fn check(&self) {
         let named: usize = self.by_hash.values().map(Vec::len).sum();
-        assert_eq!(named, self.open.len(), "tasks are open that their hash does not lead to, or the reverse");
+        assert_eq!(named, self.open.len(), "the open tasks and those listed by hash do not match");
         let (mut bytes, mut assigned) = (BTreeMap::<RunId, u64>::new(), BTreeMap::<RunId, usize>::new());
         let mut waiting = 0;
         for (id, task) in &self.open {
             let hash = task.encoded.hash;
             assert!(self.by_hash.get(&hash).is_some_and(|ids| ids.contains(id)), "its hash does not lead to {id:?}");
-            assert!(task.checking_asked <= task.checking as usize, "{id:?} has more outputs asked for than outputs");
+            assert!(task.checking_asked <= task.checking as usize, "{id:?} has more requested outputs than outputs");
             *bytes.entry(task.run).or_default() += Prepared::task_bytes(task.encoded.own.len());
             if !task.copies.is_empty() {
                 *assigned.entry(task.run).or_default() += 1;
@@ -503,19 +503,19 @@ impl Tasks {
                     (None, true) => in_set(&self.ready),
                     (None, false) => in_set(&self.claimed),
                 };
-                assert!(found, "nobody would be given {id:?}, which has no copy");
+                assert!(found, "{id:?} has no copy, but is not listed as waiting");
                 waiting += 1;
             }
         }
         let sets = || self.ready.values().chain(self.claimed.values());
         assert!(sets().all(|set| !set.is_empty()), "a run without waiting tasks is listed");
         let listed = self.suspects.len() + sets().map(BTreeSet::len).sum::<usize>();
-        assert_eq!(listed, waiting, "tasks are listed as waiting that are not, or twice");
-        assert_eq!(assigned, self.assigned, "another number of tasks is assigned than was counted");
+        assert_eq!(listed, waiting, "tasks are listed as waiting although they are not, or twice");
+        assert_eq!(assigned, self.assigned, "the count of assigned tasks is wrong");
         let counted = self.bytes.iter().filter(|(_, bytes)| **bytes > 0).map(|(run, bytes)| (*run, *bytes));
-        assert_eq!(bytes, counted.collect(), "open tasks have another number of bytes than was counted");
+        assert_eq!(bytes, counted.collect(), "the count of bytes of open tasks is wrong");
         for (hash, awaiting) in &self.awaiting {
-            assert!(awaiting.copies > 0, "copies of task {} are awaited, and none is out", hash.short());
+            assert!(awaiting.copies > 0, "copies of task {} are awaited, but none is assigned", hash.short());
             assert_eq!(*hash, awaiting.task.encoded.hash, "a closed task is kept under another hash");
         }
     }

@@ -120,7 +120,7 @@ impl Coordinator {
         }
         let run = self.runs.change(place.run);
         let sentence = format!(
-            "worker {} was outvoted: two others had another output of task {}",
+            "worker {} was outvoted: two others had a different output of task {}",
             wrong.worker,
             place.task.short()
         );
@@ -140,7 +140,7 @@ impl Coordinator {
     /// conviction.
     pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
         let holder =
-            liar.holder.as_ref().expect("where workers are not trusted, only those with an identity are heard");
+            liar.holder.as_ref().expect("outputs of workers without an identity count only if every worker is trusted");
         let identity = holder.id.clone();
         let run = &self.runs[place.run];
         let arm = &run.prepared.config.arms[place.replica.arm as usize].name;

@@ -111,7 +111,8 @@ impl Coordinator {
         let shown: Vec<String> = shown.collect();
         let more = if ids.len() > SHOWN_MAX { ", ..." } else { "" };
         Rejection::Conflict(format!(
-            "{} workers are meant by {name:?}, in the sessions {}{more}: name one by --session, or all of a host by --host",
+            "{} workers match {name:?}, in the sessions {}{more}: select one with --session, or all of a host with \
+             --host",
             ids.len(),
             shown.join(", ")
         ))
@@ -130,5 +131,5 @@ impl Coordinator {
 
 fn not_connected(what: &str) -> Rejection {
     let what: String = what.chars().take(200).collect();
-    Rejection::NotFound(format!("there is no {what} here: `evoxo workers` lists those that are connected"))
+    Rejection::NotFound(format!("there is no {what} here: `evoxo workers` lists the connected workers"))
 }

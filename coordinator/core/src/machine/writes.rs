@@ -101,7 +101,7 @@ impl Writes {
     pub(super) fn take(&mut self, id: WriteId) -> PendingWrite {
         self.pending
             .remove(&id)
-            .unwrap_or_else(|| panic!("the store reports {id:?}, which it was not asked for, or twice"))
+            .unwrap_or_else(|| panic!("the store reports {id:?}, which was not requested or was reported before"))
     }
 
     /// Whether something is being written that clients must not see before it is stored: a failure, a saved task or a doubt.

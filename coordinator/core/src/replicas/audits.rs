@@ -107,9 +107,9 @@ impl Audits {
         for v1::Audit { identity, worker, output, round, index, task } in stored {
             let encoded = Encoded::of_whole(task)?;
             let work = kind.decode(&encoded).map_err(|refusal| refusal.0)?.kind.work;
-            let output = Digest::from_slice(output).ok_or("an output has no hash")?;
+            let output = Digest::from_slice(output).ok_or("an output to recompute has no valid hash")?;
             let (identity, worker) = (Arc::from(identity.as_str()), Arc::from(worker.as_str()));
-            let index = usize::try_from(*index).map_err(|_| "a task has no place")?;
+            let index = usize::try_from(*index).map_err(|_| "a task to recompute has no valid index")?;
             audits.add(Audit { identity, worker, output, round: *round, index, work, encoded });
         }
         Ok(audits)

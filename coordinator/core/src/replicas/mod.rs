@@ -218,7 +218,7 @@ impl Replicas {
     /// convicted. Other outputs of this identity are dropped.
     fn void(&mut self, identity: &str, convicted: &BTreeSet<Arc<str>>, vouchers: usize, reports: &mut Vec<Report>) {
         for key in self.begun.keys().copied().collect::<Vec<_>>() {
-            let begun = self.begun.get_mut(&key).expect("a replica that has begun is not forgotten meanwhile");
+            let begun = self.begun.get_mut(&key).expect("no replica is removed while they are voided");
             let mut audits = Vec::new();
             begun.audit(self.prepared.config.kind, |open| {
                 open.forget(identity);
@@ -330,7 +330,7 @@ impl Replicas {
 
     fn absorb(&mut self, key: ReplicaKey, mut round: Box<Round>, reports: &mut Vec<Report>) {
         let needed = round.replica.needed();
-        let there = |output: Option<Bytes>| output.expect("a round is absorbed when its outputs are there");
+        let there = |output: Option<Bytes>| output.expect("a round is absorbed once its outputs have arrived");
         let outputs: Vec<Bytes> = round.outputs.drain(..needed).map(there).collect();
         round.planned -= needed;
         let replica = &mut round.replica;

@@ -389,7 +389,7 @@ fn an_order_that_is_lost_with_its_copy_is_told() {
     }
     let saved = loaded(&mut leading(directory.path()), "demo");
     assert_eq!((saved.order.wanted(), saved.order_number), (RunState::Running, 2), "its number is not used again");
-    let told = "order 2 of run demo is lost with its copy, so order 1 is in force, which wants RUN_STATE_RUNNING";
+    let told = "order 2 of run demo and its copy are lost, so order 1 is in force, which wants RUN_STATE_RUNNING";
     assert!(saved.notices.iter().any(|notice| notice.contains(told)), "{:?}", saved.notices);
 }
 

@@ -135,7 +135,7 @@ impl Rules {
             let Some(term) = known().find(|term| term.name == *name) else {
                 let names: Vec<&str> = known().map(|term| term.name).collect();
                 let name: String = name.chars().take(TERM_BYTES_MAX).collect();
-                return Err(format!("there is no term {name:?} here: there is {}", names.join(", ")));
+                return Err(format!("there is no term {name:?}: use {}", names.join(", ")));
             };
             if terms[..place].iter().any(|other| other.name == *name) {
                 return Err(format!("the term {name} is given twice"));

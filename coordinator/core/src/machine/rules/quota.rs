@@ -49,7 +49,7 @@ fn remembers(look: &Look, more: u64, submitter: &str) -> Result<(), Rejection> {
         () => return Ok(()),
     };
     Err(Rejection::Exhausted(format!(
-        "the runs {whose} have {known} replicas, and {most} are the most that it remembers: delete old runs, or start \
-         it with more --memory"
+        "the runs {whose} have {known} replicas, and at most {most} are remembered: delete old runs, or start the \
+         coordinator with more --memory"
     )))
 }

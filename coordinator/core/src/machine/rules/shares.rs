@@ -22,7 +22,7 @@ const PRIORITY_MAX: u64 = 100;
 /// A run with twice the priority of another run of the same submitter gets twice as much.
 static TERM: Term = Term {
     name: "priority",
-    values: "a whole number from 1 to 100; a run that has none has 10",
+    values: "a whole number from 1 to 100; the default is 10",
     allows: |value| priority(value).is_some(),
 };
 
@@ -92,7 +92,7 @@ fn weighed(us: u64, priority: u64) -> u64 {
 
 impl Shares {
     fn person(&self, run: RunId) -> &String {
-        self.person_of.get(&run).expect("a run has an order, and that has somebody who gave it")
+        self.person_of.get(&run).expect("every run has an order with a submitter")
     }
 }
 
@@ -110,7 +110,7 @@ impl Rule for Shares {
 
     fn removed(&mut self, run: RunId) {
         let name = self.person_of.remove(&run).expect("a run that is removed had an order");
-        let person = self.people.get_mut(&name).expect("whoever has a run is listed");
+        let person = self.people.get_mut(&name).expect("the submitter of a run is listed");
         person.runs.remove(&run);
         person.accounts.of.remove(&run);
         if person.runs.is_empty() {
@@ -140,7 +140,7 @@ impl Rule for Shares {
     fn given(&mut self, run: RunId, us: u64) {
         let name = self.person(run).clone();
         self.accounts.add(&name, us, self.owed_us);
-        let person = self.people.get_mut(&name).expect("whoever has a run is listed");
+        let person = self.people.get_mut(&name).expect("the submitter of a run is listed");
         let priority = person.runs[&run];
         person.accounts.add(&run, weighed(us, priority), self.owed_us);
         *self.out_us.entry(run).or_default() += us;
@@ -150,18 +150,18 @@ impl Rule for Shares {
         // Assigned work may come back after its run is removed.
         let Some(name) = self.person_of.get(&run) else { return };
         self.accounts.correct(name, counted_us, took_us);
-        let person = self.people.get_mut(name).expect("whoever has a run is listed");
+        let person = self.people.get_mut(name).expect("the submitter of a run is listed");
         let priority = person.runs[&run];
         person.accounts.correct(&run, weighed(counted_us, priority), weighed(took_us, priority));
-        *self.out_us.get_mut(&run).expect("what comes back was given") -= counted_us;
+        *self.out_us.get_mut(&run).expect("only assigned work comes back") -= counted_us;
     }
 
     fn check(&self, out_us: &dyn Fn(RunId) -> u64, look: &Look) {
         for (id, run) in look.runs.iter() {
             let counted = self.out_us.get(&id).copied().unwrap_or_default();
-            assert_eq!(counted, out_us(id), "run {} counts other work than its assignments have", run.name);
-            assert_eq!(*self.person(id), run.submitter, "run {} is counted for somebody else", run.name);
+            assert_eq!(counted, out_us(id), "run {} counts a wrong amount of assigned work", run.name);
+            assert_eq!(*self.person(id), run.submitter, "run {} is counted for another submitter", run.name);
         }
-        assert_eq!(self.person_of.len(), look.runs.iter().count(), "shares are kept of runs that are gone");
+        assert_eq!(self.person_of.len(), look.runs.iter().count(), "shares are kept for removed runs");
     }
 }

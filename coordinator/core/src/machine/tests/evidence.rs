@@ -200,7 +200,7 @@ fn a_process_that_comes_back_clears_its_tasks() {
     // This happens before the coordinator notices that the old connection has ended.
     story.greet(100, v1::Hello { process: 7, ..Story::hello(100, 1) });
     story.greet(101, v1::Hello { process: 7, ..Story::hello(101, 1) });
-    assert!(story.closed[&100].reason.contains("come back on another connection"));
+    assert!(story.closed[&100].reason.contains("reconnected on another connection"));
     story.work_to_the_end(101);
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
     assert_eq!(story.logged(Topic::RunFailed), 0);

@@ -157,7 +157,7 @@ fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
     story.submit("r", &config).unwrap();
     go_on(&mut story, 5, &[(1, panicking), (2, honest)]);
     assert_eq!((story.closed[&1].kind(), story.closed[&1].retry_after_ms), (CloseKind::Retry, 60_000));
-    assert!(story.closed[&1].reason.contains("that others have computed"), "{:?}", story.closed[&1]);
+    assert!(story.closed[&1].reason.contains("that other workers have computed"), "{:?}", story.closed[&1]);
     let [lost] = &story.lost()[..] else { panic!("{:?}", story.lost()) };
     assert!(lost.aside_ms > 50_000 && lost.reason.contains("three different tasks failed on it"), "{lost:?}");
     // A worker that returns too early is refused, even as another process.

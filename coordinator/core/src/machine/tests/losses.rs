@@ -156,7 +156,7 @@ fn a_silent_worker_is_lost() {
     story.now = Millis(29_000);
     story.tell(Event::Wake);
     assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
-    assert!(story.closed[&1].reason.contains("nothing came for 10000 ms"), "{}", story.closed[&1].reason);
+    assert!(story.closed[&1].reason.contains("it sent nothing for 10000 ms"), "{}", story.closed[&1].reason);
     assert_eq!(story.logged(Topic::WorkerLost), 1);
 }
 
@@ -180,7 +180,7 @@ fn nobody_takes_all_places_for_workers() {
     let mut story = Story::begin(Settings { sessions_max: 8, admissions_per_second: 1000, ..singly() });
     (1..=8).for_each(|session| story.join(session, 1));
     let refused = |story: &Story| {
-        story.closed.values().filter(|close| close.reason.contains("takes no more workers of this")).count()
+        story.closed.values().filter(|close| close.reason.contains("accepts no more workers of this")).count()
     };
     assert_eq!(refused(&story), 2);
     story.greet_at(9, "10.9.9.9", Story::hello(9, 1));

@@ -50,10 +50,10 @@ fn the_replicas_of_all_runs_are_bounded() {
     story.submit("first", &of(5000)).unwrap();
     let refused = story.submit("second", &of(4000));
     let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
-    assert!(why.contains("have 5000 replicas, and 8192 are the most"), "{why}");
+    assert!(why.contains("have 5000 replicas, and at most 8192 are remembered"), "{why}");
     let refused = story.submit("second", &of(2000));
     let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
-    assert!(why.contains("that 10.0.0.9 submitted have 5000 replicas, and 6144 are the most"), "{why}");
+    assert!(why.contains("that 10.0.0.9 submitted have 5000 replicas, and at most 6144 are remembered"), "{why}");
     assert!(story.submit("first", &of(6145)).is_err(), "more of the same are as many");
     story.submit("first", &of(6144)).unwrap();
     assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "others have the rest");

@@ -84,7 +84,7 @@ fn only_those_who_are_meant_are_asked() {
         story.greet_from(session, name, host);
     }
     let Err(Rejection::Conflict(why)) = story.drain(named(&["only", "twin"], &[], "")) else { panic!("it is refused") };
-    assert!(why.contains("in the sessions 1 (from 10.0.0.1), 2 (from 10.0.0.1): name one by --session"), "{why}");
+    assert!(why.contains("in the sessions 1 (from 10.0.0.1), 2 (from 10.0.0.1): select one with --session"), "{why}");
     assert!(matches!(story.drain(named(&["only", "nobody"], &[], "")), Err(Rejection::NotFound(_))));
     assert!(matches!(story.drain(named(&["only"], &[9], "")), Err(Rejection::NotFound(_))));
     assert!(matches!(story.drain(named(&["only"], &[], "lab9")), Err(Rejection::NotFound(_))));

@@ -37,7 +37,7 @@ fn a_run_whose_workers_all_fail_is_computed_here() {
     go_on(&mut story, 60, panicking);
     let aside = story.lost();
     assert!(aside.len() == 3 && aside.iter().all(|lost| lost.aside_ms > 0), "{aside:?}");
-    assert!(aside.iter().all(|lost| lost.reason.contains("that others have computed")), "{aside:?}");
+    assert!(aside.iter().all(|lost| lost.reason.contains("that other workers have computed")), "{aside:?}");
     let run = story.run("r");
     assert_eq!(run.state(), RunState::Running);
     assert!(run.message.contains("3 workers are set aside"), "{}", run.message);
@@ -72,7 +72,7 @@ fn a_task_that_fails_here_too_fails_its_run_once() {
     let run = story.run("r");
     assert_eq!(run.state(), RunState::Failed);
     assert!(run.message.contains("failed 3 times, last on worker "), "{}", run.message);
-    let both = format!("; and the coordinator could not compute it itself: {DIED}; it is saved in the store");
+    let both = format!("; the coordinator could not compute it either: {DIED}; it is saved in the store");
     assert!(run.message.contains(&both), "{}", run.message);
     assert_eq!(story.tried_here.iter().map(|task| task.hash).collect::<Vec<_>>(), [bad]);
 }
@@ -186,7 +186,7 @@ fn an_invalid_output_from_here_fails_the_run() {
     go_on(&mut story, 60, panicking);
     let run = story.run("r");
     assert_eq!(run.state(), RunState::Failed);
-    assert!(run.message.contains("could not compute it itself: its output of task "), "{}", run.message);
+    assert!(run.message.contains("could not compute it either: its output of task "), "{}", run.message);
 }
 
 /// A module is not this build's own code, and neither is a program.

@@ -474,7 +474,7 @@ fn states_of_another_build_are_not_used() {
     let mut next = Story::go_on(Settings::default(), objects.clone());
     let run = next.run("r");
     assert_eq!(run.state(), RunState::Blocked);
-    assert!(run.message.contains("computes other results"), "{}", run.message);
+    assert!(run.message.contains("computes different results"), "{}", run.message);
     assert!(matches!(next.ask(Request::Resume { name: "r".into() }), Err(Rejection::Conflict(_))));
     assert!(next.healthy && next.objects == objects);
     next.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();

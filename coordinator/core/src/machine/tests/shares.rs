@@ -136,7 +136,7 @@ fn terms_that_make_no_sense_are_refused_by_name() {
         let Err(Rejection::Invalid(why)) = submit_on(story, "r", 1, terms) else { panic!("it was taken: {terms:?}") };
         why
     };
-    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\" here: there is priority");
+    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority");
     let wrong = refused(&mut story, &[("priority", "0")]);
     assert!(wrong.starts_with("the term priority is \"0\": it must be a whole number from 1 to 100"), "{wrong}");
     let long = "0".repeat(1000) + "1";

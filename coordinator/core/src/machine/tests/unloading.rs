@@ -29,7 +29,7 @@ fn who_fetches_a_replica_of_a_run_that_is_deleted_is_answered() {
     story.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
     let reports = vec![Report::Copy { request: REQUEST, replica: REPLICA, sealed: None }];
     let answer = answer(story.core.handle(story.now, Event::Done { thread, reports }));
-    assert!(matches!(&answer, Some(Err(Rejection::Unavailable(why))) if why.contains("ask again")), "{answer:?}");
+    assert!(matches!(&answer, Some(Err(Rejection::Unavailable(why))) if why.contains("try again")), "{answer:?}");
 }
 
 /// After a panic the run's thread does nothing more, but it still answers requests.

@@ -110,7 +110,11 @@ fn a_third_one_says_that_a_task_does_not_end() {
     assert_eq!(story.run("r").state(), RunState::Running);
     hang(&mut story, &["one", "two", "three"]);
     let run = story.run("r");
-    assert!(run.state() == RunState::Failed && run.message.contains("did not end 3 times"), "{}", run.message);
+    assert!(
+        run.state() == RunState::Failed && run.message.contains("failed to end in time 3 times"),
+        "{}",
+        run.message
+    );
 }
 
 /// Many suspects that no worker may get must not hide one that a worker may get.
