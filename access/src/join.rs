@@ -207,7 +207,11 @@ mod tests {
         };
         assert_eq!(ask(Err(refused.clone()), Ok(2)).await, Ok(2));
         assert_eq!(ask(Ok(1), Err(refused.clone())).await, Ok(1));
-        assert_eq!(ask(Err(refused.clone()), Err(away.clone())).await, Err(refused.clone()), "that will not change");
+        assert_eq!(
+            ask(Err(refused.clone()), Err(away.clone())).await,
+            Err(refused.clone()),
+            "a refusal wins over an absent coordinator"
+        );
         assert_eq!(ask(Err(away.clone()), Err(refused.clone())).await, Err(refused));
         assert_eq!(ask(Err(away.clone()), Err(away.clone())).await, Err(away));
     }

@@ -226,7 +226,7 @@ mod tests {
         keep(now_s() - 7200, &token);
         assert!(kept(&path, &token).unwrap().is_some(), "it can be renewed");
         keep(now_s() - 8 * 24 * 3600, &token);
-        assert_eq!(kept(&path, &token).unwrap(), None, "that was too long ago");
+        assert_eq!(kept(&path, &token).unwrap(), None, "it expired too long ago");
     }
 
     /// On a host whose clock is ahead of all others, every certificate is due at once.

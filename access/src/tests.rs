@@ -125,7 +125,7 @@ fn only_the_key_of_a_request_is_used() {
     let request = SigningRequest::read(&asking(params.clone(), &key)).unwrap();
     let issued = authority.issue(&request, &given, now_s(), DAY_S).unwrap();
     assert_eq!(Certificate::read(&issued).unwrap().identity, given);
-    assert_eq!(server_names(&issued).unwrap().0, [""; 0], "it is no coordinator");
+    assert_eq!(server_names(&issued).unwrap().0, [""; 0], "it is not a coordinator");
     let refused = |request: &[u8]| SigningRequest::read(request).err().unwrap();
     let other = KeyPair::generate_for(&PKCS_ED25519).unwrap();
     assert!(refused(&asking(CertificateParams::default(), &other)).contains("ECDSA P-256"));

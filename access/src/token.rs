@@ -164,7 +164,7 @@ mod tests {
         let read: Token = text.parse().unwrap();
         assert_eq!((&read.id, read.pin, read.secret.bytes()), (&token.id, token.pin, token.secret.bytes()));
         assert!(read.secret.hash().is_of(&token.secret) && !Secret::draw().hash().is_of(&token.secret));
-        assert_ne!(String::from(token.secret.hash()), token.secret.text(), "a coordinator does not keep it");
+        assert_ne!(String::from(token.secret.hash()), token.secret.text(), "a coordinator does not store the secret");
         assert!(!format!("{token:?}").contains(&text[20..40]), "a secret is not logged");
         for wrong in ["", "evoxo1", &text[1..], &text[..text.len() - 1], &format!("{text}.x"), &text.replace('.', "-")]
         {

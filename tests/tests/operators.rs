@@ -166,7 +166,7 @@ async fn workers_leave_when_they_are_asked() {
     let gone = first_to_end(&mut twins).await;
     let log = twins[gone].log();
     assert_eq!(twins[gone].end().await.code(), Some(0), "{log}");
-    assert!(log.contains("an operator asked for it") && log.contains("all results were accepted"), "{log}");
+    assert!(log.contains("an operator requested it") && log.contains("all results were accepted"), "{log}");
     assert!(!log.contains("WARN"), "an ordinary end is no warning: {log}");
     assert_eq!(drain(&mut person, one).await, Err(Code::NotFound));
     // The tool, for a whole host, waits.

@@ -71,7 +71,7 @@ impl Session {
 
     /// The next message; `None` at the end of the stream.
     async fn receives(&mut self) -> Option<from_worker::Message> {
-        let message = timeout(PATIENCE, self.incoming.message()).await.expect("the worker says something");
+        let message = timeout(PATIENCE, self.incoming.message()).await.expect("the worker sends something");
         message.expect("the stream is whole").map(|message| message.message.expect("a message of a known kind"))
     }
 
@@ -143,7 +143,7 @@ impl Coordinator {
     }
 
     async fn session(&mut self) -> Session {
-        timeout(PATIENCE, self.sessions.recv()).await.expect("a worker comes").expect("the server serves")
+        timeout(PATIENCE, self.sessions.recv()).await.expect("a worker connects").expect("the server serves")
     }
 
     fn worker(&self, arguments: &[&str]) -> Worker {

@@ -218,7 +218,7 @@ mod tests {
         let [some, trusted] = [false, true].map(|trusted| Holder { id: "0123456789ab".into(), trusted });
         for level in [Level::Quorum, Level::Verified] {
             assert_eq!(level.worth(Some(&trusted), true), Some(Worth::Taken));
-            assert_eq!(level.worth(None, true), None, "nobody knows who it is");
+            assert_eq!(level.worth(None, true), None, "its identity is unknown");
             assert!([&some, &trusted].iter().all(|holder| level.worth(Some(holder), false).is_none()));
         }
         assert_eq!(Level::Quorum.worth(Some(&some), true), Some(Worth::Seconded));

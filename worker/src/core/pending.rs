@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(pending.len(), 1);
         pending.add(hash(1), output(0), 5, 6);
         pending.orphan();
-        assert_eq!(assignments(&pending.send(1 << 20)), [0], "of one task one result is enough for another session");
+        assert_eq!(assignments(&pending.send(1 << 20)), [0], "in another session one result per task is enough");
         pending.accept(hash(1));
         assert_eq!((pending.len(), pending.bytes, pending.numbers.len()), (0, 0, 0));
     }

@@ -145,7 +145,7 @@ impl Worker {
             return Err("a request to leave outside of a session".into());
         };
         if self.leaving.is_none() {
-            self.leave(now, format!("the coordinator asks for it: {}", for_people(&leave.reason)), false);
+            self.leave(now, format!("the coordinator requests it: {}", for_people(&leave.reason)), false);
         }
         Ok(())
     }

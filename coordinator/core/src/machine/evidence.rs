@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(of(&[false, false]), [None, None]);
         let mut many = vec![false; 2 * FAILURES_KEPT];
         many.extend([true; 3]);
-        assert!(of(&many)[0].is_some(), "those that count are kept whatever came before");
+        assert!(of(&many)[0].is_some(), "failures that count are kept, however many came before");
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         );
         assert_eq!(evidence(&three[..2]).accusation(false), None);
         let nine: Vec<Loss> = (0..9).map(|number| lost(number, "a", true, true)).collect();
-        assert_eq!(evidence(&nine).accusation(false), None, "one worker, again and again");
+        assert_eq!(evidence(&nine).accusation(false), None, "one worker, repeatedly");
         let company: Vec<Loss> = (0..99).map(|number| lost(number, &format!("w{number}"), false, true)).collect();
         assert_eq!(evidence(&company).accusation(false), None, "never alone");
         let unproven = [lost(1, "a", true, false), lost(2, "b", true, false), lost(3, "c", true, false)];

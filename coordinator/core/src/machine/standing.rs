@@ -270,7 +270,7 @@ mod tests {
             standings.joined(&worker, now);
             standings.left(&worker, now, now + lasts_ms, end);
             let after = session(&mut standings, &worker, now + lasts_ms, 10);
-            assert_eq!(pause_ms(&mut standings, &worker, after), 0, "it made good for all before");
+            assert_eq!(pause_ms(&mut standings, &worker, after), 0, "the earlier ends no longer count");
             let after = (0..5).fold(after, |now, _| session(&mut standings, &worker, now, 10));
             assert!(pause_ms(&mut standings, &worker, after) > 0);
             after + 300_000
@@ -350,7 +350,7 @@ mod tests {
         (0..3).for_each(|_| _ = standings.passes(&worker));
         let later = now + 3 * ASIDE_MS_MAX;
         assert_eq!(standings.set_aside(&worker, later, true), ASIDE_MS);
-        assert_eq!(pause(&mut standings, later).ms, 0, "another of its identity computes");
+        assert_eq!(pause(&mut standings, later).ms, 0, "another worker of its identity computes");
         assert!(standings.is_on_trial(&worker));
     }
 

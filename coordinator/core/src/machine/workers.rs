@@ -9,7 +9,7 @@ use super::{Coordinator, Rejection, SessionId, Topic, about::About, sessions::Se
 /// The maximum number of names and sessions in one request.
 const NAMED_MAX: usize = 4096;
 /// The reason that is sent to a worker that must leave.
-const LEAVE: &str = "an operator asked for it";
+const LEAVE: &str = "an operator requested it";
 
 impl Session {
     /// The fields of log lines about the worker.

@@ -183,7 +183,7 @@ impl Model {
             Stage::Up => {
                 self.link = Stage::Open;
                 self.on(welcome());
-                assert_eq!(self.sent, self.unaccepted, "a new session begins with all unaccepted results");
+                assert_eq!(self.sent, self.unaccepted, "a new session starts with all unaccepted results");
             }
             Stage::Down | Stage::Open => {}
         }

@@ -233,7 +233,7 @@ fn an_outage_neither_stops_computing_nor_loses_results() {
     assert_eq!(bench.on(computed(0)), ["3@0 4@0"], "running tasks are finished and their results sent");
     bench.on(down());
     bench.wait_ms();
-    assert_eq!(bench.enter(), ["2@0 3@0 4@0"], "until it is accepted");
+    assert_eq!(bench.enter(), ["2@0 3@0 4@0"], "results are sent until they are accepted");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn queued_tasks_are_dropped_when_a_new_session_begins() {
     bench.wait_ms();
     assert!(bench.enter().is_empty());
     assert!(bench.on(assignment(1, [3])).is_empty());
-    assert!(bench.on(assignment(2, [4])).is_empty(), "the task that still runs is not of this session");
+    assert!(bench.on(assignment(2, [4])).is_empty(), "the running task belongs to an earlier session");
     assert_eq!(bench.on(computed(0)), ["start 0: 3", "1@0"]);
 }
 
@@ -272,9 +272,9 @@ fn a_closed_worker_comes_back_when_told_to_and_not_before() {
     assert!((4_000..=6_000).contains(&bench.wait_ms()));
     bench.enter();
     assert!(bench.logs[1].contains("it closed the session: be cause"), "{:?}", bench.logs);
-    assert!(bench.logs[1].starts_with("INFO "), "an end that was announced is no warning: {:?}", bench.logs);
+    assert!(bench.logs[1].starts_with("INFO "), "an announced end is not a warning: {:?}", bench.logs);
     bench.on(down());
-    assert!(bench.logs.last().unwrap().starts_with("WARN "), "another one is: {:?}", bench.logs);
+    assert!(bench.logs.last().unwrap().starts_with("WARN "), "an unannounced end is a warning: {:?}", bench.logs);
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn shutdown_finishes_assigned_tasks_and_waits_until_results_are_accepted() {
     assert_eq!(bench.on(computed(0)), ["start 0: 2", "1@1"]);
     assert_eq!(bench.on(computed(0)), ["2@2"]);
     assert!(bench.until(4_000).is_empty());
-    assert!(bench.on(assignment(3, [3])).len() == 1, "one sent before the drain arrived is computed too");
+    assert!(bench.on(assignment(3, [3])).len() == 1, "an assignment sent before the drain arrived is computed too");
     assert!(bench.until(60_000).is_empty());
     assert_eq!(bench.on(computed(0)), ["3@3"]);
     assert!(bench.on(accepted([1, 3])).is_empty());
@@ -331,7 +331,7 @@ fn shutdown_in_an_outage_sends_results_once_more() {
     bench.on(assignment(2, [2]));
     bench.on(down());
     bench.now = bench.now + 1;
-    assert_eq!(bench.on(Event::DrainAsked), ["connect"], "without waiting for the next try");
+    assert_eq!(bench.on(Event::DrainAsked), ["connect"], "it does not wait for the next try");
     assert_eq!(bench.on(computed(0)), [""; 0], "queued tasks are dropped");
     assert_eq!(bench.on(Event::LinkUp), ["hello w 1"]);
     assert_eq!(bench.on(welcome()), ["drain", "1@0"]);
@@ -359,7 +359,7 @@ fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
     assert_eq!(bench.on(leave()), ["drain"]);
     assert!(bench.on(leave()).is_empty() && bench.on(Event::DrainAsked).is_empty());
     assert_eq!(bench.on(computed(0)), ["1@1"]);
-    let exit = "exit 0: shut down (the coordinator asks for it: by  hand): all results were accepted";
+    let exit = "exit 0: shut down (the coordinator requests it: by  hand): all results were accepted";
     assert_eq!(bench.on(accepted([1])), [exit]);
 
     let mut bench = Bench::open(1);
@@ -368,7 +368,7 @@ fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
     bench.on(down());
     bench.until(60_000);
     bench.on(Event::LinkUp);
-    assert_eq!(bench.on(welcome()), ["drain"], "it says so in every session");
+    assert_eq!(bench.on(welcome()), ["drain"], "the drain is announced in every session");
     bench.on(Event::DrainAsked);
     assert!(bench.on(Event::DrainAsked)[0].starts_with("exit 1: shut down at once"));
 
@@ -410,7 +410,7 @@ fn results_too_large_to_send_become_failures() {
     else {
         panic!("{effects:?}")
     };
-    assert_eq!(why.len(), 4_096, "the log has what is sent");
+    assert_eq!(why.len(), 4_096, "the log has the text that is sent");
     let sentence = |index: usize| match outputs.results[index].outcome.as_ref().unwrap() {
         Outcome::Failure(sentence) => sentence.as_str(),
         other => panic!("{other:?}"),

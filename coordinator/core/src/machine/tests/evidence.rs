@@ -194,7 +194,7 @@ fn a_process_that_comes_back_clears_its_tasks() {
     for session in 1..100 {
         story.greet(session, v1::Hello { process: 7, name: "w".into(), ..Story::hello(session, 2) });
         assert!(!story.closed.contains_key(&session), "it is not set aside");
-        assert!(story.tasks_of(session).len() == 2, "and nothing is a suspect");
+        assert!(story.tasks_of(session).len() == 2, "no task is a suspect");
         story.leave(session);
     }
     // This happens before the coordinator notices that the old connection has ended.
@@ -216,7 +216,7 @@ fn a_drain_is_no_evidence() {
         story.leave(session);
     }
     story.join(20, 2);
-    assert!(story.assigned[&20].len() > 1, "nothing is a suspect");
+    assert!(story.assigned[&20].len() > 1, "no task is a suspect");
     story.work_to_the_end(20);
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
@@ -330,7 +330,7 @@ fn a_suspect_of_a_long_task_waits_no_longer_than_it_takes() {
     story.leave(1);
     story.join(3, 1);
     wait(&mut story, 590, 2..=3);
-    assert!(!story.core.tasks.suspects().is_empty() && story.tasks_of(2) != suspect, "one may prove itself");
+    assert!(!story.core.tasks.suspects().is_empty() && story.tasks_of(2) != suspect, "a worker may still prove itself");
     wait(&mut story, 15, 2..=3);
     story.answer(2, honest);
     assert_eq!(story.tasks_of(2), suspect);

@@ -141,7 +141,7 @@ fn a_fleet_that_can_compute_nothing_ends_the_run_soon() {
         let run = story.run("r");
         assert_eq!(run.state(), RunState::Failed, "{workers} workers");
         assert!(run.message.contains("failed 3 times, last on worker") && seconds < 30, "{seconds} s: {}", run.message);
-        assert!(story.lost().is_empty(), "nobody is to blame: {:?}", story.lost());
+        assert!(story.lost().is_empty(), "no worker is at fault: {:?}", story.lost());
     }
 }
 
@@ -196,7 +196,7 @@ fn a_worker_in_good_order_of_the_same_identity_may_come_back() {
     go_on(&mut story, 5, &[(1, panicking), (2, honest)]);
     assert!(story.closed.contains_key(&1));
     story.greet_as(3, "lab", false);
-    assert!(!story.closed.contains_key(&3) && story.tasks_of(3).len() == 1, "it is tried");
+    assert!(!story.closed.contains_key(&3) && story.tasks_of(3).len() == 1, "it may join, on trial");
     assert_eq!(story.run("r").state(), RunState::Running);
 }
 

@@ -17,19 +17,22 @@ fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
     let suspect = story.tasks_of(1)[..1].to_vec();
     story.answer(1, panicking);
     story.answer(1, honest);
-    assert!(story.tasks_of(1).len() == 2 && !story.tasks_of(1).contains(&suspect[0]), "it does not come back to 1");
+    assert!(
+        story.tasks_of(1).len() == 2 && !story.tasks_of(1).contains(&suspect[0]),
+        "the suspect does not go back to worker 1"
+    );
     // Workers that have been heard are reserved at the next tick.
     story.say(2, heartbeat());
     story.wait(100);
     story.answer(2, honest);
-    assert_eq!(story.tasks_of(2).len(), 1, "2 is kept free for it");
+    assert_eq!(story.tasks_of(2).len(), 1, "worker 2 is kept free for the suspect");
     story.answer(2, honest);
-    assert_eq!(story.tasks_of(2), suspect, "it is alone");
+    assert_eq!(story.tasks_of(2), suspect, "the suspect is sent alone");
     story.say(2, heartbeat());
     assert_eq!(story.tasks_of(2), suspect, "it stays alone");
     story.answer(2, panicking);
     while story.answer(1, honest) + story.answer(2, honest) > 0 {}
-    assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND), "the third time is good");
+    assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND), "the third try succeeds");
     let why = "it panicked; other events there are not listed";
     assert_eq!(story.run("r").notices, [1, 2].map(|worker| format!("a task failed on worker w{worker}: {why}")));
 }
@@ -63,7 +66,7 @@ fn only_short_tasks_wait_in_a_queue() {
         story.task_us = task_us;
         story.submit("r", ONE_ROUND).unwrap();
         story.join(1, 2);
-        assert_eq!(story.tasks_of(1).len(), 2, "nobody knows yet how long they take");
+        assert_eq!(story.tasks_of(1).len(), 2, "their duration is still unknown");
         story.wait(2000);
         story.answer(1, honest);
         assert_eq!(story.tasks_of(1).len(), 2 + 2 * queued, "{task_us} us");
@@ -77,7 +80,7 @@ fn a_task_that_waits_in_a_queue_is_copied_before_one_that_is_computed() {
     story.join(1, 1);
     story.answer(1, honest);
     let of_first = story.tasks_of(1);
-    assert_eq!(of_first.len(), 2, "one is computed, one waits");
+    assert_eq!(of_first.len(), 2, "one is being computed, one waits");
     story.join(2, 1);
     story.wait(350);
     story.say(2, heartbeat());
@@ -152,7 +155,7 @@ fn a_silent_worker_is_lost() {
     story.tell(Event::Heard { session: SessionId(1) });
     story.now = Millis(27_000);
     story.tell(Event::Wake);
-    assert!(story.closed.is_empty(), "a part of a message came nine seconds ago");
+    assert!(story.closed.is_empty(), "part of a message arrived nine seconds ago");
     story.now = Millis(29_000);
     story.tell(Event::Wake);
     assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
@@ -171,7 +174,7 @@ fn refused_workers_have_few_lines_and_are_counted() {
     story.wait(1000);
     refuse(&mut story, 1001);
     assert!(story.log.iter().any(|(_, line)| line.contains("(968 more were refused")), "{:?}", story.log.last());
-    assert_eq!(story.closed.len(), 1001, "each is told why");
+    assert_eq!(story.closed.len(), 1001, "each gets the reason");
 }
 
 /// Without certificates, one address gets three quarters of the places, and a worker from another address is still admitted.
@@ -210,7 +213,7 @@ fn a_session_whose_identity_was_revoked_is_lost_for_that() {
         assert!(!story.tasks_of(session).is_empty());
         story.assigned.remove(&session);
         story.tell(Event::Revoked { session: SessionId(session) });
-        assert!(!story.closed.contains_key(&session), "nobody is there to be told");
+        assert!(!story.closed.contains_key(&session), "there is no stream to close");
     });
     let lost = story.lost();
     assert_eq!(lost.iter().filter(|lost| lost.reason == "its identity was revoked").count(), 10, "{lost:?}");
@@ -239,7 +242,7 @@ fn a_failed_checkpoint_is_repeated_even_without_other_events() {
     story.store = Ok(());
     story.wait(5_000);
     story.wait(5_000);
-    assert_eq!(checkpoints(&story), 2, "once more, and then there is nothing new");
+    assert_eq!(checkpoints(&story), 2, "one retry, and then there is nothing new");
 }
 
 /// A write takes 400 ms, so the next checkpoint starts at least eight seconds later.
@@ -361,7 +364,7 @@ fn a_worker_on_which_tasks_fail_gets_few_until_others_have_computed_them() {
     story.submit("r", ONE_ROUND).unwrap();
     (1..=2).for_each(|session| story.join(session, 1));
     let failed: usize = std::iter::from_fn(|| Some(story.answer(1, panicking)).filter(|count| *count > 0)).sum();
-    assert!((3..=4).contains(&failed), "{failed}: three, and the one behind");
+    assert!((3..=4).contains(&failed), "{failed}: three, and the queued one");
     assert!(story.closed.is_empty(), "{:?}", story.closed);
     for _ in 0..10 {
         story.work_to_the_end(2);

@@ -23,7 +23,7 @@ fn planned_tasks_are_limited() {
         story.answer(1, honest);
         most(&story);
     }
-    assert!(story.run("large").tasks_done >= 2000, "and yet the work goes on");
+    assert!(story.run("large").tasks_done >= 2000, "the work still continues");
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_run_that_does_not_fit_is_refused_and_the_sentence_says_what_to_do() {
     let refused = story.submit("large", LARGE);
     let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("one run may take 4 MiB") && why.contains("--memory"), "{why}");
-    assert!(story.objects.is_empty(), "and nothing of it is stored");
+    assert!(story.objects.is_empty(), "nothing of the run is stored");
     story.submit("small", CONFIG).unwrap();
     story.join(1, 1);
     story.work_to_the_end(1);
@@ -54,9 +54,9 @@ fn the_replicas_of_all_runs_are_bounded() {
     let refused = story.submit("second", &of(2000));
     let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("that 10.0.0.9 submitted have 5000 replicas, and at most 6144 are remembered"), "{why}");
-    assert!(story.submit("first", &of(6145)).is_err(), "more of the same are as many");
+    assert!(story.submit("first", &of(6145)).is_err(), "replicas added to a run count too");
     story.submit("first", &of(6144)).unwrap();
-    assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "others have the rest");
+    assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "the rest is for other submitters");
     story.submit_by("10.0.0.8", "second", &of(2048)).unwrap();
 }
 
@@ -111,7 +111,7 @@ fn a_recovered_run_of_which_too_much_has_begun_goes_on() {
     let mut next = Story::go_on(settings, story.objects);
     let run = next.run("r");
     assert_eq!((run.state(), run.message.as_str()), (RunState::Running, ""));
-    assert!(next.core.budget.given() > settings.run_memory_bytes_max(), "both have begun");
+    assert!(next.core.budget.given() > settings.run_memory_bytes_max(), "both replicas have started");
     next.join(1, 8);
     next.work_to_the_end(1);
     assert_eq!(next.run("r").digest, expected_digest(&config));
@@ -209,7 +209,7 @@ fn a_paused_run_makes_room_for_one_that_waits() {
     story.ask(Request::Pause { name: "a".into() }).unwrap();
     story.wait(1000);
     story.say(1, heartbeat());
-    assert!(story.core.budget.given() >= least, "nobody needs it");
+    assert!(story.core.budget.given() >= least, "no other run needs the memory");
     story.submit("b", &config).unwrap();
     story.wait(1000);
     story.say(1, heartbeat());

@@ -44,11 +44,11 @@ fn a_drained_worker_finishes_what_it_has() {
     let had = story.assigned[&1].len();
     assert!(had > 0);
     assert_eq!(story.drain(named(&["w1"], &[], "")), Ok(vec![1]));
-    assert_eq!(story.left_to, [(1, "an operator asked for it".to_owned())]);
+    assert_eq!(story.left_to, [(1, "an operator requested it".to_owned())]);
     story.wait(300);
-    assert_eq!(story.run("r").workers, 0, "it does not count as one that computes the run");
+    assert_eq!(story.run("r").workers, 0, "it no longer counts as a worker of the run");
     while story.answer(1, honest) > 0 {}
-    assert_eq!(story.figures().tally.tasks_done, had as u64, "it got nothing more");
+    assert_eq!(story.figures().tally.tasks_done, had as u64, "it got no more tasks");
     assert_eq!(story.figures().workers_leaving, 1);
     story.leave(1);
     assert!(story.lost().is_empty() && story.logged(Topic::WorkerLost) == 0);
@@ -65,11 +65,11 @@ fn a_process_that_comes_back_is_asked_again() {
     story.join(1, 1);
     story.drain(named(&[], &[1], "")).unwrap();
     story.leave(1);
-    assert_eq!(story.lost().len(), 1, "it went with its tasks");
+    assert_eq!(story.lost().len(), 1, "it left before its tasks were done");
     let again = |session| v1::Hello { process: 1, name: "w1".into(), ..Story::hello(session, 1) };
     story.greet(2, again(2));
     assert_eq!(story.left_to.len(), 2);
-    assert!(!story.assigned.contains_key(&2), "it gets nothing");
+    assert!(!story.assigned.contains_key(&2), "it gets no tasks");
     story.leave(2);
     // The process has left normally, so a new start with the same number works again.
     story.greet(3, again(3));
@@ -92,7 +92,7 @@ fn only_those_who_are_meant_are_asked() {
     assert!(matches!(story.drain(named(&[], &[], "")), Err(Rejection::Invalid(_))));
     let many: Vec<u64> = (0..5000).collect();
     assert!(matches!(story.drain(named(&[], &many, "")), Err(Rejection::Invalid(_))));
-    assert!(story.left_to.is_empty(), "none was asked");
+    assert!(story.left_to.is_empty(), "no worker was asked to leave");
     assert_eq!(story.drain(named(&["only"], &[], "lab2")), Ok(vec![2, 3]));
     assert_eq!(story.drain(named(&[], &[], "10.0.0.1")), Ok(vec![1, 2, 3]));
 }

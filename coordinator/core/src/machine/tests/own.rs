@@ -50,7 +50,7 @@ fn a_run_whose_workers_all_fail_is_computed_here() {
     }
     let run = story.run("r");
     assert_eq!((run.state(), &run.digest), (RunState::Finished, &expected_digest(SMALL)), "{}", run.message);
-    assert_eq!(story.tried_here.len(), 6, "each task once");
+    assert_eq!(story.tried_here.len(), 6, "each task is computed once");
     assert_eq!(run.notices.iter().filter(|notice| notice.contains("computed these tasks itself")).count(), 1);
     assert_eq!(story.logged(Topic::RunFailed), 0);
 }

@@ -8,7 +8,10 @@ fn one_worker_computes_a_run_to_the_expected_digest() {
     let mut story = Story::begin(Settings::default());
     story.join(1, 1);
     assert!(matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: true, .. })));
-    assert!(matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: false, .. })), "twice is one run");
+    assert!(
+        matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: false, .. })),
+        "submitting twice makes one run"
+    );
     story.work_to_the_end(1);
     let run = story.run("r");
     assert_eq!((run.state(), run.tasks_done, run.digest), (RunState::Finished, 24, expected_digest(CONFIG)));
@@ -106,7 +109,11 @@ fn an_order_waits_for_the_one_before() {
         let effects = tell(ask(id, request));
         assert!(order(&effects).is_none() && answers(&effects).is_empty(), "{id}: {effects:?}");
     }
-    assert_eq!(answers(&tell(ask(5, Request::Replicas { name: name() }))).len(), 1, "who only looks does not wait");
+    assert_eq!(
+        answers(&tell(ask(5, Request::Replicas { name: name() }))).len(),
+        1,
+        "a request that only reads does not wait"
+    );
     for id in 6..20 {
         let effects = tell(ask(id, more()));
         match &answers(&effects)[..] {
@@ -135,7 +142,7 @@ fn an_order_waits_for_the_one_before() {
     let effects = tell(stored(resume));
     let answers = answers(&effects);
     assert_eq!(state(answers[0].1), (RunState::Running, 3));
-    assert_eq!((answers.len(), order(&effects)), (14, None), "all others are content");
+    assert_eq!((answers.len(), order(&effects)), (14, None), "the others need no order");
 }
 
 /// Requests that wait for a run are answered if the run could not be created or is gone.
@@ -180,7 +187,7 @@ fn people_pause_resume_cancel_and_delete() {
     };
     assert_eq!(state(story.ask(Request::Pause { name: name() })), RunState::Paused);
     story.join(1, 1);
-    assert!(story.assigned.get(&1).is_none_or(Vec::is_empty), "a paused run hands nothing out");
+    assert!(story.assigned.get(&1).is_none_or(Vec::is_empty), "a paused run assigns no tasks");
     story.ask(Request::Resume { name: name() }).unwrap();
     assert!(!story.assigned[&1].is_empty());
     story.answer(1, honest);
@@ -266,7 +273,7 @@ fn a_failed_run_stays_failed_through_a_restart_until_it_is_resumed() {
     assert!(run.message.contains("failed 3 times, last on worker w1: it panicked"), "{}", run.message);
     assert!(next.log.iter().any(|(_, line)| line.contains("`evoxo resume r` tries again")), "{:?}", next.log);
     next.join(1, 1);
-    assert!(next.tasks_of(1).is_empty(), "it is not tried without a request");
+    assert!(next.tasks_of(1).is_empty(), "it is not retried without a request");
     let resumed = next.ask(Request::Resume { name: "r".into() });
     let Ok(Response::Run(run)) = resumed else { panic!("{resumed:?}") };
     assert_eq!(run.state(), RunState::Running);
@@ -348,7 +355,7 @@ fn runs_share_the_workers_fairly() {
             story.wait(task_us / 1000);
             story.answer(1, honest);
         }
-        assert_eq!(story.run("small").state(), RunState::Finished, "it does not wait for the big one");
+        assert_eq!(story.run("small").state(), RunState::Finished, "it does not wait for the big run");
     }
 }
 
@@ -360,7 +367,7 @@ fn one_submitter_does_not_take_all_runs() {
     assert!(matches!(&fourth, Err(Rejection::Exhausted(why)) if why.contains("by 10.0.0.9")), "{fourth:?}");
     story.submit_by("10.0.0.8", "r3", CONFIG).unwrap();
     let mut next = Story::go_on(Settings { runs_per_submitter_max: 3, ..Settings::default() }, story.objects);
-    assert!(matches!(next.submit("r4", CONFIG), Err(Rejection::Exhausted(_))), "a restart does not forget");
+    assert!(matches!(next.submit("r4", CONFIG), Err(Rejection::Exhausted(_))), "a restart does not reset the limit");
 }
 
 #[test]

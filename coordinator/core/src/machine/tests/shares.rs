@@ -39,7 +39,10 @@ fn tasks_until_finished(others: usize, before: usize) -> usize {
 #[test]
 fn a_short_run_does_not_wait_for_the_many_runs_of_another_person() {
     let [one, fifty] = [1, 50].map(|others| tasks_until_finished(others, 500));
-    assert!(one <= 60 && fifty <= 60, "40 tasks, the two that were out, and those until it is seen: {one}, {fifty}");
+    assert!(
+        one <= 60 && fifty <= 60,
+        "40 tasks, the two already assigned, and those before the end is published: {one}, {fifty}"
+    );
     // Both start together, so each gets every second task.
     let [one, fifty] = [1, 50].map(|others| tasks_until_finished(others, 0));
     assert!((70..110).contains(&one) && (70..110).contains(&fifty), "{one}, {fifty}");
@@ -111,14 +114,14 @@ fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
     };
     let near = |found: [u64; 3], wanted: [u64; 3]| {
         let near = found.iter().zip(wanted).all(|(found, wanted)| found.abs_diff(wanted) <= 8);
-        assert!(near, "{found:?}, and not {wanted:?}");
+        assert!(near, "{found:?} instead of {wanted:?}");
     };
     story.join(1, 1);
     near(work(&mut story, 1), [200, 100, 300]);
     let Response::Submitted { created, .. } = submit_on(&mut story, "a", 1, &[("priority", "5")]).unwrap() else {
         panic!("another response");
     };
-    assert!(created, "it is an order");
+    assert!(created, "it gives an order");
     near(work(&mut story, 1), [100, 200, 300]);
     assert_eq!(story.run("a").terms, [v1::Term { name: "priority".into(), value: "5".into() }]);
     story.tell(Event::Stop);
@@ -133,7 +136,9 @@ fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
 fn terms_that_make_no_sense_are_refused_by_name() {
     let mut story = Story::begin(singly());
     let refused = |story: &mut Story, terms: &[(&str, &str)]| {
-        let Err(Rejection::Invalid(why)) = submit_on(story, "r", 1, terms) else { panic!("it was taken: {terms:?}") };
+        let Err(Rejection::Invalid(why)) = submit_on(story, "r", 1, terms) else {
+            panic!("the terms were accepted: {terms:?}")
+        };
         why
     };
     assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority");

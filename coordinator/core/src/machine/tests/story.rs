@@ -356,7 +356,7 @@ fn shows_only_what_is_stored(effects: &[Effect]) {
     });
     for name in written {
         let shown = |effect: &Effect| matches!(effect, Effect::Publish(view) if view.run.name == *name);
-        assert!(!effects.iter().any(shown), "run {name} is shown with what is not stored");
+        assert!(!effects.iter().any(shown), "run {name} shows something that is not stored");
     }
 }
 

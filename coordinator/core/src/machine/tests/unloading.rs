@@ -78,11 +78,11 @@ fn a_run_that_is_cancelled_while_a_checkpoint_is_written_leaves_at_once() {
     story.held = Some(Vec::new());
     (0..9).for_each(|_| _ = story.answer(1, honest));
     story.wait(1500);
-    assert_eq!(story.held.as_ref().map(Vec::len), Some(1), "it is being written");
+    assert_eq!(story.held.as_ref().map(Vec::len), Some(1), "the checkpoint is being written");
     (0..8).for_each(|_| _ = story.answer(1, honest));
     story.wait(9000);
     story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
-    assert!(story.core.budget.given() > 0, "it waits for that");
+    assert!(story.core.budget.given() > 0, "the run waits for the checkpoint");
     story.held.take().into_iter().flatten().for_each(|stored| story.tell(stored));
     assert_eq!(story.core.budget.given(), 0);
     story.submit("r", CONFIG).unwrap();

@@ -33,7 +33,7 @@ fn invalid_hellos_are_refused_with_the_reason() {
     }
     assert_eq!(story.logged(Topic::WorkerRefused), refused.len());
     story.say(77, heartbeat());
-    assert_eq!(story.closed[&77].kind(), CloseKind::Retry, "a late message of a session that is over");
+    assert_eq!(story.closed[&77].kind(), CloseKind::Retry, "a late message of an ended session");
     story.join(78, 1);
     story.say(78, from_worker::Message::Hello(Story::hello(78, 1)));
     assert_eq!(story.closed[&78].kind(), CloseKind::Refused, "a second Hello is invalid");
@@ -273,7 +273,7 @@ fn ten_thousand_workers_all_get_tasks() {
     let idle = |story: &Story| (1..=10_000).filter(|session| story.tasks_of(*session).is_empty()).count();
     assert_eq!(idle(&story), 0);
     assert_eq!((1..=10_000).map(|session| story.answer(session, honest)).sum::<usize>(), 10_000);
-    assert_eq!(idle(&story), 0, "and then those of the next round");
+    assert_eq!(idle(&story), 0, "every worker gets a task of the next round");
 }
 
 /// A story with one task that is assigned to both session 1 and session 2.
@@ -317,7 +317,7 @@ fn copies_that_differ_leave_the_run_in_doubt_for_good() {
     assert_eq!(story.logged(Topic::Doubt), 1);
     let mut next = Story::go_on(Settings::default(), story.objects);
     let again = next.run("r");
-    assert_eq!((again.state(), again.doubts), (RunState::InDoubt, run.doubts), "a restart does not forget");
+    assert_eq!((again.state(), again.doubts), (RunState::InDoubt, run.doubts), "a restart keeps the doubts");
 }
 
 /// A varint may be padded, and fields may come in another order. Outputs are compared by value, not by their bytes.
@@ -362,7 +362,7 @@ fn invalid_outputs_are_blamed_on_their_worker() {
     }
     story.join(4, 1);
     story.work_to_the_end(4);
-    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "none of it speaks against a task");
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "none of this counts against a task");
 }
 
 /// Outputs of an earlier session, or for the coordinator before its restart, are accepted too.

@@ -49,8 +49,8 @@ fn a_replica_that_is_void_is_planned_for_the_attempt_that_the_core_knows() {
         planned.into_iter().map(kept).collect()
     };
     assert_eq!(kept(planned(&mut replicas, 0)), [(0, 0, vec![0, 1, 2, 3])]);
-    assert_eq!(kept(planned(&mut replicas, 1)), [(1, 0, vec![0, 1, 2, 3])], "the core has begun it anew");
-    assert!(planned(&mut replicas, 1).is_empty(), "it knows these");
+    assert_eq!(kept(planned(&mut replicas, 1)), [(1, 0, vec![0, 1, 2, 3])], "the core has restarted it");
+    assert!(planned(&mut replicas, 1).is_empty(), "the core knows these tasks");
 }
 
 #[test]

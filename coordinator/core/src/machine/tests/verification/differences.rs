@@ -17,7 +17,7 @@ fn differing(config: &str) -> Story {
     story.wait(6000);
     let same = |story: &Story, session| story.tasks_of(session)[0] == story.tasks_of(3)[0];
     let first = if same(&story, 1) { 1 } else { 2 };
-    assert!(same(&story, first), "the liar has a copy of what somebody has");
+    assert!(same(&story, first), "the liar has a copy of another worker's task");
     story.answer(first, honest);
     story.answer(3, lie);
     story
@@ -118,11 +118,11 @@ fn an_audit_is_for_trusted_workers_alone() {
         story.greet_as(1, "good", false);
         story.greet_as(2, "liar", false);
         story.wait(6000);
-        assert_eq!((story.tasks_of(1), story.tasks_of(1).len()), (story.tasks_of(2), 1), "both have it");
+        assert_eq!((story.tasks_of(1), story.tasks_of(1).len()), (story.tasks_of(2), 1), "both have the task");
         story.answer(1, honest);
         story.answer(2, lie);
         work(&mut story, &[(1, honest)]);
-        assert_eq!(story.convicted, [], "nobody who is trusted has said anything");
+        assert_eq!(story.convicted, [], "no trusted worker has answered");
         assert_eq!((story.run("r").state(), story.run("r").rounds_done), (RunState::Running, 2), "{millionths}");
         story.greet_as(3, "trusted", true);
         work(&mut story, &[(1, honest), (2, honest), (3, honest)]);

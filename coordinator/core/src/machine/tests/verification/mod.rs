@@ -76,10 +76,13 @@ fn an_output_counts_only_from_who_was_given_the_task() {
     // Another worker, which could have derived the task from the public configuration.
     story.say(2, from_worker::Message::Outputs(result(honest(&mine.tasks[0]))));
     story.say(1, from_worker::Message::Outputs(result(honest(&mine.tasks[0]))));
-    assert_eq!(story.run("r").tasks_done, 0, "one identity is no quorum");
+    assert_eq!(story.run("r").tasks_done, 0, "one identity is not a quorum");
     story.answer(2, honest);
     let copies = story.tasks_of(2);
-    assert!(copies.iter().flatten().any(|hash| *hash == mine.tasks[0].hash), "now it is asked for it: {copies:?}");
+    assert!(
+        copies.iter().flatten().any(|hash| *hash == mine.tasks[0].hash),
+        "now the task is assigned to it: {copies:?}"
+    );
     work(&mut story, &[(1, honest), (2, honest)]);
     assert_eq!(story.run("r").digest, expected_digest(SMALL));
 }
@@ -89,7 +92,7 @@ fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Quorum, "r", SMALL).unwrap();
     story.join(9, 1);
-    assert!(story.tasks_of(9).is_empty(), "nobody knows who it is");
+    assert!(story.tasks_of(9).is_empty(), "its identity is unknown");
     story.greet_as(1, "one", false);
     story.greet_as(2, "one", false);
     work(&mut story, &[(1, honest), (2, honest)]);
@@ -159,7 +162,7 @@ fn a_quorum_that_a_trusted_worker_contradicts_is_void() {
     story.greet_as(2, "two", false);
     story.greet_as(3, "trusted", true);
     story.wait(6000);
-    assert_eq!((story.tasks_of(2).len(), story.tasks_of(3).len()), (1, 1), "both have it");
+    assert_eq!((story.tasks_of(2).len(), story.tasks_of(3).len()), (1, 1), "both have the task");
     story.answer(2, lie);
     assert_eq!(story.run("r").tasks_done, 1);
     story.answer(3, honest);
@@ -191,7 +194,7 @@ fn what_a_convicted_identity_sent_before_does_not_count() {
     story.greet_as(2, "trusted", true);
     while story.convicted.is_empty() && story.answer(2, honest) > 0 {}
     assert_eq!(story.convicted.len(), 1);
-    assert!(story.core.tasks.claimed().is_empty(), "nothing of it waits for a second");
+    assert!(story.core.tasks.claimed().is_empty(), "none of its outputs waits for a second one");
     work(&mut story, &[(2, honest)]);
     assert_eq!(story.run("q").digest, expected_digest(SMALL));
 }
@@ -276,12 +279,12 @@ fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
         let lying = below(&mut Stream::root(seed).text("lies").word(tasks).rng(), 100) < lies_in_hundred;
         while story.answer(1, if lying { lie } else { honest }) == 0 {
             // The other worker has the rest of the round.
-            assert_eq!(story.answer(2, honest), 1, "seed {seed}: nobody has anything to do");
+            assert_eq!(story.answer(2, honest), 1, "seed {seed}: no worker has anything to do");
         }
         tasks += 1;
         lies += u64::from(lying);
         while audits(&story) > 0 {
-            assert_eq!(story.answer(2, honest), 1, "seed {seed}: the audit is with it, or will be");
+            assert_eq!(story.answer(2, honest), 1, "seed {seed}: the trusted worker has the task, or is next");
         }
         story.say(1, heartbeat());
     }
@@ -320,7 +323,7 @@ fn a_run_is_not_finished_while_something_is_audited() {
     work(&mut story, &[(2, honest)]);
     let run = story.run("r");
     assert_eq!((run.state(), run.digest), (RunState::Finished, expected_digest(SMALL)));
-    assert_eq!(run.tasks_done, 8, "audits are no progress");
+    assert_eq!(run.tasks_done, 8, "recomputed outputs are not progress");
     assert_eq!(story.figures().tally.audits, 8);
     assert!(story.convicted.is_empty());
     let dropped = |(_, write): &&(String, Write)| *write == Write::DropCheckpoints;
@@ -364,7 +367,11 @@ fn a_run_that_is_computed_goes_on_if_its_last_audit_fails() {
     let mut story = lied_to(1, 1_000_000);
     work(&mut story, &[(2, honest)]);
     let finished = |story: &Story| story.objects.keys().filter(|name| name.contains("/finished/")).count();
-    assert_eq!((finished(&story), story.run("r").state()), (0, RunState::Running), "everything waits for audits");
+    assert_eq!(
+        (finished(&story), story.run("r").state()),
+        (0, RunState::Running),
+        "everything waits until outputs are recomputed"
+    );
     story.greet_as(3, "trusted", true);
     work(&mut story, &[(2, honest), (3, honest)]);
     let run = story.run("r");
@@ -381,11 +388,11 @@ fn audits_belong_to_the_states_that_wait_for_them() {
         let replica = ReplicaKey { arm: 0, index: 0 };
         let Ok(Response::Replica(ReplicaAt::Bytes(sealed))) = story.ask(Request::Replica { name: "r".into(), replica })
         else {
-            panic!("its thread has it")
+            panic!("the run's thread has the replica")
         };
         let body = evoxo_common::envelope::open(evoxo_common::envelope::Kind::Finished, &sealed).unwrap();
         let shown = <v1::Finished as prost::Message>::decode(body).unwrap().replica.unwrap();
-        assert_eq!((shown.exposed.len(), shown.audits.len()), (2, 0), "nobody is told what is looked at");
+        assert_eq!((shown.exposed.len(), shown.audits.len()), (2, 0), "the outputs to recompute are not revealed");
         if paused {
             story.ask(Request::Pause { name: "r".into() }).unwrap();
             story.wait(4000);
