@@ -122,8 +122,8 @@ impl Coordinator {
 
     /// Whether every failure of a task counts. This is so once it has failed three times and no better worker could compute
     /// it. A better worker is one that computes tasks of this kind, or one that might: it was connected at the third failure,
-    /// no other task has failed on it, and the task has neither failed on it nor been lost with it. Workers of the second
-    /// kind are waited for only as long as for a task of unknown duration.
+    /// no other task of this kind has failed on it, and this task has neither failed on it nor been lost with it. Workers of
+    /// the second kind are waited for only as long as for a task of unknown duration.
     pub(super) fn each_failure_counts(&self, task: &OpenTask) -> bool {
         let Some(evidence) = &task.evidence else { return false };
         let Some(third) = evidence.third_failure() else { return false };
