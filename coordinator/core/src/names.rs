@@ -7,7 +7,7 @@
 //! contains neither a digest nor its writer: the coordinator that creates `000007-000002` first has given the second order,
 //! and every other coordinator sees that its own order came too late.
 //!
-//! `order-copy/` has a second copy of each order, so that a run does not depend on a single object. The digest in the copy's
+//! `order-copy/` has a copy of each order, so that a run does not depend on a single object. The digest in the copy's
 //! name also tells whether the object `order/BORN-NUMBER` is the order that was given: see the coordinator's `store`.
 //! `finished-copy/` has a copy of each object in `finished/` under the same name, and `checkpoint-copy/` a copy of the newest
 //! object in `checkpoint/`.

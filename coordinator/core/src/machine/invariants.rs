@@ -69,7 +69,7 @@ impl Coordinator {
         let mut given = BTreeMap::<&str, u64>::new();
         for (_, run) in self.runs.iter().filter(|(_, run)| run.reserved_bytes > 0) {
             *given.entry(&run.submitter).or_default() += run.reserved_bytes;
-            assert_ne!(run.presence, Presence::Resting, "run {} rests, and has memory", run.name);
+            assert_ne!(run.presence, Presence::Resting, "run {} rests but has memory", run.name);
         }
         assert!(self.budget.is_given_to(&given), "the budget has given other bytes than the runs have: {given:?}");
     }
@@ -79,7 +79,7 @@ impl Coordinator {
         let mut audits = BTreeMap::<RunId, usize>::new();
         for (_, task) in self.tasks.iter() {
             let run = &self.runs[task.run];
-            assert!(matches!(run.presence, Presence::Loaded(_)), "run {} has open tasks, and no thread", run.name);
+            assert!(matches!(run.presence, Presence::Loaded(_)), "run {} has open tasks but no thread", run.name);
             let phase = &run.replicas[&task.replica].phase;
             match (task.audit, phase) {
                 (None, ReplicaPhase::Open { planned, .. }) => {
