@@ -186,7 +186,7 @@ fn a_bucket_that_lets_two_create_one_name_is_refused() {
     let s3 = S3::new();
     s3.look_first();
     let why = check_objects(&objects(&s3), &spec(), 5).expect_err("several win");
-    assert!(why.contains("were told that they have created") && why.contains(&spec()), "{why}");
+    assert!(why.contains("creators were told that they created") && why.contains(&spec()), "{why}");
 }
 
 /// What a server says of a request is not repeated: it has parts of keys.

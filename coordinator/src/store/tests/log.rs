@@ -46,7 +46,7 @@ fn a_batch_whose_answer_is_lost_is_there_once_and_one_that_failed_is_tried_again
     }
 }
 
-/// The newest 1,024 stay, because the clock may be wrong.
+/// The newest 1,024 batches stay whatever the clock says, because it may be wrong.
 #[test]
 fn old_batches_go_if_there_are_many() {
     let (directory, store) = with_run(1);
@@ -68,7 +68,7 @@ fn old_batches_go_if_there_are_many() {
     assert_eq!(lines(&store, 1), ["newest"]);
 }
 
-/// However many batches there are of what others did, those of operators stay.
+/// Batches of operators stay, however many batches of others there are.
 #[test]
 fn batches_of_one_part_push_none_of_the_other_out() {
     let (directory, store) = with_run(1);
