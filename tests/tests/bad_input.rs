@@ -61,7 +61,12 @@ const PROGRAMS: &[Case] = &[
     case(COORDINATOR, &["--store", "/proc/evoxo"], 1, &["/proc/evoxo", "--store"]),
     case(COORDINATOR, &["--store", "READONLY"], 1, &["READONLY", "--store"]),
     case(COORDINATOR, &["--store", "FULL"], 1, &["FULL", "No space left on device"]),
-    case(COORDINATOR, &["--store", "s3://bucket//a"], 1, &["s3://bucket//a", "prefix of names", "s3://BUCKET/PREFIX"]),
+    case(
+        COORDINATOR,
+        &["--store", "s3://bucket//a"],
+        1,
+        &["s3://bucket//a", "prefix of object names", "s3://BUCKET/PREFIX"],
+    ),
     case(COORDINATOR, &["--listen", "0.0.0.0:0"], 2, &["0.0.0.0:0 can be reached from other hosts", "--insecure"]),
     case(COORDINATOR, &["--listen", "[::]:0"], 2, &["[::]:0 can be reached from other hosts", "--insecure"]),
     case(COORDINATOR, &["--access", "FILE"], 1, &["FILE is no access directory", "evoxo-coordinator init --access"]),

@@ -442,7 +442,7 @@ async fn the_page_speaks_tls_1_3_alone_and_the_port_of_workers_has_none() {
     let lab = Lab::new(&site);
     let plain = format!("GET / HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\r\n", lab.page.port());
     let told = Answer::of(&exchange(lab.page, plain.as_bytes()).await);
-    assert_eq!((told.status, told.text().contains("begin its address with https://")), (400, true));
+    assert_eq!((told.status, told.text().contains("use an address that starts with https://")), (400, true));
     let stream = lab.browser().connect().await;
     let (_, connection) = stream.get_ref();
     assert_eq!(connection.protocol_version(), Some(tokio_rustls::rustls::ProtocolVersion::TLSv1_3));

@@ -79,7 +79,7 @@ async fn a_champion_of_a_run_that_goes_on_plays_as_soon_as_something_is_stored()
     person.submit("long", LONG).await;
     let early = get(to, "/api/play/introduction?player=long/0/0").await.json();
     assert_eq!(early["game"], json!(null));
-    assert!(early["why"].as_str().is_some_and(|why| why.contains("nothing stored yet")), "{early}");
+    assert!(early["why"].as_str().is_some_and(|why| why.contains("nothing of this replica is stored yet")), "{early}");
     let _worker = site.worker(to, &[]);
     let begun = Instant::now();
     while get(to, "/api/play/introduction?player=long/0/0").await.json()["game"].is_null() {

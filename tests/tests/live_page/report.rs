@@ -178,7 +178,7 @@ async fn two_runs_are_compared_at_their_ends() {
     let why = |found: &Value| found["why"].as_str().unwrap_or_default().to_owned();
     let before = asked(to, path, |_| true).await.json();
     assert_eq!((&before["state"], &before["tests"]), (&json!("unfinished"), &json!([])));
-    assert!(why(&before).starts_with("the ends of all replicas"), "{before}");
+    assert!(why(&before).starts_with("the final values of all replicas"), "{before}");
     let _worker = site.worker(to, &[]);
     for name in ["one", "two", "three"] {
         person.finished(name).await;
