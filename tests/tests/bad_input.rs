@@ -69,7 +69,12 @@ const PROGRAMS: &[Case] = &[
     ),
     case(COORDINATOR, &["--listen", "0.0.0.0:0"], 2, &["0.0.0.0:0 can be reached from other hosts", "--insecure"]),
     case(COORDINATOR, &["--listen", "[::]:0"], 2, &["[::]:0 can be reached from other hosts", "--insecure"]),
-    case(COORDINATOR, &["--access", "FILE"], 1, &["FILE is no access directory", "evoxo-coordinator init --access"]),
+    case(
+        COORDINATOR,
+        &["--access", "FILE"],
+        1,
+        &["FILE is not an access directory", "evoxo-coordinator init --access"],
+    ),
     case(COORDINATOR, &["--access", "x", "--insecure"], 2, &["--access and --insecure exclude each other"]),
     case(WORKER, &["--join", "evoxo1.x"], 2, &["it is not a token", "evoxo token create"]),
     case(COORDINATOR, &["--listen", "lab7"], 2, &["'lab7'", "give a numeric address and a port"]),

@@ -83,7 +83,7 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
     let mut client = person.client.clone().max_decoding_message_size(16 << 20);
     let mut fetched = client.fetch(FetchRequest { name: "copy-7".into() }).await.expect("it reads").into_inner();
     assert!(fetched.message().await.expect("a replica").is_some_and(|replica| replica.finished));
-    let told = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("is written again from"));
+    let told = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("was rewritten from"));
     person.wait("copy-7", told).await;
     assert!(fs::read(&damaged).expect("it is there") == good);
     assert_small(&coordinator.process, "with an index");
@@ -108,7 +108,7 @@ async fn a_result_that_is_lost_is_computed_again() {
     }
     let coordinator = site.coordinator_on(&address, &["--memory", "512MiB"]);
     let begun = Instant::now();
-    let lost = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("it is computed again"));
+    let lost = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("is computed again"));
     person.wait("large", lost).await;
     let run = person.wait("large", |run| run.state() == RunState::Finished).await;
     assert_eq!(run.digest, digest, "after {:?}", begun.elapsed());

@@ -93,11 +93,11 @@ fn a_damaged_object_costs_a_killed_run_nothing() {
         damage(&desk.path("bad").join(&checkpoint), how);
         let mut child = begin("bad");
         let log = || fs::read_to_string(desk.path("bad.log")).expect("a log");
-        wait_until("it is written again", || log().contains("is written again from"));
+        wait_until("it is written again", || log().contains("was rewritten from"));
         wait_until("it goes on", || told(&desk, "bad").0.as_u64() > whole.0.as_u64());
         child.kill().expect("it can be killed");
         child.wait().expect("it has ended");
-        assert_eq!(log().matches("is written again from").count(), 1, "{}", log());
+        assert_eq!(log().matches("was rewritten from").count(), 1, "{}", log());
     }
 }
 

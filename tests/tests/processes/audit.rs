@@ -84,6 +84,6 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
     coordinator.process.signal("TERM");
     assert!(coordinator.process.end().await.success(), "{}", coordinator.process.log());
     let log = coordinator.process.log();
-    assert!(log.contains("the last lines of the audit log are not on this host"), "{log}");
+    assert!(log.contains("the last lines of the audit log could not be written on this host"), "{log}");
     drop(worker);
 }

@@ -273,7 +273,7 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
             if let Some(checkpoint) = saved.checkpoint.filter(|_| how != "directory") {
                 let copies = names_in(&store, run, "checkpoint-copy");
                 assert_eq!(copies, [checkpoint.object.split_once('/').unwrap().1], "{case}: of the newest only");
-                let mended = saved.notices.iter().any(|notice| notice.contains("is written again from"));
+                let mended = saved.notices.iter().any(|notice| notice.contains("was rewritten from"));
                 assert!(mended || !checkpoint.from_copy, "{case}: {:?}", saved.notices);
             }
             // The next coordinator finds nothing to mend, and everything computed since.
