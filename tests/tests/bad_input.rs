@@ -353,7 +353,7 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
     ("run\u{1b}[2J", RUN, Code::InvalidArgument, &["\"run[2J\" cannot name a run"]),
     ("run", "MANY ARMS", Code::ResourceExhausted, &["at most 25000"]),
     ("run", "LONG FILE", Code::InvalidArgument, &["bytes, more than 1048576"]),
-    ("run", "HUGE FILE", Code::OutOfRange, &["a message of 16777227 bytes: at most 16777216 are possible"]),
+    ("run", "HUGE FILE", Code::OutOfRange, &["a message has 16777227 bytes, but at most 16777216 are allowed"]),
 ];
 
 fn file(text: &str) -> String {

@@ -249,7 +249,7 @@ async fn watchers_of_one_address_leave_room_for_others_there() {
             Err(why) => break why,
         }
     };
-    assert!(why.code() == Code::ResourceExhausted && why.message().contains("makes room"), "{why}");
+    assert!(why.code() == Code::ResourceExhausted && why.message().contains("to make room"), "{why}");
     assert_quick(&coordinator.process.log());
 }
 

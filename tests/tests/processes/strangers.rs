@@ -103,7 +103,7 @@ async fn invalid_messages_end_their_session_and_nothing_else() {
         (vec![hello(), hello()], Some(CloseKind::Refused), "an invalid message"),
         (vec![hello(), outputs(7, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
         (vec![hello(), outputs(32, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
-        (vec![Outgoing::Heartbeat(Heartbeat {})], None, "a session begins with Hello"),
+        (vec![Outgoing::Heartbeat(Heartbeat {})], None, "a session must begin with Hello"),
     ] {
         let (found, reason) = ends(&coordinator, messages).await;
         assert_eq!(found, kind, "{reason}");
