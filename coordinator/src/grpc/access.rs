@@ -84,8 +84,10 @@ impl From<Refused> for Status {
         match refused {
             Refused::Token(why) => Self::unauthenticated(why),
             Refused::Invalid(why) => Self::invalid_argument(cut(why)),
-            Refused::Exhausted => Self::resource_exhausted("there are too many tokens: revoke some that are no longer \
-                                                            needed"),
+            Refused::Exhausted => Self::resource_exhausted(
+                "there are too many tokens: revoke some that are no longer \
+                                                            needed",
+            ),
             Refused::Failed(error) => {
                 warn!("{error:#}");
                 Self::unavailable("the coordinator cannot write its access directory now: its log says why")

@@ -86,45 +86,15 @@ impl Incoming {
 /// Serves a session from Hello to its end.
 async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Option<ConnectionInfo>) {
     let hello = timeout(HELLO_TIMEOUT, incoming.next()).await;
-    let hello =
-        hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session must begin with Hello, but none was received")));
-    \
-                                                                                                                       let \
-                                                                                                                       hello \
-                                                                                                                       = \
-                                                                                                                       match \
-                                                                                                                       hello \
-                                                                                                                       {
-        \
-                                                                                                                       Ok(Some((FromWorker \
-                                                                                                                       { \
-                                                                                                                       message: \
-                                                                                                                       Some(from_worker::Message::Hello(hello)) \
-                                                                                                                       }, \
-                                                                                                                       room))) \
-                                                                                                                       => \
-                                                                                                                       {
-            \
-                                                                                                                       // \
-                                                                                                                       From \
-                                                                                                                       here \
-                                                                                                                       on \
-                                                                                                                       the \
-                                                                                                                       core \
-                                                                                                                       counts \
-                                                                                                                       the \
-                                                                                                                       session.
-            \
-                                                                                                                       drop(room);
-            \
-                                                                                                                       hello
-        \
-                                                                                                                       }
-        \
-                                                                                                                       Ok(Some(_)) \
-                                                                                                                       => \
-                                                                                                                       return \
-                                                                                                                       drop(outbox.send(Err(Status::invalid_argument("a session must begin with Hello")))),
+    let hello = hello
+        .unwrap_or_else(|_| Err(Status::deadline_exceeded("a session must begin with Hello, but none was received")));
+    let hello = match hello {
+        Ok(Some((FromWorker { message: Some(from_worker::Message::Hello(hello)) }, room))) => {
+            // From here on the core counts the session.
+            drop(room);
+            hello
+        }
+        Ok(Some(_)) => return drop(outbox.send(Err(Status::invalid_argument("a session must begin with Hello")))),
         Ok(None) => return,
         Err(status) => return drop(outbox.send(Err(status))),
     };
