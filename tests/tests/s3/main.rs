@@ -238,7 +238,7 @@ async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
             if waits {
                 // Perhaps the server knows the key again later: it is tried a few times more, and said once.
                 tokio::time::sleep(Duration::from_secs(3)).await;
-                assert!(!process.has_ended() && process.log().contains("it is tried again until it can be used"));
+                assert!(!process.has_ended() && process.log().contains("opening it is retried until that succeeds"));
                 process.signal("TERM");
             }
             let (status, log) = (process.end().await, process.log());
