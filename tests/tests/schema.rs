@@ -1,4 +1,5 @@
-//! `evoxo schema result`: what is committed conforms to it, and what a run of every kind writes; and the checker finds faults.
+//! //! `evoxo schema result`: committed results conform to it, and so does the output of a run of every kind; and the checker
+//! finds faults.
 
 use std::{fs, path::Path, process::Command};
 
@@ -44,7 +45,7 @@ fn committed_results_conform() {
     assert!(results.len() > 20, "only {} results", results.len());
     let mut fractions = 0;
     for path in results {
-        // They are small; this is their usual form.
+        // Committed results are small; this command prints their usual form.
         let output = Command::new(program("evoxo")).args(["report", "--json"]).arg(&path).output().expect("it starts");
         let name = path.display();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
@@ -66,7 +67,7 @@ fn without_curve(result: &Value) -> Vec<&Value> {
     result["arms"].as_array().expect("arms").iter().filter(|arm| !has_one(arm)).map(|arm| &arm["name"]).collect()
 }
 
-/// How many chances to win are written as exact fractions; each must have a number beside it, but for settings.
+/// How many chances to win are written as exact fractions. Each must have a number next to it, except in settings.
 fn fractions_with_numbers(value: &Value) -> usize {
     match value {
         Value::Array(values) => values.iter().map(fractions_with_numbers).sum(),
@@ -95,7 +96,7 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
         assert!(output.status.success(), "{kind}: {}", String::from_utf8_lossy(&output.stderr));
         let result = read(&out.join("result.json"));
         assert_eq!(faults(&schema, &result), Vec::<String>::new(), "{kind}");
-        // Results of this build have everything.
+        // Results of this build have all properties.
         let all = schema["properties"].as_object().expect("properties").keys();
         let of_kinds = ["claims", "contests", "ends", "screen"];
         let missing = all.filter(|name| !of_kinds.contains(&name.as_str()) && result.get(*name).is_none());

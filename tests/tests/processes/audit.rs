@@ -1,4 +1,4 @@
-//! The audit log on a disk that hangs: its file is a pipe that nobody reads.
+//! //! The audit log on a disk that hangs: its file is a pipe that nobody reads.
 
 use std::{io::ErrorKind, process::Command, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::DISPATCH;
 
-/// Fills a pipe with empty lines until nobody can write anything into it.
+/// Fills a pipe with empty lines until nothing more can be written into it.
 async fn fill(pipe: &Sender) {
     while let Ok(ready) = timeout(Duration::from_millis(300), pipe.writable()).await {
         ready.expect("a pipe");
@@ -26,7 +26,7 @@ async fn fill(pipe: &Sender) {
     }
 }
 
-/// Reads a pipe until all of these texts have come; returns where each begins.
+/// Reads a pipe until all of these texts have come. Returns the position of each.
 async fn read(pipe: &Receiver, texts: &[&str]) -> Vec<usize> {
     let (mut all, mut buffer) = (Vec::new(), vec![0_u8; 1 << 16]);
     let reading = async {
@@ -46,8 +46,8 @@ async fn read(pipe: &Receiver, texts: &[&str]) -> Vec<usize> {
     timeout(PATIENCE, reading).await.expect("the lines come when the pipe is read")
 }
 
-/// While no line can be written, orders are carried out and answered, and a worker joins and computes. When the pipe is read, all lines
-/// come in order. A coordinator that is stopped while the pipe is full ends, and says what is missing.
+/// While no line can be written, orders are carried out and answered, and a worker joins and computes. When the pipe is read,
+/// all lines come in order. A coordinator that is stopped while the pipe is full ends, and says which lines are missing.
 #[tokio::test]
 async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
     let site = Site::new();

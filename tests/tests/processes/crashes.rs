@@ -21,8 +21,7 @@ pub(crate) fn random_moments() -> Generator {
     Stream::root(seed).rng()
 }
 
-/// Waits until the run has advanced by some rounds, and then for a moment, so that the speed of the machine matters
-/// little.
+/// Waits until the run has advanced by some rounds, and then for a moment, so the speed of the machine matters little.
 async fn moment(rng: &mut Generator, person: &mut Person) -> Run {
     let before = person.wait("run", |_| true).await.rounds_done;
     let rounds = 1 + below(rng, 25);
@@ -64,7 +63,7 @@ async fn the_coordinator_may_be_killed_and_workers_reconnect() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("echo", DISPATCH).await;
-    // Enough rounds that they are not over before the first kill.
+    // There are enough rounds that they are not over before the first kill.
     let trials = TD3D.replace("segment_games = 70", "segment_games = 3");
     person.submit("trials", &trials).await;
     person.submit("networks", NNDTF).await;
@@ -95,7 +94,7 @@ async fn both_may_be_killed() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("networks", NNDTF).await;
-    // Enough rounds that they are not over before the first kill.
+    // There are enough rounds that they are not over before the first kill.
     let rules = RULES.replace("cycles = 60", "cycles = 500");
     person.submit("rules", &rules).await;
     let strings = TERNARY.replace("generations = 30", "generations = 300");
