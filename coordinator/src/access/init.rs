@@ -49,7 +49,7 @@ pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String>
     let shown = shown.display();
     let made = if is_new { "a new cluster" } else { "a new access file for an operator; the cluster is unchanged" };
     Ok(format!(
-        "made {made}, in {shown}: keep that directory secret: it has the key that admits others\nnext, start the \
+        "made {made}, in {shown}. Keep that directory secret: it has the key that admits others\nnext, start the \
          coordinator and create a token for the workers:\n  evoxo-coordinator --listen 0.0.0.0:7600 --access {shown}\n  \
          export EVOXO_ACCESS={shown}/{OPERATOR_FILE}\n  evoxo token create --role worker --uses 20"
     ))

@@ -129,7 +129,7 @@ impl Eyes {
     /// Warns that this process led last and leads again: if another coordinator had led since, its record would be there.
     fn leads_again(&mut self, why: String) {
         if self.troubled.as_ref() != Some(&why) {
-            warn!("{why}, in which this coordinator led: it leads again, in a new epoch");
+            warn!("{why}. This coordinator led in that epoch, so it leads again, in a new one");
             self.troubled = Some(why);
         }
     }

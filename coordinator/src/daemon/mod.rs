@@ -104,7 +104,9 @@ impl Settings {
             );
         }
         if self.access.is_some() && self.page.is_none() && self.page_hosts.iter().flatten().next().is_some() {
-            return Err("with --access there is a page only where --page says: add --page ADDRESS:PORT".into());
+            return Err(
+                "with --access there is no page unless --page gives its address: add --page ADDRESS:PORT".into()
+            );
         }
         if self.session_life > SESSION_LIFE_MAX {
             return Err("a login lasts at most 30 days: give a shorter --session-life".into());

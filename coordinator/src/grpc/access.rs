@@ -115,7 +115,7 @@ fn certificate((certificate, authority): Issued) -> Response<v1::Certificate> {
 /// Returns the name if it is safe to print; otherwise a sentence.
 fn checked(name: String) -> Result<String, Status> {
     if name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
-        let sentence = format!("a name has at most {NAME_BYTES_MAX} bytes and no control characters");
+        let sentence = format!("a name must have at most {NAME_BYTES_MAX} bytes and no control characters");
         return Err(Status::invalid_argument(sentence));
     }
     Ok(name)
@@ -135,7 +135,7 @@ impl AccessService for AccessCalls {
                 self.on_disk(move |access| access.join(&id, &secret, &request, name, address)).await
             }
             (Err(status), _) => Err(status.into()),
-            (_, None) => Err(Status::invalid_argument("a token's secret has 32 bytes").into()),
+            (_, None) => Err(Status::invalid_argument("a token's secret must have 32 bytes").into()),
         };
         let written = match &joined {
             Ok((identity, _, again)) => {

@@ -116,7 +116,7 @@ impl Runs {
         origin.audit(verb, name, &answer).wait().await;
         match answer.map_err(status_of)? {
             CoreResponse::Run(run) => {
-                info!(run = name, "run {name}: {verb}, asked by {}", origin.submitter());
+                info!(run = name, "run {name}: {verb} by {}", origin.submitter());
                 let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
                 Ok(Response::new(v1::Run { config, ..*run }))
             }

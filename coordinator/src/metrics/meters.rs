@@ -64,8 +64,8 @@ impl Meters {
                         made because the run was removed or cannot be read (fenced) or another coordinator leads \
                         (superseded)";
         registry.register("store_failures", failures, meters.store_failures.clone());
-        let jobs = "Time of each job of the runs' threads; of a job \"take\" outputs are checked and, with the last one of a \
-                    round, absorbed";
+        let jobs = "Time of each job of the runs' threads; a job \"take\" checks outputs and, with the last one of a \
+                    round, absorbs them";
         registry.register_with_unit("run_job", jobs, seconds(), meters.jobs.clone());
         let core = "Processor time of the core for each event";
         registry.register_with_unit("core_event", core, seconds(), meters.core.clone());

@@ -121,7 +121,7 @@ impl Writer<'_> {
         let Figures { memory_bytes, memory_bytes_max, .. } = snapshot.figures;
         let bytes = Some(&Unit::Bytes);
         self.gauge("run_memory", bytes, "Memory that runs have reserved", memory_bytes)?;
-        self.gauge("run_memory_limit", bytes, "Memory that runs may have together", memory_bytes_max)
+        self.gauge("run_memory_limit", bytes, "Memory that all runs together may reserve", memory_bytes_max)
     }
 
     fn workers(&mut self, figures: &Figures) -> fmt::Result {

@@ -100,11 +100,11 @@ pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
         if alike.peek().is_none() {
             "the runs have no arm of the same name"
         } else if !alike.any(|same| same) && one.kind.ranking.is_none() {
-            "no arm that both runs have is measured by the same figure in each"
+            "no common arm is measured by the same figure in both runs"
         } else if !pairs(one, two).any(|(first, second)| first.of == second.of) {
-            "no arm that both runs have searches the same problem in each"
+            "no common arm searches the same problem in both runs"
         } else {
-            "no arm that both runs have has two replicas in each, and one replica says nothing about chance"
+            "no common arm has two replicas in both runs, and one replica says nothing about chance"
         }
         .to_owned()
     };
@@ -247,7 +247,7 @@ mod tests {
             ),
             (Measured { state: "in doubt".into(), ..good() }, other(), "a run whose results are in doubt"),
             (Measured { column: None, ..good() }, other(), "in this experiment the primary metric alone"),
-            (good(), run(2, &[("a", &[1.0])]), "no arm that both runs have has two replicas"),
+            (good(), run(2, &[("a", &[1.0])]), "no common arm has two replicas"),
             (good(), run(2, &[("b", &HIGH), ("c", &HIGH)]), "the runs have no arm of the same name"),
         ] {
             for told in [compare(&one, &two), compare(&two, &one)] {
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!((&told["why"], &told["metric"]), (&Value::Null, &json!("hypervolume")), "{told}");
         for (other, why) in [
             (front, "the metric that ranks replicas differs between the runs"),
-            ("length = 4\nevaluations = 200\n", "no arm that both runs have searches the same problem"),
+            ("length = 4\nevaluations = 200\n", "no common arm searches the same problem"),
             ("length = 3\nevaluations = 200\ntarget = \"1e-3\"\n", "no single metric ranks the replicas"),
         ] {
             let told = compare(&measured(1, sphere), &measured(2, other));

@@ -33,7 +33,7 @@ impl Endpoint {
             .with_context(|| format!("cannot listen on {address} for the page: choose another port with --page"))?;
         listener.set_nonblocking(true).context("cannot wait for connections")?;
         let address = listener.local_addr().context("the listener of the page has no address")?;
-        info!("the page is at https://{address}/ for those who log in with a token");
+        info!("the page is at https://{address}/ for people who log in with a token");
         Ok(Self(listener))
     }
 

@@ -112,7 +112,7 @@ fn limits(request: &Request<Incoming>) -> Result<(), PageRefusal> {
         return Err(PageRefusal::new(StatusCode::URI_TOO_LONG, "the address is too long"));
     }
     if !request.body().is_end_stream() {
-        return Err(PageRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "no request to the page has a body"));
+        return Err(PageRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a request to the page must not have a body"));
     }
     Ok(())
 }
@@ -270,7 +270,7 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
         }
         Err((PageRefusal(status, sentence), _)) => return failure(status, &sentence),
     };
-    info!("{what} {object}: {done} on the page, asked from {peer}");
+    info!("{what} {object}: {done} on the page, from {peer}");
     json_of(&json)
 }
 
@@ -390,7 +390,7 @@ fn failure(status: StatusCode, sentence: &str) -> Response<Body> {
 }
 
 fn not_allowed(methods: &'static str) -> Response<Body> {
-    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "this address has no such method");
+    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method");
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     response
 }

@@ -123,8 +123,7 @@ impl Store {
                 removed.map_err(|error| self.not_removed(run, "a damaged replica", &error))?;
                 let what = what.join(" and ");
                 Ok(Mended::Lost(format!(
-                    "both objects of a finished replica are lost, {what}: the replica will be \
-                                         computed again"
+                    "both objects of a finished replica are lost, {what}: the replica is computed again"
                 )))
             }
         }

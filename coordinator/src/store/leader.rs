@@ -222,7 +222,7 @@ impl Store {
         let (name, said) = (epoch_name(number), self.introduction(cluster));
         match self.put(&name, &said).map_err(|error| self.not_led(&cause(&error)))? {
             true => Ok((last, number)),
-            false => Err(self.not_led(&format!("{name} is there already"))),
+            false => Err(self.not_led(&format!("{name} exists already"))),
         }
     }
 

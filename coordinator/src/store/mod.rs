@@ -363,7 +363,7 @@ impl Store {
         };
         match there {
             false => Err(StoreFault::Fenced(format!(
-                "run {run} was removed from the store {}: this coordinator does not write it any more",
+                "run {run} was removed from the store {}: this coordinator no longer writes to it",
                 self.shown
             ))),
             true => Ok(()),
