@@ -346,7 +346,7 @@ async fn with_the_authority_its_connections_end() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(
-        coordinator.process.log().contains("whom the one before let in (1) were ended"),
+        coordinator.process.log().contains("the previous authority had admitted (1) were ended"),
         "{}",
         coordinator.process.log()
     );

@@ -311,7 +311,7 @@ async fn a_leader_whose_name_nobody_knows_is_not_superseded() {
     let site = Site::new();
     let leader = site.coordinator(&["--advertise", "nobody.invalid:7600"]);
     let standby = site.coordinator(&STANDBY);
-    waits(&standby, "nobody.invalid:7600 means nothing on this host").await;
+    waits(&standby, "nobody.invalid:7600 cannot be resolved on this host").await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(!standby.process.log().contains(TAKES_OVER), "{}", standby.process.log());
     assert_eq!(health(leader.address).await, ServingStatus::Serving);

@@ -199,7 +199,7 @@ async fn connections_beyond_the_limit_wait_and_the_log_stays_short() {
     works(&coordinator).await;
     drop(crowd);
     let log = coordinator.process.log();
-    assert_eq!(log.matches("only 32 connections at once").count(), 1, "{log}");
+    assert_eq!(log.matches("only 32 connections are possible at once").count(), 1, "{log}");
     assert!(!log.contains("could not be accepted"), "{log}");
 }
 

@@ -20,7 +20,7 @@ fn addresses_of_buckets() {
         ("s3:///prefix", "\"\" cannot be the name of a bucket"),
         ("s3://key:secret@bucket/a", "cannot be the name of a bucket"),
         ("s3://bucket//a", "\"/a\" cannot be a prefix of object names"),
-        ("s3://bucket/a/../b", "\"a/../b\" cannot be the prefix"),
+        ("s3://bucket/a/../b", "\"a/../b\" cannot be a prefix"),
         ("gs://bucket", "of no known kind: name a directory, or a bucket as s3://BUCKET/PREFIX"),
     ] {
         let why = opened(wrong, &[]).unwrap_err();
