@@ -1,4 +1,4 @@
-//! //! The command line, and the settings that it stands for.
+//! The command line, and the settings that it stands for.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},

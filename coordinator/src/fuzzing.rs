@@ -1,4 +1,4 @@
-//! //! The page without sockets, to try requests of any bytes. Only in builds of `cargo fuzz`.
+//! The page without sockets, to try requests of any bytes. Only in builds of `cargo fuzz`.
 
 use std::{
     net::{IpAddr, Ipv4Addr},

@@ -1,5 +1,5 @@
-//! //! The coordinator: owns populations and states, assigns tasks, absorbs their outputs and keeps checkpoints. It does not
-//! know the experiments: its program passes a registry of kinds.
+//! The coordinator: owns populations and states, assigns tasks, absorbs their outputs and keeps checkpoints. It does not know
+//! the experiments: its program passes a registry of kinds.
 //!
 //! [`evoxo_coordinator_core`] makes all decisions and holds the state, without I/O; [`daemon`] connects it with time,
 //! threads, sockets and a [`store`].

@@ -1,4 +1,4 @@
-//! //! The rate of a counter over the last minute.
+//! The rate of a counter over the last minute.
 
 use std::{
     collections::VecDeque,

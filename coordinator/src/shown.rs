@@ -1,4 +1,4 @@
-//! //! Runs and workers as JSON, the same for the command line and the page.
+//! Runs and workers as JSON, the same for the command line and the page.
 
 use evoxo_proto::v1::{self, RunState};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! //! Decides when a standby takes over. Pure: observations come in, one look after the other, and the decision goes out.
+//! Decides when a standby takes over. Pure: observations come in, one look after the other, and the decision goes out.
 //!
 //! There is no lease and no time of day. A standby counts its own looks, which its monotonic clock spaces. A standby that was
 //! stopped or asleep has made no looks meanwhile, so it does not take over because of the pause. If it is wrong, because the

@@ -1,5 +1,5 @@
-//! //! `cargo churn [TIME [SEED]]`: a cluster of real programs in which something breaks every two seconds, for as long as
-//! given (default: a minute). Runs of all kinds follow each other, and each must end with the digest of one thread.
+//! `cargo churn [TIME [SEED]]`: a cluster of real programs in which something breaks every two seconds, for as long as given
+//! (default: a minute). Runs of all kinds follow each other, and each must end with the digest of one thread.
 //!
 //! The faults are drawn at random: a worker is killed with SIGKILL and restarted, or stopped for up to 16 s, or its
 //! connection is reset; sometimes the coordinator is killed and restarted. No worker is spared.

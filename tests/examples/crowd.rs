@@ -1,4 +1,4 @@
-//! //! `cargo crowd [STREAMS]`: what many connected workers (default: 3,000) cost a coordinator and the workers that compute.
+//! `cargo crowd [STREAMS]`: what many connected workers (default: 3,000) cost a coordinator and the workers that compute.
 //!
 //! All connections are real ones with TLS and certificates, from one program on the same machine. Two real workers compute
 //! `dispatch`, tasks that do nothing, first alone and then next to the crowd. Then the whole crowd loses its connections at

@@ -1,5 +1,5 @@
-//! //! `hostile coordinator ...`: a coordinator in which a task of `dispatch` does harm when the coordinator itself computes
-//! it. Everything else is as in `evoxo-coordinator`, including the signature. The variable `HARM` selects the harm.
+//! `hostile coordinator ...`: a coordinator in which a task of `dispatch` does harm when the coordinator itself computes it.
+//! Everything else is as in `evoxo-coordinator`, including the signature. The variable `HARM` selects the harm.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! //! `cargo keep RUN FILE`: prepares a run's result to be committed. It writes the part of `result.json` that
-//! docs/reproduction keeps: the data of the tables, and the curves of the figures that pages show.
+//! `cargo keep RUN FILE`: prepares a run's result to be committed. It writes the part of `result.json` that docs/reproduction
+//! keeps: the data of the tables, and the curves of the figures that pages show.
 //!
 //! `cargo keep out/nndtf-paper docs/reproduction/nndtf/result-paper.json`
 //!

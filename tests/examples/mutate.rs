@@ -1,4 +1,4 @@
-//! //! `cargo mutate [PART ...]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and
+//! `cargo mutate [PART ...]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and
 //! reports those that the tests do not catch. With PARTs, it applies only mutations whose file or fragment contains one of
 //! them. Each takes from 15 seconds to two minutes.
 

@@ -1,5 +1,4 @@
-//! //! What the chain of digests costs: the time for all links of a run, compared with the time for the whole run on one
-//! thread.
+//! What the chain of digests costs: the time for all links of a run, compared with the time for the whole run on one thread.
 //!
 //! `cargo run --release -p evoxo-tests --example price`
 

@@ -1,5 +1,5 @@
-//! //! Shared parts of these tests: the real programs on loopback, a client, a worker that follows a script, a small S3
-//! server, the list of mutations, the committed results.
+//! Shared parts of these tests: the real programs on loopback, a client, a worker that follows a script, a small S3 server,
+//! the list of mutations, the committed results.
 
 pub mod live;
 pub mod person;

@@ -1,4 +1,4 @@
-//! //! The committed results in docs/reproduction: small results of runs, and the figures that pages show.
+//! The committed results in docs/reproduction: small results of runs, and the figures that pages show.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! //! Mistakes and their messages: tables of cases, each with one clear sentence; nothing is lost.
+//! Mistakes and their messages: tables of cases, each with one clear sentence; nothing is lost.
 //!
 //! Add a case for a program to [`PROGRAMS`], and one for a submitted file to [`SUBMITTED`].
 

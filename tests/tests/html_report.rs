@@ -1,5 +1,5 @@
-//! //! `evoxo report --html` of every committed result, and of a run with malicious names. The report is one file that is
-//! well formed, fetches nothing, runs only its own script, and says how to compute the run again.
+//! `evoxo report --html` of every committed result, and of a run with malicious names. The report is one file that is well
+//! formed, fetches nothing, runs only its own script, and says how to compute the run again.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 

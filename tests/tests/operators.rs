@@ -1,5 +1,5 @@
-//! //! What an operator sees and does, with real programs: figures for Prometheus, logs as JSON, workers that are asked to
-//! leave, health and reflection.
+//! What an operator sees and does, with real programs: figures for Prometheus, logs as JSON, workers that are asked to leave,
+//! health and reflection.
 
 use std::{
     net::SocketAddr,

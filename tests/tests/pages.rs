@@ -1,4 +1,4 @@
-//! //! The pages about experiments agree with the committed results in docs/reproduction.
+//! The pages about experiments agree with the committed results in docs/reproduction.
 //!
 //! A page has a block for each result: `<!-- evoxo report PATH -->`, then the output of that command between fences, then a
 //! line that says how to compute the run again. The path is relative to the page. The figures of KIND/result-NAME.json are in

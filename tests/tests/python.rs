@@ -1,4 +1,4 @@
-//! //! Python together with the real programs: ordinary packages read champions' networks, and docs/networks.md describes the
+//! Python together with the real programs: ordinary packages read champions' networks, and docs/networks.md describes the
 //! values correctly; a user's own problem has the same result on a cluster and on one thread.
 
 use std::{

@@ -1,4 +1,4 @@
-//! //! Ratings compared with those of other programs: tests/references/ratings.py asks evalica and scipy for them.
+//! Ratings compared with those of other programs: tests/references/ratings.py asks evalica and scipy for them.
 
 use std::process::Command;
 

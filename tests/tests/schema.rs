@@ -1,4 +1,4 @@
-//! //! `evoxo schema result`: committed results conform to it, and so does the output of a run of every kind; and the checker
+//! `evoxo schema result`: committed results conform to it, and so does the output of a run of every kind; and the checker
 //! finds faults.
 
 use std::{fs, path::Path, process::Command};

@@ -1,4 +1,4 @@
-//! //! `evoxo verify`: results that are as computed, and results that were doctored.
+//! `evoxo verify`: results that are as computed, and results that were doctored.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! //! `evoxo-coordinator init`: creates a cluster's access directory.
+//! `evoxo-coordinator init`: creates a cluster's access directory.
 
 use std::{
     fs,

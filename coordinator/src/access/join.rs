@@ -1,4 +1,4 @@
-//! //! Joining, logging in, renewing a certificate, and leaving.
+//! Joining, logging in, renewing a certificate, and leaving.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! //! The file `records.jsonl` in the access directory: one record per line, each on disk before its request is answered. A
-//! line that was cut off by a crash is the last one, and its request was never answered.
+//! The file `records.jsonl` in the access directory: one record per line, each on disk before its request is answered. A line
+//! that was cut off by a crash is the last one, and its request was never answered.
 
 use std::{
     fs::OpenOptions,

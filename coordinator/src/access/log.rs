@@ -1,4 +1,4 @@
-//! //! Writing and reading the audit log, and moving it to the store.
+//! Writing and reading the audit log, and moving it to the store.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! //! The coordinator's access directory, which says who may use this coordinator. While the process runs, nothing else
-//! writes there, except `init`.
+//! The coordinator's access directory, which says who may use this coordinator. While the process runs, nothing else writes
+//! there, except `init`.
 //!
 //! The [records](records) of tokens and identities are in this directory and not in the store. The store may be a bucket that
 //! others read, and anyone who can write it could otherwise grant themselves access.

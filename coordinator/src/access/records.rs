@@ -1,5 +1,5 @@
-//! //! What the coordinator remembers about tokens and identities, as a fold over records. There are no files and no clock
-//! here: the [journal](super::journal) keeps the records, and times come in.
+//! What the coordinator remembers about tokens and identities, as a fold over records. There are no files and no clock here:
+//! the [journal](super::journal) keeps the records, and times come in.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! //! Refusing identities and tokens: by hand, after a conviction, or because the store says so.
+//! Refusing identities and tokens: by hand, after a conviction, or because the store says so.
 
 use anyhow::bail;
 use evoxo_access::{Id, now_s};

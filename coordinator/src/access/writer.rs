@@ -1,6 +1,6 @@
-//! //! Writes a file of the audit log on this host, on a separate thread, so that nothing else hangs with the disk. Lines
-//! wait in memory, in order. When there is no more room, further lines are lost. As soon as the disk takes lines again, one
-//! of them says how many were lost.
+//! Writes a file of the audit log on this host, on a separate thread, so that nothing else hangs with the disk. Lines wait in
+//! memory, in order. When there is no more room, further lines are lost. As soon as the disk takes lines again, one of them
+//! says how many were lost.
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -1,4 +1,4 @@
-//! //! A standby's view of the store, and of the leader, whose health it checks.
+//! A standby's view of the store, and of the leader, whose health it checks.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! //! The audit log while this coordinator leads: lines about its own actions, and the copy in the store. Without an access
+//! The audit log while this coordinator leads: lines about its own actions, and the copy in the store. Without an access
 //! directory there is no audit log, and the ordinary log says the same.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

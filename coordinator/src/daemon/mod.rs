@@ -1,4 +1,4 @@
-//! //! The process: store, core, services, signals. It alternates between standby and leader as often as necessary; see
+//! The process: store, core, services, signals. It alternates between standby and leader as often as necessary; see
 //! [`crate::standby`].
 
 mod eyes;

@@ -1,5 +1,5 @@
-//! //! The services on the port, as leader or as standby, on a thread with its own runtime. When the process changes from one
-//! to the other, all connections and everything that was started for them end.
+//! The services on the port, as leader or as standby, on a thread with its own runtime. When the process changes from one to
+//! the other, all connections and everything that was started for them end.
 
 use std::{net::SocketAddr, ops::Deref, thread::JoinHandle};
 

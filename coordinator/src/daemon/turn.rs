@@ -1,6 +1,6 @@
-//! //! Becoming the leader. The store is opened; a standby watches the leader, takes over the store, and only then loads it.
-//! A coordinator that was not started as a standby takes over at once. Meanwhile clients learn what the coordinator is
-//! waiting for.
+//! Becoming the leader. The store is opened; a standby watches the leader, takes over the store, and only then loads it. A
+//! coordinator that was not started as a standby takes over at once. Meanwhile clients learn what the coordinator is waiting
+//! for.
 
 use std::{
     collections::BTreeSet,

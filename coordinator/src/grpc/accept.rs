@@ -1,7 +1,6 @@
-//! //! Admission of connections. Their number is limited in total, per address and per identity; they use TLS if this
-//! coordinator has an access directory. Connections that speak HTTP/2 reach the services. Those that speak HTTP/1.1 get the
-//! page, or a sentence that says why there is none. All others are dropped. A connection that has had no calls for a while is
-//! closed.
+//! Admission of connections. Their number is limited in total, per address and per identity; they use TLS if this coordinator
+//! has an access directory. Connections that speak HTTP/2 reach the services. Those that speak HTTP/1.1 get the page, or a
+//! sentence that says why there is none. All others are dropped. A connection that has had no calls for a while is closed.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! //! The service for access: the calls of `access.proto`. [`super::rights`] decides who may make them.
+//! The service for access: the calls of `access.proto`. [`super::rights`] decides who may make them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! //! Limits on incoming calls, applied before the services: who may make them, how many there are at once, the total size
-//! of large messages, and the time to receive them.
+//! Limits on incoming calls, applied before the services: who may make them, how many there are at once, the total size of
+//! large messages, and the time to receive them.
 //!
 //! The first five bytes of a gRPC message give its length. A large message first reserves room, from the shares of its sender
 //! and its address and from the total, until it has been handled. While it waits, HTTP/2 flow control stops the sender. Small

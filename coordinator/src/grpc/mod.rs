@@ -1,4 +1,4 @@
-//! //! The gRPC services. They only decode requests, ask the core, and encode its answers. Invalid requests get a `Status`.
+//! The gRPC services. They only decode requests, ask the core, and encode its answers. Invalid requests get a `Status`.
 
 pub(crate) mod accept;
 pub(crate) mod access;

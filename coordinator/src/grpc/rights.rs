@@ -1,5 +1,4 @@
-//! //! The table of which role may make which call. Each call's comment in `proto/` says the same, and a test compares the
-//! two.
+//! The table of which role may make which call. Each call's comment in `proto/` says the same, and a test compares the two.
 
 use evoxo_access::{
     Role::{self, Operator, TrustedWorker, Viewer, Worker},

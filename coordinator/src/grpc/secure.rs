@@ -1,4 +1,4 @@
-//! //! The start of a connection: TLS if this coordinator has an access directory, and the identity of the caller.
+//! The start of a connection: TLS if this coordinator has an access directory, and the identity of the caller.
 //!
 //! Handshakes need much processor time, so they run on a separate thread. Afterwards the connection moves to the thread that
 //! serves all others. The places for unfinished handshakes are few. When none is left, the oldest handshake of the address

@@ -1,4 +1,4 @@
-//! //! The service for workers. Each stream is a session.
+//! The service for workers. Each stream is a session.
 
 use std::{
     pin::Pin,

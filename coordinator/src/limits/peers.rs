@@ -1,6 +1,6 @@
-//! //! What each peer uses of the coordinator: connections, calls, streams, and bytes of large messages. A peer is an
-//! address, or an identity at any addresses. No address gets more than three quarters of any of these, and no identity more
-//! than three quarters of that, so one peer cannot lock out all others. Within an address, an identity [makes
+//! What each peer uses of the coordinator: connections, calls, streams, and bytes of large messages. A peer is an address, or
+//! an identity at any addresses. No address gets more than three quarters of any of these, and no identity more than three
+//! quarters of that, so one peer cannot lock out all others. Within an address, an identity [makes
 //! room](crate::limits::places) for others.
 
 use std::{

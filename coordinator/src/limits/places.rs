@@ -1,4 +1,4 @@
-//! //! A limited number of places: for connections, calls or streams. An address gets three quarters of them, and within an
+//! A limited number of places: for connections, calls or streams. An address gets three quarters of them, and within an
 //! address no owner keeps others out. If an address has no place left, the owner with the most places there gives up its
 //! oldest one to an owner with fewer. If no place is left at all, the address with the most places gives one up.
 

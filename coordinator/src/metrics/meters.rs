@@ -1,4 +1,4 @@
-//! //! Meters outside the core, where things happen: the store, the runs' threads, the core's own time, bytes of connections.
+//! Meters outside the core, where things happen: the store, the runs' threads, the core's own time, bytes of connections.
 //! Measuring costs a few atomic operations, even if nobody reads the meters.
 
 use std::{io, task::Poll, time::Duration};

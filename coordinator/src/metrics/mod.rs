@@ -1,4 +1,4 @@
-//! //! Figures for Prometheus, in the OpenMetrics text format, on their own listener: `GET /metrics`.
+//! Figures for Prometheus, in the OpenMetrics text format, on their own listener: `GET /metrics`.
 //!
 //! However often figures are requested, the core is asked at most once a second. Nothing can be changed here, and apart from
 //! numbers only names of runs are shown.

@@ -1,4 +1,4 @@
-//! //! The coordinator at one moment, as figures: the core's counters, and the runs as people see them.
+//! The coordinator at one moment, as figures: the core's counters, and the runs as people see them.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 

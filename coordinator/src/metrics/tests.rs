@@ -1,4 +1,4 @@
-//! //! The served text is valid for Prometheus: a strict reader of the format.
+//! The served text is valid for Prometheus: a strict reader of the format.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,5 @@
-//! //! Limits how often an address or a token may do something before its owner is identified: several times at once, and
-//! then once per interval. There is no clock here: the caller passes times in.
+//! Limits how often an address or a token may do something before its owner is identified: several times at once, and then
+//! once per interval. There is no clock here: the caller passes times in.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! //! What a coordinator that does not lead serves to browsers: a sentence, and the page as soon as it leads.
+//! What a coordinator that does not lead serves to browsers: a sentence, and the page as soon as it leads.
 
 use std::{convert::Infallible, net::IpAddr};
 

@@ -1,6 +1,5 @@
-//! //! Whether two finished runs differ in their primary metric, as far as a test can say. The test is the one by which a
-//! report tells its best arm from the next (except for `evolve`, whose reports rank replicas). It is used only where it
-//! applies.
+//! Whether two finished runs differ in their primary metric, as far as a test can say. The test is the one by which a report
+//! tells its best arm from the next (except for `evolve`, whose reports rank replicas). It is used only where it applies.
 //!
 //! Pure: the measurements of two runs come in, JSON goes out.
 

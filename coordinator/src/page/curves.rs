@@ -1,5 +1,4 @@
-//! //! Histories in memory, and the JSON made from them: rows, and curves over the replicas of each arm, as the plots show
-//! them.
+//! Histories in memory, and the JSON made from them: rows, and curves over the replicas of each arm, as the plots show them.
 //!
 //! Pure: rows come in, JSON goes out.
 

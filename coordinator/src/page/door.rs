@@ -1,4 +1,4 @@
-//! //! The login to the page of a coordinator with an access directory. A token is exchanged for a session, whose secret is a
+//! The login to the page of a coordinator with an access directory. A token is exchanged for a session, whose secret is a
 //! cookie that every request shows. The [table of rights](crate::grpc::rights) says what a session may do.
 
 use std::{

@@ -1,4 +1,4 @@
-//! //! The page's own listener on a coordinator with an access directory. It speaks TLS with the coordinator's certificate.
+//! The page's own listener on a coordinator with an access directory. It speaks TLS with the coordinator's certificate.
 //! Browsers are not asked for a certificate, because they have none of the cluster.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

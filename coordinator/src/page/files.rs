@@ -1,4 +1,4 @@
-//! //! The page's files, which are part of the program. There is no build step, and nothing is fetched from elsewhere.
+//! The page's files, which are part of the program. There is no build step, and nothing is fetched from elsewhere.
 
 use std::sync::LazyLock;
 

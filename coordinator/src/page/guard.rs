@@ -1,4 +1,4 @@
-//! //! Decides which requests are answered at all, and sets the headers of every response.
+//! Decides which requests are answered at all, and sets the headers of every response.
 //!
 //! A browser sends requests on behalf of any page that it shows. So a request must name a host of the list; otherwise a
 //! foreign name that leads to this address could read everything (DNS rebinding). A request that changes something must come

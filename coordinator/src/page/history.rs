@@ -1,5 +1,5 @@
-//! //! Histories of runs, read from the store. The core only names the objects, and the run's thread does nothing for them.
-//! So a history shows a run as it could be resumed: at most one checkpoint behind.
+//! Histories of runs, read from the store. The core only names the objects, and the run's thread does nothing for them. So a
+//! history shows a run as it could be resumed: at most one checkpoint behind.
 
 use std::{
     collections::BTreeMap,

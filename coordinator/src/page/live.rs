@@ -1,5 +1,5 @@
-//! //! The stream of changes: runs, workers, news. Twice a second the state is written once, as bytes that all viewers
-//! receive. A viewer that reads slowly misses some messages and then receives the whole state again.
+//! The stream of changes: runs, workers, news. Twice a second the state is written once, as bytes that all viewers receive. A
+//! viewer that reads slowly misses some messages and then receives the whole state again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,6 +1,5 @@
-//! //! The page: what happens on this coordinator, in a browser. It is served over HTTP/1.1 on the port that also speaks
-//! gRPC. A coordinator with an access directory serves it on a [listener of its own](endpoint), to people who log in at the
-//! [door].
+//! The page: what happens on this coordinator, in a browser. It is served over HTTP/1.1 on the port that also speaks gRPC. A
+//! coordinator with an access directory serves it on a [listener of its own](endpoint), to people who log in at the [door].
 //!
 //! The page cannot hurt a run. It reads what the core publishes and what the store has. The core's thread only names objects
 //! and workers for it, a few times a second however many people look. The bytes, connections and times of a stranger are

@@ -1,4 +1,4 @@
-//! //! Playing against champions. The program supplies the rules and players ([`Play`]); the champions are those of the runs
+//! Playing against champions. The program supplies the rules and players ([`Play`]); the champions are those of the runs
 //! here, read from the store.
 //!
 //! Everything is computed on one separate thread, one answer after the other, and few requests may wait. However many people

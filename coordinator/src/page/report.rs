@@ -1,4 +1,4 @@
-//! //! A run's report, as far as the run has come: its conclusion, tables and plots. Like curves, reports are made from the
+//! A run's report, as far as the run has come: its conclusion, tables and plots. Like curves, reports are made from the
 //! store, and one report serves all viewers.
 //!
 //! One report is made at a time, on a thread for such work. A run's reports take at most a twentieth of the time: a report

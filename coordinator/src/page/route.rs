@@ -1,4 +1,4 @@
-//! //! Requests and their answers: files, JSON, the stream of events, orders.
+//! Requests and their answers: files, JSON, the stream of events, orders.
 
 use std::{convert::Infallible, net::IpAddr};
 

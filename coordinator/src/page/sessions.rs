@@ -1,5 +1,5 @@
-//! //! Sessions of browsers, in memory only. Whoever has a session's secret acts as the identity it was made for. A restart
-//! ends all sessions. There is no clock here: times come in, in seconds since 1970.
+//! Sessions of browsers, in memory only. Whoever has a session's secret acts as the identity it was made for. A restart ends
+//! all sessions. There is no clock here: times come in, in seconds since 1970.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! //! A connection whose peer must read the answers: if nothing can be written for too long, the connection fails.
+//! A connection whose peer must read the answers: if nothing can be written for too long, the connection fails.
 
 use std::{
     io,

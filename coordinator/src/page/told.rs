@@ -1,4 +1,4 @@
-//! //! The report of a run so far: conclusion, tables, notes and plots, as JSON.
+//! The report of a run so far: conclusion, tables, notes and plots, as JSON.
 //!
 //! Pure: stored objects come in, JSON goes out.
 

@@ -1,4 +1,4 @@
-//! //! Whether anybody has the page open, for a coordinator that runs only while somebody does.
+//! Whether anybody has the page open, for a coordinator that runs only while somebody does.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

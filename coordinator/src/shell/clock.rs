@@ -1,6 +1,6 @@
-//! //! The coordinator's clock. It does not count the coordinator's own pauses: while the core could not look at the time
-//! (the machine was overloaded or asleep, or the process was stopped), the clock stands still, so no worker seems silent
-//! because of the pause.
+//! The coordinator's clock. It does not count the coordinator's own pauses: while the core could not look at the time (the
+//! machine was overloaded or asleep, or the process was stopped), the clock stands still, so no worker seems silent because
+//! of the pause.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! //! The shell around the core: one thread owns the core, one the store, and each loaded run has its own. All other code
-//! sends them messages.
+//! The shell around the core: one thread owns the core, one the store, and each loaded run has its own. All other code sends
+//! them messages.
 
 mod clock;
 pub(crate) mod news;

@@ -1,5 +1,5 @@
-//! //! Computes one task in a separate process: a crash, an endless loop or a lack of memory then ends that process and not
-//! the coordinator.
+//! Computes one task in a separate process: a crash, an endless loop or a lack of memory then ends that process and not the
+//! coordinator.
 //!
 //! The coordinator executes its own program again, with its own arguments and with [`VARIABLE`] set. So any program that
 //! embeds this library calls [`crate::daemon::daemon`] with its registry again, and that function computes the task instead

@@ -1,4 +1,4 @@
-//! //! The threads apart from the core's: one for the store, one for the access directory, and one for the replicas of each
+//! The threads apart from the core's: one for the store, one for the access directory, and one for the replicas of each
 //! loaded run.
 
 use std::{

@@ -1,4 +1,4 @@
-//! //! Runs as people see them. The core publishes them, and requests read them here without asking the core.
+//! Runs as people see them. The core publishes them, and requests read them here without asking the core.
 
 use std::{
     collections::BTreeMap,

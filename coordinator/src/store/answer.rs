@@ -1,6 +1,6 @@
-//! //! Interpreting a store's answers. The answer to a write can be lost after the object was written. A store can also say
-//! that a name is taken when it is not: S3 does so (409) while another request for the same name is in progress. So a refusal
-//! to create an object is believed only after a read of the name.
+//! Interpreting a store's answers. The answer to a write can be lost after the object was written. A store can also say that
+//! a name is taken when it is not: S3 does so (409) while another request for the same name is in progress. So a refusal to
+//! create an object is believed only after a read of the name.
 
 use std::{io, time::Duration};
 

@@ -1,5 +1,5 @@
-//! //! Buckets that speak S3: those of AWS, and those of MinIO, Ceph, R2 and others, whose address is in `AWS_ENDPOINT`. No
-//! other protocol is supported.
+//! Buckets that speak S3: those of AWS, and those of MinIO, Ceph, R2 and others, whose address is in `AWS_ENDPOINT`. No other
+//! protocol is supported.
 //!
 //! Keys and addresses come from the environment, in the variables of AWS's own tools. AWS's profile files are not read.
 

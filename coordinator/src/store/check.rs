@@ -1,7 +1,7 @@
-//! //! `evoxo-coordinator check-store`: whether a store keeps the two promises that leadership and orders rest on. If many
-//! create the same name, exactly one succeeds; and a listing shows every object written before it, and none removed before
-//! it. Names are created exactly as the coordinator creates them: if a creation is refused or gets no answer, the name is
-//! read before the outcome is decided.
+//! `evoxo-coordinator check-store`: whether a store keeps the two promises that leadership and orders rest on. If many create
+//! the same name, exactly one succeeds; and a listing shows every object written before it, and none removed before it. Names
+//! are created exactly as the coordinator creates them: if a creation is refused or gets no answer, the name is read before
+//! the outcome is decided.
 //!
 //! A store that passes today may still fail tomorrow. The race is repeated, and finds a fault with overwhelming probability,
 //! not with certainty. If several hosts share a directory, run the check on all of them at the same time.

@@ -1,4 +1,4 @@
-//! //! Objects that the store has twice: finished replicas and the newest checkpoint. With the copy, one damaged or missing
+//! Objects that the store has twice: finished replicas and the newest checkpoint. With the copy, one damaged or missing
 //! object never makes a run repeat a computation. Both objects have the same bytes, and the digest of these bytes in their
 //! names, so each can be checked on its own.
 //!

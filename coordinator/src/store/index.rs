@@ -1,4 +1,4 @@
-//! //! Writing the index of a run's finished replicas: see [`crate::index`].
+//! Writing the index of a run's finished replicas: see [`crate::index`].
 //!
 //! A starting coordinator reads every finished replica that is in no index, so there must be few of these. A new index is
 //! written when the replicas finished since the last one are many, or large compared with the index itself. All indices of a

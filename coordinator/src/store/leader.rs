@@ -1,4 +1,4 @@
-//! //! Leadership: the store belongs to the coordinator that created its highest epoch, the object `leader/000007`.
+//! Leadership: the store belongs to the coordinator that created its highest epoch, the object `leader/000007`.
 //!
 //! Creating the object is not enough to lead: older epochs are removed, and a removed name can be created again. The leader
 //! is the coordinator whose epoch is the highest in a listing made after the creation.

@@ -1,4 +1,4 @@
-//! //! Loading: the newest valid objects of every run, and a message for each object that is not used.
+//! Loading: the newest valid objects of every run, and a message for each object that is not used.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,5 @@
-//! //! The audit log in the store: batches of lines, each an object that is created once, so the log outlives the host that
-//! wrote it. A batch's name contains the epoch, so two coordinators never write the same batch. The oldest batches are
-//! removed.
+//! The audit log in the store: batches of lines, each an object that is created once, so the log outlives the host that wrote
+//! it. A batch's name contains the epoch, so two coordinators never write the same batch. The oldest batches are removed.
 
 use std::time::{Duration, SystemTime};
 

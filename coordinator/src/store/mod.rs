@@ -1,4 +1,4 @@
-//! //! The store: runs as immutable objects in a directory or a bucket. Objects are only ever created if absent, and never
+//! The store: runs as immutable objects in a directory or a bucket. Objects are only ever created if absent, and never
 //! overwritten; [`crate::names`] defines their names.
 //!
 //! The right to write is an object too: a coordinator that takes over the store creates `leader/000007` if it is absent.

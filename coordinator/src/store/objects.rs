@@ -1,4 +1,4 @@
-//! //! The objects of a store: read, list, create if absent, remove. The rest of the store is built on these operations.
+//! The objects of a store: read, list, create if absent, remove. The rest of the store is built on these operations.
 
 use std::{
     collections::BTreeMap,

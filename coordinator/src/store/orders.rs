@@ -1,5 +1,5 @@
-//! //! Orders. The store has each of them twice, so that one damaged or missing object neither makes a run unusable nor
-//! undoes an order.
+//! Orders. The store has each of them twice, so that one damaged or missing object neither makes a run unusable nor undoes an
+//! order.
 //!
 //! The first object, `order/BORN-NUMBER`, decides which coordinator gave the order: an order is confirmed when this object is
 //! written and its coordinator still leads. The copy follows at once. If the copy cannot be written, for example because the

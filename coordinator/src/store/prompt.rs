@@ -1,5 +1,5 @@
-//! //! Requests to a bucket, each with a deadline that depends on its size. A common deadline would have to be long enough
-//! for the largest checkpoint, and a store that hangs for a moment would then delay even the smallest request for that long.
+//! Requests to a bucket, each with a deadline that depends on its size. A common deadline would have to be long enough for
+//! the largest checkpoint, and a store that hangs for a moment would then delay even the smallest request for that long.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! //! Deletion: old checkpoints, whole runs, and files that a killed process left half written. Foreign objects are never
+//! Deletion: old checkpoints, whole runs, and files that a killed process left half written. Foreign objects are never
 //! deleted.
 //!
 //! A removal may come late: the coordinator is suspended after it has checked that it leads, and another one leads when it

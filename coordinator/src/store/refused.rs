@@ -1,5 +1,5 @@
-//! //! Identities and tokens that every leader must refuse: convicted identities, and everything that people revoked. Each is
-//! an object of its own, and the object's name is all that counts. So nobody is acquitted because an object is damaged, or
+//! Identities and tokens that every leader must refuse: convicted identities, and everything that people revoked. Each is an
+//! object of its own, and the object's name is all that counts. So nobody is acquitted because an object is damaged, or
 //! because two coordinators wrote it.
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -1,5 +1,4 @@
-//! //! `evoxo-coordinator restored`: raises the epochs of a store that was restored from an older copy above all earlier
-//! ones.
+//! `evoxo-coordinator restored`: raises the epochs of a store that was restored from an older copy above all earlier ones.
 
 use evoxo_common::experiment::Registry;
 

@@ -1,4 +1,4 @@
-//! //! A small S3 server in this process, with one bucket: create if absent, read, remove, list in pages. It misbehaves on
+//! A small S3 server in this process, with one bucket: create if absent, read, remove, list in pages. It misbehaves on
 //! request: it loses answers, conflicts with itself, refuses, is slow, writes late, or lets several clients create one name.
 //! It does not check AWS's signatures: every client with the right key is admitted.
 

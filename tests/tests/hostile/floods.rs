@@ -1,5 +1,5 @@
-//! //! Floods of HTTP/2 frames. Whatever a peer sends as fast as it can, and however often it reconnects, others are served,
-//! and memory and log stay small.
+//! Floods of HTTP/2 frames. Whatever a peer sends as fast as it can, and however often it reconnects, others are served, and
+//! memory and log stay small.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},

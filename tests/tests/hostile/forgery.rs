@@ -1,4 +1,4 @@
-//! //! Forged evidence: it counts only if the coordinator asked for it.
+//! Forged evidence: it counts only if the coordinator asked for it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! //! HTTP/2 by hand, for peers that may break its rules (RFC 9113).
+//! HTTP/2 by hand, for peers that may break its rules (RFC 9113).
 
 use std::{io::Write as _, net::SocketAddr, net::TcpStream};
 

@@ -1,4 +1,4 @@
-//! //! Small files that ask for much: memory is limited, and other runs do not wait.
+//! Small files that ask for much: memory is limited, and other runs do not wait.
 
 use std::time::{Duration, Instant};
 

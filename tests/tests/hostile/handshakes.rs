@@ -1,4 +1,4 @@
-//! //! Connections that start TLS and never finish it.
+//! Connections that start TLS and never finish it.
 
 use std::{
     io::{Read as _, Write as _},

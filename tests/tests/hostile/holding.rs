@@ -1,4 +1,4 @@
-//! //! Peers that occupy what others need: connections, calls, unread responses, unfinished requests, names of runs.
+//! Peers that occupy what others need: connections, calls, unread responses, unfinished requests, names of runs.
 
 use std::{
     io::{Read as _, Write as _},

@@ -1,4 +1,4 @@
-//! //! The holder of a small token tries to push the lines of operators out of the audit log.
+//! The holder of a small token tries to push the lines of operators out of the audit log.
 
 use std::{fs, time::Duration};
 

@@ -1,4 +1,4 @@
-//! //! Workers that are lost again and again, in every way: runs neither fail nor wait for them.
+//! Workers that are lost again and again, in every way: runs neither fail nor wait for them.
 
 use std::{
     net::SocketAddr,

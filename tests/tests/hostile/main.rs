@@ -1,4 +1,4 @@
-//! //! Attacks on a real coordinator on a real port. None of them fails a run, stops the cluster, or leads to a false result.
+//! Attacks on a real coordinator on a real port. None of them fails a run, stops the cluster, or leads to a false result.
 //!
 //! Limits of memory and time have wide margins: they only show that there is a limit. Long tests run only in release builds.
 

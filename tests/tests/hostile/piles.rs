@@ -1,4 +1,4 @@
-//! //! Many results have piled up in a store. A start needs no memory for them, and reads them without haste.
+//! Many results have piled up in a store. A start needs no memory for them, and reads them without haste.
 
 use std::{fs, path::Path, time::Instant};
 

@@ -1,4 +1,4 @@
-//! //! Work and pauses that last longer than the limit of silence.
+//! Work and pauses that last longer than the limit of silence.
 
 use std::{net::SocketAddr, time::Duration};
 

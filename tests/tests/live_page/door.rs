@@ -1,4 +1,4 @@
-//! //! The page of a coordinator with an access directory: over TLS, for people who log in, with the rights of their roles.
+//! The page of a coordinator with an access directory: over TLS, for people who log in, with the rights of their roles.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 

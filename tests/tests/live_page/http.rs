@@ -1,4 +1,4 @@
-//! //! A minimal browser for these tests: HTTP/1.1 and streams of events.
+//! A minimal browser for these tests: HTTP/1.1 and streams of events.
 
 use std::net::SocketAddr;
 

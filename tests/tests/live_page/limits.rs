@@ -1,4 +1,4 @@
-//! //! Whatever strangers send, and however much: they only lose their own connection, and a run continues.
+//! Whatever strangers send, and however much: they only lose their own connection, and a run continues.
 
 use std::time::{Duration, Instant};
 

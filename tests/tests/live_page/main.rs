@@ -1,4 +1,4 @@
-//! //! The page of a real coordinator, with real sockets: what it answers, whom it refuses, and that it does no harm to runs.
+//! The page of a real coordinator, with real sockets: what it answers, whom it refuses, and that it does no harm to runs.
 
 mod door;
 pub(crate) mod http;

@@ -1,5 +1,5 @@
-//! //! Playing on the page: champions of runs answer as they do on one thread, garbage is refused, and many people who play
-//! at once do no harm to a run.
+//! Playing on the page: champions of runs answer as they do on one thread, garbage is refused, and many people who play at
+//! once do no harm to a run.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! //! The report of a run on the page: equal to that of one thread at the end, unfinished before that, with limits that
-//! protect runs.
+//! The report of a run on the page: equal to that of one thread at the end, unfinished before that, with limits that protect
+//! runs.
 
 use std::{net::SocketAddr, time::Duration};
 

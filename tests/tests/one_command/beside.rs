@@ -1,5 +1,5 @@
-//! //! What can be shown of a run that continues, or that was killed: everything is read from the store, and nothing disturbs
-//! the run.
+//! What can be shown of a run that continues, or that was killed: everything is read from the store, and nothing disturbs the
+//! run.
 
 use std::{
     fs,

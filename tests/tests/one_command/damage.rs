@@ -1,4 +1,4 @@
-//! //! A run's directory with a damaged object, or one that cannot be written for a while.
+//! A run's directory with a damaged object, or one that cannot be written for a while.
 
 use std::os::unix::{
     fs::{MetadataExt as _, PermissionsExt as _, chown},

@@ -1,5 +1,4 @@
-//! //! The end of a run: the answer comes first, each version and each setting has its own directory, and the page stays
-//! open.
+//! The end of a run: the answer comes first, each version and each setting has its own directory, and the page stays open.
 
 use std::{
     fs,

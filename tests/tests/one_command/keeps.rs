@@ -1,4 +1,4 @@
-//! //! A person's files are kept: nothing is overwritten or removed silently. A run that was refused, or whose terminal was
+//! A person's files are kept: nothing is overwritten or removed silently. A run that was refused, or whose terminal was
 //! closed, leaves nothing behind that is in the way.
 
 use std::{

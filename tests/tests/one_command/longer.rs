@@ -1,5 +1,5 @@
-//! //! A finished run continues with more generations, cycles, games or pairs. Its files are those of a run that had them
-//! from the start.
+//! A finished run continues with more generations, cycles, games or pairs. Its files are those of a run that had them from
+//! the start.
 
 use std::{fs, path::Path, process::Output};
 

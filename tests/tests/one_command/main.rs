@@ -1,4 +1,4 @@
-//! //! `evoxo run`: one command, one directory, and the same digest through all interruptions.
+//! `evoxo run`: one command, one directory, and the same digest through all interruptions.
 
 mod beside;
 mod damage;

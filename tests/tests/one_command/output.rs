@@ -1,4 +1,4 @@
-//! //! A command that cannot print, or cannot continue, says so.
+//! A command that cannot print, or cannot continue, says so.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! //! The audit log on a disk that hangs: its file is a pipe that nobody reads.
+//! The audit log on a disk that hangs: its file is a pipe that nobody reads.
 
 use std::{io::ErrorKind, process::Command, time::Duration};
 

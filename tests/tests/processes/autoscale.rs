@@ -1,5 +1,5 @@
-//! //! `evoxo submit --autoscale slurm`, with real workers and a Slurm made of scripts (`tests/slurm`), whose jobs are
-//! processes. `deploy/slurm/check` does the same with a real Slurm.
+//! `evoxo submit --autoscale slurm`, with real workers and a Slurm made of scripts (`tests/slurm`), whose jobs are processes.
+//! `deploy/slurm/check` does the same with a real Slurm.
 
 use std::{
     env, fs,

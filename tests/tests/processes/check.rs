@@ -1,4 +1,4 @@
-//! //! `evoxo check` with programs in C: a pure one, and several ways to make it impure.
+//! `evoxo check` with programs in C: a pure one, and several ways to make it impure.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! //! The coordinator as a process: start, stop and refusals.
+//! The coordinator as a process: start, stop and refusals.
 
 use std::{
     fs,

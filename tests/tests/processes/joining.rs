@@ -1,4 +1,4 @@
-//! //! A newcomer joins but does not get the answer: the coordinator has used the token, and must not use it again.
+//! A newcomer joins but does not get the answer: the coordinator has used the token, and must not use it again.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! //! Workers with certificates send wrong outputs of the right form, for a run that does not trust them.
+//! Workers with certificates send wrong outputs of the right form, for a run that does not trust them.
 
 use std::{fs, net::SocketAddr, time::Duration};
 

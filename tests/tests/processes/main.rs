@@ -1,5 +1,5 @@
-//! //! Real programs on loopback. For any number of workers, any division of the work, and kills of any process at any time,
-//! a run has the result of one undisturbed thread.
+//! Real programs on loopback. For any number of workers, any division of the work, and kills of any process at any time, a
+//! run has the result of one undisturbed thread.
 
 mod audit;
 mod autoscale;

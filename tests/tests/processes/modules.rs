@@ -1,4 +1,4 @@
-//! //! WebAssembly modules. A search has the same result as with the built-in function, and workers have only what the
+//! WebAssembly modules. A search has the same result as with the built-in function, and workers have only what the
 //! coordinator sends. A module that cannot be trusted ends its run with a sentence, or is refused before.
 
 use std::{fs, path::Path, process::Command};

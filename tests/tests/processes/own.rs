@@ -1,5 +1,5 @@
-//! //! Tasks that the coordinator computes in a separate process because every worker fails them: real coordinators, and
-//! workers that fail every task.
+//! Tasks that the coordinator computes in a separate process because every worker fails them: real coordinators, and workers
+//! that fail every task.
 
 use std::{fs, net::SocketAddr, path::Path, time::Instant};
 

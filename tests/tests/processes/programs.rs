@@ -1,5 +1,5 @@
-//! //! Programs next to workers. A search has the same result as with the built-in function, whatever happens to the
-//! programs' processes. A program that cannot be trusted ends its run with a sentence.
+//! Programs next to workers. A search has the same result as with the built-in function, whatever happens to the programs'
+//! processes. A program that cannot be trusted ends its run with a sentence.
 
 use std::{collections::BTreeSet, fs, net::SocketAddr, path::Path, process::Command, time::Duration};
 

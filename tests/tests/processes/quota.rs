@@ -1,4 +1,4 @@
-//! //! Two people and a coordinator with little memory. One of them wants more of it than one person may have.
+//! Two people and a coordinator with little memory. One of them wants more of it than one person may have.
 
 use evoxo_access::Role;
 use evoxo_proto::v1::RunState;

@@ -1,4 +1,4 @@
-//! //! Clusters with an access directory: the same digests as elsewhere, and nobody else gets in.
+//! Clusters with an access directory: the same digests as elsewhere, and nobody else gets in.
 
 use std::{
     collections::BTreeSet,

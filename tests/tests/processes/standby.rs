@@ -1,5 +1,4 @@
-//! //! A coordinator and its standby on one store. The leader is killed, stopped, or started twice, and runs end as they
-//! should.
+//! A coordinator and its standby on one store. The leader is killed, stopped, or started twice, and runs end as they should.
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration, time::Instant};
 

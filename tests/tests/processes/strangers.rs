@@ -1,4 +1,4 @@
-//! //! Invalid connections and messages: a peer can lose only its own connection.
+//! Invalid connections and messages: a peer can lose only its own connection.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},

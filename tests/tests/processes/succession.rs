@@ -1,5 +1,5 @@
-//! //! The leader is killed, or stopped for longer than its standby waits, again and again. Each run continues under the
-//! other coordinator, and ends with the bytes of one thread. On files, and on a bucket.
+//! The leader is killed, or stopped for longer than its standby waits, again and again. Each run continues under the other
+//! coordinator, and ends with the bytes of one thread. On files, and on a bucket.
 
 use std::{net::SocketAddr, time::Instant};
 

@@ -1,5 +1,5 @@
-//! //! Stores in buckets, through the real client: over an S3 server in this process that loses answers, refuses, conflicts
-//! with itself, is slow, or lets two clients create one name.
+//! Stores in buckets, through the real client: over an S3 server in this process that loses answers, refuses, conflicts with
+//! itself, is slow, or lets two clients create one name.
 
 mod recovery;
 

@@ -1,5 +1,5 @@
-//! //! A bucket misbehaves in one way for a while and then recovers. Work continues soon, even with a coordinator that was
-//! killed and restarted meanwhile. `TRIALS` sets the number of trials of each kind.
+//! A bucket misbehaves in one way for a while and then recovers. Work continues soon, even with a coordinator that was killed
+//! and restarted meanwhile. `TRIALS` sets the number of trials of each kind.
 
 use std::{
     net::SocketAddr,

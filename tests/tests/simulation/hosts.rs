@@ -1,5 +1,5 @@
-//! //! How long a run takes on many hosts, on the virtual clock. The core, the replicas and the workers' state machines are
-//! real; each host has its own processor, behind a network card of a given speed. Nothing fails.
+//! How long a run takes on many hosts, on the virtual clock. The core, the replicas and the workers' state machines are real;
+//! each host has its own processor, behind a network card of a given speed. Nothing fails.
 //!
 //! In a [`Model::measured`] model, computation takes as long on the virtual clock as this simulation's thread takes for it,
 //! in processor time: tasks, the coordinator's events and jobs, and the encoding of messages. The clock adds the time of the

@@ -1,5 +1,5 @@
-//! //! The whole cluster on one thread, from one seed, in virtual time: the coordinator's core, store and replicas, workers,
-//! and a network and objects that fail in every way that the seed draws. The result must be that of one undisturbed thread.
+//! The whole cluster on one thread, from one seed, in virtual time: the coordinator's core, store and replicas, workers, and
+//! a network and objects that fail in every way that the seed draws. The result must be that of one undisturbed thread.
 //!
 //! `cargo test` runs some hundreds of clusters. `SEEDS=1000000 cargo sim` runs as many as given; with `FIRST_SEED=n` the
 //! first test starts at seed n, so that parts of a search can run in parallel. `SEED=n cargo sim NAME` runs one cluster and

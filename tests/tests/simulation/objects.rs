@@ -1,5 +1,5 @@
-//! //! The objects that coordinators share. Like the real ones they can only be created. Sometimes a response is lost, or a
-//! bit flips.
+//! The objects that coordinators share. Like the real ones they can only be created. Sometimes a response is lost, or a bit
+//! flips.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! //! Rules about lost workers, each tested in clusters made for it.
+//! Rules about lost workers, each tested in clusters made for it.
 
 use std::sync::Arc;
 

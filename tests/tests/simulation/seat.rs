@@ -1,5 +1,5 @@
-//! //! A coordinator process in the simulation: the real core, the real store over objects in memory, the real replicas of
-//! its runs, and the real watch of a standby. The work of its threads takes time on the virtual clock.
+//! A coordinator process in the simulation: the real core, the real store over objects in memory, the real replicas of its
+//! runs, and the real watch of a standby. The work of its threads takes time on the virtual clock.
 
 use std::{
     collections::{BTreeMap, VecDeque},

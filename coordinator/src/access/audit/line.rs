@@ -1,4 +1,4 @@
-//! //! A line of the audit log: who made which request, and the outcome.
+//! A line of the audit log: who made which request, and the outcome.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! //! The audit log, in the access directory: who wanted what, when and from where, one JSON object per line.
+//! The audit log, in the access directory: who wanted what, when and from where, one JSON object per line.
 //!
 //! It has two files. `audit-rights.jsonl` has the actions of operators and of this coordinator, and everything that changes
 //! rights; `audit.jsonl` has the actions of everybody else. So nobody with fewer rights can push the lines of operators out

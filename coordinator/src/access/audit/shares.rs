@@ -1,5 +1,5 @@
-//! //! Limits how many lines of the audit log somebody can cause: several at once, and then one per interval. So nobody can
-//! fill the disk or hide what others do. There is no clock here: times come in, in seconds since 1970.
+//! Limits how many lines of the audit log somebody can cause: several at once, and then one per interval. So nobody can fill
+//! the disk or hide what others do. There is no clock here: times come in, in seconds since 1970.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! //! The ends of the audit log's files, for people to read.
+//! The ends of the audit log's files, for people to read.
 
 use std::{
     fs::File,

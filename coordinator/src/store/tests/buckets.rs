@@ -1,4 +1,4 @@
-//! //! Addresses and settings of buckets, and answers that do not mean what they say.
+//! Addresses and settings of buckets, and answers that do not mean what they say.
 
 use object_store::Error;
 

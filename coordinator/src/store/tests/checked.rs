@@ -1,4 +1,4 @@
-//! //! Stores that keep their promises, and stores that break them.
+//! Stores that keep their promises, and stores that break them.
 
 use std::{collections::BTreeMap, fmt, sync::Mutex};
 

@@ -1,5 +1,5 @@
-//! //! Damages every object of a small store in every way. The run continues from where it was and ends with the digest of
-//! one thread, and the newest order stays in force.
+//! Damages every object of a small store in every way. The run continues from where it was and ends with the digest of one
+//! thread, and the newest order stays in force.
 
 use object_store::{ObjectStore, ObjectStoreExt as _, memory::InMemory};
 

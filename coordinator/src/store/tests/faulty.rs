@@ -1,4 +1,4 @@
-//! //! Objects in memory whose next creation, listing or removal can be made to fail or to come late.
+//! Objects in memory whose next creation, listing or removal can be made to fail or to come late.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! //! A start reads only those finished replicas that the index of their run lacks.
+//! A start reads only those finished replicas that the index of their run lacks.
 
 use super::*;
 use crate::{

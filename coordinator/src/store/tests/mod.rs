@@ -1,4 +1,4 @@
-//! //! The store in a real directory, and over objects that fail on purpose.
+//! The store in a real directory, and over objects that fail on purpose.
 
 mod buckets;
 mod checked;

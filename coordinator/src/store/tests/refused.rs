@@ -1,4 +1,4 @@
-//! //! Refused identities are in the store for every later leader.
+//! Refused identities are in the store for every later leader.
 
 use super::*;
 use crate::{

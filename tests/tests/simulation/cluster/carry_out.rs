@@ -1,4 +1,4 @@
-//! //! Carries out the effects of the coordinators and workers of a simulated cluster.
+//! Carries out the effects of the coordinators and workers of a simulated cluster.
 
 use evoxo_coordinator::core::{Effect, StoreFault, Write};
 use evoxo_proto::v1::to_worker;

@@ -1,4 +1,4 @@
-//! //! A simulated cluster seen from outside, and what must be true at its end.
+//! A simulated cluster seen from outside, and what must be true at its end.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,5 +1,4 @@
-//! //! People: they submit, pause and resume runs, ask for more replicas of some, and delete some, which they may submit
-//! again.
+//! People: they submit, pause and resume runs, ask for more replicas of some, and delete some, which they may submit again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

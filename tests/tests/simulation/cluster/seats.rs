@@ -1,4 +1,4 @@
-//! //! The coordinators of a simulated cluster: they are killed, stopped and cut off from each other, and take over from each
+//! The coordinators of a simulated cluster: they are killed, stopped and cut off from each other, and take over from each
 //! other.
 
 use std::sync::{Arc, Mutex, PoisonError};
