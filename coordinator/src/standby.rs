@@ -167,7 +167,7 @@ mod tests {
         for answers in [false, false, true, false, false] {
             assert!(!watch.look(&leader(1, answers)));
         }
-        assert!(!watch.look(&Look::Nothing), "who cannot see the store cannot take over");
+        assert!(!watch.look(&Look::Nothing), "a standby that cannot see the store cannot take over");
         assert!(watch.look(&leader(1, false)));
     }
 
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(patience.time().as_secs(), 5);
         let mut patience = Patience::new(Duration::from_secs(3600));
         patience.superseded(Duration::ZERO);
-        assert_eq!(patience.time().as_secs(), 3600, "it was told to be that patient");
+        assert_eq!(patience.time().as_secs(), 3600, "it was configured to be that patient");
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(watch.is_sure(), sure);
         }
         watch.look(&Look::Nothing);
-        assert!(watch.is_sure(), "it says nothing about the leader");
+        assert!(watch.is_sure(), "such a look says nothing about the leader");
         watch.look(&leader(2, true));
         assert!(!watch.is_sure(), "another one leads");
     }

@@ -244,9 +244,10 @@ async fn churn(length: Duration, seed: u64) -> Result<String, String> {
 fn arguments() -> Result<(Duration, u64), String> {
     let mut arguments = std::env::args().skip(1);
     let length = arguments.next().map_or(Ok(Duration::from_secs(60)), |text| duration(&text))?;
-    let seed =
-        arguments.next().map_or(Ok(1), |text| text.parse().map_err(|_| "the seed is a whole number".to_owned()))?;
-    arguments.next().map_or(Ok((length, seed)), |more| Err(format!("{more}: give a time and a seed, no more")))
+    let seed = arguments
+        .next()
+        .map_or(Ok(1), |text| text.parse().map_err(|_| "the seed must be a whole number".to_owned()))?;
+    arguments.next().map_or(Ok((length, seed)), |more| Err(format!("{more}: give only a time and a seed")))
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

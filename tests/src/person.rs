@@ -138,7 +138,7 @@ impl Person {
             let found = workers.into_iter().find(|worker| worker.name == name);
             match found {
                 Some(worker) if wanted(&worker) => return worker,
-                found => assert!(start.elapsed() < PATIENCE, "worker {name} does not come to be as wanted: {found:?}"),
+                found => assert!(start.elapsed() < PATIENCE, "worker {name} does not become as expected: {found:?}"),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -105,7 +105,7 @@ pub fn keep(result: &Value, figures: &BTreeSet<String>) -> Result<String, String
         let report = report(&whole(form(&all, digits)).ok()?).ok()?;
         (self::printed(&report) == printed).then_some((digits, pictures(&config, &report, figures)))
     });
-    let (digits, pictures) = digits.ok_or("a small result gives other tables")?;
+    let (digits, pictures) = digits.ok_or("a small result gives different tables")?;
     if let Some(missing) = figures.iter().find(|name| !pictures.contains_key(*name)) {
         return Err(format!("the report has no figure {missing}, which a page shows"));
     }

@@ -109,7 +109,7 @@ impl Session {
     /// If no message comes for a long time.
     pub async fn receive(&mut self) -> Result<Option<Incoming>, Status> {
         let message =
-            tokio::time::timeout(PATIENCE, self.incoming.message()).await.expect("the coordinator says nothing");
+            tokio::time::timeout(PATIENCE, self.incoming.message()).await.expect("the coordinator sends nothing");
         Ok(message?.and_then(|message| message.message))
     }
 
@@ -133,7 +133,7 @@ impl Session {
             match self.receive().await? {
                 Some(Incoming::Close(close)) => return Ok(close),
                 Some(_) => {}
-                None => return Err(Status::unknown("the stream ended without a word")),
+                None => return Err(Status::unknown("the stream ended without a reason")),
             }
         }
     }

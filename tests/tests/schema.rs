@@ -54,7 +54,7 @@ fn committed_results_conform() {
         assert!(result["schema"] == 1 && result["conclusion"].is_string(), "{name}");
         fractions += fractions_with_numbers(&result);
     }
-    assert!(fractions > 1000, "numbers beside {fractions} fractions");
+    assert!(fractions > 1000, "numbers next to {fractions} fractions");
 }
 
 /// The names of arms that have no curve with a point.
@@ -73,7 +73,7 @@ fn fractions_with_numbers(value: &Value) -> usize {
         Value::Array(values) => values.iter().map(fractions_with_numbers).sum(),
         Value::Object(entries) => {
             let here = entries.get("win").is_some_and(Value::is_string);
-            assert!(!here || entries.get("win_number").is_some_and(Value::is_number), "no number beside {value}");
+            assert!(!here || entries.get("win_number").is_some_and(Value::is_number), "no number next to {value}");
             let others = entries.iter().filter(|(key, _)| *key != "settings").map(|(_, value)| value);
             usize::from(here) + others.map(fractions_with_numbers).sum::<usize>()
         }
@@ -117,6 +117,6 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
             assert!(found.len() == 1 && found[0].starts_with(fault), "{found:?}");
         }
     }
-    assert!(fractions > 4, "numbers beside fractions");
+    assert!(fractions > 4, "numbers next to fractions");
     assert_eq!(faults(&schema, &json!({})).len(), 8, "what is required");
 }

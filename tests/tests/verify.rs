@@ -52,7 +52,7 @@ fn copy(from: &Path, to: &Path) {
 fn change_text(path: &Path, change: impl FnOnce(&str) -> String) {
     let text = fs::read_to_string(path).expect("text");
     let changed = change(&text);
-    assert_ne!(changed, text, "{} is as it was", path.display());
+    assert_ne!(changed, text, "{} is unchanged", path.display());
     fs::write(path, changed).expect("a file");
 }
 

@@ -280,7 +280,12 @@ mod tests {
         assert_eq!(records.joined(&number, "another key", 10), None);
         assert_eq!(records.joined(&Id::draw().to_string(), &key, 10), None);
         assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50) - 1), same);
-        assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50)), None, "that was too long ago");
+        assert_eq!(
+            records.joined(&number, &key, renewable_until_s(Role::Worker, 50)),
+            None,
+            "the join was too long \
+                                                                                              ago"
+        );
         let renewed = |key: &str| Record::Renewed { id: one.clone(), expires_s: 60, key: key.into(), granted: None };
         records.apply(renewed(&key));
         assert_eq!(records.joined(&number, &key, 10), same, "the second answer was lost too");
@@ -315,9 +320,9 @@ mod tests {
         assert!(again.is_revoked(&one) && !again.is_revoked(&two));
         assert_eq!(again.convicted().collect::<Vec<_>>(), [&one]);
         again.prune(299);
-        assert_eq!(again.len(), 2, "the token has expired, the rest is there: {again:?}");
+        assert_eq!(again.len(), 2, "the token has expired, but the rest is still there: {again:?}");
         again.prune(1000);
-        assert_eq!(again.len(), 2, "one that has expired may be renewed: {again:?}");
+        assert_eq!(again.len(), 2, "an expired certificate may be renewed: {again:?}");
         again.prune(10 * 366 * 24 * 3600);
         assert_eq!(again.len(), 1, "{again:?}");
         assert!(again.is_revoked(&one), "however late it seems to be");

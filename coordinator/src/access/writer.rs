@@ -382,6 +382,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(next, LINES, "each is there, or is said to be missing");
+        assert_eq!(next, LINES, "each line is there, or is reported as missing");
     }
 }

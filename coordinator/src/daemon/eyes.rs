@@ -286,7 +286,7 @@ mod tests {
     async fn a_name_that_means_nothing_is_no_miss() {
         let why = resolve(&"nobody.invalid:7600".parse().unwrap()).await.unwrap_err();
         assert!(why.contains("nobody.invalid:7600") && why.contains("--advertise"), "{why}");
-        assert_eq!(resolve(&address()).await, Ok(()), "a number needs nobody who knows names");
+        assert_eq!(resolve(&address()).await, Ok(()), "a numeric address needs no name server");
     }
 
     #[test]

@@ -330,7 +330,7 @@ mod tests {
         // The first identity gets three quarters of the address's places; the second no more than the first still has.
         assert_eq!((of_one.len(), of_two.len()), (57, 37));
         let of_three = take(&three, 100);
-        assert_eq!(of_three.len(), 25, "they have the same at last");
+        assert_eq!(of_three.len(), 25, "all have the same number in the end");
         let has = |who: &Owner| places.lock().of(&HERE, who);
         assert_eq!([&one, &two, &three].map(has), [25, 25, 25]);
         assert!(must_go(&of_one[0]).await && !must_go(&of_one[56]).await, "the oldest goes first");
@@ -376,7 +376,7 @@ mod tests {
         assert!(first.is_some() && must_go(&taken[0]).await && !must_go(&taken[1]).await);
         assert!(places.take(HERE, new, None).is_none(), "it has one");
         let [known] = identities();
-        assert!(places.take(HERE, known, None).is_none(), "those with a certificate are as many as tokens let in");
+        assert!(places.take(HERE, known, None).is_none(), "tokens limit the number of certificates");
         let mut unknown = places.take(HERE, Owner::Unknown, None).unwrap();
         assert!(must_go(&taken[1]).await);
         let [known] = identities();

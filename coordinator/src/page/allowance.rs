@@ -75,6 +75,6 @@ mod tests {
         }
         assert!(allowance.until.len() <= ASKERS_MAX && !allowance.take(&guesser, now));
         allowance.take(&guesser, now + 10 * EACH);
-        assert_eq!(allowance.until.len(), 1, "what is forgiven is forgotten");
+        assert_eq!(allowance.until.len(), 1, "forgiven entries are forgotten");
     }
 }

@@ -71,7 +71,7 @@ mod tests {
         drop(one);
         assert!(viewers.is_seen());
         drop(two);
-        assert!(viewers.is_seen(), "it may be loaded again");
+        assert!(viewers.is_seen(), "the page may be reloading");
         let soon = Instant::now() + GRACE;
         assert!(viewers.change(|known| known.until.is_some_and(|until| until <= soon)));
         viewers.is_hidden();

@@ -107,7 +107,7 @@ mod tests {
     fn who_does_not_read_gets_a_limited_number_of_hashes() {
         let (outbox, mut unread) = outbox();
         assert_eq!(outbox.send(of(ACCEPTED_MAX)), Ok(()));
-        assert_eq!(outbox.send(Ok(ToWorker::default())), Ok(()), "other messages have none");
+        assert_eq!(outbox.send(Ok(ToWorker::default())), Ok(()), "other messages have no hashes");
         let read = futures_util::future::FutureExt::now_or_never(unread.next());
         assert!(matches!(read, Some(Some(Ok(_)))));
         assert_eq!(outbox.send(of(ACCEPTED_MAX)), Ok(()), "they were read");

@@ -246,7 +246,7 @@ async fn watchers_of_one_address_leave_room_for_others_there() {
     // The first watches were told why they ended.
     let why = loop {
         match watches[0].message().await {
-            Ok(run) => assert!(run.is_some(), "it ended as if all were well"),
+            Ok(run) => assert!(run.is_some(), "it ended without a reason"),
             Err(why) => break why,
         }
     };

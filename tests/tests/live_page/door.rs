@@ -246,7 +246,7 @@ async fn tokens_are_exchanged_as_often_as_they_may_be_and_workers_have_none() {
     for wrong in ["", "x", &token[1..], &token[..30]] {
         let answer = lab.browser().login(wrong).await;
         assert_eq!((answer.status, answer.header("set-cookie")), (400, None), "{wrong}");
-        assert!(!answer.text().contains(&token[20..30]), "what is nearly a secret is not repeated");
+        assert!(!answer.text().contains(&token[20..30]), "a secret with a typo is not repeated");
     }
     // The token must not be in the address, which logs would keep.
     assert_eq!(lab.browser().ask("POST", &format!("/api/login?token={token}")).await.status, 400);
@@ -433,7 +433,7 @@ async fn one_session_leaves_connections_and_events_to_others_of_its_address() {
     let ended = timeout(Duration::from_millis(200), async {
         while watching.read(&mut [0; 4096]).await.is_ok_and(|count| count > 0) {}
     });
-    assert!(ended.await.is_err(), "who had a stream before goes on");
+    assert!(ended.await.is_err(), "an earlier stream continues");
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ async fn asked(to: SocketAddr, path: &str, wanted: impl Fn(&Value) -> bool) -> A
             sleep(Duration::from_millis(100)).await;
         }
     };
-    timeout(PATIENCE, found).await.expect("a report as it is wanted")
+    timeout(PATIENCE, found).await.expect("a report that satisfies the condition")
 }
 
 /// The report of a run's replicas on one thread.
@@ -160,7 +160,7 @@ async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));
     assert_eq!(person.finished("large").await.digest, digest_of_one_thread(large));
     for asker in askers {
-        asker.await.expect("it got its answers");
+        asker.await.expect("the client got its answers");
     }
     asked(to, "/api/runs/run/report", |found| found["state"] == "finished").await;
     assert_eq!(get(to, "/api/runs/large/report").await.status, 429);

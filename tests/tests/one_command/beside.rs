@@ -69,7 +69,7 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         });
         let (later, state) = told(&desk);
         assert!(later >= rounds && state == "unfinished", "{state} after {later}");
-        assert_eq!(leaders(), leaders_before, "who reads does not lead");
+        assert_eq!(leaders(), leaders_before, "a reader does not lead");
         assert!(!desk.path("out/result.json").exists());
         desk.run(&[&arguments[..], &["--out", "out"]].concat());
         assert_eq!(desk.result("out")["digest"], expected(60));

@@ -52,8 +52,8 @@ fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
     assert!(run(&["4", "--set", "generations=4", "--populations"]).status.success());
     assert!(run(&["2", "--set", "generations=4"]).status.success());
     let champions = ["O-1-0.json", "O-1-1.json", "X-0.json", "X-1.json", "mine.json"];
-    assert_eq!(files(&desk.path("out/champions")), champions, "of the two replicas that are told of");
-    assert_eq!(files(&desk.path("out/populations")).len(), 2 * 2 * 20, "they are still those of these replicas");
+    assert_eq!(files(&desk.path("out/champions")), champions, "from the two replicas of the report");
+    assert_eq!(files(&desk.path("out/populations")).len(), 2 * 2 * 20, "they still belong to these replicas");
 }
 
 /// A refused run has computed nothing, so its directory is free for other settings. The directory of a run that has started

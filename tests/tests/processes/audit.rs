@@ -71,7 +71,7 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
         assert!(unread.missing.starts_with("the audit log on the coordinator's host cannot be read"));
         worker
     };
-    let worker = timeout(PATIENCE, asked).await.expect("who asks is answered");
+    let worker = timeout(PATIENCE, asked).await.expect("requests are answered");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
     let log = coordinator.process.log();
     assert!(log.contains("the disk does not take the lines of"), "{log}");

@@ -76,7 +76,7 @@ async fn the_coordinator_may_be_killed_and_workers_reconnect() {
         tokio::time::sleep(Duration::from_millis(below(&mut rng, 200))).await;
         coordinator = site.coordinator_on(&address.to_string(), &[]);
     }
-    assert!(cut_short >= 2 && trials_cut_short >= 1, "the runs ended before anything happened to them");
+    assert!(cut_short >= 2 && trials_cut_short >= 1, "the runs ended before anything was killed");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
     assert_eq!(person.finished("trials").await.digest, digest_of_one_thread(TD3D));
@@ -111,7 +111,7 @@ async fn both_may_be_killed() {
         coordinator = site.coordinator_on(&address.to_string(), &["--batch", "3"]);
         workers[victim] = site.worker(address, &[]);
     }
-    assert!(cut_short >= 1, "the cycles and the strings ended before anything happened to them");
+    assert!(cut_short >= 1, "the cycles and the strings ended before anything was killed");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("networks").await.digest, digest_of_one_thread(NNDTF));
     assert_eq!(person.finished("rules").await.digest, digest_of_one_thread(&rules));

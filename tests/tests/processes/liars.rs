@@ -142,7 +142,7 @@ async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
     fs::write(convicted.join(id_of(&access)), "").expect("a file");
     coordinator = secure.coordinator(&address.to_string(), &[]);
     is_revoked(&secure, &token, address).await;
-    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "so it is for whoever leads later");
+    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "it is refused by later leaders too");
     drop(coordinator);
 }
 
@@ -195,7 +195,7 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let run = secure.person(two.address).finished(RUN).await;
     assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
     assert!(Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(), "it is out for good");
-    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "so is who was revoked");
+    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "the revoked guest is out too");
     is_revoked(&secure, &liars, two.address).await;
     drop(trusted);
 }

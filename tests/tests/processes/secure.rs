@@ -59,7 +59,7 @@ async fn a_secure_cluster_computes_what_one_thread_does() {
         // The token has no uses left, so the worker is admitted with its kept certificate.
         workers[round % 2] = secure.worker(address, &token, ["one", "two"][round % 2]);
     }
-    assert!(cut_short >= 1, "the run ended before anything happened to it");
+    assert!(cut_short >= 1, "the run ended before anything was killed");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
     assert_eq!(secure.identities(address).await.iter().filter(|known| known.role == "worker").count(), 2);
@@ -350,7 +350,7 @@ async fn with_the_authority_its_connections_end() {
         "{}",
         coordinator.process.log()
     );
-    other.access(coordinator.address).list_access(ListAccessRequest {}).await.expect("whom the new one lets in");
+    other.access(coordinator.address).list_access(ListAccessRequest {}).await.expect("admitted by the new authority");
 }
 
 /// The coordinator and a worker are off for longer than certificates last. The token is used up.

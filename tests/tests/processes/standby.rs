@@ -105,7 +105,7 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
     assert!(two.process.log().contains("it is a standby from now on"), "{}", two.process.log());
     // One of the workers may have been on its way to the next coordinator.
     let told = |worker: &Process| worker.log().contains("it closed the session: another coordinator leads");
-    assert!(workers.iter().any(told), "no worker was sent away by the coordinator that leads no more");
+    assert!(workers.iter().any(told), "no worker was sent away by the superseded coordinator");
     assert!(asked(&both, &["runs"]).contains("run"));
     assert_eq!(first.finished("run").await.digest, digest_of_one_thread(&config));
     assert!(watch.end().await.success(), "{}", watch.log());

@@ -144,9 +144,9 @@ impl SimWorker {
         for effect in &mut effects {
             match effect {
                 Effect::Start { slot, tasks } => {
-                    assert!(!self.slots_busy.contains_key(slot), "slot {slot} has something to do already");
+                    assert!(!self.slots_busy.contains_key(slot), "slot {slot} already has tasks");
                     self.slots_busy.insert(*slot, tasks.iter().cloned().collect());
-                    assert!(self.slots_busy.len() <= self.slots, "more slots are busy than there are");
+                    assert!(self.slots_busy.len() <= self.slots, "more slots are busy than exist");
                 }
                 Effect::Send(v1::FromWorker { message: Some(from_worker::Message::Outputs(outputs)) }) => {
                     outputs.results.iter().for_each(|result| self.count(result.assignment));

@@ -184,7 +184,7 @@ mod tests {
         assert!(shares.0.len() <= SHARES_MAX && !shares.has(0, &loud) && !shares.has(0, &identity));
         assert!(shares.has(60, &loud));
         shares.forget(1_000_000);
-        assert!(shares.0.is_empty(), "who has its whole share again is forgotten");
+        assert!(shares.0.is_empty(), "a share that is full again is forgotten");
     }
 
     #[test]
@@ -200,6 +200,6 @@ mod tests {
         let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|address| vec![Whose::at(address), Whose::Strangers]);
         let taken = |shares: &mut Shares, whose: &[Whose]| (0..99).filter(|_| shares.take(5, whose).is_ok()).count();
         assert_eq!((taken(&mut shares, &one), taken(&mut shares, &other)), (8, 8));
-        assert_eq!(taken(&mut shares, &[Whose::Strangers]), 64 - 16, "what one address was refused, others have");
+        assert_eq!(taken(&mut shares, &[Whose::Strangers]), 64 - 16, "other addresses have what one was refused");
     }
 }

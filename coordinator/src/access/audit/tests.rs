@@ -140,7 +140,7 @@ fn joins_that_are_repeated_are_a_number() {
     };
     (0..10_000).for_each(|each| again(&mut audit, 1, "one", each));
     again(&mut audit, 1, "other", 9);
-    assert!(audit.unsaved(LogPart::Others, 1).is_empty(), "no batch of the store for such lines alone");
+    assert!(audit.unsaved(LogPart::Others, 1).is_empty(), "such lines alone make no batch in the store");
     let told = |audit: &Audit| -> Vec<(String, u64)> {
         let told = |line: &Value| (line["object"].as_str().unwrap().to_owned(), line["left_out"].as_u64().unwrap());
         all(audit).iter().map(told).collect()
@@ -303,8 +303,8 @@ fn lines_wait_for_a_store_that_cannot_be_written_yet() {
     let stored = unsaved(&mut audit, NOW);
     assert_eq!(what(&stored[0]), ["pause", "pause", "lead"]);
     let told = merge(here(&audit, 9, false), stored.clone(), 9);
-    assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each is there once");
+    assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each line is there once");
     assert_eq!(what(&merge(Default::default(), stored, 9)), ["pause", "pause", "lead"], "the host is gone");
     audit.lead(Some(8));
-    assert!(audit.unsaved(LogPart::Rights, NOW).is_empty(), "what another time as leader has left is not told anew");
+    assert!(audit.unsaved(LogPart::Rights, NOW).is_empty(), "lines of an earlier period as leader are not repeated");
 }

@@ -269,10 +269,10 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
                 "{case}: {:?}",
                 saved.notices
             );
-            assert_eq!(rounds_of(&saved), before, "{case}: rounds of {run} that are left");
+            assert_eq!(rounds_of(&saved), before, "{case}: the remaining rounds of {run}");
             if let Some(checkpoint) = saved.checkpoint.filter(|_| how != "directory") {
                 let copies = names_in(&store, run, "checkpoint-copy");
-                assert_eq!(copies, [checkpoint.object.split_once('/').unwrap().1], "{case}: of the newest only");
+                assert_eq!(copies, [checkpoint.object.split_once('/').unwrap().1], "{case}: only the newest has it");
                 let mended = saved.notices.iter().any(|notice| notice.contains("was rewritten from"));
                 assert!(mended || !checkpoint.from_copy, "{case}: {:?}", saved.notices);
             }

@@ -39,26 +39,27 @@ pub(super) struct Faulty {
 impl Faulty {
     /// Makes the object of this name unreadable.
     pub(super) fn cannot_read(&self, name: Option<String>) {
-        *self.unreadable.lock().expect("no panic has held it") = name;
+        *self.unreadable.lock().expect("no thread panics while it holds the lock") = name;
     }
 
     pub(super) fn next_put(&self, fault: Fault) {
-        *self.next.lock().expect("no panic has held it") = Some(fault);
+        *self.next.lock().expect("no thread panics while it holds the lock") = Some(fault);
     }
 
     /// Before the next creation its coordinator is suspended, and `meanwhile` runs.
     pub(super) fn before_next_put(&self, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.before_put.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+        *self.before_put.lock().expect("no thread panics while it holds the lock") = Some(Box::new(meanwhile));
     }
 
     /// The same before the next listing of `directory`.
     pub(super) fn before_next_list(&self, directory: String, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.before_list.lock().expect("no panic has held it") = Some((directory, Box::new(meanwhile)));
+        *self.before_list.lock().expect("no thread panics while it holds the lock") =
+            Some((directory, Box::new(meanwhile)));
     }
 
     /// The same before the next removal.
     pub(super) fn before_next_removal(&self, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.before_removal.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+        *self.before_removal.lock().expect("no thread panics while it holds the lock") = Some(Box::new(meanwhile));
     }
 }
 
@@ -84,9 +85,9 @@ impl std::fmt::Display for Faulty {
 #[async_trait]
 impl ObjectStore for Faulty {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let meanwhile = self.before_put.lock().expect("no panic has held it").take();
+        let meanwhile = self.before_put.lock().expect("no thread panics while it holds the lock").take();
         let_happen(meanwhile);
-        let fault = self.next.lock().expect("no panic has held it").take();
+        let fault = self.next.lock().expect("no thread panics while it holds the lock").take();
         if !matches!(fault, Some(Fault::Failed | Fault::Taken)) {
             let done = self.objects.put_opts(location, payload, options).await;
             if fault.is_none() {
@@ -111,7 +112,7 @@ impl ObjectStore for Faulty {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let unreadable = self.unreadable.lock().expect("no panic has held it").clone();
+        let unreadable = self.unreadable.lock().expect("no thread panics while it holds the lock").clone();
         if unreadable.is_some_and(|name| location.as_ref() == name) {
             return Err(Error::Generic { store: "faulty", source: "it does not answer".into() });
         }
@@ -119,7 +120,7 @@ impl ObjectStore for Faulty {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let meanwhile = self.before_removal.lock().expect("no panic has held it").take();
+        let meanwhile = self.before_removal.lock().expect("no thread panics while it holds the lock").take();
         let_happen(meanwhile);
         self.objects.delete_stream(locations)
     }
@@ -132,7 +133,7 @@ impl ObjectStore for Faulty {
         let meanwhile = self
             .before_list
             .lock()
-            .expect("no panic has held it")
+            .expect("no thread panics while it holds the lock")
             .take_if(|(directory, _)| prefix.is_some_and(|prefix| prefix.as_ref() == directory));
         let_happen(meanwhile.map(|(_, meanwhile)| meanwhile));
         self.objects.list_with_delimiter(prefix).await

@@ -86,7 +86,7 @@ fn a_damaged_or_missing_index_costs_nothing_but_reading() {
         assert_eq!((replicas.len(), notices.len()), (5, told), "{how}: {notices:?}");
         // The index before lacks the replica that finished last.
         assert_eq!(read, if damaged == 2 { 5 } else { 1 }, "{how}");
-        assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()), "{how}: it was written again");
+        assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()), "{how}: the index was rewritten");
     }
 }
 

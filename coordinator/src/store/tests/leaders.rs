@@ -77,7 +77,7 @@ fn a_higher_epoch_fences() {
     new.write("demo", &checkpoint(2)).unwrap();
     assert_eq!(rounds(&mut open(&directory)), 2);
     assert_eq!(names(&directory.path().join("leader")), ["000002"], "older epochs go");
-    assert!(superseded(old.write("demo", &Write::Load)), "and it does not take the run back");
+    assert!(superseded(old.write("demo", &Write::Load)), "the old leader does not load the run");
 }
 
 #[test]
@@ -135,7 +135,11 @@ fn a_late_order_does_not_hide_those_that_follow() {
     let (sender, others) = channel();
     let meanwhile = Arc::clone(&objects);
     objects.before_next_put(move || keep(&sender, leading(&meanwhile)));
-    assert!(superseded(old.write("demo", &wanting(v1::RunState::Cancelled))), "nobody is told that it is in force");
+    assert!(
+        superseded(old.write("demo", &wanting(v1::RunState::Cancelled))),
+        "nobody learns that the order is in \
+                                                                               force"
+    );
     let given = others.recv().unwrap().write("demo", &wanting(v1::RunState::Paused)).unwrap();
     assert!(matches!(given, Stored::Written(Some(name)) if name == order_name(1, 3)));
     assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
@@ -296,7 +300,12 @@ fn a_deletion_that_was_interrupted_is_finished() {
             // The store does not leave empty directories behind either.
             drop(fs::remove_dir(path.parent().unwrap()));
         }
-        assert_eq!(open(&directory).load().unwrap().0.len(), 0, "who does not lead does not show it");
+        assert_eq!(
+            open(&directory).load().unwrap().0.len(),
+            0,
+            "a coordinator that does not lead does not show the \
+                                                                 run"
+        );
         assert!(run.exists());
         let mut next = open(&directory);
         next.lead().unwrap();
@@ -381,7 +390,7 @@ fn an_epoch_says_under_which_authority_it_is_led() {
     let mut store = over(&objects);
     let led = |store: &Store| store.leader().unwrap().and_then(|leader| leader.security);
     store.lead().unwrap();
-    assert_eq!(led(&store), None, "as the object of an earlier build");
+    assert_eq!(led(&store), None, "like the object of an earlier build");
     for security in [Security::PlainText, Security::Authority([7; 32].as_slice().try_into().unwrap())] {
         store.speak(security);
         store.lead().unwrap();
@@ -403,7 +412,7 @@ fn a_restored_store_goes_on_above_all_epochs_that_were() {
     assert_eq!((next.epoch().unwrap().number, next.cluster()), (now + 1, cluster));
     assert!(
         superseded(store.write("demo", &wanting(v1::RunState::Running))),
-        "who led in the copy's time leads no more"
+        "the leader from before the copy no longer leads"
     );
     assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
     next.write("demo", &wanting(v1::RunState::Running)).unwrap();

@@ -82,7 +82,7 @@ fn batches_of_one_part_push_none_of_the_other_out() {
         fs::copy(audit.join(&first), audit.join(name)).unwrap();
     }
     add(&store, &mut Log::new(store.reader(), 2), &["newest"]).unwrap();
-    assert_eq!(names(&audit).len(), 4097, "those before the newest 4,096 are gone");
+    assert_eq!(names(&audit).len(), 4097, "batches older than the newest 4,096 are gone");
     let rights = store.runtime.block_on(store.reader().newest_log(LogPart::Rights, 9, |_| true));
     assert_eq!((rights.unwrap(), lines(&store, 1)), (vec!["order".to_owned()], vec!["newest".to_owned()]));
     assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");

@@ -240,7 +240,7 @@ fn taking_over_removes_half_written_files() {
     fs::write(&foreign, b"mine").unwrap();
     let mut store = open(&directory);
     store.load().unwrap();
-    assert!(Path::new(&half).exists(), "who only looks removes nothing");
+    assert!(Path::new(&half).exists(), "opening a store to read removes nothing");
     store.lead().unwrap();
     store.load().unwrap();
     assert!(!Path::new(&half).exists());

@@ -65,7 +65,7 @@ impl Cluster {
                 let number = usize::from_str_radix(&identity, 16).expect("a number of the simulation");
                 let character = self.workers[number].character;
                 assert!(character.lies(), "{character:?} {number} was convicted: {what}");
-                let epoch = self.seats[seat].epoch().expect("who convicts leads");
+                let epoch = self.seats[seat].epoch().expect("a coordinator that convicts leads");
                 self.outcome.convicted.entry(identity).or_insert(epoch);
             }
             Effect::Audit { .. }

@@ -114,7 +114,7 @@ impl Cluster {
         let stored = names(&self.objects);
         for pair in &self.outcome.disputes {
             let convicted = pair.iter().any(|identity| stored.contains(&format!("convicted/{identity}")));
-            assert!(convicted, "seed {seed}: {pair:?} differ, and nobody is convicted");
+            assert!(convicted, "seed {seed}: {pair:?} differ, but neither is convicted");
         }
     }
 

@@ -135,7 +135,7 @@ impl Cluster {
 
     /// Handles an answer of a seat.
     pub(super) fn on_response(&mut self, seat: usize, id: RequestId, response: &Result<Response, Rejection>) {
-        let epoch = self.seats[seat].epoch().expect("who answers leads");
+        let epoch = self.seats[seat].epoch().expect("a coordinator that answers leads");
         let run = (DELETIONS..u64::MAX).contains(&id.0).then(|| (id.0 - DELETIONS) as usize);
         let leads = self.seats.iter().all(|other| other.epoch() <= Some(epoch));
         match (response, run) {

@@ -31,7 +31,7 @@ fn confirm(confirmed: &Confirmed, run: &str, stored: &Stored, by: Option<u64>) {
     let Some(named) = object_named(object, "order") else { return };
     let mut confirmed = confirmed.lock().unwrap_or_else(PoisonError::into_inner);
     let newest = confirmed.entry(run.to_owned()).or_default();
-    *newest = (*newest).max(((named.epoch, named.number), by.expect("who confirms leads")));
+    *newest = (*newest).max(((named.epoch, named.number), by.expect("a coordinator that confirms leads")));
 }
 
 impl Cluster {
