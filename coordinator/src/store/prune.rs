@@ -48,8 +48,7 @@ impl Store {
         }
     }
 
-    /// Removes the checkpoints of a finished run. They may be newer than this epoch, because a later leader may have extended
-    /// the run.
+    /// Removes the checkpoints of a finished run. Those of later epochs stay, because a later leader may have extended the run.
     pub(super) fn drop_checkpoints(&mut self, run: &str) -> Result<(), StoreFault> {
         let epoch = self.own_epoch();
         for directory in [CHECKPOINT_COPY, CHECKPOINT] {

@@ -78,7 +78,7 @@ impl Cluster {
         self.outcome.tasks_repeated = computed.saturating_sub(needed);
         let lives = self.outcome.lives;
         let faults = self.faults.budget - self.faults_left;
-        // Each task is computed twice, and tasks that nobody requests again are lost with a session.
+        // With verification two workers compute each task, and results that nobody requests again are lost with a session.
         let times = match self.faults.level {
             Level::Plain => 2,
             Level::Quorum | Level::Verified => 4,
