@@ -264,7 +264,7 @@ fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
     one.write(1, &asker, "before", "", Outcome::Done);
     assert!(one.unsaved(LogPart::Rights, NOW).is_empty(), "nobody leads");
     one.lead(Some(7));
-    // The same line occurs twice in one second. The third copy is not yet in the store when the host is lost.
+    // The same action happens three times in one second. The store has two of the lines when the host is lost.
     (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Outcome::Done)));
     let batch: Vec<String> = one.unsaved(LogPart::Rights, NOW).into_iter().take(2).collect();
     one.saved(LogPart::Rights, NOW, &batch);
@@ -296,7 +296,7 @@ fn lines_wait_for_a_store_that_cannot_be_written_yet() {
     };
     audit.write(1, &asker, "standby", "", Outcome::Done);
     audit.wait();
-    // The same line twice in one second.
+    // The same action twice in one second.
     (0..2).for_each(|_| drop(audit.write(2, &asker, "pause", "r", Outcome::Done)));
     audit.lead(Some(7));
     audit.write(3, &asker, "lead", "", Outcome::Done);
