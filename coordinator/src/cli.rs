@@ -1,4 +1,4 @@
-//! The command line and the settings it stands for.
+//! The command line, and the settings that it stands for.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -15,9 +15,9 @@ use crate::{
     daemon::Settings,
 };
 
-/// Memory for runs, in bytes, if the system does not say how much it has.
+/// Memory for runs, in bytes, if the system does not report how much it has.
 const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
-/// The smallest useful value, in bytes.
+/// The least memory that is useful, in bytes.
 const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
 /// Owns the runs: gives tasks to workers, combines their results and keeps checkpoints.
@@ -29,19 +29,19 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
   evoxo-coordinator
       Listens on 127.0.0.1:7600 and keeps its runs below ./runs.
   evoxo-coordinator init
-      Makes the directory ./access for a cluster of several hosts.
+      Creates the directory ./access for a cluster of several hosts.
   evoxo-coordinator --listen 0.0.0.0:7600 --access access --store /var/lib/evoxo
-      For workers on other hosts: only who was invited can join.
+      For workers on other hosts: only invited workers and people can join.
   evoxo-coordinator --listen 0.0.0.0:7600 --access access --page 0.0.0.0:7602
-      The same with a page, at https://NAME:7602 for who logs in with a token.
+      The same with a page at https://NAME:7602, for people who log in with a token.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
-      The same without any protection, in a network where every host is trusted.
+      The same without any protection, for a network where every host is trusted.
   evoxo-coordinator --standby --listen 10.0.0.6:7600 --insecure --store /shared
       On a second host with the same store: takes over when the first is gone.
 
 Unfinished runs continue automatically.
 
-SIGTERM saves everything and stops; kill -9 loses what came after the last checkpoint of work, and no result changes."
+SIGTERM saves everything and stops. kill -9 loses the work since the last checkpoint; no result changes."
 )]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -53,11 +53,11 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7600", value_parser = socket)]
     pub listen: SocketAddr,
 
-    /// Access directory, made by `evoxo-coordinator init`: speak TLS, and serve only who has a certificate
+    /// Access directory, made by `evoxo-coordinator init`: speak TLS, and serve only clients with a certificate
     #[arg(long, value_name = "DIRECTORY")]
     pub access: Option<PathBuf>,
 
-    /// How long a worker's certificate is valid; it renews it at two thirds of that
+    /// How long a worker's certificate is valid; the worker renews it after two thirds of that time
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = duration, requires = "access")]
     pub worker_certificate_life: Duration,
 
@@ -82,15 +82,15 @@ pub struct Arguments {
     #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
     pub batch: Batch,
 
-    /// Keep this number of ended runs (finished, in doubt or cancelled): older ones are deleted [default: keep all]
+    /// How many ended runs (finished, in doubt or cancelled) to keep; older ones are deleted [default: all]
     #[arg(long, value_name = "RUNS", value_parser = whole::<u32>(0, u32::MAX.into()))]
     pub keep_finished: Option<u32>,
 
-    /// Show no page; with --access there is one only where --page says
+    /// Show no page; with --access there is a page only if --page gives its address
     #[arg(long, conflicts_with = "page_host")]
     pub no_page: bool,
 
-    /// With --access: show the page at this address, over TLS, to those who log in with a token
+    /// With --access: show the page at this address, over TLS, to people who log in with a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket, requires = "access", conflicts_with = "no_page")]
     pub page: Option<SocketAddr>,
 
@@ -98,33 +98,33 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "12h", value_parser = duration, requires = "page")]
     pub session_life: Duration,
 
-    /// Also show the page to other hosts, if they call it by this name or address; can be given several times
-    /// [default: only to this host, as localhost, and by the names that `init --name` gave]
+    /// Also show the page to other hosts that use this name or address; can be repeated [default: only to this host, as
+    /// localhost, and under the names given to `init --name`]
     #[arg(long, value_name = "HOST")]
     pub page_host: Vec<String>,
 
-    /// Wait until nobody leads in the store, then take over; one that is superseded becomes a standby again
+    /// Wait until nobody leads in the store, then take over; a coordinator that is superseded becomes a standby again
     #[arg(long)]
     pub standby: bool,
 
-    /// A standby takes over when the leader has not answered for this time
+    /// How long the leader may fail to answer before a standby takes over
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub takeover_after: Duration,
 
-    /// Where standbys reach this coordinator [default: the address of --listen, or this host's name]
+    /// Address at which standbys reach this coordinator [default: the address of --listen, or this host's name]
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<Address>,
 
-    /// Serve figures for Prometheus at /metrics: on this port of this host, or on an address that others can reach
-    /// [default: none]
+    /// Serve figures for Prometheus at /metrics: on this port of this host, or on an address that others can reach [default:
+    /// none]
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics)]
     pub metrics: Option<SocketAddr>,
 
-    /// Messages to write to standard error
+    /// Which messages to write to standard error
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
 
-    /// The form of these messages
+    /// Format of these messages
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     pub log_format: Format,
 
@@ -137,39 +137,39 @@ pub struct Arguments {
     pub exit_with_stdin: bool,
 }
 
-/// What else the program does.
+/// The program's other tasks.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Make the access directory of a new cluster; or, where there is one, a new operator's access file
+    /// Create the access directory of a new cluster; if there is one already, only a new operator's access file
     Init {
-        /// The directory to make
+        /// The directory to create
         #[arg(long, value_name = "DIRECTORY", default_value = "access")]
         access: PathBuf,
-        /// A further name or address in the coordinator's certificate, for programs that check it (evoxo's own need
-        /// none); can be repeated
+        /// An additional name or address for the coordinator's certificate, for programs that check it (evoxo's own do not
+        /// need it); can be repeated
         #[arg(long = "name", value_name = "HOST")]
         names: Vec<String>,
     },
-    /// Say that a store was restored from an older copy, before a coordinator is started on it: workers and people's tools have seen later
-    /// epochs than the copy has, and would refuse whoever leads there
+    /// Record that a store was restored from an older copy, before a coordinator is started on it: workers and clients have
+    /// seen later epochs than the copy has, and would refuse the next leader
     Restored {
         /// The directory or bucket, as for --store
         #[arg(value_name = "STORE", default_value = "runs")]
         store: String,
     },
-    /// Check whether a store can be shared with a standby: of many who create one name, one must win
+    /// Check whether a store can be shared with a standby: if many create the same name, exactly one must succeed
     CheckStore {
         /// The directory or bucket, as for --store
         #[arg(value_name = "STORE", default_value = "runs")]
         store: String,
-        /// How many names are created by 16 at once
+        /// How many names to create, each by 16 creators at once
         #[arg(long, value_name = "N", default_value = "200", value_parser = whole::<u32>(1, 1_000_000))]
         races: u32,
     },
 }
 
 impl Arguments {
-    /// Ends the process with status 2 and a message if the arguments are refused.
+    /// Ends the process with status 2 and a message if the arguments are not valid.
     pub(crate) fn check_usage(&self) {
         if let Err(why) = self.settings().check() {
             Self::command().error(clap::error::ErrorKind::ValueValidation, why).exit();
@@ -206,7 +206,7 @@ impl Arguments {
     }
 }
 
-/// Bytes for runs if nobody says how many: a quarter of what this process may use.
+/// The default memory for runs, in bytes: a quarter of what this process may use.
 #[must_use]
 pub fn memory_by_default() -> u64 {
     memory_bytes().map_or(MEMORY_BYTES_UNKNOWN, |bytes| bytes / 4).max(MEMORY_BYTES_MIN)
@@ -215,7 +215,7 @@ pub fn memory_by_default() -> u64 {
 /// Reads the value of `--memory`.
 ///
 /// # Errors
-/// What can be given.
+/// A sentence that says which values are possible.
 pub fn memory(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         MEMORY_BYTES_MIN.. => Ok(bytes(text)?),
@@ -223,14 +223,14 @@ pub fn memory(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads an address of this host, which is no name: a name may have several, or none.
+/// Reads a numeric address of this host. Names are not allowed, because a name may have several addresses, or none.
 fn socket(text: &str) -> Result<SocketAddr, String> {
     numbered(text)?
         .parse()
         .map_err(|_| "give a numeric address and a port from 0 to 65535, like 127.0.0.1:7600, not a name".into())
 }
 
-/// The same with the number of the interface in the place of its name: `[fe80::1%eth0]:7600` means that interface alone.
+/// Replaces the name of a network interface by its number: `[fe80::1%eth0]:7600` means only that interface.
 fn numbered(text: &str) -> Result<String, String> {
     let zone = text.split_once('%').and_then(|(address, rest)| Some((address, rest.split_once(']')?)));
     let Some((address, (zone, port))) = zone else { return Ok(text.into()) };
@@ -245,7 +245,7 @@ fn numbered(text: &str) -> Result<String, String> {
     Ok(format!("{address}%{}]{port}", number.trim()))
 }
 
-/// Reads the value of `--metrics`: a port alone is one of this host.
+/// Reads the value of `--metrics`. A port alone means this host.
 fn metrics(text: &str) -> Result<SocketAddr, String> {
     let here = text.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok();
     here.or_else(|| socket(text).ok()).ok_or_else(|| "give a port like 7601, or an address like 10.0.0.5:7601".into())
@@ -254,7 +254,7 @@ fn metrics(text: &str) -> Result<SocketAddr, String> {
 /// Reads the value of `--batch`.
 ///
 /// # Errors
-/// A list of the possible values.
+/// A sentence that says which values are possible.
 pub fn batch(text: &str) -> Result<Batch, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Batch::Auto),
@@ -271,7 +271,7 @@ mod tests {
     fn a_zone_is_a_number_or_an_interface() {
         let seven = socket("[fe80::1%7]:7600").unwrap();
         assert!(matches!(seven, SocketAddr::V6(address) if address.scope_id() == 7 && address.port() == 7600));
-        // Every Linux host has this one, with the number 1.
+        // Every Linux host has this interface, with number 1.
         assert_eq!(socket("[fe80::1%lo]:80"), socket("[fe80::1%1]:80"));
         assert_eq!(metrics("[::1%lo]:9"), socket("[::1%1]:9"));
         for (text, said) in [

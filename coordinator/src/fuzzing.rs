@@ -1,4 +1,4 @@
-//! The page without sockets, so that requests of any bytes can be tried. Only in builds of `cargo fuzz`.
+//! The page without sockets, to try requests of any bytes. Only in builds of `cargo fuzz`.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -23,9 +23,9 @@ use crate::{
     trust::Level,
 };
 
-/// The most bytes that are on their way in one direction.
+/// The most bytes on their way in one direction.
 const PIPE_BYTES: usize = 64 << 10;
-/// How long an answer may take before the request is taken for an unfinished one.
+/// How long an answer may take before the request counts as unfinished.
 const ANSWER_WITHIN: Duration = Duration::from_millis(3);
 
 /// A page of a coordinator that has one run and no workers.
@@ -56,7 +56,7 @@ impl Pages {
         Self { runtime, page }
     }
 
-    /// What the page says to a connection that sends these bytes and then ends, from this host or from another one.
+    /// The page's answer to a connection that sends these bytes and then ends, from this host or from another one.
     #[must_use]
     pub fn answer(&self, here: bool, bytes: &[u8]) -> Vec<u8> {
         let peer = IpAddr::V4(if here { Ipv4Addr::LOCALHOST } else { Ipv4Addr::new(192, 0, 2, 1) });
@@ -74,7 +74,7 @@ impl Pages {
 }
 
 async fn talk(mut near: DuplexStream, bytes: &[u8], answer: &mut Vec<u8>) {
-    // The page may end the connection before it has read all.
+    // The page may end the connection before it has read everything.
     drop(timeout(ANSWER_WITHIN, near.write_all(bytes)).await);
     let mut piece = vec![0; PIPE_BYTES];
     while let Ok(Ok(length @ 1..)) = timeout(ANSWER_WITHIN, near.read(&mut piece)).await {

@@ -1,8 +1,8 @@
-//! The coordinator: owns populations and states, gives out tasks, absorbs their outputs and keeps checkpoints. It does
-//! not know the experiments: its program passes a registry of kinds.
+//! The coordinator: owns populations and states, assigns tasks, absorbs their outputs and keeps checkpoints. It does not know
+//! the experiments: its program passes a registry of kinds.
 //!
-//! [`evoxo_coordinator_core`] decides everything and has the states, without I/O; [`daemon`] connects it with time, threads, sockets
-//! and a [`store`].
+//! [`evoxo_coordinator_core`] makes all decisions and holds the state, without I/O; [`daemon`] connects it with time,
+//! threads, sockets and a [`store`].
 
 mod access;
 pub mod cli;
@@ -25,10 +25,10 @@ pub use evoxo_coordinator_core as core;
 pub use evoxo_coordinator_core::{id, index, names, prepared, replicas, saved, trust, write};
 pub use grpc::accept::files_for;
 
-/// Runs the daemon with these arguments; logs go to standard error.
+/// Runs the daemon with these arguments. Logs go to standard error.
 ///
 /// # Errors
-/// A sentence that says what could not be done, and what to do.
+/// A sentence that says what failed, and what to do.
 pub fn run(arguments: &cli::Arguments, registry: Registry) -> anyhow::Result<()> {
     match &arguments.verb {
         Some(cli::Verb::Init { access, names }) => return init(access, names),
@@ -41,29 +41,29 @@ pub fn run(arguments: &cli::Arguments, registry: Registry) -> anyhow::Result<()>
     daemon::daemon(&arguments.settings(), registry)
 }
 
-/// Lets the epochs of a restored store go on above all that were.
+/// Raises the epochs of a restored store above all earlier ones.
 fn restored(place: &str, registry: Registry) -> anyhow::Result<()> {
     use std::io::Write as _;
     let (before, now) = store::restored(place, registry).map_err(anyhow::Error::msg)?;
     let told = format!(
-        "{place} goes on after epoch {now} (the copy has {before}): start the coordinator on it, and then its standbys; workers and \
-         people's tools need nothing"
+        "{place} continues after epoch {now} (the copy has {before}): start the coordinator on it, then its standbys; \
+         workers and clients need no change"
     );
     writeln!(evoxo_process::stdout(), "{told}").map_err(Into::into)
 }
 
-/// Checks a store, and says what was seen.
+/// Checks a store, and prints the outcome.
 fn check_store(store: &str, races: u32) -> anyhow::Result<()> {
     use std::io::Write as _;
     let store::Checked { races, creators } = store::check(store, races).map_err(anyhow::Error::msg)?;
     let told = format!(
-        "{store} can be used: {races} names were created by {creators} at once and had one creator each, and listings were \
-         up to date"
+        "{store} can be used: {creators} creators competed for each of {races} names, exactly one succeeded each time, \
+         and listings were up to date"
     );
     writeln!(evoxo_process::stdout(), "{told}").map_err(Into::into)
 }
 
-/// Makes an access directory, and says what to do next.
+/// Creates an access directory, and prints what to do next.
 fn init(directory: &std::path::Path, names: &[String]) -> anyhow::Result<()> {
     use std::io::Write as _;
     let told = access::init(directory, names)?;

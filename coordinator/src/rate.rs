@@ -1,4 +1,4 @@
-//! The rate of something that is counted, over the last minute.
+//! The rate of a counter over the last minute.
 
 use std::{
     collections::VecDeque,
@@ -7,19 +7,20 @@ use std::{
 
 /// The rate is the mean over this time.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Too short a time gives no rate.
+/// A shorter time gives no rate.
 const LEAST: Duration = Duration::from_millis(500);
 /// The least time between two counts that are kept.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-/// What was counted at some moments of the last minute.
+/// Counts at some moments of the last minute.
 #[derive(Clone, Debug, Default)]
 pub struct Rate(VecDeque<(Instant, u64)>);
 
 impl Rate {
     /// Notes a count.
     pub fn note(&mut self, now: Instant, count: u64) {
-        // The newest one is always kept, and beside the first one all that are not too near to one another.
+        // The newest count is always kept. Earlier ones, except the first, are kept only if they are not too close to each
+        // other.
         let near = |one: usize, other: usize| Some(self.0.get(other)?.0.duration_since(self.0.get(one)?.0) < BETWEEN);
         let last = self.0.len().saturating_sub(1);
         if last >= 2 && near(last - 1, last) == Some(true) {
@@ -31,8 +32,8 @@ impl Rate {
         }
     }
 
-    /// The mean over the last minute, or over a shorter time if less is known; `None` if there is no progress, which is
-    /// also so when a run continues from an earlier count.
+    /// The mean rate over the last minute, or over a shorter time if less is known; `None` without progress, which includes a
+    /// run that continues from an earlier count.
     #[must_use]
     pub fn per_second(&self) -> Option<f64> {
         let ((begun, first), (now, last)) = (self.0.front()?, self.0.back()?);

@@ -1,4 +1,4 @@
-//! Runs and workers as JSON, the same for the command line and for the page.
+//! Runs and workers as JSON, the same for the command line and the page.
 
 use evoxo_proto::v1::{self, RunState};
 use serde_json::{Map, Value, json};
@@ -116,7 +116,7 @@ pub fn lost_to_json(lost: &v1::LostWorker) -> Value {
     })
 }
 
-/// A number with seven significant digits, which are as many as a picture can show.
+/// A number rounded to seven significant digits, as many as a picture can show.
 #[must_use]
 pub fn significant(value: f64) -> f64 {
     format!("{value:.6e}").parse().unwrap_or(value)

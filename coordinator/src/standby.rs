@@ -1,9 +1,9 @@
-//! When a standby takes over. Pure: what it sees comes in, one look after the other, and the decision goes out.
+//! Decides when a standby takes over. Pure: observations come in, one look after the other, and the decision goes out.
 //!
-//! There is no lease and no time of day. A standby counts its own looks, which its own monotonic clock spaces: one that was
-//! stopped or asleep has seen nothing meanwhile, and does not take over because of that. If it is wrong, because the leader
-//! lives and only the network between the two is down, no harm is done: the leader is superseded, ends its sessions, and is the
-//! standby.
+//! There is no lease and no time of day. A standby counts its own looks, which its monotonic clock spaces. A standby that was
+//! stopped or asleep has made no looks meanwhile, so it does not take over because of the pause. If it is wrong, because the
+//! leader is alive and only the network between the two is down, no harm is done: the leader is superseded, ends its
+//! sessions, and becomes the standby.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,15 +12,16 @@ use std::{
 
 use crate::store::{Epoch, Security};
 
-/// A standby that has not asked for this long is gone.
+/// A standby that has not asked for this long counts as gone.
 const GONE_AFTER: Duration = Duration::from_secs(60);
 
-/// The longest time for which a standby waits for a leader that does not answer, unless it was told to wait longer from the start.
+/// The longest time that a standby waits for a leader that does not answer, unless it was configured to wait longer.
 const PATIENCE_MAX: Duration = Duration::from_secs(300);
 
-/// How long a process waits for a leader that does not answer. Two that cannot reach each other, and both reach the store, would take
-/// it from each other for ever, so who was superseded soon after it took over waits twice as long the next time. After a long time as
-/// leader, or as a standby whom the leader always answered, it begins anew.
+/// How long a process waits for a leader that does not answer. Two processes that both reach the store but not each other
+/// would take the lead from each other forever. So a process that was superseded soon after it took over waits twice as long
+/// the next time. After a long time as leader, or as a standby whose leader always answered, its patience returns to the
+/// configured time.
 #[derive(Debug)]
 pub struct Patience {
     least: Duration,
@@ -34,36 +35,36 @@ impl Patience {
         Self { least, now: least }
     }
 
-    /// How long it waits now.
+    /// How long the process waits now.
     #[must_use]
     pub fn time(&self) -> Duration {
         self.now
     }
 
-    /// It waits no longer than usual. Returns whether it would have.
+    /// Returns to the configured time. Returns whether the process waited longer before.
     pub fn calm_down(&mut self) -> bool {
         let waited = self.now > self.least;
         self.now = self.least;
         waited
     }
 
-    /// It was superseded after it had led for this long.
+    /// Notes that the process was superseded after it had led for this long.
     pub fn superseded(&mut self, led: Duration) {
         let most = PATIENCE_MAX.max(self.least);
-        // The other one may be as patient as that.
+        // The other process may be as patient as that.
         let soon = led < most.saturating_mul(2);
         self.now = if soon { self.now.saturating_mul(2).min(most) } else { self.least };
     }
 }
 
-/// What a standby sees.
+/// What a standby observes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// The store cannot be read, or the leader's address means nothing here: nobody can tell.
+    /// Nothing certain: the store cannot be read, or the leader's address cannot be used here.
     Nothing,
-    /// Nobody has ever led.
+    /// No coordinator has ever led.
     NoLeader,
-    /// The highest epoch, and whether its coordinator says that it leads in it.
+    /// The highest epoch, and whether its coordinator reports that it leads in it.
     Leader(Epoch, bool),
 }
 
@@ -72,26 +73,26 @@ pub enum Look {
 pub struct Watch {
     misses_max: u32,
     misses: u32,
-    /// Looks in a row at which the leader answered.
+    /// How many looks in a row the leader has answered.
     answers: u32,
     epoch: Option<Epoch>,
 }
 
 impl Watch {
-    /// A watch that is patient for this many looks in a row.
+    /// A watch that takes over after this many misses in a row.
     #[must_use]
     pub fn new(misses_max: u32) -> Self {
         Self { misses_max, misses: 0, answers: 0, epoch: None }
     }
 
-    /// Whether to take over now.
+    /// Notes a look. Returns whether to take over now.
     pub fn look(&mut self, look: &Look) -> bool {
         match look {
             Look::Nothing => false,
             Look::NoLeader => true,
             Look::Leader(epoch, answers) => {
                 if self.epoch.as_ref() != Some(epoch) {
-                    // Another one has taken over. It gets the same time.
+                    // Another coordinator has taken over. It gets the same time.
                     (self.epoch, self.misses, self.answers) = (Some(epoch.clone()), 0, 0);
                 }
                 (self.misses, self.answers) =
@@ -101,48 +102,51 @@ impl Watch {
         }
     }
 
-    /// Whether the leader has answered for twice the time without a miss, so that the two can reach each other.
+    /// Whether the leader has answered for twice the time without a miss, so the two can reach each other.
     #[must_use]
     pub fn is_sure(&self) -> bool {
         self.answers / 2 >= self.misses_max
     }
 
-    /// Looks in a row at which the leader did not answer.
+    /// How many looks in a row the leader has missed.
     #[must_use]
     pub fn misses(&self) -> u32 {
         self.misses
     }
 }
 
-/// Why a standby that speaks like this does not take a store over that is led like that, and what to do; `None` if it may, or
-/// if it is not known how the store is led. It would lock out everybody whom the leader lets in, or let in everybody.
+/// Why a standby with the security `own` must not take over a store whose leader has the security `leader`, and what to do.
+/// `None` if it may, or if the leader's security is unknown. A standby in plain text would let everybody in, and one under
+/// another authority would lock out everybody whom the leader admits.
 #[must_use]
 pub fn conflict(own: Security, leader: Option<Security>) -> Option<String> {
     let led = leader.filter(|led| *led != own)?;
     let (differs, mend) = match (own, led) {
         (Security::PlainText, _) => {
-            ("has no access directory", "give it a copy of the leader's access directory, and start it with --access")
+            ("has no access directory", "give it a copy of the leader's access directory and start it with --access")
         }
         (_, Security::PlainText) => ("has an access directory", "start it without --access"),
-        (..) => ("has the access directory of another one", "give it a new copy of the leader's access directory"),
+        (..) => {
+            ("has the access directory of another authority", "give it a new copy of the leader's access directory")
+        }
     };
     Some(format!(
-        "the store is led {led}, and this standby {differs}: stop it and {mend}; or, if what it has is what holds from now on, \
-         stop all coordinators and start this one once without --standby, and it leads"
+        "the store is led {led}, and this standby {differs}: stop it and {mend}; or, if this standby's configuration \
+         is the right one from now on, stop all coordinators and start this one once without --standby, and it leads"
     ))
 }
 
-/// When a standby last asked whether this coordinator leads. Clones share it.
+/// When a standby last asked whether this coordinator leads. Clones share the value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked(Arc<Mutex<Option<Instant>>>);
 
 impl Asked {
-    /// One asks now.
+    /// Notes that a standby asks now.
     pub(crate) fn note(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Whether one was there at this time.
+    /// Whether a standby was there at this time.
     pub(crate) fn is_there(&self, at: Instant) -> bool {
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_some_and(|last| at.saturating_duration_since(last) < GONE_AFTER)
@@ -163,7 +167,7 @@ mod tests {
         for answers in [false, false, true, false, false] {
             assert!(!watch.look(&leader(1, answers)));
         }
-        assert!(!watch.look(&Look::Nothing), "who cannot see the store cannot take over");
+        assert!(!watch.look(&Look::Nothing), "a standby that cannot see the store cannot take over");
         assert!(watch.look(&leader(1, false)));
     }
 
@@ -180,7 +184,7 @@ mod tests {
         assert_eq!(patience.time().as_secs(), 5);
         let mut patience = Patience::new(Duration::from_secs(3600));
         patience.superseded(Duration::ZERO);
-        assert_eq!(patience.time().as_secs(), 3600, "it was told to be that patient");
+        assert_eq!(patience.time().as_secs(), 3600, "it was configured to be that patient");
     }
 
     #[test]
@@ -204,12 +208,13 @@ mod tests {
             assert_eq!(watch.is_sure(), sure);
         }
         watch.look(&Look::Nothing);
-        assert!(watch.is_sure(), "it says nothing about the leader");
+        assert!(watch.is_sure(), "such a look says nothing about the leader");
         watch.look(&leader(2, true));
         assert!(!watch.is_sure(), "another one leads");
     }
 
-    /// Two that cannot reach each other, by the second: who leads is superseded when the other one's patience is at its end.
+    /// Two processes that cannot reach each other, with times in seconds: the leader is superseded when the other one's
+    /// patience ends.
     #[test]
     fn two_that_cannot_reach_each_other_lead_longer_and_longer() {
         let mut both = [(); 2].map(|()| Patience::new(Duration::from_secs(5)));

@@ -140,7 +140,7 @@ test("one configuration computed twice has equal digests and no other settings",
 
 test("two runs are followed while both go on", async () => {
   const tab = await open("#/runs/long-one/with/long-two");
-  await tab.getByText(/^There is no test: the ends of all replicas are compared/).waitFor();
+  await tab.getByText(/^There is no test: the final values of all replicas are compared/).waitFor();
   assert.deepEqual((await row(tab, "Both runs at a glance", "Digest")).slice(1), ["–", "–", "not yet known"]);
   await until("curves of both", async () => await tab.locator(".picture .c2 .ring").count() > 0);
   const seen = async () => JSON.stringify([await row(tab, "Both runs at a glance", "Rounds"),

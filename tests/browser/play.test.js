@@ -80,7 +80,7 @@ test("tic-tac-toe by keyboard, against a champion that a run leads to", async ()
   const first = (await moves(tab))[0].slice(2);
   await tab.getByLabel("Type a move").fill("z9");
   await tab.keyboard.press("Enter");
-  await tab.getByText("z9 is no move here").waitFor();
+  await tab.getByText("z9 is not a legal move here").waitFor();
   // With the arrow keys from the first cell to an empty one.
   await cell(tab, /^a3/).focus();
   await tab.keyboard.press(first === "b3" ? "ArrowDown" : "ArrowRight");
@@ -134,12 +134,12 @@ test("hints while two champions play, and while one steps through their game", a
   assert.match(await rows.nth(1).textContent(), /its table says so: entry \d+ of 43/);
   // Of a champion of the other side there is a sentence.
   await tab.getByLabel("from").selectOption("tables/1/0");
-  await tab.getByText("Nothing to say here: this champion plays X only, and it is O's turn.").waitFor();
+  await tab.getByText("There are no hints here: this champion plays X only, and it is O's turn.").waitFor();
   await tab.getByRole("button", { name: "Earlier" }).click();
   await status(tab, "After 0 of 1 moves.");
   await rows.nth(9).waitFor();
   await tab.getByRole("button", { name: "Later" }).click();
-  await tab.getByText("Nothing to say here").waitFor();
+  await tab.getByText("There are no hints here").waitFor();
   await tab.context().close();
 });
 

@@ -1,8 +1,8 @@
-//! `cargo churn [TIME [SEED]]`: a cluster of real programs in which something breaks every two seconds, for as long as wanted
-//! (a minute unless told otherwise). Runs of all sorts follow each other; each must end with the digest of one thread.
+//! `cargo churn [TIME [SEED]]`: a cluster of real programs in which something breaks every two seconds, for as long as given
+//! (default: a minute). Runs of all kinds follow each other, and each must end with the digest of one thread.
 //!
-//! What breaks is drawn: a worker is killed with SIGKILL and started again, or stopped for up to 16 s, or its connection is
-//! reset; and now and then the coordinator is killed and started again. No worker is spared.
+//! The faults are drawn at random: a worker is killed with SIGKILL and restarted, or stopped for up to 16 s, or its
+//! connection is reset; sometimes the coordinator is killed and restarted. No worker is spared.
 
 use std::{
     net::SocketAddr,
@@ -26,12 +26,12 @@ use tokio::{
 
 const WORKERS: usize = 4;
 const BREAK_EVERY: Duration = Duration::from_secs(2);
-/// A worker is silent for longer than the coordinator waits, or for less.
+/// A worker is silent for longer than the coordinator waits, or for a shorter time.
 const STOPPED_MAX_MS: u64 = 16_000;
 /// A run that takes longer than this, broken or not, has stalled.
 const RUN_TIME_MAX: Duration = Duration::from_secs(900);
 
-/// Arguments of the coordinator: times as in earnest, and ended runs do not pile up.
+/// Arguments of the coordinator: realistic times, and a limit so that ended runs do not pile up.
 const COORDINATOR: [&str; 4] = ["--checkpoint-interval", "3", "--keep-finished", "10"];
 
 /// Five to ten seconds of work each on two cores.
@@ -43,7 +43,7 @@ const CONFIGS: [&str; 4] = [
     "experiment = \"dispatch\"\nreplicas = 3\n[settings]\nrounds = 3000\ntasks = 50\npayload_bytes = 2000\nreply_bytes = 500\n",
 ];
 
-/// Carries one worker's connections to the coordinator, and resets them on demand.
+/// Forwards one worker's connections to the coordinator, and resets them on demand.
 struct Proxy {
     address: SocketAddr,
     reset: Arc<Notify>,
@@ -60,14 +60,14 @@ impl Proxy {
 async fn carry(mut near: TcpStream, coordinator: SocketAddr, reset: Arc<Notify>) {
     let Ok(mut far) = TcpStream::connect(coordinator).await else { return };
     for side in [&near, &far] {
-        // As the programs do: messages are small, and somebody waits for each.
+        // The programs do the same, because messages are small and somebody waits for each.
         drop(side.set_nodelay(true));
     }
     tokio::select! {
         // Either side may end as it likes.
         _ = copy_bidirectional(&mut near, &mut far) => {}
         () = reset.notified() => {
-            // Closed like this, a connection ends with RST instead of FIN.
+            // A connection closed in this way ends with RST instead of FIN.
             for side in [&near, &far] {
                 drop(side.set_zero_linger());
             }
@@ -79,11 +79,11 @@ struct Member {
     proxy: Proxy,
     name: String,
     process: Process,
-    /// When it goes on, if it is stopped.
+    /// When a stopped worker continues.
     stopped_until: Option<Instant>,
 }
 
-/// How often each thing broke.
+/// How many times each thing broke.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     killed: u32,
@@ -105,7 +105,7 @@ struct Churn {
     members: Vec<Member>,
     rng: Generator,
     counts: Counts,
-    /// The most that any of the coordinators held, in bytes.
+    /// The most memory that any of the coordinators used, in bytes.
     memory: u64,
 }
 
@@ -127,7 +127,7 @@ impl Churn {
     /// Breaks one thing.
     fn break_something(&mut self) {
         if below(&mut self.rng, 10) == 0 {
-            // Its port must be free before the next one listens.
+            // The coordinator's port must be free before the next one listens.
             drop(self.coordinator.take());
             let address = self.address.to_string();
             self.coordinator = Some(self.site.coordinator_on(&address, &COORDINATOR));
@@ -155,7 +155,7 @@ impl Churn {
         }
     }
 
-    /// Lets those go on that were stopped for long enough, and looks at what the coordinator holds.
+    /// Lets workers continue that were stopped for long enough, and notes the coordinator's memory.
     fn tick(&mut self) {
         for member in &mut self.members {
             if member.stopped_until.is_some_and(|until| until <= Instant::now()) {
@@ -168,7 +168,7 @@ impl Churn {
     }
 }
 
-/// Submits one run after the other, and says what each came to; ends with what is wrong, if anything is.
+/// Submits one run after the other, and reports how each ended. Returns only when something is wrong, with a sentence.
 async fn keep_computing(address: SocketAddr, breaks: watch::Receiver<u32>, started: Instant) -> String {
     let expected = CONFIGS.map(digest_of_one_thread);
     let mut person = Person::of(address);
@@ -240,13 +240,14 @@ async fn churn(length: Duration, seed: u64) -> Result<String, String> {
     ))
 }
 
-/// How long, and the seed.
+/// The duration and the seed.
 fn arguments() -> Result<(Duration, u64), String> {
     let mut arguments = std::env::args().skip(1);
     let length = arguments.next().map_or(Ok(Duration::from_secs(60)), |text| duration(&text))?;
-    let seed =
-        arguments.next().map_or(Ok(1), |text| text.parse().map_err(|_| "the seed is a whole number".to_owned()))?;
-    arguments.next().map_or(Ok((length, seed)), |more| Err(format!("{more}: give a time and a seed, no more")))
+    let seed = arguments
+        .next()
+        .map_or(Ok(1), |text| text.parse().map_err(|_| "the seed must be a whole number".to_owned()))?;
+    arguments.next().map_or(Ok((length, seed)), |more| Err(format!("{more}: give only a time and a seed")))
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

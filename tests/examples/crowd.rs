@@ -1,9 +1,9 @@
-//! `cargo crowd [STREAMS]`: what many connected workers cost a coordinator and those who compute (3,000 unless told otherwise).
+//! `cargo crowd [STREAMS]`: what many connected workers (default: 3,000) cost a coordinator and the workers that compute.
 //!
 //! All connections are real ones with TLS and certificates, from one program on the same machine. Two real workers compute
-//! `dispatch`, tasks that do nothing, alone and beside the crowd; then the whole crowd loses its connections at once and
-//! comes back while they compute. The crowd computes another kind of experiment, so that it gets no tasks. Beside that, a crowd of
-//! 500 that computes too, against one of two.
+//! `dispatch`, tasks that do nothing, first alone and then next to the crowd. Then the whole crowd loses its connections at
+//! once and comes back while they compute. The crowd computes another kind of experiment, so it gets no tasks. In addition, a
+//! crowd of 500 that computes is compared with a crowd of two.
 
 use std::{
     env, fs,
@@ -26,17 +26,17 @@ use evoxo_tests::{
 use tokio::{sync::Semaphore, task::JoinSet};
 
 const STREAMS: usize = 3_000;
-/// What a user of a middling cluster has.
+/// The number of workers of a medium-sized cluster.
 const MANY: usize = 500;
 const TASKS: u32 = 200_000;
-/// The tasks of a round of each of four replicas.
+/// The tasks of a round, in each of four replicas.
 const ROUND: u32 = 1000;
-/// Fewer for 500 who all compute: they take much longer.
+/// Fewer tasks for 500 workers that all compute, because they take much longer.
 const TASKS_OF_BUSY: u32 = 20_000;
-/// Each figure is the median of this number of runs.
+/// Each value is the median of this many runs.
 const PASSES: usize = 5;
 const HEARTBEAT: Duration = Duration::from_secs(2);
-/// Handshakes of the crowd that are under way: fewer than one address may have.
+/// How many handshakes of the crowd are in progress at once: fewer than one address may have.
 const HANDSHAKES: usize = 100;
 
 fn dispatch(seed: usize, tasks: u32) -> String {
@@ -51,10 +51,10 @@ fn dispatch(seed: usize, tasks: u32) -> String {
 struct Cluster {
     coordinator: Coordinator,
     person: Person,
-    /// The certificate of one of them, which the crowd uses as well.
+    /// The certificate of one of the real workers, which the crowd uses as well.
     worker: Option<Arc<AccessFile>>,
     runs: usize,
-    /// Of each run.
+    /// The tasks of each run.
     tasks: u32,
     _workers: Vec<Process>,
 }
@@ -73,7 +73,7 @@ impl Cluster {
         cluster
     }
 
-    /// Without real workers: who computes is a crowd.
+    /// A cluster without real workers. A crowd computes instead.
     async fn empty(site: &Site) -> Self {
         let secure = Secure::init(site, "access");
         let coordinator = secure.coordinator("127.0.0.1:0", &["--checkpoint-interval", "3"]);
@@ -98,7 +98,7 @@ impl Cluster {
         }
     }
 
-    /// Tasks a second of one run, whose digest must be right.
+    /// Computes one run, whose digest must be right; returns its tasks per second.
     async fn rate(&mut self) -> f64 {
         self.runs += 1;
         let (name, config) = (format!("run-{}", self.runs), dispatch(self.runs, self.tasks));
@@ -115,7 +115,7 @@ impl Cluster {
     }
 }
 
-/// What 500 workers that all compute are worth, beside two.
+/// Compares 500 workers that all compute with two.
 #[expect(clippy::print_stdout, reason = "what was measured")]
 async fn compare_busy(streams: usize) {
     let sites = [Site::new(), Site::new()];
@@ -128,13 +128,13 @@ async fn compare_busy(streams: usize) {
     println!("{two:.0} tasks/s of two that compute, {all:.0} of {wanted}: {:.0} %", 100.0 * all / two);
 }
 
-/// The middle one of three or five.
+/// The median of an odd number of rates.
 fn median(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 2]
 }
 
-/// Workers in this program that are connected, and compute tasks of one kind.
+/// Connected workers in this program, which compute tasks of one kind.
 struct Crowd {
     kind: &'static str,
     coordinator: SocketAddr,
@@ -148,7 +148,7 @@ impl Crowd {
         Self { kind, coordinator: cluster.coordinator.address, access, members: JoinSet::new() }
     }
 
-    /// So many more members; returns when the coordinator has welcomed each.
+    /// Adds so many members. Returns when the coordinator has welcomed each.
     async fn join(&mut self, more: usize) {
         let welcomed = Arc::new(Semaphore::new(0));
         let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
@@ -173,7 +173,7 @@ impl Crowd {
         drop(welcomed.acquire_many(all).await);
     }
 
-    /// All connections end at once.
+    /// Ends all connections at once.
     async fn vanish(&mut self) -> usize {
         let members = self.members.len();
         self.members.shutdown().await;
@@ -181,7 +181,7 @@ impl Crowd {
     }
 }
 
-/// As a worker waits that is told to come back later: up to a second.
+/// How long a worker waits that is told to come back later: up to a second.
 fn wait(rng: &mut Generator) -> Duration {
     Duration::from_millis(below(rng, 1000))
 }
@@ -195,7 +195,7 @@ async fn enter(coordinator: SocketAddr, access: &AccessFile, number: usize, kind
     matches!(session.receive().await, Ok(Some(Incoming::Welcome(_)))).then_some(session)
 }
 
-/// Heartbeats and outputs, until the coordinator ends the session.
+/// Sends heartbeats and outputs, until the coordinator ends the session.
 async fn stay(session: &mut Session) {
     let mut beat = tokio::time::interval(HEARTBEAT);
     loop {
@@ -215,7 +215,7 @@ fn own_memory() -> u64 {
     line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).map_or(0, |kib| kib << 10)
 }
 
-/// Two clusters, measured in turns: the machine may be busier at one time than at another.
+/// Measures two clusters in turns, because the machine may be busier at one time than at another.
 async fn in_turns(one: &mut Cluster, other: &mut Cluster) -> [f64; 2] {
     let mut rates = [Vec::new(), Vec::new()];
     for _ in 0..PASSES {

@@ -1,5 +1,5 @@
-//! `hostile coordinator ...`: a coordinator in whose own process a task of `dispatch` does harm. Everything else is as in
-//! `evoxo-coordinator`, also the signature. What it does is in the variable `HARM`.
+//! `hostile coordinator ...`: a coordinator in which a task of `dispatch` does harm when the coordinator itself computes it.
+//! Everything else is as in `evoxo-coordinator`, including the signature. The variable `HARM` selects the harm.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ impl Compute for Harm {
     type Output = EchoOutput;
 
     fn run(task: &EchoTask, shared: &Bytes) -> Result<EchoOutput, Refusal> {
-        // The fixed workload is computed in the coordinator too.
+        // The coordinator computes the fixed workload, too.
         if task.payload == "evoxo" {
             let mut payload: Vec<u8> =
                 task.payload.iter().chain(shared).copied().take(task.reply_bytes as usize).collect();
@@ -36,7 +36,7 @@ impl Compute for Harm {
             "panic" => panic!("a task that panics"),
             "stack" => Err(Refusal(deeper(1).to_string())),
             "memory" => {
-                // What is not written to takes no memory, but the limit counts it.
+                // Memory that is not written to is not allocated, but the limit counts it.
                 let pieces: Vec<Vec<u8>> = (0..1 << 20).map(|_| Vec::with_capacity(64 << 20)).collect();
                 Err(Refusal(pieces.len().to_string()))
             }
@@ -59,7 +59,7 @@ impl Compute for Harm {
     }
 }
 
-/// Without an end, and without a loop that the compiler could make of it.
+/// Recursion without an end, which the compiler cannot turn into a loop.
 #[expect(unconditional_recursion, reason = "this is the harm")]
 fn deeper(level: u64) -> u64 {
     let here = std::hint::black_box([level; 64]);

@@ -1,5 +1,5 @@
-//! `cargo keep RUN FILE`: commits a run. It writes what docs/reproduction keeps of its `result.json`: what the tables are made of,
-//! and the curves of the figures that pages show.
+//! `cargo keep RUN FILE`: prepares a run's result to be committed. It writes the part of `result.json` that docs/reproduction
+//! keeps: the data of the tables, and the curves of the figures that pages show.
 //!
 //! `cargo keep out/nndtf-paper docs/reproduction/nndtf/result-paper.json`
 //!
@@ -16,7 +16,7 @@ use evoxo_tests::{
 fn main() -> ExitCode {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let [run, file] = arguments.as_slice() else {
-        eprintln!("give a run's directory, and the file in docs/reproduction that is to be written");
+        eprintln!("give a run's directory, and the file in docs/reproduction to write");
         return ExitCode::from(2);
     };
     let from = if run.is_dir() { run.join("result.json") } else { run.clone() };

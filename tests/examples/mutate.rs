@@ -1,6 +1,6 @@
 //! `cargo mutate [PART ...]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and
-//! reports which of them the tests do not catch. With PARTs, only those whose file or fragment contains one of them.
-//! Each takes from 15 seconds to two minutes.
+//! reports those that the tests do not catch. With PARTs, it applies only mutations whose file or fragment contains one of
+//! them. Each takes from 15 seconds to two minutes.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use evoxo_tidy::{
     workspace,
 };
 
-/// A mutant that loops is stopped after this time.
+/// A mutant that loops is stopped after so long.
 const SUITE_TIME_MAX: Duration = Duration::from_secs(300);
 
 #[expect(clippy::print_stdout, reason = "a report for the person who runs it")]
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let program = std::env::current_exe().expect("a program knows where it is");
     let place = program.ancestors().nth(3).expect("an example lies in target/PROFILE/examples").join("mutate");
     let copy = place.join("tree");
-    // It does not exist at first.
+    // At first the copy does not exist.
     drop(fs::remove_dir_all(&copy));
     copy_tree(workspace(), &copy);
     for file in ["common/", "games/", "access/", "coordinator/core/"] {
@@ -90,7 +90,7 @@ fn passes(directory: &Path, arguments: &[&str]) -> bool {
         built.is_ok_and(|status| status.success()),
         "{arguments:?} does not compile: a mutation must be valid Rust"
     );
-    // Its own process group, so that its tests can be ended with it.
+    // It gets its own process group, so that its tests can be ended with it.
     let mut child = cargo_test(directory, arguments).process_group(0).spawn().expect("cargo starts");
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What the chain of digests costs: the time of all links of a run beside the time of the whole run on one thread.
+//! What the chain of digests costs: the time for all links of a run, compared with the time for the whole run on one thread.
 //!
 //! `cargo run --release -p evoxo-tests --example price`
 
@@ -14,8 +14,8 @@ use evoxo_common::{
 use evoxo_experiments::registry;
 use evoxo_tests::programs::workspace;
 
-/// Files as people run them, each shortened to some seconds. A league is left out: its file names others, and it has a link for
-/// hundreds of games.
+/// Files as people run them, each shortened to some seconds. A league is left out, because its file names other files and it
+/// has a link only for every few hundred games.
 const RUNS: [(&str, &[(&str, &str)]); 8] = [
     ("dispatch.toml", &[]),
     ("invincible.toml", &[]),
@@ -46,7 +46,7 @@ fn main() {
                     links += link.elapsed();
                 }
             }
-            // Each link was made once more here than in the run.
+            // Each link was computed once more here than in the run.
             let whole = begun.elapsed() - links;
             let percent = 100.0 * links.as_secs_f64() / whole.as_secs_f64();
             println!("{name}, arm {}: {before} links, {percent:.3} % of {:.2} s", arm.name, whole.as_secs_f64());

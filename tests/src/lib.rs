@@ -1,4 +1,4 @@
-//! Shared parts of these tests: the real programs on loopback, a client, a worker that follows a script, a small S3,
+//! Shared parts of these tests: the real programs on loopback, a client, a worker that follows a script, a small S3 server,
 //! the list of mutations, the committed results.
 
 pub mod live;

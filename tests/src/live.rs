@@ -18,11 +18,10 @@ use crate::{
     s3::{BUCKET, S3},
 };
 
-/// How long anything may take before a test fails. It is generous, because machines are slow when all tests run at
-/// once.
+/// How long anything may take before a test fails. It is long, because machines are slow when all tests run at once.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A port of this machine: each connection to it is carried on, or ended, by `carry`.
+/// Opens a port of this machine. `carry` forwards or ends each connection to it.
 ///
 /// # Panics
 /// If there is no port.
@@ -48,12 +47,12 @@ const ANY: &str = "127.0.0.1:0";
 /// A directory for a store and for logs, removed at the end. If a test fails, the logs are printed.
 pub struct Site {
     directory: TempDir,
-    /// What is the coordinator and the worker, if not evoxo's own programs.
+    /// The program to run as coordinator and worker, if not evoxo's own programs.
     tool: Option<PathBuf>,
-    /// What is in the environment of its coordinators and workers.
+    /// Variables in the environment of the site's coordinators and workers.
     variables: Vec<(String, String)>,
-    /// They keep the ports of its coordinators: the system gives them to no connection of another test while a coordinator is
-    /// dead that will listen there again.
+    /// Sockets that reserve the ports of the site's coordinators. While a coordinator is dead that will listen there again,
+    /// the system gives its port to no connection of another test.
     kept: Mutex<Vec<TcpSocket>>,
 }
 
@@ -68,10 +67,10 @@ impl Site {
         Self::with(None)
     }
 
-    /// An empty one whose coordinators and workers are this tool's: a program whose `main` is `evoxo::main`.
+    /// An empty site that runs this tool as coordinators and workers: a program whose `main` is `evoxo::main`.
     ///
     /// # Panics
-    /// If there is no room for it.
+    /// If the directory cannot be created.
     #[must_use]
     pub fn of_tool(tool: impl Into<PathBuf>) -> Self {
         Self::with(Some(tool.into()))
@@ -82,14 +81,14 @@ impl Site {
         Self { directory, tool, variables: Vec::new(), kept: Mutex::default() }
     }
 
-    /// The same with this in the environment of its coordinators and workers.
+    /// Adds this variable to the environment of the site's coordinators and workers.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// A coordinator or a worker.
+    /// The command of a coordinator or a worker.
     fn command(&self, role: &str) -> Command {
         let mut command = match &self.tool {
             None => Command::new(program(&format!("evoxo-{role}"))),
@@ -111,10 +110,10 @@ impl Site {
         self.coordinator_on(ANY, arguments)
     }
 
-    /// An address of this machine where nobody listens, kept for programs of this site.
+    /// An address of this machine where nobody listens, reserved for programs of this site.
     fn free_address(&self) -> String {
         let socket = TcpSocket::new_v4().expect("a socket");
-        // As a listener sets it: so both may have the port, because this socket never listens.
+        // A listener sets the same option, so both can have the port, because this socket never listens.
         socket.set_reuseaddr(true).expect("a socket can share its address");
         socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
         let address = socket.local_addr().expect("an address").to_string();
@@ -134,7 +133,7 @@ impl Site {
         self.coordinator_in(limited("evoxo-coordinator", script), ANY, arguments)
     }
 
-    /// A coordinator on this address whose store is a bucket there.
+    /// A coordinator on this address whose store is a bucket of this server.
     #[must_use]
     pub fn coordinator_of_bucket(&self, s3: &S3, listen: &str, arguments: &[&str]) -> Coordinator {
         let mut command = self.command("coordinator");
@@ -143,7 +142,7 @@ impl Site {
         self.coordinator_in(command, listen, &[&["--store", &store], arguments].concat())
     }
 
-    /// The same once more where it was killed, which need not be able to begin.
+    /// Starts a coordinator again at the address of a killed one. It may fail to start.
     #[must_use]
     pub fn coordinator_of_bucket_again(&self, s3: &S3, killed: &Coordinator) -> Process {
         let mut command = self.command("coordinator");
@@ -175,7 +174,7 @@ impl Site {
         Coordinator { process, address }
     }
 
-    /// A worker of one slot for this coordinator, with further arguments.
+    /// A worker with one slot for this coordinator, with further arguments.
     #[must_use]
     pub fn worker(&self, coordinator: SocketAddr, arguments: &[&str]) -> Process {
         let mut command = self.command("worker");
@@ -183,7 +182,7 @@ impl Site {
         self.start("worker", &mut command)
     }
 
-    /// One of our programs with these arguments, in this directory.
+    /// One of evoxo's programs with these arguments, run in the site's directory.
     #[must_use]
     pub fn program(&self, name: &str, arguments: &[&str]) -> Process {
         let mut command = Command::new(program(name));
@@ -191,10 +190,10 @@ impl Site {
         self.start(name, &mut command)
     }
 
-    /// Starts a program that logs to a file here.
+    /// Starts a program whose log is a file in the site's directory.
     ///
     /// # Panics
-    /// If it cannot be started.
+    /// If the program cannot be started.
     pub fn start(&self, name: &str, command: &mut Command) -> Process {
         let log = (0..).map(|number| self.path(&format!("{name}-{number}.log"))).find(|path| !path.exists());
         let log = log.expect("numbers do not end");
@@ -210,12 +209,12 @@ impl Site {
     }
 }
 
-/// The objects of a store in this directory, by name; none if there is no such directory.
+/// The objects of a store in this directory, by name; empty if there is no such directory.
 #[must_use]
 pub fn objects_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    // A file that is being written, or was when its writer was killed, is no object.
+    // A file that is being written, or whose writer was killed, is not an object.
     paths.retain(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().contains('#')));
     paths.sort();
     paths
@@ -250,20 +249,20 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its standard error so far.
+    /// The program's standard error so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// SIGKILL.
+    /// Kills the process with SIGKILL.
     pub fn kill(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Its number in the system.
+    /// The process's number in the system.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -278,16 +277,17 @@ impl Process {
         assert!(status.is_ok_and(|status| status.success()), "the signal {name} reaches the process");
     }
 
-    /// What the terminal does at Ctrl-C: SIGINT for the process and all of its group, which it must lead.
+    /// Does what the terminal does at Ctrl-C: sends SIGINT to the process and all of its group, which it must lead.
     ///
     /// # Panics
-    /// If it leads none.
+    /// If it does not lead a group.
     pub fn interrupt_group(&self) {
         let status = Command::new("kill").args(["-INT", "--", &format!("-{}", self.child.id())]).status();
         assert!(status.is_ok_and(|status| status.success()), "there is such a group");
     }
 
-    /// A figure of its memory from Linux, in bytes: `VmRSS` now, `VmHWM` the maximum so far. `None` on other systems.
+    /// A value of the process's memory from Linux, in bytes: `VmRSS` now, `VmHWM` the maximum so far. `None` on other
+    /// systems.
     #[must_use]
     pub fn memory_bytes(&self, figure: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
@@ -295,23 +295,23 @@ impl Process {
         line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
     }
 
-    /// Processor time of all its threads so far, on Linux.
+    /// Processor time of all the process's threads so far, on Linux.
     #[must_use]
     pub fn processor_time(&self) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        // The name, in brackets, may contain spaces; user and system time are the 12th and 13th figures after it.
+        // The name, in parentheses, may contain spaces. User and system time are the 12th and 13th values after it.
         let (_, figures) = stat.rsplit_once(')')?;
         let ticks = figures.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().ok());
         // A tick is 10 ms on Linux.
         ticks.sum::<Option<u64>>().map(|ticks| Duration::from_millis(10 * ticks))
     }
 
-    /// Whether it has ended.
+    /// Whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
-    /// Waits until it ends.
+    /// Waits until the process ends.
     ///
     /// # Panics
     /// If it does not end in time.
@@ -335,8 +335,8 @@ impl Drop for Process {
 
 /// A running coordinator.
 pub struct Coordinator {
-    /// The process.
+    /// The coordinator's process.
     pub process: Process,
-    /// Its address.
+    /// The coordinator's address.
     pub address: SocketAddr,
 }

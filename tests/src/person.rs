@@ -26,7 +26,7 @@ pub type Client = RunServiceClient<Channel>;
 
 /// A person who submits runs and asks about them.
 pub struct Person {
-    /// For all other calls.
+    /// The client, for all other calls.
     pub client: Client,
 }
 
@@ -40,7 +40,7 @@ impl Person {
         Self::connecting(coordinator, None)
     }
 
-    /// The same from another address of this machine.
+    /// A client at another address of this machine.
     ///
     /// # Panics
     /// Never: an address is a good URL.
@@ -49,7 +49,7 @@ impl Person {
         Self::connecting(coordinator, Some(from))
     }
 
-    /// One with a certificate.
+    /// A client with a certificate.
     ///
     /// # Panics
     /// If the certificate cannot be used.
@@ -76,10 +76,10 @@ impl Person {
         self.client.submit(request).await.map(tonic::Response::into_inner)
     }
 
-    /// Submits a run that must be accepted; whether anything was new in it.
+    /// Submits a run that must be accepted. Returns whether it created or changed anything.
     ///
     /// # Panics
-    /// If it is refused.
+    /// If the run is refused.
     pub async fn submit(&mut self, name: &str, config: &str) -> bool {
         self.try_submit(name, config).await.unwrap_or_else(|status| panic!("{status}")).created
     }
@@ -103,12 +103,12 @@ impl Person {
     /// The workers that were lost.
     ///
     /// # Panics
-    /// Without an answer.
+    /// If the coordinator does not answer.
     pub async fn lost(&mut self) -> Vec<LostWorker> {
         self.client.list_workers(ListWorkersRequest {}).await.expect("an answer").into_inner().lost
     }
 
-    /// Why the worker of this name was lost, as soon as it is.
+    /// Waits until the worker of this name is lost, and returns the reason.
     ///
     /// # Panics
     /// If that takes too long.
@@ -123,7 +123,7 @@ impl Person {
         }
     }
 
-    /// Waits until a worker of this name is as wanted: what the coordinator says of workers is up to half a second old.
+    /// Waits until a worker of this name satisfies `wanted`. The coordinator's list of workers is up to half a second old.
     ///
     /// # Panics
     /// If that takes too long.
@@ -138,13 +138,13 @@ impl Person {
             let found = workers.into_iter().find(|worker| worker.name == name);
             match found {
                 Some(worker) if wanted(&worker) => return worker,
-                found => assert!(start.elapsed() < PATIENCE, "worker {name} does not come to be as wanted: {found:?}"),
+                found => assert!(start.elapsed() < PATIENCE, "worker {name} does not become as expected: {found:?}"),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Waits until the run is as wanted; the coordinator may restart meanwhile.
+    /// Waits until the run satisfies `wanted`. The coordinator may restart meanwhile.
     ///
     /// # Panics
     /// If that takes too long.
@@ -165,7 +165,7 @@ impl Person {
     /// Waits until the run is finished.
     ///
     /// # Panics
-    /// If it fails, or takes too long.
+    /// If the run fails, or takes too long.
     pub async fn finished(&mut self, name: &str) -> Run {
         self.wait(name, |run| {
             assert!(run.state() != RunState::Failed, "{run:?}");
@@ -175,7 +175,7 @@ impl Person {
     }
 }
 
-/// Whether the coordinator was not running, or ended during the call.
+/// Whether a call failed because the coordinator was not running, or ended during the call.
 #[must_use]
 pub fn is_absence(status: &Status) -> bool {
     status.code() == Code::Unavailable || std::error::Error::source(status).is_some()

@@ -59,7 +59,7 @@ fn newest_below(path: &Path) -> SystemTime {
         .unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// An example of this package, in the profile of this test: cargo builds it if need be.
+/// An example of this package, in the profile of this test. Cargo builds it if necessary.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -78,8 +78,8 @@ fn build(directory: &Path, what: &[&str]) {
     cargo.current_dir(workspace()).args(["build", "--quiet", "--locked", "--profile"]);
     cargo.arg(if profile == "debug" { "dev" } else { profile }).arg("--target-dir").arg(target);
     cargo.args(what);
-    // `cargo test` sets them for this package. Some build scripts run anew when they change, and then everything that needs
-    // what they build is compiled once more.
+    // `cargo test` sets these variables for this package. Some build scripts rerun when the variables change, and then
+    // everything that depends on those scripts is compiled again.
     let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_package)) {
         cargo.env_remove(name);

@@ -1,4 +1,4 @@
-//! The committed results in docs/reproduction: small results of runs, and the figures of them that pages show.
+//! The committed results in docs/reproduction: small results of runs, and the figures that pages show.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,18 +18,18 @@ use serde_json::Value;
 
 use crate::{programs::workspace, registry};
 
-/// Significant digits that numbers keep, unless a table needs more.
+/// The fewest and the most significant digits that numbers keep. More than the fewest are kept only if a table needs them.
 const DIGITS_MIN: usize = 4;
 const DIGITS_MAX: usize = 17;
 
-/// The files of a directory whose names end in a dot and this.
+/// The files of a directory with this extension.
 pub fn files(directory: &Path, ending: &str) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     let paths = entries.map(|entry| entry.expect("a directory that can be read").path());
     paths.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
 }
 
-/// The directories below this one, and itself.
+/// This directory and all directories below it.
 pub fn directories(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("a directory that can be read").flatten().map(|entry| entry.path());
     let below = entries.filter(|path| path.is_dir()).flat_map(|path| directories(&path));
@@ -42,13 +42,13 @@ pub fn results() -> BTreeSet<PathBuf> {
     directories(&directory).iter().flat_map(|kind| files(kind, "json")).collect()
 }
 
-/// The directory with the figures of KIND/result-NAME.json: KIND/NAME.
+/// The directory with the figures of a result: KIND/NAME for KIND/result-NAME.json.
 pub fn figures_of(result: &Path) -> PathBuf {
     let stem = result.file_stem().and_then(|stem| stem.to_str()).expect("a name");
     result.with_file_name(stem.trim_start_matches("result-"))
 }
 
-/// A committed result in the usual form.
+/// A committed result, converted back to the usual form.
 pub fn read(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let result = serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -88,10 +88,11 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// What is committed of a whole result: as few digits as its tables need, and the curves of the figures with these names.
+/// The part of a whole result that is committed: as few digits as its tables need, and the curves of the figures with these
+/// names.
 ///
 /// # Errors
-/// A sentence if it is not a result, or its report cannot be made of it.
+/// A sentence if it is not a result, or no report can be made from it.
 pub fn keep(result: &Value, figures: &BTreeSet<String>) -> Result<String, String> {
     let config = Config::of_result(registry(), result)?;
     let report = |result: &Value| registry().report_of_result(result);
@@ -104,7 +105,7 @@ pub fn keep(result: &Value, figures: &BTreeSet<String>) -> Result<String, String
         let report = report(&whole(form(&all, digits)).ok()?).ok()?;
         (self::printed(&report) == printed).then_some((digits, pictures(&config, &report, figures)))
     });
-    let (digits, pictures) = digits.ok_or("a small result gives other tables")?;
+    let (digits, pictures) = digits.ok_or("a small result gives different tables")?;
     if let Some(missing) = figures.iter().find(|name| !pictures.contains_key(*name)) {
         return Err(format!("the report has no figure {missing}, which a page shows"));
     }
@@ -116,13 +117,13 @@ pub fn keep(result: &Value, figures: &BTreeSet<String>) -> Result<String, String
             kept.insert(curve);
         }
     }
-    // A whole result that is made of a small one may have its keys in another order. Once more, so that what is kept stays the same
-    // when it is kept again.
+    // A whole result that is made from a small one may have its keys in another order. So it is made twice, and keeping the
+    // kept result again changes nothing.
     let kept = |arm: usize, curve: &str| kept.contains(&(arm, curve.to_owned()));
     Ok(text(&small(&whole(small(result, &kept, digits))?, &kept, digits)))
 }
 
-/// The curves of a result: the place of their arm, and their name.
+/// The curves of a result, each as the index of its arm and its name.
 fn curves(result: &Value) -> BTreeSet<(usize, String)> {
     let arms = result["arms"].as_array().into_iter().flatten().enumerate();
     let of_arm = |(place, arm): (usize, &Value)| {
@@ -132,13 +133,13 @@ fn curves(result: &Value) -> BTreeSet<(usize, String)> {
     arms.flat_map(of_arm).collect()
 }
 
-/// What a person reads of a report.
+/// The text of a report as a person reads it.
 fn printed(report: &Report) -> String {
     let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
     format!("{}\n{}", tables.join("\n"), report.notes.join("\n"))
 }
 
-/// Those of a report's pictures that have one of these names, as SVG.
+/// The pictures of a report that have one of these names, as SVG.
 fn pictures(config: &Config, report: &Report, names: &BTreeSet<String>) -> BTreeMap<String, String> {
     let figures = report.figures.iter().filter(|figure| names.contains(&figure.name));
     let figures = figures.map(|figure| (figure.name.clone(), plot::svg(figure)));

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-/// The places where a value is not as the schema says, each with what is wrong there.
+/// The places where a value violates the schema, each with the violation.
 ///
 /// # Panics
-/// If the schema uses a keyword that is not known here.
+/// If the schema uses a keyword that this checker does not know.
 pub fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     check(schema, schema, value, "result", &mut faults);
@@ -49,7 +49,7 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, faults: &mut 
                 }
                 true
             }
-            // Only where there are no `properties` beside it.
+            // Only supported if there are no `properties` as well.
             "additionalProperties" if !keywords.contains_key("properties") => {
                 for (name, value) in entries.unwrap_or(&empty) {
                     check(root, said, value, &format!("{place}.{name}"), faults);

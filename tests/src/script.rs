@@ -19,7 +19,7 @@ use crate::{live::PATIENCE, registry};
 /// The Hello of an honest worker of this build.
 #[must_use]
 pub fn hello(name: &str) -> Hello {
-    // Real workers draw it; here different names are enough.
+    // Real workers draw this number. Here it is enough that names differ.
     let process = name.bytes().fold(1, |sum: u64, byte| sum.wrapping_mul(131).wrapping_add(byte.into()));
     Hello {
         protocol: PROTOCOL,
@@ -33,7 +33,7 @@ pub fn hello(name: &str) -> Hello {
     }
 }
 
-/// A session of such a worker.
+/// A session of a scripted worker.
 pub struct Session {
     /// Messages to the coordinator.
     pub outgoing: mpsc::Sender<FromWorker>,
@@ -64,7 +64,7 @@ impl Session {
         Self::over(client.map_err(|error| Status::unavailable(error.to_string()))?).await
     }
 
-    /// Sends the Hello of an honest worker over this connection.
+    /// Sends an honest worker's Hello over this connection.
     ///
     /// # Errors
     /// If the coordinator refuses the connection or the call.
@@ -88,7 +88,7 @@ impl Session {
         Ok(Self { outgoing, incoming: incoming.into_inner(), shared: SharedCache::default() })
     }
 
-    /// Connects and sends the Hello of an honest worker.
+    /// Connects and sends an honest worker's Hello.
     pub async fn join(coordinator: SocketAddr, name: &str) -> Self {
         let session = Self::open(coordinator).await;
         session.send(Outgoing::Hello(hello(name))).await;
@@ -103,17 +103,17 @@ impl Session {
     /// The next message; `None` at the end of the stream.
     ///
     /// # Errors
-    /// How the stream ended.
+    /// The status with which the stream ended.
     ///
     /// # Panics
     /// If no message comes for a long time.
     pub async fn receive(&mut self) -> Result<Option<Incoming>, Status> {
         let message =
-            tokio::time::timeout(PATIENCE, self.incoming.message()).await.expect("the coordinator says nothing");
+            tokio::time::timeout(PATIENCE, self.incoming.message()).await.expect("the coordinator sends nothing");
         Ok(message?.and_then(|message| message.message))
     }
 
-    /// The next tasks; `None` if the session ends before.
+    /// The next tasks; `None` if the session ends before any come.
     ///
     /// # Panics
     /// If an assignment is invalid.
@@ -133,7 +133,7 @@ impl Session {
             match self.receive().await? {
                 Some(Incoming::Close(close)) => return Ok(close),
                 Some(_) => {}
-                None => return Err(Status::unknown("the stream ended without a word")),
+                None => return Err(Status::unknown("the stream ended without a reason")),
             }
         }
     }
@@ -144,7 +144,7 @@ impl Session {
         self.send(Outgoing::Outputs(Outputs { results })).await;
     }
 
-    /// Computes until the coordinator ends the session, or this number of tasks is done.
+    /// Computes until the coordinator ends the session, or so many tasks are done.
     pub async fn work(&mut self, mut tasks: usize) {
         while tasks > 0 {
             let Some(assigned) = self.next_tasks().await else { return };

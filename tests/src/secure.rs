@@ -19,15 +19,15 @@ use crate::{
     programs::program,
 };
 
-/// An access directory in a site, and what is done with it.
+/// An access directory in a site, and operations with it.
 pub struct Secure<'a> {
     site: &'a Site,
-    /// The directory.
+    /// The access directory.
     pub directory: PathBuf,
 }
 
 impl<'a> Secure<'a> {
-    /// Made by `evoxo-coordinator init`.
+    /// Creates the directory with `evoxo-coordinator init`.
     ///
     /// # Panics
     /// If that fails.
@@ -52,7 +52,7 @@ impl<'a> Secure<'a> {
         self.directory.join("operator.access")
     }
 
-    /// The operator's access.
+    /// The operator's access file.
     ///
     /// # Panics
     /// If there is none.
@@ -61,13 +61,13 @@ impl<'a> Secure<'a> {
         AccessFile::load(&self.operator_path()).expect("init made it")
     }
 
-    /// The operator, as somebody with runs.
+    /// The operator as a client of the run service.
     #[must_use]
     pub fn person(&self, coordinator: SocketAddr) -> Person {
         Person::with(coordinator, &self.operator())
     }
 
-    /// The operator, as somebody who lets others in.
+    /// The operator as a client of the access service.
     #[must_use]
     pub fn access(&self, coordinator: SocketAddr) -> AccessServiceClient<Channel> {
         AccessServiceClient::new(channel(coordinator, Some(&self.operator())))
@@ -82,22 +82,22 @@ impl<'a> Secure<'a> {
         self.access(coordinator).read_log(request).await.expect("an audit log").into_inner()
     }
 
-    /// A token.
+    /// Creates a token.
     ///
     /// # Panics
-    /// If there is none to be had.
+    /// If the coordinator refuses.
     pub async fn token(&self, coordinator: SocketAddr, role: Role, lifetime_s: u64, uses: u32) -> String {
         let request = CreateTokenRequest { role: role.to_string(), lifetime_s, uses };
         self.access(coordinator).create_token(request).await.expect("a token").into_inner().token
     }
 
-    /// Somebody who joins with this token under this name.
+    /// Joins with this token under this name.
     ///
     /// # Errors
-    /// If the coordinator refuses it.
+    /// If the coordinator refuses.
     ///
     /// # Panics
-    /// If the site cannot keep its key.
+    /// If the site cannot keep the key.
     pub async fn join(&self, coordinator: SocketAddr, token: &Token, name: &str) -> Result<AccessFile, Refusal> {
         let path = self.site.path(&format!("joined-{name}"));
         let newcomer = Newcomer::new(token.clone(), path).expect("a key");
@@ -106,7 +106,7 @@ impl<'a> Secure<'a> {
         Ok(file)
     }
 
-    /// Somebody of this role who has just joined.
+    /// Joins as a newcomer with this role.
     ///
     /// # Panics
     /// If that fails.
@@ -116,7 +116,7 @@ impl<'a> Secure<'a> {
         joined.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
     }
 
-    /// Everybody with a certificate.
+    /// All identities with a certificate.
     ///
     /// # Panics
     /// If they cannot be listed.
@@ -125,7 +125,7 @@ impl<'a> Secure<'a> {
         listed.expect("a list").into_inner().identities
     }
 
-    /// Revokes somebody.
+    /// Revokes an identity or a token.
     ///
     /// # Panics
     /// If that fails.
@@ -134,7 +134,7 @@ impl<'a> Secure<'a> {
         revoked.expect("it is refused from now on").into_inner()
     }
 
-    /// A worker that joins with a token, or uses what an earlier one of this name got with it.
+    /// A worker that joins with a token, or uses the certificate that an earlier worker of this name got with it.
     #[must_use]
     pub fn worker(&self, coordinator: SocketAddr, token: &str, name: &str) -> Process {
         let file = self.site.path(&format!("{name}.access"));
@@ -142,7 +142,7 @@ impl<'a> Secure<'a> {
         self.site.worker(coordinator, &["--join", token, "--access", &*file, "--name", name])
     }
 
-    /// The person's tool with this access file, or none.
+    /// Runs the command-line client, with this access file if there is one.
     ///
     /// # Panics
     /// If it does not start.

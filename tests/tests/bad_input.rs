@@ -1,6 +1,6 @@
 //! Mistakes and their messages: tables of cases, each with one clear sentence; nothing is lost.
 //!
-//! To add a case of a program, add a row to [`PROGRAMS`]; of a submitted file, to [`SUBMITTED`].
+//! Add a case for a program to [`PROGRAMS`], and one for a submitted file to [`SUBMITTED`].
 
 use std::{
     fs,
@@ -33,7 +33,7 @@ fn expected() -> &'static str {
 /// A command, its exit status, and parts of its message on standard error.
 struct Case {
     program: &'static str,
-    /// TAKEN, FILE, READONLY, FULL, WRONG, GOOD and others are replaced by what [`Trouble`] made.
+    /// TAKEN, FILE, READONLY, FULL, WRONG, GOOD and others are replaced by the places that [`Trouble`] has made.
     arguments: &'static [&'static str],
     status: i32,
     says: &'static [&'static str],
@@ -51,7 +51,7 @@ const fn case(
 const COORDINATOR: &str = "evoxo-coordinator";
 const WORKER: &str = "evoxo-worker";
 const EVOXO: &str = "evoxo";
-/// No server is asked for it.
+/// Not a valid name, so no name server is asked for it.
 const NO_NAME: &str = "this-is-no-name-since-a-label-has-at-most-63-letters-and-this-one-has-more";
 
 const PROGRAMS: &[Case] = &[
@@ -61,10 +61,20 @@ const PROGRAMS: &[Case] = &[
     case(COORDINATOR, &["--store", "/proc/evoxo"], 1, &["/proc/evoxo", "--store"]),
     case(COORDINATOR, &["--store", "READONLY"], 1, &["READONLY", "--store"]),
     case(COORDINATOR, &["--store", "FULL"], 1, &["FULL", "No space left on device"]),
-    case(COORDINATOR, &["--store", "s3://bucket//a"], 1, &["s3://bucket//a", "prefix of names", "s3://BUCKET/PREFIX"]),
+    case(
+        COORDINATOR,
+        &["--store", "s3://bucket//a"],
+        1,
+        &["s3://bucket//a", "prefix of object names", "s3://BUCKET/PREFIX"],
+    ),
     case(COORDINATOR, &["--listen", "0.0.0.0:0"], 2, &["0.0.0.0:0 can be reached from other hosts", "--insecure"]),
     case(COORDINATOR, &["--listen", "[::]:0"], 2, &["[::]:0 can be reached from other hosts", "--insecure"]),
-    case(COORDINATOR, &["--access", "FILE"], 1, &["FILE is no access directory", "evoxo-coordinator init --access"]),
+    case(
+        COORDINATOR,
+        &["--access", "FILE"],
+        1,
+        &["FILE is not an access directory", "evoxo-coordinator init --access"],
+    ),
     case(COORDINATOR, &["--access", "x", "--insecure"], 2, &["--access and --insecure exclude each other"]),
     case(WORKER, &["--join", "evoxo1.x"], 2, &["it is not a token", "evoxo token create"]),
     case(COORDINATOR, &["--listen", "lab7"], 2, &["'lab7'", "give a numeric address and a port"]),
@@ -217,7 +227,7 @@ impl Trouble {
         };
         fs::write(site.path("stub"), string("012")).expect("a file");
         fs::write(site.path("nines"), string(&"8".repeat(208))).expect("a file");
-        // Foreign weights, whole and truncated.
+        // Foreign weights, complete and truncated.
         let header = format!("{:<200}", r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#);
         let foreign = [&200_u64.to_le_bytes(), header.as_bytes(), &[0; 4]].concat();
         fs::write(site.path("alien.safetensors"), &foreign).expect("a file");
@@ -343,7 +353,7 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
     ("run\u{1b}[2J", RUN, Code::InvalidArgument, &["\"run[2J\" cannot name a run"]),
     ("run", "MANY ARMS", Code::ResourceExhausted, &["at most 25000"]),
     ("run", "LONG FILE", Code::InvalidArgument, &["bytes, more than 1048576"]),
-    ("run", "HUGE FILE", Code::OutOfRange, &["a message of 16777227 bytes: at most 16777216 are possible"]),
+    ("run", "HUGE FILE", Code::OutOfRange, &["a message has 16777227 bytes, but at most 16777216 are allowed"]),
 ];
 
 fn file(text: &str) -> String {
@@ -376,12 +386,12 @@ async fn submitted_files_are_refused_with_all_problems() {
     assert!(person.submit("run", "experiment = \"dispatch\"").await, "it still serves");
 }
 
-/// Sends bytes to a port and reads the reply until it is closed, or for a while.
+/// Sends bytes to a port, and reads the reply until it is closed, or for a while.
 fn send_bytes(address: SocketAddr, bytes: &[u8]) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
     stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a timeout");
-    // The coordinator may close the connection before all is written.
+    // The coordinator may close the connection before everything is written.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.read(&mut [0; 1024]);
@@ -437,7 +447,8 @@ async fn damaged_checkpoints_are_reported_and_the_result_stays_the_same() {
             let (before, rounds) = (written(), person.get("run").await.expect("the run is there").rounds_done);
             let worker = site.worker(coordinator.address, &[]);
             person.wait("run", |run| run.rounds_done > rounds + 4).await;
-            // Without a worker it does not end before its second checkpoint. Rounds that are told late may be in the first one.
+            // Without a worker the run does not end before its second checkpoint. Rounds that are reported late may be in the
+            // first one.
             drop(worker);
             let stopped = Instant::now();
             while written() == before && stopped.elapsed() < Duration::from_secs(2) {

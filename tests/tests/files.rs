@@ -1,4 +1,4 @@
-//! The experiments of the repository can be run.
+//! The experiment files of the repository can be run.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! `evoxo report --html` of every committed result, and of a run with names that somebody chose who means harm: one file
-//! that is well formed, fetches nothing, runs no script but its own, and says how to compute it again.
+//! `evoxo report --html` of every committed result, and of a run with malicious names. The report is one file that is well
+//! formed, fetches nothing, runs only its own script, and says how to compute the run again.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
@@ -8,9 +8,9 @@ use evoxo_tests::{
     reproduction::results,
 };
 
-/// Elements that have no end.
+/// Elements that have no end tag.
 const VOID: [&str; 2] = ["meta", "br"];
-/// The most bytes of such a file: it is to be sent by mail.
+/// The most bytes of such a file, so that it can be sent by mail.
 const BYTES_MAX: usize = 4 << 20;
 
 fn evoxo(arguments: &[&str], directory: &Path) {
@@ -24,7 +24,7 @@ fn html_of(result: &Path) -> String {
     fs::read_to_string(directory.path().join("report.html")).expect("the report")
 }
 
-/// The names of elements in order, each with its attributes; fails unless all are closed in their order.
+/// The names of elements in order, each with its attributes. Fails unless all are closed in the right order.
 fn elements(html: &str) -> Vec<(String, String)> {
     let (mut open, mut found): (Vec<String>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     let mut rest = html.strip_prefix("<!doctype html>\n").expect("a document");
@@ -39,7 +39,7 @@ fn elements(html: &str) -> Vec<(String, String)> {
         let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
         let name = name.trim_end_matches('/');
         found.push((name.to_owned(), attributes.to_owned()));
-        // What is in these is no markup.
+        // The content of these elements is not markup.
         if matches!(name, "script" | "style") {
             rest = &rest[rest.find(&format!("</{name}>")).expect("it ends") + name.len() + 3..];
         } else if !VOID.contains(&name) && !tag.ends_with('/') {
@@ -50,7 +50,7 @@ fn elements(html: &str) -> Vec<(String, String)> {
     found
 }
 
-/// What holds for every report.
+/// Checks that apply to every report.
 fn check(name: &str, html: &str) {
     assert!(html.len() < BYTES_MAX, "{name} has {} bytes", html.len());
     let elements = elements(html);
@@ -65,7 +65,7 @@ fn check(name: &str, html: &str) {
     }
     for (tag, attributes) in &elements {
         let bad = [" src=", " onclick=", " onload=", " onerror=", " style="].iter().find(|bad| {
-            // Texts in quotes are harmless.
+            // Text in quotes is harmless.
             let outside: String = format!(" {attributes}").split('"').step_by(2).collect();
             outside.contains(*bad)
         });
@@ -98,7 +98,7 @@ fn every_committed_result_is_a_page_by_itself() {
     }
 }
 
-/// The front page leads to every report, and they are as `report --html` makes them.
+/// The front page links to every report, and the reports are those that `report --html` makes.
 #[test]
 fn a_gallery_has_a_page_for_each_run() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -124,7 +124,7 @@ fn a_gallery_has_a_page_for_each_run() {
     }
 }
 
-/// What cannot be read is named and left out, and the others have their pages.
+/// A result that cannot be read is named and left out, and the others have their pages.
 #[test]
 fn a_gallery_leaves_out_what_it_cannot_read() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -147,7 +147,7 @@ fn a_gallery_leaves_out_what_it_cannot_read() {
     assert!(status == Some(1) && said.contains("none of these"), "{said}");
 }
 
-/// A run's directory has champions and a conclusion in numbers too; and names are texts, whatever they say.
+/// A run's directory also has champions and a conclusion in numbers. Names are treated as text, whatever they contain.
 #[test]
 fn a_run_with_names_that_mean_harm() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -164,6 +164,6 @@ fn a_run_with_names_that_mean_harm() {
     assert!(html.contains("Is the best agent stronger") && html.contains("Welch's test"), "no conclusion");
     assert_eq!(html.matches("<article").count(), 2, "a champion of each arm");
     assert!(html.contains("class=\"board\""), "champions are drawn as boards");
-    // What is told is the same as with the run's directory read again.
+    // Reading the run's directory again gives the same report.
     assert_eq!(html, html_of(&directory.path().join("out/result.json")));
 }

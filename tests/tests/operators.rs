@@ -24,7 +24,7 @@ use tonic_reflection::pb::v1::{
     server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
 };
 
-/// Long enough to do something meanwhile: its rounds come one after the other, whatever their number of workers.
+/// Long enough to do something meanwhile: its rounds are computed one after the other, however many workers there are.
 const LONG: &str = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 4000\ntasks = 8\npayload_bytes = 16\n\
                     reply_bytes = 16\n";
 
@@ -53,7 +53,7 @@ fn figure(text: &str, name: &str) -> f64 {
     value.map_or(0.0, |value| value.parse().expect("a number"))
 }
 
-/// Where figures are served, from the log.
+/// The address of the figures, from the log.
 async fn metrics_of(coordinator: &Coordinator) -> SocketAddr {
     let start = Instant::now();
     loop {
@@ -108,7 +108,7 @@ async fn figures_are_those_of_the_run() {
     }
 }
 
-/// Strangers read nothing in somebody's browser, and what is no request for figures is refused.
+/// Strangers read nothing through somebody's browser, and requests for anything but figures are refused.
 #[tokio::test]
 async fn only_figures_are_served_and_only_here() {
     let site = Site::new();
@@ -124,14 +124,14 @@ async fn only_figures_are_served_and_only_here() {
     ] {
         assert_eq!(ask(to, &request).await.0, status, "{request:.80}");
     }
-    // Those that say nothing do not keep others out for long, and the coordinator works.
+    // Silent connections keep others out only briefly, and the coordinator works.
     let mut silent = Vec::new();
     for _ in 0..40 {
         silent.push(TcpStream::connect(to).await.expect("it listens"));
     }
     assert!(scrape(to).await.contains("evoxo_build_info{"));
     drop(silent);
-    // Asked often, it answers with what it said a moment ago.
+    // A second request within a second gets the same answer again.
     let (first, second) = (scrape(to).await, scrape(to).await);
     assert_eq!(first, second);
 }
@@ -141,7 +141,7 @@ async fn drain(person: &mut Person, request: DrainWorkersRequest) -> Result<usiz
     answer.map(|answer| answer.into_inner().workers.len()).map_err(|status| status.code())
 }
 
-/// Two workers of one name, and one of another: each leaves when it is meant, by its own will, and nothing is lost.
+/// Two workers share a name, and one has another. Each leaves in order when it is named, and nothing is lost.
 #[tokio::test]
 async fn workers_leave_when_they_are_asked() {
     let site = Site::new();
@@ -169,7 +169,7 @@ async fn workers_leave_when_they_are_asked() {
     assert!(log.contains("an operator requested it") && log.contains("all results were accepted"), "{log}");
     assert!(!log.contains("WARN"), "an ordinary end is no warning: {log}");
     assert_eq!(drain(&mut person, one).await, Err(Code::NotFound));
-    // The tool, for a whole host, waits.
+    // For a whole host, the command-line client waits.
     let address = coordinator.address.to_string();
     let mut tool = site.program("evoxo", &["drain", "--host", "127.0.0.1", "--wait", "--coordinator", &address]);
     assert_eq!(tool.end().await.code(), Some(0), "{}", tool.log());
@@ -177,12 +177,12 @@ async fn workers_leave_when_they_are_asked() {
     assert_eq!(twins[1 - gone].end().await.code(), Some(0));
     assert_eq!(person.lost().await, []);
     assert!(!coordinator.process.log().contains("WARN"), "{}", coordinator.process.log());
-    // A new one takes up where they left.
+    // A new worker continues their work.
     let _new = site.worker(coordinator.address, &["--name", "twin"]);
     assert_eq!(person.finished("long").await.digest, digest_of_one_thread(LONG));
 }
 
-/// Which of them ends first.
+/// The index of the process that ends first.
 async fn first_to_end(processes: &mut [Process]) -> usize {
     let start = Instant::now();
     loop {
@@ -194,7 +194,7 @@ async fn first_to_end(processes: &mut [Process]) -> usize {
     }
 }
 
-/// The lines of a log of JSON.
+/// The lines of a log in JSON.
 fn lines(process: &Process) -> Vec<Value> {
     let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     process.log().lines().map(read).collect()
@@ -205,7 +205,7 @@ fn line<'a>(lines: &'a [Value], part: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no line {part:?}: {lines:#?}"))
 }
 
-/// The lines of both sides have the same fields, and only what is wrong is a warning.
+/// The lines of both sides have the same fields, and only trouble is a warning.
 #[tokio::test]
 async fn logs_of_both_sides_can_be_joined() {
     let site = Site::new();
@@ -242,7 +242,7 @@ async fn logs_of_both_sides_can_be_joined() {
     }
 }
 
-/// Tools that know nothing of evoxo see what it speaks, and whether each service works.
+/// Tools that know nothing about evoxo can see its protocol, and whether each service works.
 #[tokio::test]
 async fn services_are_described_and_healthy() {
     let site = Site::new();
@@ -275,7 +275,7 @@ async fn services_are_described_and_healthy() {
     assert!(String::from_utf8_lossy(&file).contains("DrainWorkers"));
 }
 
-/// In a real terminal: lists, keys, orders, a change of size; and however it ends, the terminal is as it was.
+/// In a real terminal: lists, keys, orders, a change of size. However it ends, the terminal is restored.
 #[tokio::test]
 async fn top_in_a_terminal() {
     let python = std::process::Command::new("python3").arg("--version").output();
@@ -298,7 +298,7 @@ async fn top_in_a_terminal() {
     let mut ran = site.start("top", &mut command);
     assert_eq!(ran.end().await.code(), Some(0), "{}", ran.log());
     assert_eq!(leaves.end().await.code(), Some(0));
-    // Where there is no terminal, there is a sentence.
+    // Without a terminal there is a sentence.
     let mut without = site.program("evoxo", &["top", "--coordinator", &coordinator.address.to_string()]);
     assert_eq!(without.end().await.code(), Some(2));
     assert!(without.log().contains("top needs a terminal"), "{}", without.log());

@@ -1,9 +1,9 @@
 //! The pages about experiments agree with the committed results in docs/reproduction.
 //!
-//! A page has a block for each result, `<!-- evoxo report PATH -->` followed by the output of that command between fences and
-//! by a line that says how to compute the run again; the path is relative to the page. The figures of KIND/result-NAME.json are in
-//! KIND/NAME: those that a page shows, and no others. If something differs, the test writes what is right and fails once:
-//! review it and commit it.
+//! A page has a block for each result: `<!-- evoxo report PATH -->`, then the output of that command between fences, then a
+//! line that says how to compute the run again. The path is relative to the page. The figures of KIND/result-NAME.json are in
+//! KIND/NAME: exactly those that a page shows. If something differs, the test writes the right content and fails once: review
+//! it and commit it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,10 +21,10 @@ use evoxo_tests::{
 
 const BEGIN: &str = "<!-- evoxo report ";
 const FENCE: &str = "```\n";
-/// How the line behind a block begins.
+/// The start of the line after a block.
 const AGAIN: &str = "Computed by `evoxo run ";
 
-/// Writes a file if its content differs; returns whether it did.
+/// Writes a file if its content differs. Returns whether it did.
 fn update(path: &Path, right: &str) -> bool {
     let stale = fs::read_to_string(path).ok().as_deref() != Some(right);
     if stale {
@@ -51,7 +51,7 @@ fn report(result: &Path) -> (String, BTreeMap<String, String>) {
     (String::from_utf8(output.stdout).expect("text"), plots)
 }
 
-/// The line that says how to compute a run again: with the file in experiments/ that has its configuration.
+/// The line that says how to compute a run again, with the file in experiments/ that has its configuration.
 fn computed_by(result: &Path) -> Option<String> {
     let json = read(result);
     let hash = json["config_hash"].as_str().expect("a hash");
@@ -68,7 +68,7 @@ fn computed_by(result: &Path) -> Option<String> {
     Some(format!("{AGAIN}experiments/{name}{more}`: the same command gives this digest again, and the whole result.\n"))
 }
 
-/// The page with the blocks that its results give, and the results.
+/// The page with the blocks that its results give, and those results.
 fn page_and_results(page: &Path) -> (String, Vec<PathBuf>) {
     let text = fs::read_to_string(page).expect("text");
     let mut pieces = text.split(BEGIN);
@@ -125,7 +125,8 @@ fn figures_are_what_the_results_give_and_pages_show() {
     assert!(stale.is_empty(), "these have been rewritten or removed: review and commit them: {stale:?}");
 }
 
-/// `cargo keep` would write what is there: no curve that no page shows, and no more digits than the tables need.
+/// `cargo keep` would write exactly the committed content: only curves that a page shows, and only as many digits as the
+/// tables need.
 #[test]
 fn committed_results_are_small() {
     let large = results().into_iter().filter(|path| {
@@ -136,8 +137,8 @@ fn committed_results_are_small() {
     assert!(large.is_empty(), "write these with `cargo keep RUN FILE`: {large:?}");
 }
 
-/// The page of a source begins with a table of its claims and their verdicts, and has at most 2,500 words besides what commands
-/// print. Details have pages of their own.
+/// The page of a source starts with a table of its claims and their verdicts, and has at most 2,500 words in addition to what
+/// commands print. Details have their own pages.
 #[test]
 fn pages_begin_with_their_verdicts_and_are_short() {
     let pages = files(&workspace().join("docs/reproduction"), "md");

@@ -1,5 +1,5 @@
-//! Python beside the real programs: ordinary packages read champions' networks, and docs/networks.md describes the values
-//! correctly; a problem of one's own has the same result on a cluster and on one thread.
+//! Python together with the real programs: ordinary packages read champions' networks, and docs/networks.md describes the
+//! values correctly; a user's own problem has the same result on a cluster and on one thread.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use evoxo_games::{
 };
 use evoxo_tests::programs::{program, workspace};
 
-/// Evaluates each board, a line of 64 numbers.
+/// Evaluates each board, given as a line of 64 numbers.
 const ASK: &str = "
 import sys
 for line in sys.stdin:
@@ -43,7 +43,7 @@ fn a_champion_has_the_same_values_in_python() {
     let file = Network { architecture, weights: weights.clone() }.to_file();
     fs::write(desk.path().join("deep-structured-3.safetensors"), file).expect("a file");
 
-    // All boards after each move of a game, as the mover sees them.
+    // All boards after each possible move of a game, as the mover sees them.
     let (geometry, mut network) = (Geometry::new(shape).expect("a geometry"), Plain::new(&architecture, &weights));
     let (mut board, mut rng) = (Board::EMPTY, Stream::root(2).rng());
     let (mut asked, mut expected) = (String::new(), Vec::new());
@@ -99,7 +99,7 @@ fn a_problem_in_python_has_the_same_digest_on_a_cluster() {
         digest.unwrap_or_else(|| panic!("no digest in: {out}{errors}"))
     };
     assert_eq!(digest("2"), digest("0"));
-    // A comment is no other program, and an edited program is.
+    // A changed comment does not make another program, but a changed statement does.
     let (file, out) = (desk.path().join("rosen.py"), desk.path().join("0"));
     let text = fs::read_to_string(workspace().join("examples/programs/rosen.py")).expect("the program");
     let edited = |old: &str, new: &str| {

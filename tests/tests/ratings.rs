@@ -1,17 +1,17 @@
-//! Ratings beside those of other programs: tests/references/ratings.py asks evalica and scipy for them.
+//! Ratings compared with those of other programs: tests/references/ratings.py asks evalica and scipy for them.
 
 use std::process::Command;
 
 use evoxo_common::stats::rating::{Meeting, rate};
 use evoxo_tests::programs::workspace;
 
-/// As in the script: wins of the player that moves first, draws, losses.
+/// The same formula as in the script: wins of the player that moves first, draws, losses.
 fn results(i: usize, j: usize) -> [f64; 3] {
     [3 + (7 * i + 5 * j) % 11, 1 + (3 * i + j) % 5, 2 + (i + 2 * j) % 4].map(|count| count as f64)
 }
 
-/// Skipped, with a line that says so, where python3 has no evalica or scipy; the unit tests of `stats::rating` have the
-/// figures that the script printed.
+/// Skipped, with a line that says so, if python3 has no evalica or scipy. The unit tests of `stats::rating` have the numbers
+/// that the script printed.
 #[test]
 fn ratings_are_those_that_evalica_and_scipy_find_now() {
     let ask = |arguments: &[&str]| Command::new("python3").current_dir(workspace()).args(arguments).output();

@@ -1,4 +1,5 @@
-//! `evoxo schema result`: what is committed conforms to it, and what a run of every kind writes; and the checker finds faults.
+//! `evoxo schema result`: committed results conform to it, and so does the output of a run of every kind; and the checker
+//! finds faults.
 
 use std::{fs, path::Path, process::Command};
 
@@ -44,7 +45,7 @@ fn committed_results_conform() {
     assert!(results.len() > 20, "only {} results", results.len());
     let mut fractions = 0;
     for path in results {
-        // They are small; this is their usual form.
+        // Committed results are small; this command prints their usual form.
         let output = Command::new(program("evoxo")).args(["report", "--json"]).arg(&path).output().expect("it starts");
         let name = path.display();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
@@ -53,7 +54,7 @@ fn committed_results_conform() {
         assert!(result["schema"] == 1 && result["conclusion"].is_string(), "{name}");
         fractions += fractions_with_numbers(&result);
     }
-    assert!(fractions > 1000, "numbers beside {fractions} fractions");
+    assert!(fractions > 1000, "numbers next to {fractions} fractions");
 }
 
 /// The names of arms that have no curve with a point.
@@ -66,13 +67,13 @@ fn without_curve(result: &Value) -> Vec<&Value> {
     result["arms"].as_array().expect("arms").iter().filter(|arm| !has_one(arm)).map(|arm| &arm["name"]).collect()
 }
 
-/// How many chances to win are written as exact fractions; each must have a number beside it, but for settings.
+/// How many chances to win are written as exact fractions. Each must have a number next to it, except in settings.
 fn fractions_with_numbers(value: &Value) -> usize {
     match value {
         Value::Array(values) => values.iter().map(fractions_with_numbers).sum(),
         Value::Object(entries) => {
             let here = entries.get("win").is_some_and(Value::is_string);
-            assert!(!here || entries.get("win_number").is_some_and(Value::is_number), "no number beside {value}");
+            assert!(!here || entries.get("win_number").is_some_and(Value::is_number), "no number next to {value}");
             let others = entries.iter().filter(|(key, _)| *key != "settings").map(|(_, value)| value);
             usize::from(here) + others.map(fractions_with_numbers).sum::<usize>()
         }
@@ -95,7 +96,7 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
         assert!(output.status.success(), "{kind}: {}", String::from_utf8_lossy(&output.stderr));
         let result = read(&out.join("result.json"));
         assert_eq!(faults(&schema, &result), Vec::<String>::new(), "{kind}");
-        // Results of this build have everything.
+        // Results of this build have all properties.
         let all = schema["properties"].as_object().expect("properties").keys();
         let of_kinds = ["claims", "contests", "ends", "screen"];
         let missing = all.filter(|name| !of_kinds.contains(&name.as_str()) && result.get(*name).is_none());
@@ -116,6 +117,6 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
             assert!(found.len() == 1 && found[0].starts_with(fault), "{found:?}");
         }
     }
-    assert!(fractions > 4, "numbers beside fractions");
+    assert!(fractions > 4, "numbers next to fractions");
     assert_eq!(faults(&schema, &json!({})).len(), 8, "what is required");
 }

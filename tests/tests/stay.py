@@ -1,6 +1,6 @@
-"""Runs `evoxo run` in a terminal, has its page open or not, and ends it in each way; then `evoxo view`.
+"""Runs `evoxo run` in a terminal, with and without its page open, and ends it in each way; then `evoxo view`.
 
-Arguments: the program and an experiment file. Everything that is wrong is an AssertionError.
+Arguments: the program and an experiment file. Every failure is an AssertionError.
 """
 
 import json
@@ -29,7 +29,7 @@ class Terminal:
             os.execv(words[0], list(words))
 
     def wait_for(self, pattern):
-        """Waits until this has been printed. Returns what was found; None if the program has ended."""
+        """Waits until the pattern has been printed. Returns the match; None if the program has ended."""
         start = time.monotonic()
         while not (found := re.search(pattern, self.seen)):
             assert time.monotonic() - start < PATIENCE_S, (pattern, self.seen[-3000:])
@@ -51,7 +51,7 @@ class Terminal:
         os.write(self.master, keys)
 
     def end(self):
-        """The status."""
+        """Waits for the end. Returns the exit status."""
         start = time.monotonic()
         while self.read():
             assert time.monotonic() - start < PATIENCE_S, self.seen[-3000:]
@@ -64,7 +64,7 @@ def get(address, path):
 
 
 def run(program, file, out, looks):
-    """A run at its end; if somebody looks, with its page open: the terminal, its address, and who looks."""
+    """Runs to the end, with its page open if `looks`. Returns the terminal, the page's address and the viewer."""
     terminal = Terminal(program, "run", file, "--workers", "1", "--out", out)
     address = terminal.wait_for(r"watch it at (http://[0-9.:]+)/")[1]
     viewer = urllib.request.urlopen(address + "/api/events") if looks else None
@@ -73,7 +73,7 @@ def run(program, file, out, looks):
 
 
 def main(program, file):
-    # Nobody has the page open: it ends at once.
+    # Nobody has the page open, so the command ends at once.
     terminal, _, _ = run(program, file, "unseen", looks=False)
     assert terminal.end() == 0 and "the page stays" not in terminal.seen, terminal.seen
     assert "view unseen` opens the page again" in terminal.seen, terminal.seen
@@ -81,14 +81,14 @@ def main(program, file):
     for out in ("closed", "interrupted"):
         terminal, address, viewer = run(program, file, out, looks=True)
         assert terminal.wait_for("the page stays at"), terminal.seen
-        # Results are printed before, and the page says that the run is finished.
+        # Results are printed first, and the page says that the run is finished.
         assert terminal.seen.index("results are in") < terminal.seen.index("the page stays"), terminal.seen
         assert [one["state"] for one in get(address, "/api/runs")["runs"]] == ["finished"]
         assert get(address, "/api/seen") == {"seen": True}
         viewer.close() if out == "closed" else terminal.press(b"\x03")
         assert terminal.end() == 0, terminal.seen
 
-    # Where output goes elsewhere nothing waits, whoever looks.
+    # If the output is not a terminal, the command does not wait, whoever has the page open.
     for more in ((), ("--no-page",)):
         words = [program, "run", file, "--workers", "1", "--out", f"piped{len(more)}", *more]
         piped = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S)

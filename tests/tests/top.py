@@ -1,6 +1,6 @@
 """Runs `evoxo top` in a terminal of 80 columns and 24 lines, presses keys, and ends it in each of three ways.
 
-Arguments: the program, the coordinator's address and process. Everything that is wrong is an AssertionError.
+Arguments: the program, the coordinator's address and its process. Every failure is an AssertionError.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ class Terminal:
             os.execve(program, [program, "top", "--coordinator", address], {"TERM": "dumb", "NO_COLOR": "1"})
 
     def resize(self, lines, columns):
-        """The system tells the program (SIGWINCH)."""
+        """Resizes the terminal. The system signals the program (SIGWINCH)."""
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def read(self, seconds):
@@ -42,7 +42,7 @@ class Terminal:
             self.seen += os.read(self.master, 65536)
 
     def wait_for(self, text):
-        """Waits until this was drawn since the last call, and forgets what came before."""
+        """Waits until the text has been drawn since the last call. Returns and forgets everything drawn so far."""
         start = time.monotonic()
         while text not in self.seen:
             assert time.monotonic() - start < PATIENCE_S, (text, self.seen[-3000:])
@@ -54,7 +54,7 @@ class Terminal:
         os.write(self.master, keys)
 
     def end(self):
-        """The status, after which the terminal must be as it was."""
+        """Waits for the end and returns the exit status. The terminal must then be restored."""
         start = time.monotonic()
         while True:
             self.read(0.05)
@@ -63,7 +63,7 @@ class Terminal:
                 break
             assert time.monotonic() - start < PATIENCE_S, "it does not end"
         self.read(0.1)
-        assert termios.tcgetattr(self.slave) == self.before, "the terminal is not as it was"
+        assert termios.tcgetattr(self.slave) == self.before, "the terminal is not restored"
         assert b"\x1b[?1049l" in self.seen and b"\x1b[?25h" in self.seen, self.seen[-500:]
         os.close(self.master)
         os.close(self.slave)
@@ -81,7 +81,7 @@ def main():
     assert styles == {b"7", b"0"}, f"more than reverse: {styles}"
     top.press(b"s")
     top.wait_for(b"RUNS by name")
-    # The terminal becomes narrower while it is drawn on, and wider with a question on it.
+    # The terminal becomes narrower while the program draws, and wider while it shows a question.
     top.resize(12, 40)
     top.wait_for(b"RUNS by name")
     top.press(b"p")
@@ -94,7 +94,7 @@ def main():
     top.wait_for(b"continue long? y")
     top.press(b"y")
     top.wait_for(b"long continues")
-    # To the workers, and there the second one.
+    # Goes to the workers, and to the second one there.
     top.press(b"\t\x1b[B")
     top.press(b"d")
     asked = top.wait_for(b"let worker lab-b")
@@ -111,7 +111,7 @@ def main():
 
     top = Terminal(program, address)
     top.wait_for(b"q quit")
-    # Keys do not wait for a coordinator that does not answer: it is asked every second, and may take ten.
+    # Keys do not wait for a coordinator that does not answer. It is asked every second and may take ten.
     os.kill(int(coordinator), signal.SIGSTOP)
     time.sleep(2)
     top.press(b"s")

@@ -1,4 +1,4 @@
-//! `evoxo verify`: results that are as computed, and results that somebody has doctored.
+//! `evoxo verify`: results that are as computed, and results that were doctored.
 
 use std::{
     fs,
@@ -23,14 +23,14 @@ fn evoxo(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(program("evoxo")).current_dir(directory).args(arguments).output().expect("evoxo starts")
 }
 
-/// Computes [`FILE`], or what its results in "good" lack.
+/// Computes [`FILE`], or whatever the results in "good" lack.
 fn run(desk: &Path) {
     fs::write(desk.join("table.toml"), FILE).expect("a file");
     let made = evoxo(desk, &["run", "table.toml", "--workers", "0", "--out", "good"]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// What verify prints, and its status.
+/// The output of `evoxo verify`, and its exit status.
 fn verify(directory: &Path, arguments: &[&str]) -> (String, Option<i32>) {
     let output = evoxo(directory, &[&["verify"], arguments].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -52,7 +52,7 @@ fn copy(from: &Path, to: &Path) {
 fn change_text(path: &Path, change: impl FnOnce(&str) -> String) {
     let text = fs::read_to_string(path).expect("text");
     let changed = change(&text);
-    assert_ne!(changed, text, "{} is as it was", path.display());
+    assert_ne!(changed, text, "{} is unchanged", path.display());
     fs::write(path, changed).expect("a file");
 }
 
@@ -64,7 +64,7 @@ fn change_result(directory: &Path, change: impl FnOnce(&mut Value)) {
     });
 }
 
-/// Replaces a finished replica in the store by another one, with a good checksum.
+/// Replaces a finished replica in the store by another one, with a valid checksum.
 fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) -> PathBuf {
     let finished = directory.join("store/runs/table/finished");
     let mut objects: Vec<PathBuf> = fs::read_dir(finished).expect("a store").map(|it| it.expect("it").path()).collect();
@@ -77,7 +77,7 @@ fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) ->
     path
 }
 
-/// Who is careful changes the digest of a replica, and that of the run, so that they agree.
+/// A careful forger changes the digest of a replica and that of the run, so that they agree.
 fn change_digests(result: &mut Value) {
     let another = ResultDigest::of_state(&v1::ReplicaState::default());
     result["arms"][1]["replicas"][2]["digest"] = another.to_string().into();
@@ -88,7 +88,7 @@ fn change_digests(result: &mut Value) {
     result["digest"] = ResultDigest::of_run(digests.collect::<Vec<ResultDigest>>()).to_string().into();
 }
 
-/// Somebody changes the digest of a replica after its first round.
+/// A forger changes the digest of a replica after its first round.
 fn change_link(directory: &Path) {
     change_text(&directory.join("digests.csv"), |text| {
         let line = text.lines().find(|line| line.starts_with("X,1,")).expect("a digest of the replica");
@@ -107,7 +107,7 @@ fn damage_state(directory: &Path) {
     fs::write(path, bytes).expect("an object");
 }
 
-/// How a text that lists differences begins.
+/// The first line of a text that lists differences.
 fn headline(text: &str) -> String {
     let count = text.lines().filter(|line| line.starts_with("  ")).count();
     let ending = if count == 1 { "" } else { "s" };
@@ -182,7 +182,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
     };
     doctored(&champion, "is another one than is computed");
 
-    // With a share, a wrong replica is found if it is drawn; --json has what was found.
+    // With a share, a wrong replica is found if it is drawn; `--json` has the findings.
     row(&good);
     let (text, status) = verify(desk.path(), &["good", "--share", "100%", "--json"]);
     let found: Value = serde_json::from_str(&text).expect("JSON");
@@ -194,7 +194,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
     assert!((1..8).contains(&missed), "2 of 6 replicas miss it sometimes: {missed} of 8 times");
 }
 
-/// The sentence may be in the words of another build: whoever changed it, the right one is told.
+/// The sentence may be worded by another build. Whoever changed it, the right one is shown.
 #[test]
 fn another_sentence_is_told() {
     let desk = tempfile::tempdir().expect("a directory");
@@ -207,7 +207,7 @@ fn another_sentence_is_told() {
     assert!(output.status.success() && said.contains(told), "{said}");
 }
 
-/// The digests of most rounds are not kept. They are computed when somebody asks for them, and must fit those that are kept.
+/// The digests of most rounds are not kept. They are computed on request, and must fit the kept ones.
 #[test]
 fn the_digest_after_any_round_is_shown() {
     let desk = tempfile::tempdir().expect("a directory");
@@ -240,7 +240,7 @@ fn the_digest_after_any_round_is_shown() {
     assert!(none.is_empty() && told.contains("no replica that is shown has 61 rounds"), "{told}");
     let (none, told) = digest(&["--round", "0"]);
     assert!(none.is_empty() && !told.is_empty(), "{told}");
-    // Somebody has changed the digest of an earlier round.
+    // The digest of an earlier round was changed.
     change_text(&csv, |text| {
         let line = text.lines().find(|line| line.contains(",1,40,")).expect("round 40 is kept");
         let digest = line.rsplit(',').next().expect("five fields");
@@ -250,7 +250,7 @@ fn the_digest_after_any_round_is_shown() {
     assert!(none.is_empty() && told.contains("another digest after round 40 than this build computes"), "{told}");
 }
 
-/// The state of each replica is in the store, if there is one.
+/// The state of each replica is in the store, if there is a store.
 #[test]
 fn a_replica_that_the_store_lacks_is_found() {
     let desk = tempfile::tempdir().expect("a directory");
@@ -277,7 +277,7 @@ fn a_replica_that_the_store_lacks_is_found() {
     assert_eq!(verify(desk.path(), &["good", "--share", "1%"]).1, Some(0), "as results that were fetched");
 }
 
-/// A damaged replica is computed again and stored beside what is left of it.
+/// A damaged replica is computed again and stored next to what is left of it.
 #[test]
 fn a_repaired_run_is_as_computed() {
     let desk = tempfile::tempdir().expect("a directory");
@@ -295,7 +295,7 @@ fn a_repaired_run_is_as_computed() {
     damage(&desk.path().join("good/store/runs/table/finished-copy").join(name));
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(text.starts_with("not as computed") && status == Some(1), "{text}");
-    // The status does not depend on whether somebody reads what is said: `evoxo verify good | head -0`.
+    // The status does not depend on whether anybody reads the output: `evoxo verify good | head -0`.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let unread =

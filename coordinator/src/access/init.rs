@@ -1,4 +1,4 @@
-//! `evoxo-coordinator init`: makes a cluster's access directory.
+//! `evoxo-coordinator init`: creates a cluster's access directory.
 
 use std::{
     fs,
@@ -11,27 +11,27 @@ use evoxo_access::{AccessFile, Authority, Id, Identity, Role, create_directory, 
 
 use super::{PERSON_LIFE_S, SERVER_FILE};
 
-/// The access file of the operator.
+/// The operator's access file.
 const OPERATOR_FILE: &str = "operator.access";
 
-/// Makes the directory, or, if it is one already, only a new operator's access file in it (and a new certificate of the
-/// coordinator, if there are names). Returns what to tell the person.
+/// Creates the directory. If it is an access directory already, only adds an access file for a new operator, and a new
+/// certificate of the coordinator if there are names. Returns the text to show.
 ///
 /// # Errors
-/// If the directory has an authority of which a part is missing, or no authority and other files; if a file cannot be written, or a
-/// name cannot stand in a certificate.
+/// If the directory has only part of an authority, or no authority but other files; if a file cannot be written, or a name
+/// cannot be in a certificate.
 pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String> {
     create_directory(directory)?;
     let files = Authority::FILES.map(|name| directory.join(name).exists());
     let (authority, is_new) = match files {
         [true, true] => (Authority::load(directory)?, false),
-        // A key alone is what an init that was killed leaves.
+        // An `init` that was killed may have left only the key.
         [false, _] => {
             refuse_others(directory)?;
             (Authority::create(directory, now_s())?, true)
         }
         [true, false] => bail!(
-            "{} has a certificate of an authority and no key for it: restore ca.key from a backup, or give a new directory",
+            "{} has an authority's certificate but not its key: restore ca.key from a backup, or give a new directory",
             directory.display()
         ),
     };
@@ -47,31 +47,29 @@ pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String>
     }
     let shown = directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()))?;
     let shown = shown.display();
-    let made = if is_new { "a new cluster" } else { "a new access file of an operator; the cluster is the old one" };
+    let made = if is_new { "a new cluster" } else { "a new access file for an operator; the cluster is unchanged" };
     Ok(format!(
-        "made {made}, in {shown}: keep that directory secret, it has the key that lets others in\n\
-         next, start the coordinator, and make a token for the workers:\n  \
-         evoxo-coordinator --listen 0.0.0.0:7600 --access {shown}\n  \
-         export EVOXO_ACCESS={shown}/{OPERATOR_FILE}\n  \
-         evoxo token create --role worker --uses 20"
+        "made {made}, in {shown}. Keep that directory secret: it has the key that admits others\nnext, start the \
+         coordinator and create a token for the workers:\n  evoxo-coordinator --listen 0.0.0.0:7600 --access {shown}\n  \
+         export EVOXO_ACCESS={shown}/{OPERATOR_FILE}\n  evoxo token create --role worker --uses 20"
     ))
 }
 
-/// Refuses a directory that somebody uses for something else: files of the same names would be replaced.
+/// Refuses a directory that is used for something else, because files of the same names would be replaced.
 fn refuse_others(directory: &Path) -> anyhow::Result<()> {
     let shown = directory.display();
     for entry in fs::read_dir(directory).with_context(|| format!("cannot read the directory {shown}"))? {
         let name = entry.with_context(|| format!("cannot read the directory {shown}"))?.file_name();
         let name = name.to_string_lossy();
-        // What a new volume has, and what an init that was killed leaves.
+        // A new volume has these, or an `init` that was killed left them.
         if name != "lost+found" && !name.starts_with('.') && !Authority::FILES.contains(&&*name) {
-            bail!("{shown} has other files, {name} for one: give a directory that is empty, or a new one");
+            bail!("{shown} has other files, such as {name}: give an empty or a new directory");
         }
     }
     Ok(())
 }
 
-/// Gives a file that root wrote to the owner of the directory: a service that runs as somebody else must read it.
+/// Gives a file that root wrote to the owner of the directory: a service that runs as another user must read it.
 fn give_to_owner(directory: &Path, name: &str) -> anyhow::Result<()> {
     let path = directory.join(name);
     let given = fs::metadata(directory).and_then(|owner| match fs::metadata(&path)?.uid() {
@@ -85,11 +83,11 @@ fn give_to_owner(directory: &Path, name: &str) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    /// Also if root makes them for a service that runs as somebody else, and once more later.
+    /// This also holds if root makes the files for a service that runs as another user, and repeats it later.
     #[test]
     fn new_files_belong_to_the_owner_of_the_directory() {
         let directory = tempfile::tempdir().unwrap();
-        // Without root it stays with whoever runs the test, as do the files.
+        // Without root the directory stays with the user who runs the test, and so do the files.
         let _ = chown(directory.path(), Some(65534), Some(65534));
         let owner = |path: &Path| fs::metadata(path).map(|data| (data.uid(), data.gid())).unwrap();
         for names in [&[][..], &["lab1".to_owned()]] {
@@ -106,12 +104,12 @@ mod tests {
         let server = directory.path().join(SERVER_FILE);
         fs::write(&server, "somebody's").unwrap();
         let why = init(directory.path(), &[]).unwrap_err().to_string();
-        assert!(why.contains("has other files, server.pem for one: give a directory"), "{why}");
+        assert!(why.contains("has other files, such as server.pem: give an empty"), "{why}");
         assert_eq!(
             (fs::read_dir(directory.path()).unwrap().count(), &*fs::read(&server).unwrap()),
             (1, &b"somebody's"[..])
         );
-        // As an init that was killed leaves it.
+        // An `init` that was killed leaves this behind.
         fs::rename(&server, directory.path().join("ca.key")).unwrap();
         init(directory.path(), &[]).unwrap();
     }

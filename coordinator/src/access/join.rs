@@ -1,4 +1,4 @@
-//! Who joins, logs in, renews a certificate, or leaves.
+//! Joining, logging in, renewing a certificate, and leaving.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use super::{
 };
 
 impl Access {
-    /// Lets somebody join. Who comes again with the same key is the same as before, and does not use the token once more: the answer was
-    /// lost. It gets what was granted; once half of that certificate's life is over, it gets another one. The answer says whether it came
-    /// again. Blocks: it waits for the disk.
+    /// Admits a newcomer. A caller that repeats a join with the same key, because the answer was lost, is the same identity,
+    /// and the token loses no further use. The caller gets the certificate that was granted before, or a new one once half of
+    /// that certificate's life is over. The returned flag says whether the join was repeated. Blocks: it waits for the disk.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -49,7 +49,7 @@ impl Access {
             .joined(&number, &key, now_s)
             .map(|(identity, granted)| (identity, granted.and_then(|granted| granted.good(&authority.1, now_s))));
         match before {
-            // Whoever repeats it all the time must not write anything.
+            // A caller that repeats its join all the time must not cause any writes.
             Some((identity, Some(certificate))) => {
                 return Ok((identity, (certificate, authority.0.certificate().to_vec()), true));
             }
@@ -68,12 +68,12 @@ impl Access {
         Ok((identity, issued, false))
     }
 
-    /// Whether somebody can come in with this token now.
+    /// Whether this token admits anybody now.
     pub(crate) fn is_good(&self, token: &Id, secret: &Secret) -> bool {
         self.0.records.read().role_of(token, secret, now_s()).is_ok()
     }
 
-    /// Lets a person in with a browser: an identity for this time, without a certificate. Blocks.
+    /// Admits a person with a browser: an identity for this time, without a certificate. Blocks.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -82,7 +82,7 @@ impl Access {
         let now_s = now_s();
         let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
         if role.is_worker() {
-            return Err(Refused::Token("this token is for workers: ask for one of the role viewer or operator"));
+            return Err(Refused::Token("this token is for workers: ask for a token of the role viewer or operator"));
         }
         let identity = Identity { id: Id::draw(), role };
         let (id, name, token, key) = (identity.id.clone(), BROWSER.to_owned(), token.to_string(), String::new());
@@ -92,7 +92,7 @@ impl Access {
         Ok(identity)
     }
 
-    /// Forgets an identity that is used no more, and ends what goes on of it. Blocks.
+    /// Forgets an identity that is no longer used, and ends its connections. Blocks.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -103,8 +103,8 @@ impl Access {
         self.append(&mut journal, Record::Renewed { id, expires_s, key, granted: None }, expires_s)
     }
 
-    /// A new certificate for somebody who has one. As long as less than half of the newest one's life is over, the new one ends when that
-    /// one does, and nothing is written: so renewing again and again fills no file. Blocks.
+    /// Issues a new certificate to an identity that has one. While more than half of the newest certificate's life is left,
+    /// the new one ends at the same time, and nothing is written. So repeated renewals do not fill the file. Blocks.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -135,7 +135,7 @@ impl Access {
         now_s: u64,
     ) -> Result<Issued, Refused> {
         let (issued, expires_s, granted) = self.issue(request, identity, now_s, self.life_s(identity))?;
-        // For another key nobody asks twice.
+        // Only the key of a join is ever sent again, so other certificates are not kept.
         let (id, granted) = (identity.id.clone(), Some(granted).filter(|_| !key.is_empty()));
         self.append(journal, Record::Renewed { id, expires_s, key, granted }, now_s)?;
         Ok(issued)
@@ -146,7 +146,7 @@ impl Access {
         if identity.role.is_worker() { self.0.worker_life_s } else { PERSON_LIFE_S }
     }
 
-    /// A certificate for this time, when it ends, and what is kept of it.
+    /// A certificate for this time, when it ends, and the part that is recorded.
     fn issue(
         &self,
         request: &SigningRequest,
@@ -160,7 +160,7 @@ impl Access {
         Ok(((certificate, authority.certificate().to_vec()), now_s + life_s, granted))
     }
 
-    /// The authority that holds now, and its pin as text.
+    /// The present authority, and its pin as text.
     fn authority(&self) -> (Arc<Authority>, String) {
         let current = self.current();
         (Arc::clone(&current.authority), current.pin.to_string())
@@ -175,7 +175,8 @@ mod tests {
 
     use super::{super::init, *};
 
-    /// Whoever repeats a join all day gets one certificate and no line of the journal; a newer one when half of its life is over.
+    /// A caller that repeats a join all day gets one certificate and causes no further line in the journal. It gets a new
+    /// certificate when half of the first one's life is over.
     #[test]
     fn a_repeated_join_gets_what_was_granted() {
         const LIFE_S: u64 = 1000;
@@ -202,17 +203,17 @@ mod tests {
         }
         assert_eq!(records(), written);
         assert!(join(&access, now, &request("other")).is_err(), "the token is used up");
-        // After a restart it is known as well.
+        // A restarted coordinator still knows the grant.
         let access = open();
         assert_eq!(join(&access, now, &own).unwrap().1, first.1);
-        // Half of its life is over.
+        // Half of the certificate's life is over.
         let later = now + LIFE_S / 2;
         let second = join(&access, later, &own).unwrap();
         assert!(second.0 == first.0 && second.1 != first.1 && second.2);
         let written = records();
         assert_eq!(join(&access, later + 1, &own).unwrap().1, second.1);
         assert_eq!(records(), written);
-        // With another authority that certificate is good for nothing.
+        // Under another authority the certificate is worthless.
         let other = site.path().join("other");
         init(&other, &[]).unwrap();
         for name in ["ca.pem", "ca.key", "server.pem"] {
@@ -221,12 +222,13 @@ mod tests {
         let moved = open();
         let third = join(&moved, later + 2, &own).unwrap();
         assert!(third.0 == first.0 && third.1 != second.1 && third.1.1 != second.1.1);
-        // It renews with another key, and the first one is good for nothing.
+        // The identity renews with another key, and the first key becomes worthless.
         moved.renew(&first.0, &request("renewed")).unwrap();
         assert!(join(&moved, later + 3, &own).is_err());
     }
 
-    /// Whoever renews all day, with a new key each time, gets certificates that are good, and three lines of the journal in one life.
+    /// An identity that renews all day, with a new key each time, gets valid certificates and causes three lines in the
+    /// journal within one life.
     #[test]
     fn renewing_again_and_again_writes_next_to_nothing() {
         const LIFE_S: u64 = 1000;
@@ -258,13 +260,13 @@ mod tests {
         }
         ends.dedup();
         assert_eq!((lines() - begun, ends), (3, [0, 500, 1000].map(|second| now + second + LIFE_S).to_vec()));
-        // The key with which it joined is good for nothing since the first of them.
+        // The key with which it joined has been worthless since the first renewal.
         assert!(access.join_at(now, &token.id, &token.secret, &own, "lab7".into(), address).is_err());
-        // A coordinator that starts again knows as much.
+        // A restarted coordinator knows as much.
         let (access, before) = (open(), lines());
         access.renew_at(now + LIFE_S, &identity, &request("again")).unwrap();
         assert_eq!(lines(), before);
-        // A life that an operator has shortened holds for those who renew.
+        // A life that an operator has shortened applies to renewals.
         let short = Access::open(&directory, Duration::from_secs(10)).unwrap();
         let (renewed, _) = short.renew_at(now + LIFE_S, &identity, &request("short")).unwrap();
         assert_eq!(Certificate::read(&renewed).unwrap().expires_s, now + LIFE_S + 10);

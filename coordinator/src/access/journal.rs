@@ -1,5 +1,5 @@
-//! The file `records.jsonl` in the access directory: one record a line, each on disk before anybody is answered. A line
-//! that was cut off by a crash is the last one, and nobody was answered for it.
+//! The file `records.jsonl` in the access directory: one record per line, each on disk before its request is answered. A line
+//! that was cut off by a crash is the last one, and its request was never answered.
 
 use std::{
     fs::OpenOptions,
@@ -15,10 +15,10 @@ use super::records::{Record, Records};
 
 /// The file's name.
 const FILE: &str = "records.jsonl";
-/// The file is written anew when it has this many lines more than things are remembered.
+/// The file is rewritten when it has this many lines more than there are remembered entries.
 const SURPLUS_MAX: usize = 10_000;
 
-/// The journal. The file is opened for each record: a new one may have taken its place.
+/// The journal. The file is opened for each record, because a new file may have replaced it.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Reads what is there, forgets what is over, and writes the rest anew.
+    /// Reads the journal, forgets expired entries, and rewrites the rest.
     ///
     /// # Errors
     /// If a line is damaged, or the file cannot be read or written.
@@ -38,21 +38,21 @@ impl Journal {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
         let mut records = Records::default();
-        // Without its end a line was not written to the end.
+        // A last line without a line break was not fully written.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         for (number, line) in whole.lines().enumerate() {
             match serde_json::from_str(line) {
                 Ok(record) => records.apply(record),
-                // A revocation may be lost here, so nobody is let in until somebody has looked.
-                Err(error) => bail!("{}:{}: this is no record: {error}", path.display(), number + 1),
+                // The damaged line may be a revocation, so nobody is admitted until a person has looked at the file.
+                Err(error) => bail!("{}:{}: the line is not a valid record: {error}", path.display(), number + 1),
             }
         }
         records.prune(now_s);
         let lines = match rewrite(&path, &records) {
             Ok(lines) => lines,
-            // On a full disk. What is there is whole, and holds.
+            // The disk may be full. The existing file is complete and stays valid.
             Err(error) if whole.len() + 1 == text.len() => {
-                warn!("{error:#}; what was written before holds");
+                warn!("{error:#}; the existing records stay valid");
                 whole.lines().count()
             }
             Err(error) => return Err(error),
@@ -60,10 +60,10 @@ impl Journal {
         Ok((Self { path, lines }, records))
     }
 
-    /// Writes a record so that it survives a loss of power.
+    /// Writes a record so that it survives a power failure.
     ///
     /// # Errors
-    /// If that fails; the record may then be in the file or not.
+    /// If that fails. The record may then be in the file or not.
     pub(crate) fn append(&mut self, record: &Record) -> anyhow::Result<()> {
         let line = serde_json::to_string(record).context("a record is JSON")? + "\n";
         let write = || {
@@ -71,7 +71,7 @@ impl Journal {
             let before = file.metadata()?.len();
             let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
             if written.is_err() {
-                // Half a line must not be left before the next one. If this fails too, the next start says so.
+                // Half a line must not stay in front of the next one. If this fails too, the next start reports it.
                 let _ = file.set_len(before);
             }
             written
@@ -81,10 +81,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Shortens the file if most of it is of no use any more.
+    /// Shortens the file if most of its lines are obsolete.
     ///
     /// # Errors
-    /// If that fails; the old file is still there.
+    /// If that fails. The old file is then still there.
     pub(crate) fn shorten(&mut self, records: &Records) -> anyhow::Result<()> {
         if self.lines > records.len() + SURPLUS_MAX {
             self.lines = rewrite(&self.path, records)?;
@@ -93,7 +93,7 @@ impl Journal {
     }
 }
 
-/// Returns the number of lines.
+/// Rewrites the file. Returns the number of lines.
 fn rewrite(path: &Path, records: &Records) -> anyhow::Result<usize> {
     let records = records.records();
     let mut text = String::new();
@@ -133,7 +133,7 @@ mod tests {
         );
         std::fs::write(&path, format!("nonsense\n{text}")).unwrap();
         let error = Journal::open(directory.path(), 0).unwrap_err().to_string();
-        assert!(error.contains("records.jsonl:1: this is no record"), "{error}");
+        assert!(error.contains("records.jsonl:1: the line is not a valid record"), "{error}");
     }
 
     #[test]

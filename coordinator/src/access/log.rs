@@ -1,4 +1,4 @@
-//! What is written in the audit log, and read there; and how it comes into the store.
+//! Writing and reading the audit log, and moving it to the store.
 
 use std::time::{Duration, Instant};
 
@@ -13,36 +13,38 @@ use crate::store::{Log, LogPart};
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Access {
-    /// Has a line of the audit log written. Answers about the same wait for it.
+    /// Adds a line to the audit log. The answer to the request waits for the line.
     pub(crate) fn audit(&self, asker: &Asker, what: &str, object: &str, outcome: Outcome<'_>) -> Written {
         lock(&self.0.audit).write(now_s(), asker, what, object, outcome)
     }
 
-    /// The same about something that this coordinator did by itself, because of an operator or of nobody.
+    /// Adds a line about an action of this coordinator itself, caused by an operator or by nobody.
     pub(crate) fn audit_own(&self, what: &str, object: &str) -> Written {
         self.audit_caused("", what, object)
     }
 
-    /// The same about something that others can bring about any number of times: such lines have a share for each cause.
+    /// Adds a line about an action of this coordinator that others can cause any number of times. Each cause has its share of
+    /// such lines.
     pub(crate) fn audit_caused(&self, cause: &str, what: &str, object: &str) -> Written {
         self.audit(&Asker::own(cause), what, object, Outcome::Done)
     }
 
-    /// Somebody as the audit log names them.
+    /// An identity at an address, as the audit log names it.
     pub(crate) fn asker(&self, identity: Option<&Identity>, address: String) -> Asker {
         let Some(Identity { id, role }) = identity else { return Asker { address, ..Asker::default() } };
         let account = self.token_of(id);
         Asker { id: id.to_string(), role: role.name(), address, account, strong: *role == Role::Operator }
     }
 
-    /// The token by which an identity came; empty if that is not known.
+    /// The token with which an identity joined; empty if unknown.
     pub(super) fn token_of(&self, id: &Id) -> String {
         self.0.records.read().identities.get(id).map(|known| known.token.clone()).unwrap_or_default()
     }
 
-    /// The newest lines of each part of the audit log on this host, without refusals if `done`, and why some cannot be read. Blocks.
+    /// The newest lines of each part of the audit log on this host, without refusals if `done`, and why some cannot be read.
+    /// Blocks.
     pub(crate) fn newest(&self, lines: usize, done: bool) -> ([Vec<String>; 2], Option<anyhow::Error>) {
-        // Unlocked while it is read, because that waits for the disk.
+        // The log is not locked while it is read, because reading waits for the disk.
         let tails = lock(&self.0.audit).tails();
         let mut missing = None;
         let read = tails.map(|tail| {
@@ -54,30 +56,30 @@ impl Access {
         (read, missing)
     }
 
-    /// Counts the lines that are missing on this host, because its disk did not take them.
+    /// Counts the lines that are missing on this host because its disk did not take them.
     pub(crate) fn lost_lines(&self) -> Counter {
         lock(&self.0.audit).lost()
     }
 
-    /// For the end of the process.
+    /// Writes the last lines at the end of the process.
     pub(crate) fn last_lines(&self) -> LastLines {
         LastLines(self.clone())
     }
 
-    /// From now on the audit log is that of the leader of this epoch, or of a coordinator that does not lead.
+    /// From now on the audit log belongs to the leader of this epoch, or to a coordinator that does not lead.
     pub(crate) fn lead(&self, epoch: Option<u64>) {
         lock(&self.0.audit).lead(epoch);
     }
 
-    /// The audit log is that of a coordinator that leads as soon as its store can be written.
+    /// From now on the audit log belongs to a coordinator that leads as soon as its store can be written.
     pub(crate) fn lead_later(&self) {
         lock(&self.0.audit).wait();
     }
 
-    /// Gives the store what it does not have of the audit log.
+    /// Writes the lines of the audit log that the store does not have yet.
     ///
     /// # Errors
-    /// A sentence, if it cannot be written; the lines wait.
+    /// A sentence if the store cannot be written. The lines then keep waiting.
     pub(crate) async fn save_log(&self, log: &tokio::sync::Mutex<Log>) -> Result<(), String> {
         let mut log = log.lock().await;
         lock(&self.0.audit).write_left_out(now_s());
@@ -95,7 +97,7 @@ impl Access {
     }
 }
 
-/// When this is dropped, the audit log on this host gets its last lines, if the disk takes them.
+/// On drop, writes the last lines to the audit log on this host, if the disk takes them.
 pub(crate) struct LastLines(Access);
 
 impl Drop for LastLines {
@@ -103,7 +105,7 @@ impl Drop for LastLines {
         let last = lock(&self.0.0.audit).last();
         let until = Instant::now() + END_PATIENCE;
         if !last.iter().all(|line| line.wait_here(until.saturating_duration_since(Instant::now()))) {
-            warn!("the last lines of the audit log are not on this host: its disk does not take them");
+            warn!("the last lines of the audit log could not be written on this host: its disk does not take them");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Who may use this coordinator: its access directory. Only this process writes there as long as it runs, `init` apart.
+//! The coordinator's access directory, which says who may use this coordinator. While the process runs, nothing else writes
+//! there, except `init`.
 //!
-//! The [records](records) of tokens and identities are in the directory, not in the store: the store may be a bucket
-//! that others read, and everybody who can write it could let himself in.
+//! The [records](records) of tokens and identities are in this directory and not in the store. The store may be a bucket that
+//! others read, and anyone who can write it could otherwise grant themselves access.
 
 mod audit;
 mod init;
@@ -40,11 +41,11 @@ pub(crate) use writer::{Written, lock};
 
 /// The coordinator's own certificate and key.
 const SERVER_FILE: &str = "server.pem";
-/// How long the certificate of a person is valid, in seconds: 90 days. `evoxo` renews it when it is used.
+/// How long the certificate of a person is valid, in seconds: 90 days. `evoxo` renews it whenever it is used.
 const PERSON_LIFE_S: u64 = 90 * 24 * 3600;
-/// The name in lists of whoever came with a browser.
+/// The name that lists show for somebody who logged in with a browser.
 const BROWSER: &str = "browser";
-/// How often the files are looked at, for a new certificate.
+/// How often the files are checked for a new certificate.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest life and the most uses of a token.
 const TOKEN_LIFE_S_MAX: u64 = 365 * 24 * 3600;
@@ -53,30 +54,30 @@ const TOKEN_USES_MAX: u32 = 100_000;
 /// Why a request about access is refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// The token is not good.
+    /// The token is not valid.
     Token(&'static str),
     /// The request makes no sense.
     Invalid(String),
     /// There are too many tokens.
     Exhausted,
-    /// The directory cannot be written, or another thing that the operator must repair.
+    /// The directory cannot be written, or something else went wrong that the operator must repair.
     Failed(anyhow::Error),
 }
 
-/// A certificate, and that of its authority, DER.
+/// A certificate and its authority's certificate, DER.
 pub(crate) type Issued = (Vec<u8>, Vec<u8>);
 
 /// Tokens, and identities with the number of their connections.
 pub(crate) type Listed = (Vec<(Id, records::Token)>, Vec<(Id, Known, u32)>);
 
-/// What a revocation did.
+/// The effects of a revocation.
 #[derive(Debug)]
 pub(crate) struct Revoked {
-    /// Whether there was such an identity or token.
+    /// Whether such an identity or token existed.
     pub(crate) known: bool,
-    /// The connections that were ended.
+    /// The number of connections that were ended.
     pub(crate) connections: u32,
-    /// The token with which it joined, if that can still be used.
+    /// The token with which the identity joined, if it can still be used.
     pub(crate) token: Option<Id>,
 }
 
@@ -88,12 +89,12 @@ struct Inner {
     directory: PathBuf,
     worker_life_s: u64,
     records: Arc<Shared>,
-    /// Locked before the records are changed, so that they and the file agree.
+    /// Locked before the records are changed, so that they always agree with the file.
     journal: Mutex<Journal>,
     audit: Mutex<Audit>,
-    /// Made from the files; replaced as a whole when one of them changes.
+    /// Made from the files, and replaced as a whole when one of them changes.
     current: RwLock<Current>,
-    /// Open connections: a message to each ends it.
+    /// Open connections. A message to a sender ends its connection.
     connections: Mutex<BTreeMap<Id, Vec<oneshot::Sender<()>>>>,
 }
 
@@ -101,20 +102,20 @@ struct Current {
     authority: Arc<Authority>,
     pin: Pin,
     config: Arc<ServerConfig>,
-    /// For browsers, which have no certificate.
+    /// The TLS configuration for browsers, which have no certificate.
     browsers: Arc<ServerConfig>,
     /// The names in the coordinator's certificate.
     names: Vec<String>,
     stamp: Stamp,
-    /// When the coordinator's certificate need not be replaced, in seconds since 1970. If the clock was set back since it was
-    /// made, it may not be good yet.
+    /// The time, in seconds since 1970, during which the coordinator's certificate need not be replaced. If the clock was set
+    /// back, the certificate may not be valid yet.
     good_s: Range<u64>,
 }
 
-/// By what a change of the files is noticed: when each was written, and its length.
+/// Reveals changes of the files: the time each was written, and its length.
 type Stamp = Vec<Option<(SystemTime, u64)>>;
 
-/// The records, as handshakes see them.
+/// The records as handshakes see them.
 #[derive(Debug, Default)]
 struct Shared(RwLock<Records>);
 
@@ -140,18 +141,18 @@ impl Access {
     /// Opens an access directory. Certificates of workers are valid for `worker_life`.
     ///
     /// # Errors
-    /// If it is none, or cannot be written.
+    /// If `directory` is not an access directory, or cannot be written.
     pub(crate) fn open(directory: &Path, worker_life: Duration) -> anyhow::Result<Self> {
         let shown = directory.display();
         let server = directory.join(SERVER_FILE);
         match server.metadata() {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                bail!("{shown} is no access directory: `evoxo-coordinator init --access {shown}` makes one")
+                bail!("{shown} is not an access directory: create one with `evoxo-coordinator init --access {shown}`")
             }
             found => found.with_context(|| format!("cannot read {}", server.display()))?,
         };
         let (journal, mut records) = Journal::open(directory, now_s())?;
-        // Who was logged in with a browser must log in again.
+        // People who were logged in with a browser must log in again.
         records.identities.retain(|_, known| known.name != BROWSER);
         let records = Arc::new(Shared(RwLock::new(records)));
         let unusable = || format!("the access directory {shown} cannot be used");
@@ -171,7 +172,7 @@ impl Access {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pin of its authority.
+    /// The pin of the directory's authority.
     pub(crate) fn pin(&self) -> Pin {
         self.current().pin
     }
@@ -186,12 +187,13 @@ impl Access {
         Arc::clone(&self.current().browsers)
     }
 
-    /// The names by which the coordinator's certificate can be checked.
+    /// The names for which the coordinator's certificate is valid.
     pub(crate) fn names(&self) -> Vec<String> {
         self.current().names.clone()
     }
 
-    /// How a standby of this cluster asks the leader for its health: as a viewer of its own making.
+    /// The dialer with which a standby of this cluster asks the leader for its health. The standby issues itself a
+    /// certificate of a viewer.
     ///
     /// # Errors
     /// If the directory's authority cannot sign.
@@ -201,13 +203,13 @@ impl Access {
         Dialer::with(&AccessFile::made_by(&authority, &identity, now_s(), PERSON_LIFE_S)?)
     }
 
-    /// Takes up new certificates in the directory, and renews the coordinator's own, for as long as this runs.
+    /// Loads new certificates from the directory, and renews the coordinator's own, for as long as this future runs.
     pub(crate) async fn keep_up(self) {
         let mut broken = None;
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
             let access = self.clone();
-            // Files are read, and perhaps a key is made, on another thread.
+            // Reading files, and perhaps making a key, takes another thread.
             let looked = tokio::task::spawn_blocking(move || access.look()).await;
             let why = match looked {
                 Ok(Ok(())) => None,
@@ -215,7 +217,7 @@ impl Access {
                 Err(_) => Some("a thread panicked".into()),
             };
             if let Some(why) = why.as_ref().filter(|_| why != broken) {
-                warn!("the access directory cannot be taken up, and what was valid before goes on: {why}");
+                warn!("the access directory cannot be reloaded, so the previous certificates stay in use: {why}");
             }
             broken = why;
         }
@@ -240,29 +242,31 @@ impl Access {
             let (before, now) = (self.pin(), current.pin);
             *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = current;
             let shown = self.0.directory.display();
-            info!("the certificates in {shown} are taken up");
+            info!("new certificates were loaded from {shown}");
             if now != before {
                 let ended = self.disconnect_all();
                 warn!(
-                    "the authority in {shown} is another one: the open connections of those whom the one before let in ({ended}) were \
-                     ended. If there are standbys, start this coordinator again, so that the store says it"
+                    "the authority in {shown} has changed, so the connections that the previous authority had admitted \
+                     ({ended}) were ended. If there are standbys, restart this coordinator so that the store names the \
+                     new authority"
                 );
             }
         }
         Ok(())
     }
 
-    /// Notes a connection of somebody whom this authority let in. The receiver gets a message if it must end.
+    /// Notes a connection of an identity that this authority admitted. The receiver gets a message when the connection must
+    /// end.
     pub(crate) fn connected(&self, certificate: &Certificate, authority: Pin, address: &str) -> oneshot::Receiver<()> {
         let id = &certificate.identity.id;
         let ended = self.until_revoked(id);
-        // It may have been replaced before there was anything to end.
+        // The authority may have been replaced before this connection was noted.
         if authority != self.pin() {
             self.disconnect(id);
             return ended;
         }
         if !self.is_revoked(id) && !self.0.records.read().identities.contains_key(id) {
-            // An operator made by init, or somebody from before the records were lost.
+            // An operator made by `init`, or an identity from before the records were lost.
             let Certificate { identity: Identity { id, role }, expires_s, .. } = certificate.clone();
             let address = address.to_owned();
             let [name, token, key] = Default::default();
@@ -272,7 +276,7 @@ impl Access {
         ended
     }
 
-    /// Notes something of an identity that goes on. The receiver gets a message if it must end.
+    /// Notes something of an identity that must end when the identity is revoked. The receiver then gets a message.
     pub(crate) fn until_revoked(&self, id: &Id) -> oneshot::Receiver<()> {
         let (end, ended) = oneshot::channel();
         {
@@ -281,7 +285,7 @@ impl Access {
             of_id.retain(|end| !end.is_closed());
             of_id.push(end);
         }
-        // It may have been revoked before there was anything to end.
+        // The identity may have been revoked before this was noted.
         if self.is_revoked(id) {
             self.disconnect(id);
         }
@@ -293,19 +297,19 @@ impl Access {
         self.0.records.is_revoked(id)
     }
 
-    /// Ends the connections of an identity; returns how many there were.
+    /// Ends the connections of an identity. Returns how many there were.
     fn disconnect(&self, id: &Id) -> u32 {
         let ends = lock(&self.0.connections).remove(id).unwrap_or_default();
         ends.into_iter().filter_map(|end| end.send(()).ok()).count() as u32
     }
 
-    /// Ends the connections of all; returns how many there were.
+    /// Ends all connections. Returns how many there were.
     fn disconnect_all(&self) -> u32 {
         let ends = std::mem::take(&mut *lock(&self.0.connections));
         ends.into_values().flatten().filter_map(|end| end.send(()).ok()).count() as u32
     }
 
-    /// The open connections of an identity.
+    /// The number of open connections of an identity.
     fn connections(&self, id: &Id) -> u32 {
         lock(&self.0.connections).get(id).map_or(0, |ends| ends.iter().filter(|end| !end.is_closed()).count() as u32)
     }
@@ -314,7 +318,7 @@ impl Access {
         journal.append(&record).map_err(Refused::Failed)?;
         self.0.records.apply(record, now_s);
         if let Err(error) = journal.shorten(&self.0.records.read()) {
-            // The record is on disk, so it holds.
+            // The record is on disk, so it is valid.
             warn!("{error:#}; the file grows until that is possible");
         }
         Ok(())
@@ -327,7 +331,10 @@ impl Access {
     pub(crate) fn create_token(&self, role: Role, lifetime_s: u64, uses: u32, by: String) -> Result<Token, Refused> {
         if !(1..=TOKEN_LIFE_S_MAX).contains(&lifetime_s) || !(1..=TOKEN_USES_MAX).contains(&uses) {
             let days = TOKEN_LIFE_S_MAX / (24 * 3600);
-            let sentence = format!("a token lives from one second to {days} days and has 1 to {TOKEN_USES_MAX} uses");
+            let sentence = format!(
+                "a token must live from one second to {days} days and have from 1 to \
+                                    {TOKEN_USES_MAX} uses"
+            );
             return Err(Refused::Invalid(sentence));
         }
         let mut journal = lock(&self.0.journal);
@@ -341,7 +348,7 @@ impl Access {
         Ok(token)
     }
 
-    /// Tokens that can still be used, and identities that are or may come back with their open connections.
+    /// Tokens that can still be used, and identities that are connected or may come back, with their open connections.
     pub(crate) fn list(&self) -> Listed {
         let now_s = now_s();
         let records = self.0.records.read();
@@ -356,7 +363,7 @@ impl Access {
 
 impl Current {
     fn load(directory: &Path, records: &Arc<Shared>) -> anyhow::Result<Self> {
-        // The stamp comes first: what changes while the files are read is read again.
+        // The stamp is taken first, so files that change while they are read are read again.
         let stamp = stamp_of(directory);
         let authority = Authority::load(directory)?;
         let pin = authority.pin().map_err(anyhow::Error::msg)?;
@@ -369,7 +376,7 @@ impl Current {
     }
 }
 
-/// The names in the coordinator's certificate, and when it need not be replaced.
+/// The names in the coordinator's certificate, and the time during which it need not be replaced.
 fn names_in(path: &Path) -> anyhow::Result<(Vec<String>, Range<u64>)> {
     let none = || format!("{} has no certificate", path.display());
     let der = CertificateDer::from_pem_slice(&read_private(path)?).with_context(none)?;

@@ -1,5 +1,5 @@
-//! What the coordinator remembers about tokens and identities, as a fold over records. No files and no clock: the
-//! [journal](super::journal) keeps the records, and times come in.
+//! What the coordinator remembers about tokens and identities, as a fold over records. There are no files and no clock here:
+//! the [journal](super::journal) keeps the records, and times come in.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use evoxo_access::{Certificate, Id, Identity, Role, Secret, SecretHash, renewable_until_s};
 use serde::{Deserialize, Serialize};
 
-/// Tokens at once.
+/// The most tokens at once.
 const TOKENS_MAX: usize = 1000;
-/// Identities at once: as many as one would ever join before the first of their certificates can be renewed no more.
+/// The most identities at once: as many as would ever join before the first certificate can no longer be renewed.
 const IDENTITIES_MAX: usize = 100_000;
 
-/// Something that happened, as a line of the journal. All times are seconds since 1970.
+/// An event, as a line of the journal. All times are seconds since 1970.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub(crate) enum Record {
     /// An operator created a token.
     Token { id: Id, secret: SecretHash, role: Role, uses: u32, expires_s: u64, by: String },
-    /// Somebody joined with a token, or is known again after a restart.
+    /// A newcomer joined with a token, or an identity was recognised after a restart.
     Joined {
         id: Id,
         role: Role,
         name: String,
         token: String,
-        /// The hash of its key, by which it is recognised if it comes again.
+        /// The hash of the newcomer's key. It identifies a repeated join.
         key: String,
         address: String,
         expires_s: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         granted: Option<Granted>,
     },
-    /// Somebody has a new certificate: for the key with which he joined, or, if that is empty, for another one.
+    /// An identity got a new certificate: for the key with which it joined, or, if `key` is empty, for another one.
     Renewed {
         id: Id,
         expires_s: u64,
@@ -40,21 +40,22 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         granted: Option<Granted>,
     },
-    /// An identity or a token is refused from now on. That is never forgotten: whoever sets the clock must not let anybody in.
+    /// An identity or a token is refused from now on. Revocations never expire, because a clock that was set wrong must not
+    /// admit anybody.
     Revoked {
         id: Id,
-        /// Because it computed wrongly; nobody revoked it by hand.
+        /// True if the identity was convicted of computing wrongly; false if a person revoked it.
         #[serde(default)]
         convicted: bool,
     },
 }
 
-/// What somebody got who joined, for whoever asks again because the answer was lost.
+/// The certificate granted to a join, kept for a repeated join whose answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Granted {
-    /// The pin of the authority that signed it, as text.
+    /// The pin of the authority that signed the certificate, as text.
     authority: String,
-    /// DER, in base64.
+    /// The certificate, DER in base64.
     certificate: String,
 }
 
@@ -87,23 +88,23 @@ impl Token {
     }
 }
 
-/// Somebody with a certificate.
+/// An identity that was admitted.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) role: Role,
     pub(crate) name: String,
-    /// Empty for an operator made by `init`.
+    /// The token with which it joined; empty for an operator made by `init`.
     pub(crate) token: String,
-    /// The hash of the key with which it joined; empty if it came without one, or has another one by now.
+    /// The hash of the key with which it joined; empty if it joined without a key, or has another one by now.
     pub(crate) key: String,
     pub(crate) address: String,
     pub(crate) expires_s: u64,
-    /// What it got for that key.
+    /// The certificate granted for that key.
     pub(crate) granted: Option<Granted>,
 }
 
 impl Known {
-    /// Whether its certificate is valid, or can still be renewed.
+    /// Whether the certificate is valid or can still be renewed.
     pub(crate) fn may_come_back(&self, now_s: u64) -> bool {
         renewable_until_s(self.role, self.expires_s) > now_s
     }
@@ -114,12 +115,12 @@ impl Known {
 pub(crate) struct Records {
     pub(crate) tokens: BTreeMap<Id, Token>,
     pub(crate) identities: BTreeMap<Id, Known>,
-    /// Whether it was convicted.
+    /// The revoked identities and tokens, and whether each was convicted.
     revoked: BTreeMap<Id, bool>,
 }
 
 impl Records {
-    /// Takes the next record.
+    /// Applies the next record.
     pub(crate) fn apply(&mut self, record: Record) {
         match record {
             Record::Token { id, secret, role, uses, expires_s, by } => {
@@ -144,7 +145,7 @@ impl Records {
         }
     }
 
-    /// Forgets what cannot be used any more.
+    /// Forgets tokens and identities that can no longer be used.
     pub(crate) fn prune(&mut self, now_s: u64) {
         self.tokens.retain(|_, token| token.is_usable(now_s));
         self.identities.retain(|_, known| known.may_come_back(now_s));
@@ -152,7 +153,7 @@ impl Records {
 
     /// The fewest records that lead to this state.
     pub(crate) fn records(&self) -> Vec<Record> {
-        // Identities come before tokens: a record of one that joined would use its token once more.
+        // Identities come before tokens: if a token were known already, a `Joined` record would use it once more.
         let identities = self.identities.iter().map(|(id, known)| {
             let Known { role, name, token, key, address, expires_s, granted } = known.clone();
             Record::Joined { id: id.clone(), role, name, token, key, address, expires_s, granted }
@@ -166,12 +167,12 @@ impl Records {
         identities.chain(tokens).chain(revoked).collect()
     }
 
-    /// How many things are remembered.
+    /// The number of remembered entries.
     pub(crate) fn len(&self) -> usize {
         self.tokens.len() + self.identities.len() + self.revoked.len()
     }
 
-    /// What was revoked by hand.
+    /// The identities and tokens that people revoked.
     pub(crate) fn revoked(&self) -> impl Iterator<Item = &Id> {
         self.revoked.iter().filter(|(_, convicted)| !**convicted).map(|(id, _)| id)
     }
@@ -185,38 +186,40 @@ impl Records {
         self.revoked.contains_key(id)
     }
 
-    /// Who joined with this token and key before, and may still come back, with what was granted. Once a certificate was renewed, its holder has another key:
-    /// an old copy of the first one is of no use.
+    /// The identity that joined with this token and key before, if it may still come back, with the granted certificate.
+    /// After a renewal the identity has another key, so an old copy of the first key is worthless.
     pub(crate) fn joined(&self, token: &str, key: &str, now_s: u64) -> Option<(Identity, Option<&Granted>)> {
         let same = |known: &Known| known.key == key && known.token == token && known.may_come_back(now_s);
         let (id, known) = self.identities.iter().find(|(_, known)| same(known))?;
         Some((Identity { id: id.clone(), role: known.role }, known.granted.as_ref()))
     }
 
-    /// When the newest certificate of an identity ends that has renewed one, or never joined with a key that could come again.
+    /// When an identity's newest certificate ends, if the identity has renewed one or never joined with a key that could be
+    /// sent again.
     pub(crate) fn renewed_until_s(&self, id: &Id) -> Option<u64> {
         self.identities.get(id).filter(|known| known.key.is_empty()).map(|known| known.expires_s)
     }
 
-    /// The role that a token gives. The sentence is the same whatever is wrong, so that nobody learns which tokens
-    /// exist; the reason in brackets is only given to who knows the secret.
+    /// The role that a token gives. The sentence for an unknown token or a wrong secret is always the same, so nobody learns
+    /// which tokens exist. Only a caller who knows the secret learns the exact reason.
     pub(crate) fn role_of(&self, id: &Id, secret: &Secret, now_s: u64) -> Result<Role, &'static str> {
         let token = self.tokens.get(id).filter(|token| token.secret.is_of(secret));
         let Some(token) = token else {
             return Err(
-                "the token is not known here, or was revoked, or has expired, or was used up, or is damaged: ask \
-                        the operator for another one",
+                "the token is not known here: it was revoked, has expired, was used up, or is damaged; ask the \
+                 operator for another one",
             );
         };
         if token.expires_s <= now_s {
             return Err("the token has expired: ask the operator for another one");
         }
         if token.uses == 0 {
-            return Err("the token was used as often as it may be: ask the operator for another one");
+            return Err("the token has no uses left: ask the operator for another one");
         }
         if self.identities.len() >= IDENTITIES_MAX {
             return Err(
-                "too many have joined: a worker is forgotten a week after its certificate has expired, or when it is revoked",
+                "too many identities have joined: a worker is forgotten a week after its certificate has expired, or \
+                 when it is revoked",
             );
         }
         Ok(token.role)
@@ -256,7 +259,7 @@ mod tests {
         records.apply(joined(&id, 200).1);
         assert!(records.role_of(&id, &secret, 99).is_ok());
         records.apply(joined(&id, 200).1);
-        assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("as often as it may"));
+        assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("no uses left"));
         records.apply(token(&id, &secret, 2));
         records.apply(Record::Revoked { id: id.clone(), convicted: false });
         assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("revoked"));
@@ -277,7 +280,12 @@ mod tests {
         assert_eq!(records.joined(&number, "another key", 10), None);
         assert_eq!(records.joined(&Id::draw().to_string(), &key, 10), None);
         assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50) - 1), same);
-        assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50)), None, "that was too long ago");
+        assert_eq!(
+            records.joined(&number, &key, renewable_until_s(Role::Worker, 50)),
+            None,
+            "the join was too long \
+                                                                                              ago"
+        );
         let renewed = |key: &str| Record::Renewed { id: one.clone(), expires_s: 60, key: key.into(), granted: None };
         records.apply(renewed(&key));
         assert_eq!(records.joined(&number, &key, 10), same, "the second answer was lost too");
@@ -302,7 +310,7 @@ mod tests {
         let granted = Some(Granted::new("pin".into(), b"certificate"));
         records.apply(Record::Renewed { id: two.clone(), expires_s: 300, key: "key".into(), granted });
         records.apply(Record::Revoked { id: one.clone(), convicted: true });
-        // To revoke it by hand afterwards does not take that back.
+        // Revoking it by hand later does not undo the conviction.
         records.apply(Record::Revoked { id: one.clone(), convicted: false });
         let mut again = Records::default();
         let text: Vec<String> = records.records().iter().map(|record| serde_json::to_string(record).unwrap()).collect();
@@ -312,9 +320,9 @@ mod tests {
         assert!(again.is_revoked(&one) && !again.is_revoked(&two));
         assert_eq!(again.convicted().collect::<Vec<_>>(), [&one]);
         again.prune(299);
-        assert_eq!(again.len(), 2, "the token has expired, the rest is there: {again:?}");
+        assert_eq!(again.len(), 2, "the token has expired, but the rest is still there: {again:?}");
         again.prune(1000);
-        assert_eq!(again.len(), 2, "one that has expired may be renewed: {again:?}");
+        assert_eq!(again.len(), 2, "an expired certificate may be renewed: {again:?}");
         again.prune(10 * 366 * 24 * 3600);
         assert_eq!(again.len(), 1, "{again:?}");
         assert!(again.is_revoked(&one), "however late it seems to be");

@@ -1,4 +1,4 @@
-//! Who is refused from now on: by hand, for a conviction, or because the store says so.
+//! Refusing identities and tokens: by hand, after a conviction, or because the store says so.
 
 use anyhow::bail;
 use evoxo_access::{Id, now_s};
@@ -28,12 +28,12 @@ impl Access {
             (known, usable_token(&records, id, now_s))
         };
         self.append(&mut journal, Record::Revoked { id: id.clone(), convicted }, now_s)?;
-        // Whoever shows the certificate from now on is refused in the handshake.
+        // From now on the handshake refuses this certificate.
         Ok(Revoked { known, connections: self.disconnect(id), token })
     }
 
-    /// Takes over who is refused, as the store has it; returns what only this directory has, and the tokens of those who are convicted.
-    /// The store has it for every start, so nothing is written here.
+    /// Takes over the identities and tokens that the store refuses. Returns those that only this directory refuses, and the
+    /// tokens of convicted identities. Nothing is written here, because every start reads the store.
     pub(crate) fn take_over(&self, refused: &RefusedByAll) -> RefusedByAll {
         let now_s = now_s();
         let convicted: Vec<Id> = refused.convicted.iter().filter_map(|id| id.parse().ok()).collect();
@@ -57,14 +57,14 @@ impl Access {
         own
     }
 
-    /// Revokes an identity that computed wrongly, with the token by which it joined and could come back as another one, and
-    /// writes down why. Returns the token. Blocks.
+    /// Revokes an identity that computed wrongly, together with the token with which it joined and could join again as
+    /// another identity, and records the reason. Returns the token. Blocks.
     ///
     /// # Errors
     /// If the directory cannot be written.
     pub(crate) fn convict(&self, identity: &str, what: &str) -> anyhow::Result<Option<Id>> {
         let id: Id = identity.parse().map_err(anyhow::Error::msg)?;
-        // The line first: who is gone should have a reason.
+        // The audit line comes first, so that no identity is revoked without a reason.
         let token = self.token_of(&id);
         let cause = if token.is_empty() { identity } else { &token };
         self.audit_caused(cause, "convict", &format!("{identity}: {what}")).wait_here(PATIENCE);
@@ -82,7 +82,7 @@ impl Access {
     }
 }
 
-/// The token with which an identity joined, if that can still be used.
+/// The token with which an identity joined, if it can still be used.
 fn usable_token(records: &Records, id: &Id, now_s: u64) -> Option<Id> {
     let token: Id = records.identities.get(id)?.token.parse().ok()?;
     records.tokens.get(&token).is_some_and(|token| token.is_usable(now_s)).then_some(token)

@@ -1,5 +1,6 @@
-//! Who writes a file of the audit log on this host: a thread of its own, so that nobody else hangs with the disk. Lines wait for it in memory, in
-//! order. When there is no more room, those that come are lost, and as soon as the disk takes lines again one says how many.
+//! Writes a file of the audit log on this host, on a separate thread, so that nothing else hangs with the disk. Lines wait in
+//! memory, in order. When there is no more room, further lines are lost. As soon as the disk takes lines again, one of them
+//! says how many were lost.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,53 +16,53 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::watch, time::timeout_at};
 use tracing::warn;
 
-/// The size at which a new file is begun, in bytes.
+/// The size at which a new file is started, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-/// The lines that may wait, in bytes; as many may be on their way to the disk.
+/// The most bytes of lines that may wait. As many may be on their way to the disk.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// How long an answer waits for its line. When the disk has hung for that long, none waits.
+/// How long an answer waits for its line. When the disk has hung for that long, answers do not wait.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-/// How often an ordinary thread looks whether a line is written.
+/// How often a blocking thread checks whether a line is written.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Writes lines. The thread ends with it, when it has written all of them.
+/// Writes lines. When it is dropped, its thread writes the remaining lines and ends.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Arc<Queue>,
-    /// How many lines are written or lost.
+    /// How many lines are written or lost so far.
     done: watch::Receiver<u64>,
 }
 
-/// What is between the thread and the others.
+/// What the thread shares with the callers.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
-    /// There is something to do for the thread.
+    /// Signals work for the thread.
     come: Condvar,
-    /// All lines that were lost.
+    /// Counts all lost lines.
     lost: Counter,
 }
 
-/// The lines that the thread has not taken.
+/// The lines that the thread has not taken yet.
 #[derive(Debug, Default)]
 struct Waiting {
     lines: Vec<String>,
     bytes: usize,
-    /// Those after them, for which there was no room.
+    /// How many lines after these were lost for lack of room.
     lost: u64,
-    /// All lines that ever came.
+    /// How many lines have ever been passed in.
     count: u64,
     /// When the thread took the lines that it is writing.
     writing: Option<Instant>,
-    /// No more will come.
+    /// No more lines will come.
     ended: bool,
 }
 
-/// What the thread takes at once.
+/// The lines that the thread takes at once.
 struct Taken {
     lines: Vec<String>,
     lost: u64,
-    /// The number of the last of all these lines.
+    /// The number of the last of these lines, including lost ones.
     count: u64,
 }
 
@@ -72,30 +73,31 @@ pub(crate) struct Written(Option<Pending>);
 #[derive(Debug)]
 struct Pending {
     number: u64,
-    /// How long an answer waits for it.
+    /// How long an answer waits for the line.
     until: Instant,
     done: watch::Receiver<u64>,
 }
 
-/// The file.
+/// The open log file.
 #[derive(Debug)]
 struct LogFile {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// The lines that are missing after the last one.
+    /// How many lines are missing after the last one.
     lost: u64,
-    /// The line that says how many are.
+    /// Makes the line that says how many are missing.
     told: fn(u64) -> String,
-    /// What was warned of.
+    /// The last warning.
     trouble: Option<String>,
 }
 
 impl Writer {
-    /// Opens the file, and begins it if there is none. `told` makes the line that says how many were lost, and `lost` counts them.
+    /// Opens the file, and creates it if there is none. `told` makes the line that says how many were lost, and `lost` counts
+    /// them.
     ///
     /// # Errors
-    /// If it cannot be written, or the system has no thread.
+    /// If the file cannot be written, or the system has no thread.
     pub(super) fn start(path: &Path, told: fn(u64) -> String, lost: Counter) -> anyhow::Result<Self> {
         let file = LogFile::open(path, told)?;
         let queue = Arc::new(Queue { lost, ..Queue::default() });
@@ -106,19 +108,18 @@ impl Writer {
         Ok(Self { queue, done })
     }
 
-    /// Has a line written, after those that came before.
+    /// Queues a line after the earlier ones.
     pub(super) fn write(&self, line: String) -> Written {
         let mut waiting = lock(&self.queue.waiting);
         waiting.count += 1;
-        // Once one is lost, so are all until the thread has taken the others: the line that says so stands where they are missing.
+        // After one lost line, all further lines are lost until the thread has taken the waiting ones. So the line that says
+        // how many are missing stands exactly where they are missing.
         if waiting.lost == 0 && waiting.bytes + line.len() <= WAITING_BYTES_MAX {
             waiting.bytes += line.len();
             waiting.lines.push(line);
         } else {
             if waiting.lost == 0 {
-                warn!(
-                    "the disk does not take the lines of the audit log: those that come now are not written on this host"
-                );
+                warn!("the disk does not take the lines of the audit log: further lines are not written on this host");
             }
             waiting.lost += 1;
             self.queue.lost.inc();
@@ -127,7 +128,7 @@ impl Writer {
         self.written(&waiting)
     }
 
-    /// The last line that came.
+    /// The last line that was passed in.
     pub(super) fn last(&self) -> Written {
         self.written(&lock(&self.queue.waiting))
     }
@@ -148,7 +149,7 @@ impl Drop for Writer {
 }
 
 impl Written {
-    /// Waits until it is on the disk, or lost: at most a second, and not at all when the disk has hung for that long.
+    /// Waits until the line is on the disk or lost: at most a second, and not at all if the disk has hung for that long.
     pub(crate) async fn wait(self) {
         let Some(Pending { number, until, mut done }) = self.0 else { return };
         let is_done = async move {
@@ -158,11 +159,11 @@ impl Written {
                 }
             }
         };
-        // In time or not: an order that was carried out is confirmed.
+        // Even after a timeout the caller goes on: an order that was carried out is confirmed.
         let _ = timeout_at(until.into(), is_done).await;
     }
 
-    /// The same for ordinary threads; whether it was done in this time.
+    /// The same for blocking threads. Returns whether the line was written or lost within this time.
     pub(super) fn wait_here(&self, longest: Duration) -> bool {
         let Some(Pending { number, done, .. }) = &self.0 else { return true };
         let start = Instant::now();
@@ -177,7 +178,7 @@ impl Written {
 }
 
 impl Queue {
-    /// What the thread does.
+    /// The thread's loop.
     fn work(&self, mut file: LogFile, finished: &watch::Sender<u64>) {
         while let Some(Taken { lines, lost, count }) = self.take() {
             for line in lines {
@@ -191,7 +192,7 @@ impl Queue {
         }
     }
 
-    /// Waits for lines; `None` when no more will come.
+    /// Waits for lines; `None` if no more will come.
     fn take(&self) -> Option<Taken> {
         let idle = |waiting: &mut Waiting| waiting.lines.is_empty() && waiting.lost == 0 && !waiting.ended;
         let waiting = self.come.wait_while(lock(&self.waiting), idle);
@@ -212,7 +213,7 @@ impl LogFile {
         Ok(Self { path: path.to_owned(), file, bytes, lost: 0, told, trouble: None })
     }
 
-    /// Adds a line, after one about those that are missing. False if it is missing too.
+    /// Adds a line, after one about the missing lines. Returns false if this line is missing too.
     fn add(&mut self, line: &str) -> bool {
         let added = self.tell_lost().and_then(|()| self.append(line));
         let is_there = added.is_ok();
@@ -221,7 +222,7 @@ impl LogFile {
         is_there
     }
 
-    /// There was no room for so many.
+    /// Notes that this many lines were lost for lack of room.
     fn lose(&mut self, lost: u64) {
         self.lost += lost;
         if self.lost > 0 {
@@ -239,11 +240,11 @@ impl LogFile {
         Ok(())
     }
 
-    /// Warns of what is wrong, once.
+    /// Warns of a failure, once.
     fn note(&mut self, outcome: anyhow::Result<()>) {
         let trouble = outcome.err().map(|error| format!("{error:#}"));
         if let Some(why) = trouble.as_ref().filter(|_| trouble != self.trouble) {
-            warn!("{why}; lines of the audit log are missing on this host until that is possible");
+            warn!("{why}; until then, lines of the audit log are missing on this host");
         }
         self.trouble = trouble;
     }
@@ -251,21 +252,21 @@ impl LogFile {
     fn append(&mut self, line: &str) -> anyhow::Result<()> {
         let line = format!("{line}\n");
         if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
-            // The new one first: if there can be none, this one stays where it is.
+            // The new file comes first: if it cannot be created, the present file stays in use.
             let next = self.path.with_extension("jsonl.next");
             let opened = open(&next)?;
             match fs::rename(&self.path, before(&self.path)) {
-                // It has its other name already, or somebody took it away.
+                // The file already has its other name, or was removed.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
                 renamed => renamed,
             }
             .and_then(|()| fs::rename(&next, &self.path))
-            .context("cannot begin a new audit log")?;
+            .context("cannot start a new audit log")?;
             (self.file, self.bytes) = opened;
         }
         let written = self.file.write_all(line.as_bytes());
         if written.is_err() {
-            // Half a line must not be left before the next one.
+            // Half a line must not stay in front of the next one.
             let _ = self.file.set_len(self.bytes);
         }
         written.with_context(|| format!("cannot write {}", self.path.display()))?;
@@ -274,12 +275,12 @@ impl LogFile {
     }
 }
 
-/// Locks it, also after a panic of somebody who had it.
+/// Locks a mutex, even after a panic of an earlier owner.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The file before this one.
+/// The path of the previous file.
 pub(super) fn before(path: &Path) -> PathBuf {
     path.with_extension("jsonl.1")
 }
@@ -310,7 +311,7 @@ mod tests {
         assert_eq!((read(&path), read(&path.with_extension("jsonl.1"))), ("new\n".into(), "old\n".into()));
     }
 
-    /// While a directory is in its place, no line is written, and the old file stays where it is.
+    /// While a directory blocks its name, no line is written, and the old file stays in use.
     #[test]
     fn a_new_file_that_cannot_be_made_is_made_later() {
         let directory = tempfile::tempdir().unwrap();
@@ -322,7 +323,7 @@ mod tests {
         fs::create_dir(&next).unwrap();
         assert!(!log.add("one") && path.is_file());
         fs::remove_dir(&next).unwrap();
-        // It was interrupted in the middle.
+        // An earlier attempt was interrupted half way.
         fs::rename(&path, path.with_extension("jsonl.1")).unwrap();
         assert!(log.add("two"));
         let read = |path: &Path| fs::read_to_string(path).unwrap();
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "lost 5\nsix\nseven\n");
     }
 
-    /// The file is a pipe that nobody reads, and is read later.
+    /// The file is a pipe that nobody reads at first.
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_disk_that_hangs_loses_what_is_too_much_and_a_line_says_so() {
@@ -353,15 +354,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.jsonl");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        // Who opens it for both does not wait for anybody.
+        // Opening a pipe for both directions does not block.
         let pipe = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let lost = Counter::default();
         let writer = Writer::start(&path, told, lost.clone()).unwrap();
-        // More than may wait, be on its way, and be in the pipe.
+        // More than the queue, the batch on its way and the pipe can hold.
         (0..LINES).for_each(|number| drop(writer.write(format!("{number:01000}"))));
         assert!(lost.get() > 0);
         assert!(!writer.last().wait_here(Duration::from_millis(50)), "nobody reads");
-        // At first an answer waits for a while; later none does.
+        // At first an answer waits for a while; later answers do not wait.
         writer.last().wait().await;
         std::thread::sleep(PATIENCE);
         assert!(writer.last().0.is_some_and(|line| line.until <= Instant::now()));
@@ -381,6 +382,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(next, LINES, "each is there, or is said to be missing");
+        assert_eq!(next, LINES, "each line is there, or is reported as missing");
     }
 }

@@ -1,4 +1,4 @@
-//! What a standby sees of the store and of the leader, which it asks for its health.
+//! A standby's view of the store, and of the leader, whose health it checks.
 
 use std::time::{Duration, Instant};
 
@@ -20,50 +20,51 @@ use crate::{
     store::{Epoch, Leader, Reader, Security},
 };
 
-/// How often a standby looks, and how often a leader looks whether it still is one.
+/// How often a standby looks for the leader, and how often a leader checks that it still leads.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// The time that the store has.
+/// How long the store may take to answer.
 pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time that the leader has to answer: none is counted twice, and a leader that is stopped is missed as fast as one that is
-/// gone.
+/// How long the leader may take to answer. The timeouts of two looks do not overlap, and a stopped leader is missed as
+/// quickly as one that is gone.
 const ANSWER_TIMEOUT: Duration = LOOK_INTERVAL;
-/// The time for a connection to it, which goes on over several looks.
+/// How long connecting to the leader may take, which may span several looks.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the leader is asked on one connection, with one certificate.
+/// How long one connection to the leader, with one certificate, is used.
 const CHANNEL_LIFE: Duration = Duration::from_secs(24 * 3600);
 
-/// The name under which the health of the leader of an epoch can be asked. Another process at its address does not know it.
+/// The service name for the health of the leader of an epoch. Another process at its address does not know this name.
 pub(super) fn service_of(epoch: u64) -> String {
     format!("evoxo.leader.{epoch}")
 }
 
-/// What a standby sees of the store and of the leader.
+/// A standby's view of the store and of the leader.
 pub(super) struct Eyes {
     reader: Reader,
-    /// Somebody has led in this store, as far as this process knows.
+    /// Whether any coordinator has led in this store, as far as this process knows.
     seen: bool,
-    /// The epoch in which this process led last.
+    /// The epoch in which this process last led.
     led: Option<u64>,
     /// The connection to the last leader that was seen.
     known: Option<(Epoch, Dialer, Channel, Instant)>,
     /// The last leader that answered.
     reached: Option<Epoch>,
-    /// What was warned of.
+    /// The last warning.
     troubled: Option<String>,
 }
 
 impl Eyes {
-    /// The eyes of a standby; `seen` says that somebody has led in this store, and `led` in which epoch this process did last.
+    /// The view of a standby. `seen` says that a coordinator has led in this store; `led` is the epoch in which this process
+    /// last led.
     pub(super) fn new(reader: Reader, seen: bool, led: Option<u64>) -> Self {
         Self { reader, seen, led, known: None, reached: None, troubled: None }
     }
 
-    /// Why it could not tell at the last look whether somebody leads.
+    /// Why the last look could not tell whether anybody leads.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.troubled.as_deref()
     }
 
-    /// Looks once, as one who speaks like this; also returns who leads.
+    /// Looks once, as a coordinator with the security `own`. Also returns the leader.
     pub(super) async fn look(&mut self, own: Security, access: Option<&Access>) -> (Look, Option<Leader>) {
         let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
             Ok(Ok(Some(leader))) => leader,
@@ -71,11 +72,11 @@ impl Eyes {
                 if let Some(epoch) = self.led
                     && let Ok(Ok(true)) = timeout(STORE_TIMEOUT, self.reader.has_traces(epoch)).await
                 {
-                    self.leads_again(format!("the store is there, and its record of epoch {epoch} is gone"));
+                    self.leads_again(format!("the store exists, but its record of epoch {epoch} is gone"));
                     return (Look::NoLeader, None);
                 }
-                let why = "the store is empty, where a coordinator has led before: is it mounted? If a new cluster is to begin there, \
-                           start this coordinator again";
+                let why = "the store is empty, although a coordinator has led there before: is it mounted? To start a \
+                           new cluster there, restart this coordinator";
                 return (self.waits(why.into()), None);
             }
             Ok(Ok(None)) => return (Look::NoLeader, None),
@@ -103,14 +104,14 @@ impl Eyes {
             && leader.host != host_name()
         {
             let why = format!(
-                "the leader on {} says that it listens on {address}, where this host cannot reach it: start it with \
-                 --listen or --advertise and an address that can be reached",
+                "the leader on {} announces the address {address}, which this host cannot reach: start the leader with \
+                 --listen or --advertise and a reachable address",
                 leader.host
             );
             return (self.waits(why), Some(leader));
         }
         let answers = match address {
-            // It serves nobody, so it cannot be asked.
+            // The leader serves nobody, so it cannot be asked.
             None => Ok(false),
             Some(address) => self.answers(&leader.epoch, &address, access).await,
         };
@@ -125,23 +126,24 @@ impl Eyes {
         (Look::Leader(leader.epoch.clone(), answers), Some(leader))
     }
 
-    /// This process led last, and nothing says that another coordinator has led since: its record would be there.
+    /// Warns that this process led last and leads again: if another coordinator had led since, its record would be there.
     fn leads_again(&mut self, why: String) {
         if self.troubled.as_ref() != Some(&why) {
-            warn!("{why}, in which this coordinator led: it leads again, in a new epoch");
+            warn!("{why}. This coordinator led in that epoch, so it leads again, in a new one");
             self.troubled = Some(why);
         }
     }
 
     fn waits(&mut self, why: String) -> Look {
         if self.troubled.as_ref() != Some(&why) {
-            warn!("this standby waits, and does not take over: {why}");
+            warn!("this standby waits and does not take over: {why}");
             self.troubled = Some(why);
         }
         Look::Nothing
     }
 
-    /// Whether the leader answers; an error if somebody is there who does not let this standby ask, or if its name means nothing here.
+    /// Whether the leader answers. An error if somebody there refuses this standby's question, or if the leader's name cannot
+    /// be resolved here.
     async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> Result<bool, String> {
         let is_good =
             |(known, .., since): &(Epoch, Dialer, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
@@ -169,57 +171,58 @@ impl Eyes {
         if let Some(why) = somebody.or_else(|| outcome.and_then(|status| answered_otherwise(address, &status))) {
             return Err(why);
         }
-        // With a host its name may go. What never meant anything here is a mistake.
+        // When a host is gone, its name may be gone too. A name that never resolved here is a mistake.
         if self.reached.as_ref() != Some(epoch) { resolve(address).await.map(|()| false) } else { Ok(false) }
     }
 }
 
-/// Looks a leader's name up; an error says what to do if that fails.
+/// Resolves a leader's name. The error says what to do.
 async fn resolve(address: &Address) -> Result<(), String> {
     let found = timeout(CONNECT_TIMEOUT, tokio::net::lookup_host(address.to_string())).await;
     let why = match found {
         // A name without an address is an error too.
         Ok(Ok(_)) => return Ok(()),
         Ok(Err(error)) => error.to_string(),
-        Err(_) => "nobody answers who knows names".to_owned(),
+        Err(_) => "the name server does not answer".to_owned(),
     };
     Err(format!(
-        "the name in the leader's address {address} means nothing on this host ({why}): make it known here, or start the leader \
-         with --advertise and an address that can be reached. {LEAD_ANYWAY}"
+        "the name in the leader's address {address} cannot be resolved on this host ({why}): make the name known here, \
+         or start the leader with --advertise and a reachable address. {LEAD_ANYWAY}"
     ))
 }
 
-/// What a standby says if TLS fails: only somebody who is there can make it fail.
+/// The standby's message if TLS fails. Only a running server can make TLS fail.
 fn refused(address: &Address, refusal: &Refusal) -> String {
     match refusal {
         Refusal::Final(why) | Refusal::Revoked(why) | Refusal::Expired(why) => format!(
-            "{address} is there and refuses this standby: {why}, or start this standby again, which makes it another one"
+            "the leader at {address} refuses this standby: {why}, or restart this standby, which gives it a new \
+             identity"
         ),
-        Refusal::Clock(why) => format!("{address} is there, but {why}"),
+        Refusal::Clock(why) => format!("a server answers at {address}, but {why}"),
         Refusal::Other(why) => format!(
-            "somebody is there at {address}, but {why}. If the authority was replaced, stop this standby and give it a new copy \
-             of the leader's access directory. {LEAD_ANYWAY}"
+            "a server answers at {address}, but {why}. If the authority was replaced, stop this standby and give it a \
+             new copy of the leader's access directory. {LEAD_ANYWAY}"
         ),
     }
 }
 
-/// What a standby says if a server answered that does not say who leads; `None` if nobody answered, or a coordinator that does not
-/// lead, or a server that stands before coordinators and reaches none of them.
+/// The standby's message if a server answered without saying whether it leads. `None` if nobody answered, or if the answer
+/// came from a coordinator that does not lead, or from a proxy that reaches no coordinator.
 fn answered_otherwise(address: &Address, status: &Status) -> Option<String> {
     let from_here = std::error::Error::source(status).is_some();
     match status.code() {
         Code::NotFound | Code::Unavailable | Code::Cancelled | Code::DeadlineExceeded => None,
         _ if from_here => None,
         _ => Some(format!(
-            "somebody is there at {address}, but does not tell this standby whether it leads ({}): check that both have \
-             --access or neither has. {LEAD_ANYWAY}",
+            "a server answers at {address}, but does not tell this standby whether it leads ({}): check that both have \
+             --access, or neither. {LEAD_ANYWAY}",
             status.message()
         )),
     }
 }
 
-/// What to do if the leader is gone, and another program has its address.
-const LEAD_ANYWAY: &str = "If no coordinator is there any more, start this one once without --standby, and it leads";
+/// What to do if the leader is gone and another program uses its address.
+const LEAD_ANYWAY: &str = "If no coordinator runs there any more, start this one once without --standby, and it leads";
 
 #[cfg(test)]
 mod tests {
@@ -234,10 +237,10 @@ mod tests {
     fn whoever_makes_tls_fail_is_there_and_the_standby_says_what_to_do() {
         let why = || "why".to_owned();
         let said = [
-            (Refusal::Final(why()), "start this standby again"),
-            (Refusal::Revoked(why()), "start this standby again"),
-            (Refusal::Expired(why()), "start this standby again"),
-            (Refusal::Clock(why()), "is there, but why"),
+            (Refusal::Final(why()), "restart this standby"),
+            (Refusal::Revoked(why()), "restart this standby"),
+            (Refusal::Expired(why()), "restart this standby"),
+            (Refusal::Clock(why()), "answers at 10.0.0.5:7600, but why"),
             (Refusal::Other(why()), "give it a new copy of the leader's access directory"),
         ];
         for (refusal, wanted) in said {
@@ -246,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Nobody has led since. Another standby cannot know that.
+    /// Nobody has led since, which another standby cannot know.
     #[test]
     fn whose_own_record_is_damaged_or_gone_leads_again() {
         let registry = evoxo_experiments::registry();
@@ -283,7 +286,7 @@ mod tests {
     async fn a_name_that_means_nothing_is_no_miss() {
         let why = resolve(&"nobody.invalid:7600".parse().unwrap()).await.unwrap_err();
         assert!(why.contains("nobody.invalid:7600") && why.contains("--advertise"), "{why}");
-        assert_eq!(resolve(&address()).await, Ok(()), "a number needs nobody who knows names");
+        assert_eq!(resolve(&address()).await, Ok(()), "a numeric address needs no name server");
     }
 
     #[test]
@@ -292,7 +295,7 @@ mod tests {
         for code in [Code::Unauthenticated, Code::PermissionDenied, Code::Unimplemented, Code::ResourceExhausted] {
             assert!(is_there(Status::new(code, "not you")));
         }
-        // It does not lead in that epoch, or a server before it reaches nobody.
+        // The coordinator does not lead in that epoch, or a proxy reaches no coordinator.
         assert!(!is_there(Status::not_found("unknown")) && !is_there(Status::unavailable("no backend")));
         let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
         assert!(!is_there(Status::from_error(Box::new(broken))), "nobody answered");

@@ -1,5 +1,5 @@
-//! The audit log of a time as leader: what this coordinator did by itself, and the copy in the store. Without an access directory
-//! there is no audit log, and the ordinary log says the same.
+//! The audit log while this coordinator leads: lines about its own actions, and the copy in the store. Without an access
+//! directory there is no audit log, and the ordinary log says the same.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use crate::{
     store::{Log, Reader},
 };
 
-/// How often the store gets new lines.
+/// How often new lines are written to the store.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// The time for the last of them.
+/// How long the last lines may take.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Keeps it. Cheap to clone.
+/// Keeps the copy of the audit log in the store. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Keeper {
     access: Access,
@@ -24,8 +24,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins with a line that says who leads, if there is an access directory and this coordinator leads. If it does not lead yet,
-    /// lines wait for that.
+    /// Writes the first line, which says who leads, if there is an access directory and this coordinator leads. If it does
+    /// not lead yet, lines wait until it does.
     pub(super) fn begin(
         access: Option<&Access>,
         reader: Reader,
@@ -42,7 +42,7 @@ impl Keeper {
         Some(Self { access, log: Arc::new(Mutex::new(Log::new(reader, epoch))) })
     }
 
-    /// Gives the store new lines, for as long as this runs.
+    /// Writes new lines to the store, for as long as this future runs.
     pub(super) async fn keep(self) {
         let mut trouble = None;
         loop {
@@ -55,13 +55,13 @@ impl Keeper {
         }
     }
 
-    /// The last line.
+    /// Writes the last line.
     pub(super) async fn end(&self, what: &str, why: &str) {
         self.access.audit_own(what, why);
         match timeout(END_TIMEOUT, self.access.save_log(&self.log)).await {
             Ok(Ok(())) => {}
             Ok(Err(why)) => warn!("{why}"),
-            Err(_) => warn!("the last lines of the audit log are on this host only: the store does not answer"),
+            Err(_) => warn!("the last lines of the audit log are only on this host: the store does not answer"),
         }
         self.access.lead(None);
     }

@@ -1,4 +1,4 @@
-//! The process: store, core, services, signals. It is a standby and a leader in turn, as often as need be; see
+//! The process: store, core, services, signals. It alternates between standby and leader as often as necessary; see
 //! [`crate::standby`].
 
 mod eyes;
@@ -58,52 +58,55 @@ use crate::{
 /// Settings of a coordinator process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to listen; port 0 lets the system choose.
+    /// The address to listen on; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The access directory: with it, TLS is spoken and everybody needs a certificate.
+    /// The access directory. With one, the coordinator speaks TLS and everybody needs a certificate.
     pub access: Option<PathBuf>,
     /// How long the certificates of workers are valid.
     pub worker_certificate_life: Duration,
-    /// Allow an address that other hosts can reach without an access directory.
+    /// Allows an address that other hosts can reach without an access directory.
     pub insecure: bool,
-    /// A directory, or a bucket's address.
+    /// The store: a directory, or a bucket's address.
     pub store: String,
-    /// For the core.
+    /// The core's settings.
     pub core: core::Settings,
-    /// Show the page, on this host and to those who call it by one of these names; `None` for no page.
+    /// Shows the page on this host, and under these host names to others; `None` for no page.
     pub page_hosts: Option<Vec<String>>,
-    /// Where to show the page of a coordinator with an access directory; `None` for nowhere. Without one it is where
-    /// `listen` is.
+    /// The address of the page of a coordinator with an access directory; `None` for no page. Without an access directory the
+    /// page is at `listen`.
     pub page: Option<SocketAddr>,
-    /// How long a login there lasts.
+    /// How long a login on that page lasts.
     pub session_life: Duration,
-    /// Where to serve figures; `None` for nowhere. Who can reach it can read them.
+    /// The address for figures; `None` for no figures. Whoever can reach it can read them.
     pub metrics: Option<SocketAddr>,
-    /// Print the address as the first line on standard output.
+    /// Prints the address as the first line on standard output.
     pub announce: bool,
-    /// Stop when standard input ends: for children of `evoxo run`.
+    /// Stops when standard input ends: for children of `evoxo run`.
     pub exit_with_stdin: bool,
-    /// Wait until nobody leads in the store.
+    /// Waits until nobody leads in the store.
     pub standby: bool,
     /// How long a standby waits for a leader that does not answer.
     pub takeover_after: Duration,
-    /// Where others reach this coordinator, if it is not where it listens.
+    /// The address under which others reach this coordinator, if it differs from `listen`.
     pub advertise: Option<Address>,
 }
 
 impl Settings {
-    /// Refuses an address that other hosts can reach, unless that is allowed.
+    /// Checks that the settings fit together, and refuses an address that other hosts can reach unless that is allowed.
     ///
     /// # Errors
     /// A sentence that says what to do.
     pub fn check(&self) -> Result<(), String> {
         if self.access.is_some() && self.insecure {
             return Err(
-                "--access and --insecure exclude each other: with an access directory nothing is insecure".into()
+                "--access and --insecure exclude each other: with an access directory every connection is secure"
+                    .into(),
             );
         }
         if self.access.is_some() && self.page.is_none() && self.page_hosts.iter().flatten().next().is_some() {
-            return Err("with --access there is a page only where --page says: add --page ADDRESS:PORT".into());
+            return Err(
+                "with --access there is no page unless --page gives its address: add --page ADDRESS:PORT".into()
+            );
         }
         if self.session_life > SESSION_LIFE_MAX {
             return Err("a login lasts at most 30 days: give a shorter --session-life".into());
@@ -112,15 +115,15 @@ impl Settings {
             return Ok(());
         }
         Err(format!(
-            "{} can be reached from other hosts: give --access DIR, a directory that `evoxo-coordinator init` makes, so \
-             that only who was invited can join and nobody can listen; or listen on 127.0.0.1; or add --insecure if \
-             you trust every host of that network",
+            "{} can be reached from other hosts: give --access DIR, a directory made by `evoxo-coordinator init`, so \
+             that only invited workers and people can join and nobody can eavesdrop; or listen on 127.0.0.1; or add \
+             --insecure if you trust every host of that network",
             self.listen
         ))
     }
 }
 
-/// The longest time for which somebody is logged in.
+/// The longest life of a login.
 const SESSION_LIFE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long a stopping coordinator waits for its store.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -128,62 +131,63 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_BYTES_MAX: usize = (1 << 20) + 4096;
 /// The longest request about access, in bytes: a signing request and a name.
 const ACCESS_BYTES_MAX: usize = 16 << 10;
-/// The interval of pings to a peer, and the time it has to reply.
+/// The interval of pings to a peer, and how long the peer may take to reply.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// Streams per connection.
+/// The most streams per connection.
 const STREAMS_MAX: u32 = 256;
-/// Bytes that a connection may send before any of them is read.
+/// The most bytes that a connection may send before any of them is read.
 const WINDOW_BYTES: u32 = 128 << 10;
-/// The time for the last messages to be sent.
+/// How long the last messages may take to be sent.
 const FLUSH: Duration = Duration::from_millis(30);
-/// The time for workers to read that another coordinator leads, and to go.
+/// How long workers may take to read that another coordinator leads, and to leave.
 const PARTING: Duration = Duration::from_millis(300);
 
-/// What this process has, whether it leads or not.
+/// What the process keeps, whether it leads or not.
 struct Place {
     settings: Settings,
     registry: Registry,
     listener: std::net::TcpListener,
-    /// Where figures are served.
+    /// The listener for figures.
     figures: Option<metrics::Endpoint>,
-    /// Where the page is shown to those who log in.
+    /// The listener for the page, for people who log in.
     page: Option<page::Endpoint>,
     address: SocketAddr,
     access: Option<Access>,
     /// The most connections at once.
     connections: usize,
     lock: Lock,
-    /// For signals, and for looking at the leader; what is served has runtimes of its own.
+    /// Runs the waiting for signals and the looks at the leader. The services have runtimes of their own.
     runtime: Looking,
     requests: EndRequests,
-    /// It has led in the store.
+    /// Whether this process has led in the store.
     has_led: bool,
-    /// In which epoch it led last, and which cluster.
+    /// The epoch in which it last led, and the cluster.
     led: Option<(u64, Cluster)>,
     patience: Patience,
 }
 
-/// How a time as leader ends.
+/// How a period as leader ended.
 enum Ended {
     Asked,
     /// Another coordinator leads.
     Superseded,
 }
 
-/// Runs a coordinator until it is asked to stop; or, in a process that a coordinator has started for that, computes one task.
+/// Runs a coordinator until it is asked to stop. In a process that a coordinator has started to compute one task, computes
+/// that task.
 ///
 /// # Errors
-/// A sentence that says what could not be done, and what to do.
+/// A sentence that says what failed, and what to do.
 pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     own::compute_if_asked(&registry);
     settings.check().map_err(anyhow::Error::msg)?;
     shell::end_process_on_panic();
-    // The port comes first: if a second coordinator is started by mistake, it ends here, before it touches the store.
+    // The port comes first: a second coordinator that was started by mistake ends here, before it touches the store.
     let listener = listen(settings.listen)?;
     let figures = settings.metrics.map(metrics::Endpoint::listen).transpose()?;
     let page = settings.page.map(page::Endpoint::listen).transpose()?;
     let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
-    // Dropped when all else has ended.
+    // Dropped after everything else has ended.
     let _last_lines = access.as_ref().map(Access::last_lines);
     let address = listener.local_addr().context("the listener has no address")?;
     let runtime = Looking::start()?;
@@ -234,7 +238,7 @@ fn open_store(settings: &Settings, address: SocketAddr, registry: &Registry) -> 
     Ok(store)
 }
 
-/// Leads until the process is asked to stop, or another coordinator leads.
+/// Leads until the process is asked to stop or another coordinator leads.
 fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -> anyhow::Result<Ended> {
     let Loaded { saved, convicted } = loaded;
     let (settings, registry, known) = (&place.settings, place.registry.clone(), saved.len());
@@ -261,14 +265,14 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
         }
         match attend(place, &handle, &mut stopped, &mut services, led.map(|(epoch, _)| epoch), log.as_ref())? {
             Some(ended) => return Ok(ended),
-            // Services begin anew, since they say in which epoch somebody leads here.
+            // The services restart, because they announce the epoch in which this coordinator leads.
             None => led = handle.led.borrow().clone(),
         }
         info!("the store {spec} can be written: this coordinator leads from now on");
     }
 }
 
-/// Starts everything that is served by who leads, in this epoch if it can write the store.
+/// Starts everything that a leader serves, in this epoch if it can write the store.
 fn serve_as_leader(
     place: &Place,
     core: &Handle,
@@ -293,7 +297,7 @@ fn serve_as_leader(
     })
 }
 
-/// Waits until there is something else to do; `None` if this coordinator leads now and did not before.
+/// Waits for the end of this period; `None` if this coordinator has just become the leader.
 fn attend(
     place: &mut Place,
     core: &Handle,
@@ -314,7 +318,7 @@ fn attend(
         if let Some(why) = why {
             warn!("{why}: it is a standby from now on");
             core.give_up(why.clone()).await;
-            // It ends with the core.
+            // The receiver completes when the core ends.
             drop(stopped.await);
             if let Some(log) = log {
                 log.end("superseded", &why).await;
@@ -322,7 +326,7 @@ fn attend(
             tokio::time::sleep(PARTING).await;
             return Ok(Some(Ended::Superseded));
         }
-        info!("stopping: saving what is not saved yet");
+        info!("stopping: saving unsaved work");
         core.tell(Event::Stop, None).await;
         tokio::select! {
             ended = timeout(STOP_TIMEOUT, stopped) => {
@@ -338,15 +342,15 @@ fn attend(
     })
 }
 
-/// Opens the access directory, which must not be in the store.
+/// Opens the access directory, which must not be inside the store.
 fn open_access(directory: &Path, settings: &Settings) -> anyhow::Result<Access> {
     let access = Access::open(directory, settings.worker_certificate_life)?;
     if let (Ok(directory), Ok(store)) = (directory.canonicalize(), Path::new(&settings.store).canonicalize())
         && directory.starts_with(&store)
     {
         bail!(
-            "the access directory {} is in the store {}: whoever gets a copy of the store could let himself in; \
-             move it",
+            "the access directory {} is in the store {}: whoever gets a copy of the store could grant themselves \
+             access; move it",
             directory.display(),
             store.display()
         );
@@ -363,8 +367,8 @@ fn announce(address: SocketAddr) -> anyhow::Result<()> {
         .context("cannot announce the address on standard output")
 }
 
-/// The page to be shown where everybody is served; with an access directory it is shown on its own listener, if there
-/// is one.
+/// The page for the shared port, if it is shown there. With an access directory the page is on its own listener instead, if
+/// there is one.
 fn show(
     core: &Handle,
     access: Option<Access>,
@@ -374,7 +378,7 @@ fn show(
     let Some(hosts) = hosts else { return Ok(None) };
     match (access, own) {
         (Some(access), Some((own, life))) => {
-            // Whoever calls it by a name of its certificate can know that it is right.
+            // Under a name in the certificate, browsers can verify that this is the right coordinator.
             let hosts = Hosts::of_tls(&[hosts, &access.names()].concat());
             own.serve(Shown::Page(Page::start(core.clone(), hosts, Some((access.clone(), life)))), access)?;
             Ok(None)
@@ -421,7 +425,7 @@ async fn serve(
         .context("the gRPC server ended")
 }
 
-/// Serves the health alone, as a standby, and to browsers why there is no page.
+/// Serves only the health, as a standby, and tells browsers why there is no page.
 async fn serve_standby(
     listener: TcpListener,
     connections: usize,
@@ -438,7 +442,7 @@ async fn serve_standby(
     server.serve_with_incoming(incoming).await.context("the gRPC server ended")
 }
 
-/// Connections, within their limits.
+/// Accepts connections within their limits.
 fn incoming(
     listener: TcpListener,
     connections: usize,

@@ -1,20 +1,20 @@
-//! What is served on the port, as leader or as standby, on a thread with a runtime of its own: when one of the two ends, so do
-//! all its connections and everything that was begun for them.
+//! The services on the port, as leader or as standby, on a thread with its own runtime. When the process changes from one to
+//! the other, all connections and everything that was started for them end.
 
 use std::{net::SocketAddr, ops::Deref, thread::JoinHandle};
 
 use anyhow::{Context as _, anyhow};
 use tokio::{net::TcpListener, runtime::Runtime, sync::oneshot};
 
-/// A runtime for whoever waits for signals and looks at the store. Nothing is waited for when it is dropped: a store that hangs must
-/// not keep the process.
+/// A runtime for the code that waits for signals and looks at the store. Dropping it waits for nothing: a store that hangs
+/// must not keep the process alive.
 pub(super) struct Looking(Option<Runtime>);
 
 impl Looking {
-    /// Starts it.
+    /// Starts the runtime.
     ///
     /// # Errors
-    /// If the system has no room for it.
+    /// If the system denies it.
     pub(super) fn start() -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         Ok(Self(Some(runtime.context("cannot start a runtime")?)))
@@ -45,10 +45,10 @@ pub(super) struct Services {
 }
 
 impl Services {
-    /// Starts what `serve` makes of the listener.
+    /// Starts the services that `serve` makes of the listener.
     ///
     /// # Errors
-    /// If the system has no room for it.
+    /// If the system denies a runtime or a thread.
     pub(super) fn start<S, F>(listener: &std::net::TcpListener, serve: S) -> anyhow::Result<Self>
     where
         S: FnOnce(TcpListener) -> F + Send + 'static,
@@ -67,10 +67,10 @@ impl Services {
                     _ = ending => Ok(()),
                 }
             });
-            // What is read or parsed on other threads is not waited for.
+            // Reading and parsing on other threads is not waited for.
             runtime.shutdown_background();
             if let Err(error) = ended {
-                // Nobody waits for it if the process is ending.
+                // Nobody waits for the error if the process is ending.
                 drop(fail.send(error));
             }
         };
@@ -79,7 +79,7 @@ impl Services {
         Ok(Self { end: Some(end), failed, thread })
     }
 
-    /// Why they ended, when they do.
+    /// Waits until the services fail, and returns why.
     pub(super) async fn failed(&mut self) -> anyhow::Error {
         (&mut self.failed).await.unwrap_or_else(|_| anyhow!("the gRPC server ended"))
     }
@@ -89,7 +89,7 @@ impl Drop for Services {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of it has been reported.
+            // A panic of the thread has been reported already.
             drop(thread.join());
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListene
     Ok(listener)
 }
 
-/// Describes what is spoken here, to those who may look at runs.
+/// Describes the protocol, for callers who may look at runs.
 pub(super) fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(evoxo_proto::DESCRIPTORS)

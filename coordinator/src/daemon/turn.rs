@@ -1,5 +1,6 @@
-//! Waiting for the turn to lead: the store is opened, a standby watches the leader, takes the store over, and only then loads it. A
-//! coordinator that was not started as a standby takes it over at once. Meanwhile clients are told what it waits for.
+//! Becoming the leader. The store is opened; a standby watches the leader, takes over the store, and only then loads it. A
+//! coordinator that was not started as a standby takes over at once. Meanwhile clients learn what the coordinator is waiting
+//! for.
 
 use std::{
     collections::BTreeSet,
@@ -36,9 +37,9 @@ use crate::{
     },
 };
 
-/// How long who has taken over tries to read the store.
+/// How long a coordinator that has taken over retries to read the store.
 const LOAD_PATIENCE: Duration = Duration::from_secs(30);
-/// The fewest looks after which a standby takes over.
+/// The fewest missed looks after which a standby takes over.
 const MISSES_MIN: u32 = 2;
 
 /// Opens the store, waits, takes over and loads; `None` if the process was asked to end.
@@ -47,7 +48,7 @@ pub(super) fn wait(place: &mut Place, at_once: bool) -> anyhow::Result<Option<(S
     let (say, said) = watch::channel(begins.clone());
     let (loads, loading) = watch::channel(None);
     let (access, connections, shown) = (place.access.clone(), place.connections, place.settings.store.clone());
-    // With an access directory the page is on a port of its own.
+    // With an access directory the page has its own port.
     let with_page = place.access.is_none() && place.settings.page_hosts.is_some();
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
     let mut page = place.page.as_ref().map(page::Endpoint::again).transpose()?;
@@ -72,7 +73,8 @@ pub(super) fn wait(place: &mut Place, at_once: bool) -> anyhow::Result<Option<(S
         if patience > usual {
             let seconds = patience.as_secs();
             info!(
-                "it was superseded soon after it took over, so it waits {seconds} s for an answer of the leader this time"
+                "this coordinator was superseded soon after it took over, so this time it waits {seconds} s for an \
+                 answer of the leader"
             );
         }
         if !stand_by(place, &mut store, &mut services, &say)? {
@@ -83,19 +85,19 @@ pub(super) fn wait(place: &mut Place, at_once: bool) -> anyhow::Result<Option<(S
     Ok(load_in_time(place, &mut store, at_once, &say, &loads)?.map(|loaded| (store, loaded)))
 }
 
-/// What clients of a coordinator are told that leads as soon as it can.
+/// What clients learn from a coordinator that leads as soon as it can.
 const STARTING: &str = "this coordinator is starting";
 
-/// Opens the store, as often as it takes; `None` if the process was asked to end. A bucket whose server answers is waited for, also one
-/// that refuses the key: it may be the right key, which the server does not know for a while. What only a person can mend ends the
-/// process, unless it has led in this store before.
+/// Opens the store, with as many attempts as it takes; `None` if the process was asked to end. It waits for a bucket whose
+/// server answers, even if the server refuses the key: the key may be right, and unknown to the server for a while. If only a
+/// person can repair the fault, the process ends, unless it has led in this store before.
 fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyhow::Result<Option<Store>> {
     let (mut waits, mut told) = (place.has_led, false);
     loop {
         // The receiver outlives the future below: a store that nobody takes must not be dropped within a runtime.
         let (opened, mut opening) = oneshot::channel();
         let (settings, address, registry) = (place.settings.clone(), place.address, place.registry.clone());
-        // On a thread of its own: a store that hangs must not keep the process.
+        // On a separate thread, because a store that hangs must not keep the process alive.
         let body = move || drop(opened.send(super::open_store(&settings, address, &registry)));
         std::thread::Builder::new()
             .name("opening".into())
@@ -123,7 +125,7 @@ fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyho
             return Err(error.into());
         }
         if !std::mem::replace(&mut told, true) {
-            warn!("{error}; it is tried again until it can be used");
+            warn!("{error}; opening it is retried until that succeeds");
         }
         say(&format!("and cannot use its store yet: {error}"));
         if place.is_asked_within(LOOK_INTERVAL) {
@@ -132,7 +134,7 @@ fn open(place: &mut Place, services: &mut Services, say: impl Fn(&str)) -> anyho
     }
 }
 
-/// Takes the store over, whoever leads; why not, if that cannot be done yet.
+/// Takes over the store, whoever leads. The error says why that is not possible yet.
 fn lead_at_once(place: &Place, store: &mut Store) -> Result<(), String> {
     let own = place.security();
     if let Ok(Some(Leader { security: Some(before), epoch, .. })) = store.leader()
@@ -146,7 +148,7 @@ fn lead_at_once(place: &Place, store: &mut Store) -> Result<(), String> {
     led.map_err(|(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why))| why)
 }
 
-/// Looks until it takes the store over; false if the process was asked to end.
+/// Looks for the leader until it takes over the store; false if the process was asked to end.
 fn stand_by(
     place: &mut Place,
     store: &mut Store,
@@ -177,14 +179,17 @@ fn stand_by(
             if watch.is_sure() && place.patience.calm_down() {
                 watch = Watch::new(misses_max(place.patience.time()));
                 let seconds = place.patience.time().as_secs_f64();
-                info!("the leader has answered for long enough: it is missed after {seconds} s from now on");
+                info!(
+                    "the leader has answered for long enough: from now on it counts as gone after {seconds} s \
+                       without an answer"
+                );
             }
         } else {
             store.speak(own);
             match take_over(store, leader.as_ref(), watch.misses()) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                // It is tried twice a second, and said when it is something else.
+                // It is retried twice a second, and only a new reason is logged.
                 Err(why) => {
                     if unwritable.as_ref() != Some(&why) {
                         warn!("{why}");
@@ -200,26 +205,27 @@ fn stand_by(
 }
 
 impl Place {
-    /// How this coordinator speaks now.
+    /// How this coordinator's connections are secured now.
     fn security(&self) -> Security {
         self.access.as_ref().map_or(Security::PlainText, |access| Security::Authority(access.pin()))
     }
 
-    /// Waits for this time, or until the process is asked to end: then it says so.
+    /// Waits for this time, or until the process is asked to end; returns whether it was asked.
     pub(super) fn is_asked_within(&mut self, time: Duration) -> bool {
         self.runtime.block_on(async { timeout(time, self.requests.next()).await }).is_ok()
     }
 }
 
-/// What whoever leads takes up.
+/// The runs and convictions that a new leader loads.
 pub(super) struct Loaded {
     pub(super) saved: Vec<SavedRun>,
     pub(super) convicted: BTreeSet<Arc<str>>,
 }
 
-/// Loads; `None` if the process was asked to end. A store that misbehaves is tried until it can be read. After [`LOAD_PATIENCE`], another
-/// standby may have its turn: perhaps the store cannot be read from this host alone. What does not pass by itself ends a process that was to
-/// lead at once; whoever has taken over tries for a while, because nobody else leads now.
+/// Loads the store; `None` if the process was asked to end. If the fault may pass by itself, loading is retried until it
+/// succeeds. After [`LOAD_PATIENCE`] another standby may take its turn, because perhaps only this host cannot read the store.
+/// A lasting fault ends a process that was to lead at once. A standby that has taken over retries for a while, because nobody
+/// else leads now.
 fn load_in_time(
     place: &mut Place,
     store: &mut Store,
@@ -234,12 +240,12 @@ fn load_in_time(
             true => lead_at_once(place, store),
             false => Ok(()),
         };
-        // Another standby must see that somebody leads, however long it takes to load.
+        // Another standby must see that somebody leads, however long loading takes.
         let (ended, fails) = (store.ended(), start.elapsed() > LOAD_PATIENCE);
         loads.send_replace(store.epoch().map(|epoch| Loading { epoch: epoch.number, ended, fails }));
         match load(store, place.access.as_ref()) {
             Ok(loaded) => {
-                // Without leading its runs can be shown, and it leads when the store can be written.
+                // Without the lead, the runs can still be shown. The coordinator leads as soon as the store can be written.
                 leads.err().iter().for_each(|why| warn!("{why}"));
                 return Ok(Some(loaded));
             }
@@ -247,7 +253,7 @@ fn load_in_time(
             Err(error) => {
                 say.send_replace(format!("{doing}, and cannot read its store yet: {error}"));
                 if !std::mem::replace(&mut told, true) {
-                    warn!("{error}; trying again");
+                    warn!("{error}; retrying");
                 }
             }
         }
@@ -269,8 +275,8 @@ fn load(store: &mut Store, access: Option<&Access>) -> Result<Loaded, StoreError
     Ok(Loaded { saved, convicted })
 }
 
-/// Gives the store what only the access directory of this coordinator has: from a build that kept it there, or from a time when
-/// the store could not be written, or was another one.
+/// Writes to the store the refusals that only this coordinator's access directory has. They come from a build that kept them
+/// there, or from a time when the store could not be written or was a different one.
 fn share(store: &mut Store, own: &Refused) {
     let convicted = own.convicted.iter().map(|identity| Write::Convict {
         identity: Arc::clone(identity),
@@ -281,7 +287,10 @@ fn share(store: &mut Store, own: &Refused) {
     for write in convicted.chain(revoked) {
         let Err(fault) = store.write("", &write) else { continue };
         let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;
-        return warn!("a standby does not know yet which workers are refused here: {why}");
+        return warn!(
+            "the store does not have all refusals of this coordinator yet, so a standby does not know which \
+                      workers to refuse: {why}"
+        );
     }
 }
 
@@ -290,10 +299,10 @@ fn misses_max(time: Duration) -> u32 {
     u32::try_from(time.as_millis().div_ceil(LOOK_INTERVAL.as_millis())).unwrap_or(u32::MAX).max(MISSES_MIN)
 }
 
-/// Creates the next epoch; false if another one was faster.
+/// Creates the next epoch; false if another coordinator was faster.
 ///
 /// # Errors
-/// A sentence, if the store cannot be written.
+/// A sentence if the store cannot be written.
 fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> Result<bool, String> {
     match store.lead_after(leader) {
         Ok(true) => {
@@ -317,7 +326,7 @@ fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> Result<
     }
 }
 
-/// What clients of a standby are told.
+/// The sentence for clients of a standby.
 fn away_sentence(leader: Option<&Leader>, trouble: Option<&str>) -> String {
     match (leader, trouble) {
         (Some(Leader { address, epoch, .. }), trouble) if !address.is_empty() => {
@@ -329,11 +338,12 @@ fn away_sentence(leader: Option<&Leader>, trouble: Option<&str>) -> String {
     }
 }
 
-/// Waits until another coordinator leads, or has to: a standby may see the store when this one does not. Says why.
+/// Waits until another coordinator leads, or until this one must step down because a standby may be able to read the store
+/// when this one cannot. Returns the reason.
 pub(super) async fn superseded(core: &Handle, own: Option<Epoch>, lock: &mut Lock, settings: &Settings) -> String {
     let spec = &settings.store;
     let mut refused = core.superseded.clone();
-    // When the store could last be read.
+    // The last time the store could be read.
     let mut read = Instant::now();
     loop {
         let pause = timeout(LOOK_INTERVAL, refused.wait_for(Option::is_some)).await;
@@ -355,19 +365,22 @@ pub(super) async fn superseded(core: &Handle, own: Option<Epoch>, lock: &mut Loc
             Ok(Ok(None)) => {
                 return record_lost(spec);
             }
-            // Nobody can tell. Alone, this coordinator goes on in memory.
+            // Nobody can tell who leads. Without a standby, this coordinator continues in memory.
             Ok(Err(_)) | Err(_) => {
                 let gone = read.elapsed();
                 if gone >= settings.takeover_after && core.standby.is_there(read) {
                     let seconds = gone.as_secs();
-                    return format!("the store {spec} cannot be read for {seconds} s, and a standby may read it");
+                    return format!(
+                        "the store {spec} could not be read for {seconds} s, and a standby may be able to \
+                                    read it"
+                    );
                 }
             }
         }
     }
 }
 
-/// Who has taken over and loads.
+/// A coordinator that has taken over and is loading.
 #[derive(Clone, Debug)]
 pub(super) struct Loading {
     epoch: u64,
@@ -377,14 +390,14 @@ pub(super) struct Loading {
     fails: bool,
 }
 
-/// Keeps the health service of a standby up to date: it serves nobody, but says that it leads once it loads.
-/// It does not say so while the store is slow to answer or has failed for long: another standby must have its turn, and a caller that is
-/// blocked here cannot be interrupted.
+/// Keeps a standby's health service up to date. The standby serves nobody, but reports that it leads while it loads. It stops
+/// reporting so while the store is slow to answer or has failed for long. Then another standby must have its turn, because a
+/// caller blocked in the store cannot be interrupted.
 pub(super) async fn tell_health(health: HealthReporter, mut loading: watch::Receiver<Option<Loading>>) {
     health.set_service_status("", ServingStatus::NotServing).await;
     let (mut before, mut waits) = (None, false);
     loop {
-        // Whoever loads says so before each attempt.
+        // The loader sends this before each attempt.
         let Ok(Some(Loading { epoch, ended, fails })) =
             loading.wait_for(Option::is_some).await.map(|loading| loading.clone())
         else {

@@ -1,6 +1,6 @@
-//! Admission of connections: a limited number at once, in total, per address and per identity, inside TLS where that is wanted. Those
-//! that speak HTTP/2 reach the services. Those that speak HTTP/1.1 get the page, or a sentence that says why there is none. Any other is
-//! dropped. A connection without calls for a while is closed.
+//! Admission of connections. Their number is limited in total, per address and per identity; they use TLS if this coordinator
+//! has an access directory. Connections that speak HTTP/2 reach the services. Those that speak HTTP/1.1 get the page, or a
+//! sentence that says why there is none. All others are dropped. A connection that has had no calls for a while is closed.
 
 use std::{
     io,
@@ -34,22 +34,22 @@ use crate::{
     trust::Holder,
 };
 
-/// Connections at once: the core's maximum of workers, and some for people.
+/// The most connections at once: the core's maximum of workers, and some for people.
 const CONNECTIONS_MAX: usize = 4096 + 256;
-/// The most open files besides connections: the store's, the runtimes', standard streams.
+/// The most open files that are not connections: those of the store and the runtimes, and the standard streams.
 const FILES: usize = 64;
-/// A connection that sends nothing is closed after this time.
+/// A connection that sends nothing is closed after so long.
 const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection without calls is closed after this time...
+/// A connection without calls is closed after so long...
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// ... or after this time, if its address has many connections, or it comes without a certificate where one is needed.
+/// ... or after this shorter time, if its address has many connections, or it has no certificate although one is needed.
 const IDLE_TIMEOUT_CROWDED: Duration = Duration::from_secs(5);
-/// For how long a connection outlives its certificate, in seconds: its session ends orderly meanwhile, and a certificate can be
-/// renewed.
+/// How long a connection outlives its certificate, in seconds. In that time its session ends in order, and the certificate
+/// can be renewed.
 const PARTING_S: u64 = 10;
-/// How long to wait if the system has no file descriptor for another connection.
+/// How long to wait when the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
-/// The beginning of HTTP/2 (RFC 9113, section 3.4).
+/// The first bytes of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How many open files a coordinator needs for this many connections.
@@ -58,16 +58,16 @@ pub const fn files_for(connections: usize) -> usize {
     connections + FILES
 }
 
-/// How many connections the system's limit on open files allows: all that are allowed at once, if this process can
-/// raise the limit. `others` are those of further listeners.
+/// How many connections the system's limit on open files allows. That is [`CONNECTIONS_MAX`] if this process can raise the
+/// limit. `others` is the number of connections of other listeners.
 pub(crate) fn connections_max(others: usize) -> usize {
     let wanted = files_for(CONNECTIONS_MAX + others);
     let allowed = rlimit::increase_nofile_limit(wanted as u64).map_or(wanted, |files| files as usize);
     let most = allowed.saturating_sub(FILES + others).clamp(1, CONNECTIONS_MAX);
     if most < CONNECTIONS_MAX {
         tracing::warn!(
-            "only {most} connections at once, others wait: the system allows {allowed} open files; raise that with \
-             `ulimit -Hn {wanted}` or LimitNOFILE={wanted}"
+            "only {most} connections are possible at once, and others wait: the system allows {allowed} open files; \
+             raise the limit with `ulimit -Hn {wanted}` or LimitNOFILE={wanted}"
         );
     }
     most
@@ -93,7 +93,7 @@ pub(crate) fn accept(
                     Ok((stream, from)) => {
                         let number = peers.number();
                         let owner = if handshakes.is_some() { Owner::Unknown } else { Owner::Connection(number) };
-                        // A connection over its address's limit is dropped here.
+                        // A connection that exceeds its address's limit is dropped here.
                         let Some(place) = peers.connections().take(from.ip(), owner, None) else { continue };
                         let leave = place.notice().given();
                         let info = (peers.clone(), handshakes.clone(), shown.clone(), Arc::clone(&meters));
@@ -131,7 +131,7 @@ async fn admit(
     {
         return;
     }
-    // What is spoken is looked at inside TLS.
+    // The protocol is detected inside TLS.
     let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&mut stream)).await else { return };
     if spoken == Spoken::Http1 {
         match shown {
@@ -167,50 +167,50 @@ async fn admit(
     }
 }
 
-/// What the other side speaks.
+/// The protocol that the other side speaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spoken {
     Http1,
     Http2,
 }
 
-/// Reads the preface; `None` if it is of no protocol that is spoken here.
+/// Reads the preface; `None` if the protocol is not supported here.
 async fn speaks(stream: &mut Stream) -> Option<Spoken> {
     let mut first = [0; PREFACE.len()];
     while let Ok(length @ 1..) = stream.peek(&mut first).await {
         if !PREFACE.starts_with(&first[..length]) {
-            // The name of a method.
+            // An HTTP/1.1 request starts with the name of a method.
             return first[0].is_ascii_uppercase().then_some(Spoken::Http1);
         }
         if length == first.len() {
             return Some(Spoken::Http2);
         }
-        // Bytes that have been seen are ready at once, so reading again would not wait.
+        // Bytes that were peeked at stay readable, so peeking again would not wait for new ones.
         tokio::time::sleep(RETRY).await;
     }
     None
 }
 
-/// What calls know of their connection.
+/// What a call knows about its connection.
 #[derive(Clone)]
 pub(crate) struct ConnectionInfo {
     /// The address of the peer.
     pub(crate) address: IpAddr,
-    /// Who it is.
+    /// Who the peer is.
     pub(crate) caller: Caller,
     access: Option<Access>,
     /// Calls in progress.
     calls: Arc<AtomicUsize>,
-    /// Bytes of its messages, also of those that are not whole yet.
+    /// The number of bytes of the connection's messages, including incomplete ones.
     received: Arc<AtomicU64>,
     pub(crate) peers: Peers,
     number: u64,
-    /// By which it is ended when it must make room.
+    /// The notice that ends the connection when it must make room.
     pub(crate) leave: Notice,
 }
 
 impl ConnectionInfo {
-    /// Whose places its calls take.
+    /// Whose places the connection's calls take.
     pub(crate) fn owner(&self) -> Owner {
         match self.caller.certificate() {
             Some(certificate) => Owner::Identity(certificate.identity.id.clone()),
@@ -218,18 +218,18 @@ impl ConnectionInfo {
         }
     }
 
-    /// The number of its certificate; empty without one.
+    /// The number of the identity in its certificate; empty without one.
     pub(crate) fn identity(&self) -> String {
         self.caller.certificate().map(|certificate| certificate.identity.id.to_string()).unwrap_or_default()
     }
 
-    /// The peers whose shares are used by its messages: its identity, if it has one, and its address.
+    /// The peers whose shares its messages use: its identity, if it has one, and its address.
     pub(crate) fn shares(&self) -> Vec<Peer> {
         let identity = self.caller.certificate().map(|certificate| Peer::Identity(certificate.identity.id.clone()));
         identity.into_iter().chain([Peer::Address(self.address)]).collect()
     }
 
-    /// Whose quota a run counts in: that of its certificate, or without one that of its address.
+    /// Whose quota a run counts against: that of its certificate's identity or, without a certificate, of its address.
     pub(crate) fn submitter(&self) -> String {
         match self.caller.certificate() {
             Some(_) => self.identity(),
@@ -237,17 +237,17 @@ impl ConnectionInfo {
         }
     }
 
-    /// Has a line of the audit log written, if there is one: somebody wanted this, and got it or did not.
+    /// Adds a line to the audit log, if there is one: this was requested, with this outcome.
     pub(crate) fn audit<'a>(&self, what: &str, object: &str, outcome: impl Into<Outcome<'a>>) -> Written {
         self.audit_as(&self.asker(), what, object, outcome.into())
     }
 
-    /// The same for somebody of whom more is known.
+    /// Adds a line about an asker of whom more is known.
     pub(crate) fn audit_as(&self, asker: &Asker, what: &str, object: &str, outcome: Outcome<'_>) -> Written {
         self.access.as_ref().map_or_else(Written::default, |access| access.audit(asker, what, object, outcome))
     }
 
-    /// The caller, for the audit log.
+    /// The caller as the audit log names it.
     pub(crate) fn asker(&self) -> Asker {
         let identity = self.caller.certificate().map(|certificate| &certificate.identity);
         self.access.as_ref().map_or_else(Asker::default, |access| access.asker(identity, self.address.to_string()))
@@ -258,19 +258,19 @@ impl ConnectionInfo {
         self.access.is_some()
     }
 
-    /// Whom the certificate belongs to.
+    /// The holder of the certificate.
     pub(crate) fn holder(&self) -> Option<Holder> {
         let identity = &self.caller.certificate()?.identity;
         Some(Holder { id: identity.id.to_string().into(), trusted: identity.role == Role::TrustedWorker })
     }
 
-    /// Whether its identity was revoked.
+    /// Whether the connection's identity was revoked.
     pub(crate) fn is_revoked(&self) -> bool {
         let known = self.access.as_ref().zip(self.caller.certificate());
         known.is_some_and(|(access, certificate)| access.is_revoked(&certificate.identity.id))
     }
 
-    /// Whether its certificate is not valid any more.
+    /// Whether the connection's certificate has expired.
     pub(crate) fn has_expired(&self) -> bool {
         self.expired_before(now_s())
     }
@@ -279,17 +279,17 @@ impl ConnectionInfo {
         self.caller.certificate().is_some_and(|certificate| certificate.expires_s <= time_s)
     }
 
-    /// Counts bytes of its messages.
+    /// Counts bytes of the connection's messages.
     pub(crate) fn count(&self, bytes: usize) {
         self.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// The number of bytes of its messages until now.
+    /// How many bytes of the connection's messages were received so far.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Begins a call on this connection; it ends when the guard is dropped.
+    /// Notes a call on this connection. The call ends when the guard is dropped.
     pub(crate) fn begin_call(&self) -> CallOnConnection {
         self.calls.fetch_add(1, Ordering::Relaxed);
         CallOnConnection(Arc::clone(&self.calls))
@@ -305,17 +305,17 @@ impl Drop for CallOnConnection {
     }
 }
 
-/// A connection that is counted until it is closed.
+/// A connection, counted until it is closed.
 pub(crate) struct Connection {
     stream: Stream,
     info: ConnectionInfo,
-    /// When to check next for calls.
+    /// When to look for calls next.
     idle: Pin<Box<Sleep>>,
     /// When a call was last seen in progress.
     asked: Instant,
-    /// Says that its certificate was revoked.
+    /// Gets a message when its certificate is revoked.
     ended: Option<oneshot::Receiver<()>>,
-    /// Ends when it must make room for another one.
+    /// Completes when it must make room for another connection.
     leave: Pin<Box<dyn Future<Output = ()> + Send>>,
     meters: Arc<Meters>,
     _counted: (OwnedSemaphorePermit, Place),
@@ -327,7 +327,7 @@ impl Connection {
         self.ended.as_mut().is_some_and(|ended| Pin::new(ended).poll(cx) == Poll::Ready(Ok(())))
     }
 
-    /// Whether it has had no call for too long, or its certificate has expired and nobody has ended its calls.
+    /// Whether it has had no call for too long, or its certificate has expired and its calls did not end.
     fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
         while self.idle.as_mut().poll(cx).is_ready() {
             if self.info.calls.load(Ordering::Relaxed) > 0 {
@@ -359,7 +359,7 @@ impl Connected for Connection {
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.is_revoked(cx) || self.is_idle(cx) || self.leave.as_mut().poll(cx).is_ready() {
-            // As if the peer had closed it.
+            // This looks as if the peer had closed the connection.
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();

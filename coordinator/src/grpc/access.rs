@@ -1,4 +1,4 @@
-//! The service for access: the calls of `access.proto`. Who may make them is decided before, see [`super::rights`].
+//! The service for access: the calls of `access.proto`. [`super::rights`] decides who may make them.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::{
     store::LogPart,
 };
 
-/// Requests that wait for the disk at once, each on its own thread.
+/// How many requests wait for the disk at once, each on its own thread.
 const AT_ONCE: usize = 2;
-/// The lines of the audit log if nobody says how many, and the most.
+/// How many lines of the audit log are read if the request does not say, and at most.
 const LINES: u32 = 100;
 const LINES_MAX: u32 = 1000;
 
@@ -37,7 +37,7 @@ impl AccessCalls {
         Self { access, core, turns: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
-    /// Does something that may wait for the disk, apart from the thread that serves connections.
+    /// Does work that may wait for the disk, off the thread that serves connections.
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Access) -> Result<T, Refused> + Send + 'static,
@@ -50,7 +50,7 @@ impl AccessCalls {
         let done = tokio::task::spawn_blocking(move || work(&access)).await;
         match done {
             Ok(done) => done.map_err(|refused| {
-                // What was being written may be in the file.
+                // The record may be in the file.
                 let in_doubt = matches!(refused, Refused::Failed(_));
                 Failure { status: refused.into(), in_doubt }
             }),
@@ -69,7 +69,8 @@ impl AccessCalls {
             Err(rejection) => {
                 let why = status_of(rejection);
                 let status = Status::unavailable(cut(format!(
-                    "{id} is revoked on this coordinator, and a standby does not know it yet: {}; revoke it again",
+                    "{id} is revoked on this coordinator, but the store does not have the revocation yet, so a standby \
+                     does not know it: {}; revoke it again",
                     why.message()
                 )));
                 Err(Failure { status, in_doubt: true })
@@ -83,7 +84,10 @@ impl From<Refused> for Status {
         match refused {
             Refused::Token(why) => Self::unauthenticated(why),
             Refused::Invalid(why) => Self::invalid_argument(cut(why)),
-            Refused::Exhausted => Self::resource_exhausted("there are too many tokens: revoke some that are not used"),
+            Refused::Exhausted => Self::resource_exhausted(
+                "there are too many tokens: revoke some that are no longer \
+                                                            needed",
+            ),
             Refused::Failed(error) => {
                 warn!("{error:#}");
                 Self::unavailable("the coordinator cannot write its access directory now: its log says why")
@@ -92,13 +96,13 @@ impl From<Refused> for Status {
     }
 }
 
-/// What is known of the caller.
+/// The caller's connection.
 fn info<T>(request: &Request<T>) -> Result<ConnectionInfo, Status> {
     let info = request.extensions().get::<ConnectionInfo>().cloned();
     info.ok_or_else(|| Status::internal("a call without a connection: please report this"))
 }
 
-/// The identity of the caller, who has one: the rights were checked.
+/// The caller's identity. Every such caller has one, because the rights were checked.
 fn identity(info: &ConnectionInfo) -> Result<Identity, Status> {
     let certificate = info.caller.certificate().ok_or_else(|| Status::unauthenticated("this needs a certificate"))?;
     Ok(certificate.identity.clone())
@@ -108,10 +112,10 @@ fn certificate((certificate, authority): Issued) -> Response<v1::Certificate> {
     Response::new(v1::Certificate { certificate: certificate.into(), authority: authority.into() })
 }
 
-/// A name that is safe to print, or a sentence.
+/// Returns the name if it is safe to print; otherwise a sentence.
 fn checked(name: String) -> Result<String, Status> {
     if name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
-        let sentence = format!("a name has at most {NAME_BYTES_MAX} bytes and no control characters");
+        let sentence = format!("a name must have at most {NAME_BYTES_MAX} bytes and no control characters");
         return Err(Status::invalid_argument(sentence));
     }
     Ok(name)
@@ -131,16 +135,16 @@ impl AccessService for AccessCalls {
                 self.on_disk(move |access| access.join(&id, &secret, &request, name, address)).await
             }
             (Err(status), _) => Err(status.into()),
-            (_, None) => Err(Status::invalid_argument("a token's secret has 32 bytes").into()),
+            (_, None) => Err(Status::invalid_argument("a token's secret must have 32 bytes").into()),
         };
         let written = match &joined {
             Ok((identity, _, again)) => {
-                // Whoever repeats it must not fill the log of the process either.
+                // A caller that repeats its join must not fill the process's log either.
                 if !again {
                     info!("{} {} joined from {from} as {shown:?} with token {token}", identity.role, identity.id);
                 }
                 let what = format!("token {token}: {} {} {shown:?}", identity.role, identity.id);
-                // The line of a new operator is an operator's.
+                // The line about a new operator counts as an operator's line.
                 let newcomer = Asker { account: token, strong: identity.role == Role::Operator, ..info.asker() };
                 info.audit_as(&newcomer, "join", &what, if *again { Outcome::Again } else { Outcome::Done })
             }
@@ -197,7 +201,7 @@ impl AccessService for AccessCalls {
         let id: evoxo_access::Id = request.into_inner().id.parse().map_err(Status::invalid_argument)?;
         let what = id.to_string();
         let by = identity(&info).map(|identity| identity.id.to_string()).unwrap_or_default();
-        // Here first, where it takes effect at once; then in the store, for whoever leads later.
+        // First here, where the revocation takes effect at once; then in the store, for later leaders.
         let revoked = async {
             let revoked = self.on_disk(move |access| access.revoke(&id)).await?;
             self.keep_revoked(&what, by).await.map(|()| revoked)

@@ -1,9 +1,10 @@
-//! Limits on incoming calls, applied before the services: who may make them, calls at once, the total size of large messages, and the time
-//! to receive them.
+//! Limits on incoming calls, applied before the services: who may make them, how many there are at once, the total size of
+//! large messages, and the time to receive them.
 //!
-//! The first five bytes of a gRPC message give its length. A large message first reserves room, from the shares of its
-//! sender and of its address and from the total, until it has been handled; meanwhile HTTP/2 flow control stops the sender. Small messages
-//! are bounded by the number of calls. So are a worker's sessions, until the first message: from then on the core counts them.
+//! The first five bytes of a gRPC message give its length. A large message first reserves room, from the shares of its sender
+//! and its address and from the total, until it has been handled. While it waits, HTTP/2 flow control stops the sender. Small
+//! messages are bounded by the number of calls. So are a worker's sessions until their first message; after that the core
+//! counts them.
 
 use std::{
     collections::VecDeque,
@@ -29,22 +30,21 @@ use crate::{limits::peers::Room, limits::places::Place, standby::Asked};
 
 /// Messages up to this many bytes need no reservation...
 const SMALL_BYTES: u32 = 64 << 10;
-/// ... and the first one of a session of a worker, who is not known yet, up to this many.
+/// ... and the first one of a worker's session, when the worker is not known yet, up to this many.
 const FIRST_BYTES: u32 = 4 << 10;
-/// A message, and the request of a call with just one message, must be received within this time...
+/// A message, and the whole request of a call with a single message, must be received within this time...
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// ... plus the time that its bytes take at this rate, in bytes per second.
 const RATE_MIN: u32 = 64 << 10;
-/// Why a call is refused...
+/// The message when a call is refused...
 const TOO_MANY: &str =
-    "there are too many calls at once, from you, from your address or from all: end some and try again";
+    "too many calls are in progress, from you, from your address or in total: end some and try again";
 /// ... or ended.
-const MAKES_ROOM: &str = "this call makes room for others: you have most of the calls from your address";
+const MAKES_ROOM: &str = "this call was ended to make room for others: you have most of the calls from your address";
 /// The call whose stream of messages has no end: a worker's session.
 const SESSION: &str = "/evoxo.v1.WorkerService/Work";
 
-/// The reserved room of a call's messages, in order. The code that handles a message frees its room with
-/// [`Rooms::take`].
+/// The reserved room of a call's messages, in order. The code that handles a message releases its room with [`Rooms::take`].
 #[derive(Clone, Default)]
 pub(crate) struct Rooms(Arc<Mutex<VecDeque<(u64, Room)>>>);
 
@@ -61,18 +61,18 @@ impl Rooms {
     }
 }
 
-/// Whether this coordinator answers.
+/// Whether this coordinator answers calls.
 #[derive(Clone)]
 pub(crate) enum Role {
-    /// It leads, and the header of its responses says in which epoch of which cluster; until another one does, as a sentence
-    /// says then. It notes that a standby asks.
+    /// It leads. The header of its responses names its epoch and cluster, until another coordinator leads, which the sentence
+    /// then says. It notes when a standby asks for its health.
     Leader(Option<http::HeaderValue>, watch::Receiver<Option<String>>, Asked),
-    /// It does not lead, for this reason: only its health can be asked.
+    /// It does not lead, for this reason. Only its health can be queried.
     Standby(watch::Receiver<String>),
 }
 
 impl Role {
-    /// The header of responses, and why there are none.
+    /// The header of responses, and the reason if there are none.
     fn now(&self) -> (Option<http::HeaderValue>, Option<String>) {
         match self {
             Self::Leader(leader, superseded, _) => match superseded.borrow().clone() {
@@ -99,7 +99,7 @@ impl<S> Layer<S> for GateLayer {
     }
 }
 
-/// What the audit log calls a call: the same, whether it is let in or not.
+/// The audit log's name of a call, the same whether the call is admitted or not.
 fn verb(call: &str) -> &str {
     match call {
         "Submit" => "submit",
@@ -113,7 +113,7 @@ fn verb(call: &str) -> &str {
     }
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Clone)]
 pub(crate) struct Gate<S> {
     inner: S,
@@ -186,7 +186,8 @@ where
         let messages = Messages::default();
         let body = Incoming { body, info, rooms, messages, blocked: None, waiting: None, timer, session, unknown };
         let request = http::Request::from_parts(parts, Body::new(body));
-        // Whoever gives an order may be gone before it is carried out. Then it is, and the audit log has it.
+        // A client that gives an order may disconnect before the order is carried out. The order is carried out all the same,
+        // and the audit log has it.
         let answered = tokio::spawn(async move {
             let mut response = inner.call(request).await?;
             if let Some(leader) = leader {
@@ -201,21 +202,21 @@ where
     }
 }
 
-/// Ends when a call must make room for others.
+/// Completes when a call must make room for others.
 type Left = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A call is in progress until its response has been sent or dropped.
+/// Marks a call as in progress until its response has been sent or dropped.
 struct InProgress {
     _call: CallOnConnection,
     _place: Option<Place>,
 }
 
-/// A response.
+/// The body of a response.
 struct Outgoing {
     body: Body,
-    /// None for a session.
+    /// `None` for a session.
     left: Option<Left>,
-    /// It has made room.
+    /// The call has made room for others.
     ended: bool,
     _in_progress: InProgress,
 }
@@ -231,7 +232,7 @@ impl http_body::Body for Outgoing {
         if self.left.as_mut().is_some_and(|left| left.as_mut().poll(cx).is_ready()) {
             self.ended = true;
             let mut trailers = http::HeaderMap::new();
-            // The sentence can stand in a header.
+            // The sentence is valid in a header.
             let added = Status::resource_exhausted(MAKES_ROOM).add_header(&mut trailers);
             return Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))));
         }
@@ -250,11 +251,11 @@ impl http_body::Body for Outgoing {
 /// A position in a stream of messages, each after its length.
 #[derive(Default)]
 struct Messages {
-    /// The received part of the five bytes before a message.
+    /// The part received so far of the five bytes before a message.
     prefix: Vec<u8>,
     /// Bytes of the current message still to be received.
     remaining: u32,
-    /// Messages that have begun.
+    /// How many messages have begun.
     begun: u64,
 }
 
@@ -295,7 +296,7 @@ type Waiting = Pin<Box<dyn Future<Output = Option<Room>> + Send>>;
 /// A frame, and the numbers and lengths of the messages that begin in it.
 type BlockedFrame = (Frame<Bytes>, VecDeque<(u64, u32)>);
 
-/// A request.
+/// The body of a request.
 struct Incoming {
     body: Body,
     info: ConnectionInfo,
@@ -304,15 +305,15 @@ struct Incoming {
     /// The frame that waits for room for its messages.
     blocked: Option<BlockedFrame>,
     waiting: Option<Waiting>,
-    /// The time by which the current message must be received; none between the messages of a session.
+    /// Runs out when the current message has not been received in time; `None` between the messages of a session.
     timer: Option<Pin<Box<Sleep>>>,
     session: bool,
-    /// That of a session, until its first message.
+    /// The notice of a session, until its first message.
     unknown: Option<Left>,
 }
 
 impl Incoming {
-    /// Waits for room for the messages that begin in the blocked frame, and then returns the frame.
+    /// Waits for room for the messages that begin in the blocked frame, then returns the frame.
     fn poll_blocked(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         while let Some((_, begun)) = &mut self.blocked {
             let Some((number, length)) = begun.front().copied() else { break };
@@ -334,7 +335,7 @@ impl Incoming {
         Poll::Ready(self.blocked.take().map(|(frame, _)| frame))
     }
 
-    /// Sets the time by which the message must be received.
+    /// Starts the timer within which a message of this length must be received.
     fn set_timer(&mut self, length: u32) {
         let within = MESSAGE_TIMEOUT + Duration::from_secs(u64::from(length / RATE_MIN));
         self.timer = Some(Box::pin(tokio::time::sleep(within)));
@@ -345,7 +346,7 @@ impl Incoming {
         let begun = frame.data_ref().map(|data| self.messages.read(data)).unwrap_or_default();
         if let Some((_, length)) = begun.iter().find(|(_, length)| *length as usize > MESSAGE_BYTES_MAX) {
             return Err(Status::out_of_range(format!(
-                "a message of {length} bytes: at most {MESSAGE_BYTES_MAX} are possible"
+                "a message has {length} bytes, but at most {MESSAGE_BYTES_MAX} are allowed"
             )));
         }
         match begun.last() {
@@ -389,7 +390,7 @@ impl http_body::Body for Incoming {
                 }
             }
         }
-        // The sender cannot help waiting for room, but the wait must end too.
+        // The sender cannot shorten the wait for room, but the wait must end too.
         this.poll_blocked(cx).map(|frame| frame.map(Ok))
     }
 
@@ -403,7 +404,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Messages of these lengths, as they are sent.
+    /// The bytes of messages of these lengths, as they are sent.
     fn stream(lengths: &[u32]) -> Vec<u8> {
         let message = |length: &u32| [&[0], &length.to_be_bytes()[..], &vec![7; *length as usize]].concat();
         lengths.iter().flat_map(message).collect()

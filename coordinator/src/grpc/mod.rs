@@ -1,4 +1,4 @@
-//! The gRPC services. They only decode, ask the core, and encode; invalid requests get a `Status`.
+//! The gRPC services. They only decode requests, ask the core, and encode its answers. Invalid requests get a `Status`.
 
 pub(crate) mod accept;
 pub(crate) mod access;
@@ -12,10 +12,10 @@ use tonic::Status;
 
 use crate::{access::Outcome, core::Rejection};
 
-/// The longest message of a status, in bytes: it is sent in an HTTP/2 header.
+/// The longest message of a status, in bytes, because it is sent in an HTTP/2 header.
 const SENTENCE_BYTES_MAX: usize = 2048;
 
-/// A rejection as gRPC has it.
+/// A rejection as a gRPC status.
 fn status_of(rejection: Rejection) -> Status {
     match rejection {
         Rejection::Invalid(why) => Status::invalid_argument(cut(why)),
@@ -26,7 +26,7 @@ fn status_of(rejection: Rejection) -> Status {
     }
 }
 
-/// Why something was not done, and whether it may have been done all the same.
+/// Why a request failed, and whether it may have been carried out all the same.
 pub(crate) struct Failure {
     status: Status,
     in_doubt: bool,
@@ -52,7 +52,7 @@ impl From<Rejection> for Failure {
 }
 
 impl Failure {
-    /// For the audit log.
+    /// The outcome for the audit log.
     fn outcome<T>(done: &Result<T, Self>) -> Outcome<'_> {
         match done {
             Ok(_) => Outcome::Done,
@@ -62,7 +62,7 @@ impl Failure {
     }
 }
 
-/// The beginning of a message that is too long: whole lines if it has several.
+/// The beginning of a message that is too long, cut at a line break if it has several lines.
 fn cut(mut sentence: String) -> String {
     if sentence.len() > SENTENCE_BYTES_MAX {
         let end = (0..SENTENCE_BYTES_MAX).rev().find(|end| sentence.is_char_boundary(*end)).unwrap_or(0);

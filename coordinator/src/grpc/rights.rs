@@ -1,4 +1,4 @@
-//! Who may make which call: one table. Each call's comment in `proto/` says the same; a test holds one to the other.
+//! The table of which role may make which call. Each call's comment in `proto/` says the same, and a test compares the two.
 
 use evoxo_access::{
     Role::{self, Operator, TrustedWorker, Viewer, Worker},
@@ -13,12 +13,12 @@ const PEOPLE: &[Role] = &[Viewer, Operator];
 const OPERATORS: &[Role] = &[Operator];
 const WORKERS: &[Role] = &[Worker, TrustedWorker];
 
-/// Everybody may do this, also without a certificate.
+/// Everybody may make this call, even without a certificate.
 const JOIN: &str = "/evoxo.v1.AccessService/Join";
 
-/// By which everybody learns whether a coordinator leads.
+/// The call with which anybody learns whether a coordinator leads.
 const CHECK_HEALTH: &str = "/grpc.health.v1.Health/Check";
-/// The one call for which a certificate is good that has expired.
+/// The only call that an expired certificate may make.
 const RENEW: &str = "/evoxo.v1.AccessService/Renew";
 
 /// The calls with the roles that may make them. A call that is not here does not exist.
@@ -47,7 +47,8 @@ const RIGHTS: [(&str, &[Role]); 22] = [
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", PEOPLE),
 ];
 
-/// The calls whose answer is a stream, besides the sessions of workers. Those who watch for days must leave calls to others.
+/// The calls whose answer is a stream, except the sessions of workers. Clients that watch for days must leave calls to
+/// others.
 const STREAMS: [&str; 5] = [
     "/evoxo.v1.RunService/Watch",
     "/evoxo.v1.RunService/Fetch",
@@ -61,8 +62,8 @@ pub(crate) fn is_stream(path: &str) -> bool {
     STREAMS.contains(&path)
 }
 
-/// Whether this call may be one of a standby: it asks for the health, with TLS as a viewer. For a standby's sake a leader makes room, so no
-/// worker may pose as one.
+/// Whether this call may come from a standby: it asks for the health, over TLS as a viewer. A leader may step down for a
+/// standby, so no worker may pose as one.
 pub(crate) fn may_stand_by(caller: &Caller, path: &str) -> bool {
     let viewer = match caller {
         Caller::Anybody => true,
@@ -85,10 +86,11 @@ pub(crate) fn check(caller: &Caller, path: &str) -> Result<(), Status> {
         Caller::Stranger => {
             return Err(Status::unauthenticated("this needs a certificate: join with a token first"));
         }
-        // A worker renews it and comes back.
+        // A worker renews its certificate and reconnects.
         Caller::Known(certificate) if certificate.expires_s <= now_s() && path != RENEW => {
             return Err(Status::unavailable(
-                "this certificate has expired, and must be renewed first; if its host does not know that, compare the clocks",
+                "this certificate has expired and must be renewed first; if its host still takes it for valid, compare \
+                 the clocks of both hosts",
             ));
         }
         Caller::Known(certificate) => certificate.identity.role,
@@ -96,7 +98,7 @@ pub(crate) fn check(caller: &Caller, path: &str) -> Result<(), Status> {
     check_role(role, path)
 }
 
-/// Whether somebody of this role may make this call.
+/// Whether a caller of this role may make this call.
 pub(crate) fn check_role(role: Role, path: &str) -> Result<(), Status> {
     let Some((_, roles)) = RIGHTS.iter().find(|(call, _)| *call == path) else {
         return Err(Status::unimplemented("this coordinator has no such call"));
@@ -126,7 +128,7 @@ mod tests {
         Caller::Known(Certificate { identity, begins_s: 0, expires_s: u64::MAX })
     }
 
-    /// What the comments in `proto/` say.
+    /// The roles that the comments in `proto/` state.
     fn stated() -> BTreeMap<String, String> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/proto/evoxo/v1");
         let mut stated = BTreeMap::new();
@@ -176,7 +178,7 @@ mod tests {
         assert!(STREAMS.iter().all(|stream| RIGHTS.iter().any(|(call, _)| call == stream)));
     }
 
-    /// A worker could make a leader give up its work.
+    /// A worker that posed as a standby could make a leader step down.
     #[test]
     fn only_a_viewer_who_asks_for_health_may_be_a_standby() {
         assert!(may_stand_by(&Caller::Anybody, CHECK_HEALTH) && !may_stand_by(&Caller::Anybody, JOIN));
@@ -186,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Every call, every kind of caller.
+    /// Every call with every kind of caller.
     #[test]
     fn the_matrix() {
         for (call, roles) in RIGHTS {

@@ -35,19 +35,19 @@ use crate::{
 
 /// The greatest age of a cached list of workers.
 const WORKERS_AGE_MAX: Duration = Duration::from_millis(500);
-/// Files that are parsed at once, each on its own thread.
+/// How many files are parsed at once, each on its own thread.
 const PARSED_MAX: usize = 2;
-/// The most workers whose names go into a line of the audit log.
+/// The most workers that a line of the audit log names.
 const NAMED_SHOWN_MAX: usize = 20;
-/// Replicas that are read at once for `fetch`.
+/// How many replicas are read at once for `fetch`.
 const FETCHED_MAX: usize = 4;
-/// Runs that are fetched at once: whoever reads slowly keeps a replica in memory, and a checkpoint of the run.
+/// How many runs are fetched at once. A client that reads slowly keeps a replica and a checkpoint of the run in memory.
 const FETCHES_MAX: usize = 64;
 
 /// See `run.proto`.
 pub(crate) struct Runs {
     core: Handle,
-    /// The workers, cached for a moment.
+    /// The list of workers, cached for a moment.
     workers: Mutex<Option<(Instant, v1::ListWorkersResponse)>>,
     parsing: Semaphore,
     fetching: Arc<Semaphore>,
@@ -55,10 +55,10 @@ pub(crate) struct Runs {
     checkpoints: Arc<Checkpoints>,
 }
 
-/// Checkpoints that somebody fetches from, by their runs and objects: each is in memory once.
+/// Checkpoints that are being fetched from, by run and object. Each is in memory only once.
 type Checkpoints = tokio::sync::Mutex<BTreeMap<(String, String), Weak<Bytes>>>;
 
-/// A response of another kind than the request is a bug of the core.
+/// The core answered with a response of the wrong kind, which is a bug.
 fn mismatch() -> Status {
     Status::internal("the coordinator gave a response of the wrong kind: please report this")
 }
@@ -74,24 +74,24 @@ fn whole(view: &View) -> v1::Run {
     v1::Run { config, ..view.run.clone() }
 }
 
-/// Where a request comes from.
+/// The connection that a request comes from.
 fn origin<T>(request: &Request<T>) -> Result<ConnectionInfo, Status> {
     let info = request.extensions().get::<ConnectionInfo>().cloned();
     info.ok_or_else(|| Status::internal("a call without a connection: please report this"))
 }
 
-/// The level of verification that somebody wants; workers must be known for any but the plain one.
+/// The requested level of verification. Any level but the plain one needs workers with certificates.
 fn level(wanted: i32, millionths: u32, origin: &ConnectionInfo) -> Result<Level, Status> {
     let level = Level::of(wanted, millionths).ok_or_else(|| {
         Status::invalid_argument(
-            "this coordinator does not know that level of verification, or its share is not 1 to 1,000,000 millionths: use the same \
-             version of both",
+            "this coordinator does not know that level of verification, or the share of audits is not from 1 to \
+             1,000,000 millionths: use the same version of client and coordinator",
         )
     })?;
     match level != Level::Plain && !origin.knows_workers() {
         true => Err(Status::failed_precondition(
-            "this coordinator has no access directory, so it knows no worker by a certificate, and cannot verify outputs: start \
-             it with --access, or submit without --verify",
+            "this coordinator has no access directory, so it cannot identify workers by certificates and cannot verify \
+             outputs: start it with --access, or submit without --verify",
         )),
         false => Ok(level),
     }
@@ -104,7 +104,7 @@ impl Runs {
         Self { core, workers: Mutex::default(), parsing, fetching, fetches, checkpoints }
     }
 
-    /// Passes an order for a run to the core, and logs who gave it.
+    /// Passes an order about a run to the core, and logs who gave it.
     async fn act(
         &self,
         verb: &str,
@@ -116,7 +116,7 @@ impl Runs {
         origin.audit(verb, name, &answer).wait().await;
         match answer.map_err(status_of)? {
             CoreResponse::Run(run) => {
-                info!(run = name, "run {name}: {verb}, asked by {}", origin.submitter());
+                info!(run = name, "run {name}: {verb} by {}", origin.submitter());
                 let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
                 Ok(Response::new(v1::Run { config, ..*run }))
             }
@@ -124,7 +124,7 @@ impl Runs {
         }
     }
 
-    /// Parses a file, neither on the core's thread nor on the thread that serves connections.
+    /// Parses a file, neither on the core's thread nor on the one that serves connections.
     async fn prepare(&self, config: String) -> Result<Arc<Prepared>, Status> {
         let _turn = self.parsing.acquire().await;
         let registry = self.core.registry.clone();
@@ -135,7 +135,7 @@ impl Runs {
         parsed.map_err(|problems| status_of(Rejection::Invalid(problems)))
     }
 
-    /// Takes a submitted file.
+    /// Accepts a submitted file.
     async fn take(
         &self,
         name: &str,
@@ -169,7 +169,7 @@ impl RunService for Runs {
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitResponse>, Status> {
         let origin = origin(&request)?;
-        // The room of the file's message is kept until the file is parsed.
+        // The room for the file's message is held until the file is parsed.
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
         let v1::SubmitRequest { name, config, verification, audit_millionths, terms } = request.into_inner();
         let submitted = match level(verification, audit_millionths, &origin) {
@@ -245,16 +245,17 @@ impl RunService for Runs {
             return Err(mismatch());
         };
         let Some(counted) = self.fetches.take(origin.address, origin.owner(), Some(&origin.leave)) else {
-            return Err(Status::resource_exhausted("too many runs are fetched at once: try again"));
+            return Err(Status::resource_exhausted("too many runs are being fetched at once: try again later"));
         };
-        // A replica is read when there is room for it on the way to whoever fetches.
+        // The next replica is read when the client has room for it.
         let begin = (self.fetcher(name), replicas.into_iter(), counted);
         let stream = futures_util::stream::try_unfold(begin, move |(mut fetcher, mut replicas, counted)| {
             let prepared = Arc::clone(&prepared);
             async move {
                 let Some((key, finished)) = replicas.next() else { return Ok(None) };
                 let arm = prepared.config.arms[key.arm as usize].name.clone();
-                // Nobody asks a stream to go on whose other end does not read, and others wait for its turn to end.
+                // A stream is not polled while its client does not read. A separate task always finishes its turn, for which
+                // others wait.
                 let fetched = tokio::spawn(async move {
                     let state = fetcher.fetch(&arm, key).await;
                     (fetcher, state.map(|state| v1::Replica { arm, replica: key.index, finished, state }))
@@ -328,7 +329,7 @@ impl RunService for Runs {
     }
 }
 
-/// Who is to be drained, for the audit log.
+/// The workers to be drained, for the audit log.
 fn named_workers(named: &v1::DrainWorkersRequest) -> String {
     let v1::DrainWorkersRequest { names, sessions, host } = named;
     let names = names.iter().map(|name| format!("worker {name}"));
@@ -349,11 +350,11 @@ fn champion(prepared: &Prepared, arm: usize, replica: u32, sealed: &Bytes) -> Op
 /// Fetches replicas of a run one by one, from memory or from the store.
 struct Fetcher {
     core: Handle,
-    /// Limits the replicas in memory at once, however many people fetch.
+    /// Limits the replicas in memory at once, however many clients fetch.
     turns: Arc<Semaphore>,
     name: String,
     checkpoints: Arc<Checkpoints>,
-    /// The last one that was read, which has many replicas.
+    /// The checkpoint that was read last. It has many replicas.
     last: Option<(String, Arc<Bytes>)>,
 }
 
@@ -373,7 +374,7 @@ impl Fetcher {
             ReplicaAt::Checkpoint(object) => {
                 let bytes = self.checkpoint(&object).await.map_err(unreadable)?;
                 let arm = arm.to_owned();
-                // It has the states of many replicas, which take their time to be read.
+                // A checkpoint has the states of many replicas, so decoding it takes time.
                 let found = spawn_blocking(move || replica_of_checkpoint(&bytes, &arm, replica.index));
                 let found = found.await.map_err(|_| Status::internal("the checkpoint could not be read"))?;
                 found.map_err(|why| unreadable(format!("the object {object} of run {} {why}", self.name)))

@@ -1,8 +1,8 @@
-//! The beginning of a connection: TLS if this coordinator has an access directory, and who the caller is.
+//! The start of a connection: TLS if this coordinator has an access directory, and the identity of the caller.
 //!
-//! Handshakes need much processor time, so they have a thread of their own; afterwards the connection moves to the
-//! thread that serves all others. An unfinished handshake holds one of few places: when there is none, the oldest one of
-//! the address that holds most makes room, so that those who never finish keep out nobody who does.
+//! Handshakes need much processor time, so they run on a separate thread. Afterwards the connection moves to the thread that
+//! serves all others. The places for unfinished handshakes are few. When none is left, the oldest handshake of the address
+//! with the most makes room. So clients that never finish a handshake do not keep out those that do.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -26,29 +26,29 @@ use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 
 use crate::access::Access;
 
-/// A handshake must be over after this time.
+/// The time limit for a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Unfinished handshakes of one address, and of all.
+/// The most unfinished handshakes of one address, and in total.
 const PENDING_MAX_OF_ADDRESS: usize = 128;
 const PENDING_MAX: usize = 512;
-/// How long a peer that was refused may take to read why, and how much is read from it meanwhile, in bytes.
+/// How long a refused peer may take to read the reason, and the most bytes that are read from it in that time.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 const LINGER_BYTES_MAX: u64 = 64 << 10;
 /// The first byte of TLS (RFC 8446, section 5.1: a handshake record).
 const TLS_FIRST: u8 = 0x16;
-/// HTTP/2's empty SETTINGS: the answer to TLS where none is spoken, by which a client sees that.
+/// HTTP/2's empty SETTINGS: the answer to TLS on a port in plain text, from which a client recognises the mistake.
 const EMPTY_SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-/// Who is at the other end.
+/// Who is at the other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// Somebody; this coordinator has no access directory and asks nobody.
+    /// Anybody: this coordinator has no access directory, so it asks for no certificate.
     Anybody,
-    /// Somebody who speaks no TLS, although this coordinator does.
+    /// A caller that does not speak TLS, although this coordinator does.
     PlainText,
-    /// Somebody without a certificate.
+    /// A caller without a certificate.
     Stranger,
-    /// Somebody with a certificate of this cluster.
+    /// A caller with a certificate of this cluster.
     Known(Certificate),
 }
 
@@ -62,12 +62,12 @@ impl Caller {
     }
 }
 
-/// An open connection from which nothing was consumed yet.
+/// An open connection from which nothing has been consumed yet.
 pub(crate) struct Stream {
-    /// What was read of it to look at it.
+    /// Bytes that were read to look at them.
     peeked: VecDeque<u8>,
     socket: Socket,
-    /// The authority that held when it began, if TLS is spoken.
+    /// The authority at the start of the connection, if it uses TLS.
     pub(crate) authority: Option<KeyPin>,
 }
 
@@ -77,7 +77,7 @@ enum Socket {
 }
 
 impl Stream {
-    /// The first bytes, which are still to be read afterwards: at least one, or none at the end.
+    /// The first bytes, which can still be read afterwards. Returns their number: at least one, or zero at the end.
     pub(crate) async fn peek(&mut self, first: &mut [u8]) -> io::Result<usize> {
         match &mut self.socket {
             Socket::Plain(stream) => stream.peek(first).await,
@@ -102,13 +102,13 @@ impl Stream {
 #[derive(Clone)]
 pub(crate) struct Handshakes {
     pub(crate) access: Access,
-    /// What the next handshake is made with.
+    /// Gives the TLS configuration for the next handshake.
     config: fn(&Access) -> Arc<ServerConfig>,
     orders: mpsc::UnboundedSender<Order>,
     places: Places,
 }
 
-/// A connection to shake hands with.
+/// A connection whose handshake is to be done.
 struct Order {
     stream: std::net::TcpStream,
     config: Arc<ServerConfig>,
@@ -119,7 +119,7 @@ impl Handshakes {
     /// Starts the thread.
     ///
     /// # Errors
-    /// If the system has no room for it.
+    /// If the system has no thread or runtime for it.
     pub(crate) fn start(access: Access, config: fn(&Access) -> Arc<ServerConfig>) -> anyhow::Result<Self> {
         let (orders, mut received) = mpsc::unbounded_channel::<Order>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -135,12 +135,12 @@ impl Handshakes {
         Ok(Self { access, config, orders, places: Places::default() })
     }
 
-    /// Shakes hands; `None` if that fails or takes too long.
+    /// Does the handshake; `None` if it fails or takes too long.
     async fn shake(&self, stream: TcpStream, from: IpAddr) -> Option<(Stream, Caller)> {
         let (_place, lost) = self.places.take(from);
         let (done, shaken) = oneshot::channel();
         let stream = stream.into_std().ok()?;
-        // The pin comes first: if the authority changes now, the connection seems to be of the old one, and ends.
+        // The pin comes first: if the authority changes now, the connection counts as one of the old authority, and ends.
         let authority = Some(self.access.pin());
         self.orders.send(Order { stream, config: (self.config)(&self.access), done }).ok()?;
         let mut stream = tokio::select! {
@@ -149,7 +149,7 @@ impl Handshakes {
         };
         let caller = match stream.get_ref().1.peer_certificates() {
             None => Caller::Stranger,
-            // It was read when it was verified, so it can be read.
+            // The certificate could be read when it was verified, so it can be read again.
             Some(chain) => Caller::Known(Certificate::read(chain.first()?).ok()?),
         };
         stream.get_mut().0.move_here().ok()?;
@@ -157,7 +157,7 @@ impl Handshakes {
     }
 }
 
-/// Begins a connection: TLS if there is an access directory. `None` if it ends here.
+/// Opens a connection, with TLS if there is an access directory. `None` if the connection ends here.
 pub(crate) async fn open(
     mut stream: TcpStream,
     from: IpAddr,
@@ -175,7 +175,7 @@ pub(crate) async fn open(
             linger(stream).await;
             None
         }
-        // Whoever speaks no TLS is told so by the services, in a way that every client understands.
+        // A caller that does not speak TLS gets an error from the services, which every client understands.
         handshakes => {
             let caller = if handshakes.is_some() { Caller::PlainText } else { Caller::Anybody };
             Some((Stream { peeked: VecDeque::new(), socket: Socket::Plain(stream), authority: None }, caller))
@@ -183,7 +183,7 @@ pub(crate) async fn open(
     }
 }
 
-/// On the thread for handshakes.
+/// Does a handshake, on the thread for handshakes.
 async fn shake(order: Order) {
     let Order { stream, config, mut done } = order;
     let Ok(stream) = TcpStream::from_std(stream) else { return };
@@ -195,23 +195,23 @@ async fn shake(order: Order) {
     match shaken {
         // If nobody waits any more, the connection is dropped here.
         Ok(Ok(stream)) => drop(done.send(stream)),
-        // The peer has been told why; closed at once, the system could take that back.
+        // The peer has been sent the reason. If the socket were closed at once, the system could discard it.
         Ok(Err((_, Movable(Some(stream))))) => linger(stream).await,
         _ => {}
     }
 }
 
-/// Ends a connection so that the peer can read what was sent last.
+/// Ends a connection so that the peer can still read what was sent last.
 async fn linger(mut stream: TcpStream) {
     let ended = async {
         stream.shutdown().await?;
         tokio::io::copy(&mut stream.take(LINGER_BYTES_MAX), &mut tokio::io::sink()).await
     };
-    // In time or not, it is closed afterwards.
+    // Whether by timeout or not, the connection is closed afterwards.
     let _ = timeout(LINGER_TIMEOUT, ended).await;
 }
 
-/// Unfinished handshakes: for each address the oldest first, with the message that takes its place away.
+/// Unfinished handshakes: those of each address, the oldest first. A message to one takes its place away.
 #[derive(Clone, Default)]
 struct Places(Arc<Mutex<BTreeMap<IpAddr, VecDeque<Pending>>>>);
 
@@ -225,7 +225,8 @@ impl Places {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place until it is dropped. The receiver says that it was lost to somebody newer.
+    /// Takes a place, which is held until dropped. The receiver gets a message if the place is taken away for a newer
+    /// handshake.
     fn take(&self, address: IpAddr) -> (Place, oneshot::Receiver<()>) {
         let (lost, receiver) = oneshot::channel();
         let number = Arc::new(());
@@ -248,7 +249,7 @@ fn end_oldest(pending: Option<&mut VecDeque<Pending>>) {
     }
 }
 
-/// A place, given back when it is dropped.
+/// A place for a handshake, given back on drop.
 struct Place {
     places: Places,
     address: IpAddr,
@@ -267,7 +268,7 @@ impl Drop for Place {
     }
 }
 
-/// A socket that can be moved from the thread that shook hands to this one.
+/// A socket that can be moved from the handshake thread to the present one.
 struct Movable(Option<TcpStream>);
 
 impl Movable {
@@ -318,7 +319,7 @@ impl AsyncWrite for Movable {
     }
 }
 
-/// Does the same with either kind of socket.
+/// Evaluates the same expression for either kind of socket.
 macro_rules! socket {
     ($self:ident, $stream:ident => $does:expr) => {
         match &mut $self.socket {
@@ -387,7 +388,7 @@ mod tests {
         assert!(held.iter_mut().all(|(_, lost)| lost.try_recv().is_err()));
         let another = places.take(greedy);
         assert!(held[0].1.try_recv().is_ok() && held[1].1.try_recv().is_err());
-        // Many addresses: those with one place each keep it as long as somebody has more.
+        // Many addresses: those with one place each keep it as long as another address has more.
         let one_each = (0..PENDING_MAX - PENDING_MAX_OF_ADDRESS - 1)
             .map(|number| places.take(IpAddr::from([10, 1, (number >> 8) as u8, number as u8])));
         let mut one_each: Vec<_> = one_each.collect();

@@ -1,4 +1,4 @@
-//! The service for workers: a stream is a session.
+//! The service for workers. Each stream is a session.
 
 use std::{
     pin::Pin,
@@ -18,10 +18,11 @@ use crate::{
     shell::{Handle, Room},
 };
 
-/// A stream without Hello is closed after this time.
+/// A stream without Hello is closed after so long.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A worker without a message for this long, longer than between heartbeats, may be sending one that takes long.
+/// A worker that has sent no message for so long, which exceeds the interval of heartbeats, may be in the middle of a large
+/// one.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// See `worker.proto`.
@@ -29,8 +30,8 @@ pub(crate) struct Workers {
     pub(crate) core: Handle,
 }
 
-/// The messages for a worker. When it is dropped, because the session has ended or the worker is gone, the task that
-/// reads the worker's messages is notified.
+/// The messages for a worker. When the session has ended or the worker is gone, this is dropped, which notifies the task that
+/// reads the worker's messages.
 pub(crate) struct SessionStream {
     unread: Unread,
     _gone: oneshot::Sender<()>,
@@ -82,22 +83,22 @@ impl Incoming {
     }
 }
 
-/// A session, from Hello to its end.
+/// Serves a session from Hello to its end.
 async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Option<ConnectionInfo>) {
     let hello = timeout(HELLO_TIMEOUT, incoming.next()).await;
-    let hello =
-        hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello, but none was received")));
+    let hello = hello
+        .unwrap_or_else(|_| Err(Status::deadline_exceeded("a session must begin with Hello, but none was received")));
     let hello = match hello {
         Ok(Some((FromWorker { message: Some(from_worker::Message::Hello(hello)) }, room))) => {
             // From here on the core counts the session.
             drop(room);
             hello
         }
-        Ok(Some(_)) => return drop(outbox.send(Err(Status::invalid_argument("a session begins with Hello")))),
+        Ok(Some(_)) => return drop(outbox.send(Err(Status::invalid_argument("a session must begin with Hello")))),
         Ok(None) => return,
         Err(status) => return drop(outbox.send(Err(status))),
     };
-    // Only the core holds the outbox from here on: when the core drops it, the stream ends.
+    // From here on only the core holds the outbox. When the core drops it, the stream ends.
     let weak = outbox.downgrade();
     let session = core.open(outbox).await;
     let _left = Left { core: core.clone(), session, info: info.clone() };
@@ -106,7 +107,8 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Optio
     core.tell(Event::Hello { session, address, holder, hello }, None).await;
     let received = || info.as_ref().map_or(0, ConnectionInfo::received);
     loop {
-        // Orderly, before the connection is cut: the worker has the next certificate, and what it computes goes on.
+        // The session ends in order before the connection is cut. The worker has its next certificate by then, and its
+        // computation continues.
         if info.as_ref().is_some_and(ConnectionInfo::has_expired) {
             core.tell(Event::Expired { session }, None).await;
         }
@@ -115,7 +117,7 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Optio
             Ok(Ok(Some((message, room)))) => core.tell(Event::Message { session, message }, room).await,
             Ok(Ok(None)) => return,
             Ok(Err(status)) => {
-                // The worker is told why its session ends, if it still reads.
+                // If the worker still reads, it learns why its session ends.
                 return drop(weak.upgrade().map(|outbox| outbox.try_send(Err(status))));
             }
             Err(_) if received() > before => core.tell(Event::Heard { session }, None).await,

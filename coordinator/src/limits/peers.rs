@@ -1,6 +1,7 @@
-//! Each peer's use of the coordinator: connections, calls, streams, and bytes of large messages. A peer is an address, and an identity
-//! at whatever addresses: none gets more than three quarters of any of them, so that one cannot lock out all others. An identity gets
-//! three quarters of what an address gets, and [makes room](crate::limits::places) for others there.
+//! What each peer uses of the coordinator: connections, calls, streams, and bytes of large messages. A peer is an address, or
+//! an identity at any addresses. No address gets more than three quarters of any of these, and no identity more than three
+//! quarters of that, so one peer cannot lock out all others. Within an address, an identity [makes
+//! room](crate::limits::places) for others.
 
 use std::{
     collections::BTreeMap,
@@ -16,14 +17,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::places::{Place, Places, share};
 
-/// Calls at once, of all peers together, without streams and the sessions of workers.
+/// The most calls at once, of all peers together, without streams and without the sessions of workers.
 const CALLS_MAX: usize = 2048;
-/// The same of calls whose answer is a stream, which may last for days.
+/// The most calls at once whose answer is a stream, which may last for days.
 const STREAMS_MAX: usize = 2048;
-/// Bytes of large messages that are being received or handled.
+/// The most bytes of large messages that are being received or handled.
 const BYTES_MAX: usize = 128 << 20;
 
-/// Who has a share of the bytes.
+/// A peer with a share of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Peer {
     Address(IpAddr),
@@ -33,7 +34,7 @@ pub(crate) enum Peer {
 /// The large messages of a peer.
 #[derive(Debug)]
 struct Use {
-    /// Those that have room, or wait for it.
+    /// How many messages have room or wait for it.
     messages: usize,
     bytes: Arc<Semaphore>,
 }
@@ -46,7 +47,7 @@ struct Inner {
     connections: Places,
     calls: Places,
     streams: Places,
-    /// Sessions of workers without their first message: as many as connections, since a worker begins one session on each.
+    /// Sessions of workers before their first message: as many as connections, since a worker starts one session on each.
     beginnings: Places,
     numbers: AtomicU64,
     by_peer: Mutex<BTreeMap<Peer, Use>>,
@@ -54,7 +55,7 @@ struct Inner {
 }
 
 impl Peers {
-    /// Where peers show certificates, a connection of somebody who is not known yet makes room for a newer one.
+    /// If peers show certificates, a connection whose peer is not known yet makes room for a newer one.
     pub(crate) fn new(connections_max: usize, certificates: bool) -> Self {
         Self(Arc::new(Inner {
             connections: Places::new(connections_max, certificates),
@@ -92,7 +93,7 @@ impl Peers {
         self.0.by_peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room for a message of this many bytes, for each of these and in total.
+    /// Waits until there is room for a message of this many bytes, in the share of each of these peers and in total.
     pub(crate) async fn room(&self, peers: Vec<Peer>, bytes: u32) -> Option<Room> {
         let counted: Vec<Counted> = peers.into_iter().map(|peer| self.count(peer)).collect();
         let mut shares: Vec<Arc<Semaphore>> = {
@@ -117,13 +118,13 @@ impl Peers {
     }
 }
 
-/// Room for a message, or for a session that waits for its first, until it is dropped.
+/// Room for a message, or for a session before its first message, until it is dropped.
 pub(crate) enum Room {
     Message { _permits: Vec<OwnedSemaphorePermit>, _counted: Vec<Counted> },
     Session(#[expect(dead_code, reason = "it counts until it is dropped")] Place),
 }
 
-/// A message that counts until it is dropped.
+/// A message that is counted until this is dropped.
 pub(crate) struct Counted {
     peers: Peers,
     peer: Peer,
@@ -144,7 +145,7 @@ impl Drop for Counted {
 mod tests {
     use super::*;
 
-    /// One identity from a hundred addresses; all of them together leave room for others, and at one address as well.
+    /// One identity at many addresses: all of them together, and each address alone, leave room for others.
     #[tokio::test]
     async fn an_identity_has_one_share_of_the_bytes_at_all_its_addresses() {
         let peers = Peers::new(100, true);

@@ -1,6 +1,6 @@
-//! Places of which there are a number: connections, calls, streams. An address gets three quarters of them, and within an address nobody
-//! keeps others out. If all places of an address are taken, the oldest one of whoever has most there makes room for somebody who has
-//! fewer. If all places are taken, one of the address that has most does.
+//! A limited number of places: for connections, calls or streams. An address gets three quarters of them, and within an
+//! address no owner keeps others out. If an address has no place left, the owner with the most places there gives up its
+//! oldest one to an owner with fewer. If no place is left at all, the address with the most places gives one up.
 
 use std::{
     cmp::Reverse,
@@ -13,26 +13,26 @@ use std::{
 use evoxo_access::Id;
 use tokio::sync::watch;
 
-/// How long after a notice a call may go on. Then its connection is ended: its other end does not read, perhaps.
+/// How long a call may continue after its notice. Then its connection is ended, because its other end may not read.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Three quarters.
+/// Three quarters, but at least one.
 pub(crate) fn share(of: usize) -> usize {
     (of - of / 4).max(1)
 }
 
-/// Who has a place, at an address.
+/// The owner of a place at an address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
-    /// Somebody with a certificate, or with a session of the page.
+    /// An identity, known by a certificate or by a session of the page.
     Identity(Id),
-    /// A connection by its number, where nobody is known.
+    /// A connection, by its number, if callers have no identities.
     Connection(u64),
-    /// All who are not known yet, together.
+    /// All callers who are not known yet, together.
     Unknown,
 }
 
-/// By which somebody learns that a place must be left. Cheap to clone.
+/// Tells the holder of a place that it must be left. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Notice(watch::Sender<bool>);
 
@@ -45,7 +45,7 @@ impl Notice {
         self.0.send_replace(true);
     }
 
-    /// Ends when the place must be left.
+    /// Completes when the place must be left.
     pub(crate) fn given(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut given = self.0.subscribe();
         async move {
@@ -64,7 +64,7 @@ struct Inner {
     most: usize,
     of_address: usize,
     of_identity: usize,
-    /// Among those who are not known, the oldest makes room where nobody has more than others.
+    /// Whether, among unknown owners, the oldest makes room if nobody has more than the others.
     oldest_yields: bool,
     held: Mutex<Held>,
 }
@@ -84,27 +84,28 @@ struct AtAddress {
     owners: BTreeMap<Owner, BTreeMap<u64, Taken>>,
 }
 
-/// A place that somebody has.
+/// A place that is taken.
 struct Taken {
     notice: Notice,
-    /// That of the connection, if this is a place for something on one.
+    /// The notice of the connection, if the place is for a call or a stream on one.
     connection: Option<Notice>,
     held: Weak<()>,
 }
 
-/// A place until it is dropped.
+/// A place, held until dropped.
 pub(crate) struct Place {
     places: Places,
     address: IpAddr,
     owner: Owner,
     number: u64,
     notice: Notice,
-    /// By which it is seen whether the place was left.
+    /// Shows whether the place has been left.
     _held: Arc<()>,
 }
 
 impl Places {
-    /// So many places. An address has three quarters of them. An identity has three quarters of that, at all its addresses.
+    /// Creates so many places. An address gets at most three quarters of them, and an identity three quarters of that, at all
+    /// its addresses together.
     pub(crate) fn new(most: usize, oldest_yields: bool) -> Self {
         let (of_address, held) = (share(most), Mutex::default());
         Self(Arc::new(Inner { most, of_address, of_identity: share(of_address), oldest_yields, held }))
@@ -114,7 +115,7 @@ impl Places {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place, for something on this connection if there is one; `None` if there is none for this owner.
+    /// Takes a place, for something on this connection if there is one; `None` if this owner cannot get one.
     pub(crate) fn take(&self, address: IpAddr, owner: Owner, connection: Option<&Notice>) -> Option<Place> {
         let mut held = self.lock();
         if held.is_at(&owner, self.0.of_identity) {
@@ -132,7 +133,7 @@ impl Places {
         if let Some(from) = from {
             let own = held.of(&address, &owner);
             let (who, number) = match from == address {
-                // Those who are not known yet take few of the places of those who are.
+                // Unknown callers take few of the places of known ones.
                 true if owner == Owner::Unknown && 8 * own >= self.0.of_address => {
                     held.oldest_unknown(&address).filter(|_| self.0.oldest_yields)?
                 }
@@ -149,7 +150,7 @@ impl Places {
         Some(Place { places: self.clone(), address, owner, number, notice, _held: alive })
     }
 
-    /// Whether this address or owner has half of what it may have.
+    /// Whether this address or owner has half of the places that it may have.
     pub(crate) fn are_crowded(&self, address: &IpAddr, owner: &Owner) -> bool {
         let held = self.lock();
         let here = held.by_address.get(address).map_or(0, |at| at.count);
@@ -158,18 +159,18 @@ impl Places {
 }
 
 impl Held {
-    /// Whether it is an identity that has this many.
+    /// Whether the owner is an identity that has at least this many places.
     fn is_at(&self, owner: &Owner, count: usize) -> bool {
         let Owner::Identity(id) = owner else { return false };
         self.by_identity.get(id).is_some_and(|has| *has >= count)
     }
 
-    /// The places of a owner at an address.
+    /// How many places an owner has at an address.
     fn of(&self, address: &IpAddr, owner: &Owner) -> usize {
         self.by_address.get(address).and_then(|at| at.owners.get(owner)).map_or(0, BTreeMap::len)
     }
 
-    /// The oldest place of whoever has most at an address, and more than this.
+    /// The oldest place of the owner with the most places at an address, if these are more than `more_than`.
     fn most_of(&self, address: &IpAddr, more_than: usize) -> Option<(Owner, u64)> {
         let owners = self.by_address.get(address)?.owners.iter().filter(|(_, taken)| taken.len() > more_than);
         let oldest =
@@ -178,11 +179,11 @@ impl Held {
         Some((Owner::clone(who), number))
     }
 
-    /// The place that makes room at this address for a owner who has so many there.
+    /// The place at this address that makes room for an owner with `own` places there.
     fn yields(&self, address: &IpAddr, owner: &Owner, own: usize, oldest: bool) -> Option<(Owner, u64)> {
         let most = self.most_of(address, own + 1);
         let is_new = match owner {
-            // It must have the same for long.
+            // An identity keeps the same number of places for a long time, so it does not displace equals.
             Owner::Identity(_) => false,
             Owner::Connection(_) => own == 0,
             Owner::Unknown => true,
@@ -193,7 +194,7 @@ impl Held {
         self.oldest_unknown(address)
     }
 
-    /// The oldest place at this address of those who are not known.
+    /// The oldest place at this address of an owner that is not known.
     fn oldest_unknown(&self, address: &IpAddr) -> Option<(Owner, u64)> {
         let owners = self.by_address.get(address)?.owners.iter();
         let unknown = owners.filter(|(who, _)| !matches!(who, Owner::Identity(_)));
@@ -238,7 +239,7 @@ impl Held {
 }
 
 impl Taken {
-    /// Whoever has it must leave.
+    /// Makes the holder leave.
     fn end(self) {
         self.notice.give();
         if let Some(connection) = self.connection {
@@ -253,12 +254,12 @@ impl Taken {
 }
 
 impl Place {
-    /// By which its owner learns that it must be left.
+    /// The notice that the place must be left.
     pub(crate) fn notice(&self) -> &Notice {
         &self.notice
     }
 
-    /// Now it is known whose it is. False if this owner may have no more.
+    /// Assigns the place to its owner, once known. Returns false if this owner may have no more places.
     pub(crate) fn belongs_to(&mut self, owner: Owner) -> bool {
         let mut held = self.places.lock();
         if self.owner == owner {
@@ -317,7 +318,7 @@ mod tests {
         assert!(is_empty(&places));
     }
 
-    /// All watch from behind one router.
+    /// All connections come from behind one router.
     #[tokio::test]
     async fn whoever_has_most_makes_room_for_others_at_the_same_address() {
         let places = Places::new(100, true);
@@ -326,10 +327,10 @@ mod tests {
             (0..count).filter_map(|_| places.take(HERE, who.clone(), None)).collect()
         };
         let (of_one, of_two) = (take(&one, 100), take(&two, 100));
-        // Three quarters of the address's; and then no more than the first still has.
+        // The first identity gets three quarters of the address's places; the second no more than the first still has.
         assert_eq!((of_one.len(), of_two.len()), (57, 37));
         let of_three = take(&three, 100);
-        assert_eq!(of_three.len(), 25, "they have the same at last");
+        assert_eq!(of_three.len(), 25, "all have the same number in the end");
         let has = |who: &Owner| places.lock().of(&HERE, who);
         assert_eq!([&one, &two, &three].map(has), [25, 25, 25]);
         assert!(must_go(&of_one[0]).await && !must_go(&of_one[56]).await, "the oldest goes first");
@@ -349,7 +350,7 @@ mod tests {
         assert!(places.take(HERE, other, None).is_some());
     }
 
-    /// Two addresses have everything; a third one gets as much.
+    /// Two addresses have all places; a third one gets as many as they have.
     #[tokio::test]
     async fn the_address_that_has_most_makes_room_if_all_places_are_taken() {
         let places = Places::new(100, true);
@@ -364,7 +365,7 @@ mod tests {
         );
     }
 
-    /// A connection is free, so who has as many as there are places must keep nobody out.
+    /// A connection costs nothing, so an owner of as many as there are places must not keep others out.
     #[tokio::test]
     async fn without_identities_the_oldest_of_as_many_makes_room_for_a_new_connection() {
         let places = Places::new(100, true);
@@ -375,7 +376,7 @@ mod tests {
         assert!(first.is_some() && must_go(&taken[0]).await && !must_go(&taken[1]).await);
         assert!(places.take(HERE, new, None).is_none(), "it has one");
         let [known] = identities();
-        assert!(places.take(HERE, known, None).is_none(), "those with a certificate are as many as tokens let in");
+        assert!(places.take(HERE, known, None).is_none(), "tokens limit the number of certificates");
         let mut unknown = places.take(HERE, Owner::Unknown, None).unwrap();
         assert!(must_go(&taken[1]).await);
         let [known] = identities();
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(places.lock().of(&HERE, &known), 1);
     }
 
-    /// Whoever connects all the time, and shows no certificate, ends few connections of others.
+    /// A caller that connects all the time without a certificate ends few connections of others.
     #[tokio::test]
     async fn those_who_are_not_known_take_an_eighth_of_the_places_of_those_who_are() {
         let places = Places::new(108, true);
@@ -399,7 +400,7 @@ mod tests {
         assert_eq!(has(&one) + has(&two), 70);
     }
 
-    /// It does not read, so it cannot be told.
+    /// The caller does not read, so it does not learn of the notice.
     #[tokio::test]
     async fn the_connection_of_a_call_that_goes_on_is_ended() {
         let places = Places::new(4, true);

@@ -1,5 +1,5 @@
-//! What is measured beside the core, where it happens: the store, the runs' threads, the core's own time, bytes of
-//! connections. Measuring costs a few atomic operations, also if nobody reads it.
+//! Meters outside the core, where things happen: the store, the runs' threads, the core's own time, bytes of connections.
+//! Measuring costs a few atomic operations, even if nobody reads the meters.
 
 use std::{io, task::Poll, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 type Label = [(&'static str, &'static str); 1];
 type Times = Family<Label, Histogram, fn() -> Histogram>;
 
-/// Upper ends of the intervals of times, in seconds.
+/// Upper limits of the histograms' intervals, in seconds.
 const ENDS_S: [f64; 12] = [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 
 fn times() -> Histogram {
@@ -51,45 +51,47 @@ impl Meters {
         for outcome in ["good", "damaged"] {
             drop(meters.verified.get_or_create(&[("outcome", outcome)]));
         }
-        // Those that people are warned of exist from the start, at 0.
+        // Counters that have alerts exist from the start, at 0.
         for what in ["order", "checkpoint", "finished", "leader", "load"] {
             for reason in ["failed", "fenced", "superseded"] {
                 drop(meters.store_failures.get_or_create(&[("object", what), ("reason", reason)]));
             }
         }
         let (registry, seconds) = (&mut meters.registry, || Unit::Seconds);
-        let store = "Time of each write to the store and of each reading of a run, by what it was about";
+        let store = "Time of each write to the store and of each load of a run, by kind of object";
         registry.register_with_unit("store", store, seconds(), meters.store.clone());
-        let failures = "Writes to the store, and readings of a run (load), that failed and are tried again (failed), or were \
-                        not made: the run was removed or cannot be read (fenced), or another coordinator leads (superseded)";
+        let failures = "Writes to the store, and loads of a run, that failed and are retried (failed), or were not \
+                        made because the run was removed or cannot be read (fenced) or another coordinator leads \
+                        (superseded)";
         registry.register("store_failures", failures, meters.store_failures.clone());
-        let jobs = "Time of each job of the runs' threads; of a job \"take\" outputs are checked and, with the last one of a \
-                    round, absorbed";
+        let jobs = "Time of each job of the runs' threads; a job \"take\" checks outputs and, with the last one of a \
+                    round, absorbs them";
         registry.register_with_unit("run_job", jobs, seconds(), meters.jobs.clone());
         let core = "Processor time of the core for each event";
         registry.register_with_unit("core_event", core, seconds(), meters.core.clone());
-        let received = "Bytes that came on connections for gRPC, inside TLS";
+        let received = "Bytes received on connections for gRPC, inside TLS";
         registry.register_with_unit("received", received, Unit::Bytes, meters.received.clone());
-        let sent = "Bytes that were sent on connections for gRPC, inside TLS";
+        let sent = "Bytes sent on connections for gRPC, inside TLS";
         registry.register_with_unit("sent", sent, Unit::Bytes, meters.sent.clone());
-        let verified = "Finished replicas that were read in the background with their copies: good, or an object was damaged or missing";
+        let verified = "Finished replicas read in the background with their copies: good, or with a damaged or missing \
+                        object";
         registry.register("results_verified", verified, meters.verified.clone());
         meters
     }
 
-    /// Shows the lines of the audit log that are lost, too.
+    /// Adds a counter of the lost lines of the audit log.
     pub(crate) fn with_lost_lines(mut self, lost: Counter) -> Self {
-        let help = "Lines of the audit log that are missing on this host, because its disk did not take them";
+        let help = "Lines of the audit log that are missing on this host because its disk did not take them";
         self.registry.register("audit_lines_lost", help, lost);
         self
     }
 
-    /// What is registered.
+    /// The registry of all meters.
     pub(crate) fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The store has done a write.
+    /// Notes a write to the store.
     pub(crate) fn stored(&self, what: &Write, took: Duration, fault: Option<&StoreFault>) {
         let object = name_of_write(what);
         self.store.get_or_create(&[("object", object)]).observe(took.as_secs_f64());
@@ -98,7 +100,7 @@ impl Meters {
         }
     }
 
-    /// The store has not done what was wanted with this object.
+    /// Notes a failure of the store with this object.
     pub(crate) fn store_failed(&self, object: &'static str, fault: &StoreFault) {
         let reason = match fault {
             StoreFault::Failed(_) => "failed",
@@ -108,27 +110,27 @@ impl Meters {
         self.store_failures.get_or_create(&[("object", object), ("reason", reason)]).inc();
     }
 
-    /// A finished replica and its copy were read in the background.
+    /// Notes that a finished replica and its copy were read in the background.
     pub(crate) fn verified(&self, good: bool) {
         self.verified.get_or_create(&[("outcome", if good { "good" } else { "damaged" })]).inc();
     }
 
-    /// A run's thread has done a job.
+    /// Notes a job of a run's thread.
     pub(crate) fn ran(&self, job: &'static str, took: Duration) {
         self.jobs.get_or_create(&[("job", job)]).observe(took.as_secs_f64());
     }
 
-    /// The core has handled an event.
+    /// Notes an event that the core has handled.
     pub(crate) fn handled(&self, took: Duration) {
         self.core.observe(took.as_secs_f64());
     }
 
-    /// Bytes came.
+    /// Counts received bytes.
     pub(crate) fn received(&self, bytes: u64) {
         self.received.inc_by(bytes);
     }
 
-    /// Bytes were sent, perhaps.
+    /// Counts sent bytes, if the write succeeded.
     pub(crate) fn sent(&self, written: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = written {
             self.sent.inc_by(*bytes as u64);

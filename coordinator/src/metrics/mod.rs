@@ -1,7 +1,7 @@
-//! Figures for Prometheus, in the OpenMetrics text format, on a listener of their own: `GET /metrics`.
+//! Figures for Prometheus, in the OpenMetrics text format, on their own listener: `GET /metrics`.
 //!
-//! However often it is asked, the core is asked once a second. Nothing here can be changed, and names of runs are all that is
-//! told besides numbers.
+//! However often figures are requested, the core is asked at most once a second. Nothing can be changed here, and apart from
+//! numbers only names of runs are shown.
 
 pub(crate) mod meters;
 mod snapshot;
@@ -40,27 +40,27 @@ use crate::{
 };
 use snapshot::{Process, Snapshot};
 
-/// Connections at once; another one ends the oldest of the address that has the most.
+/// The most connections at once. A further one ends the oldest connection of the address that has the most.
 const CONNECTIONS_MAX: usize = 32;
 /// The longest life of a connection, which has one request and its answer.
 const CONNECTION_MAX: Duration = Duration::from_secs(30);
-/// The time for the lines of a request.
+/// The time limit for the header of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most bytes of the lines of a request.
+/// The most bytes of the header of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 /// The most header lines of a request.
 const HEADERS_MAX: usize = 64;
-/// The age at which figures are asked for anew.
+/// The age at which figures are collected again.
 const AGE_MAX: Duration = Duration::from_secs(1);
-/// How long to wait if the system has no file descriptor for another connection.
+/// How long to wait when the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
 /// The OpenMetrics text format.
 const MEDIA: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Where figures are served, by a leader and by a standby in turn.
+/// The listener for figures, used in turn as a leader and as a standby.
 pub(crate) struct Endpoint {
     listener: std::net::TcpListener,
-    /// Seconds since 1970 when the process started.
+    /// When the process started, in seconds since 1970.
     started_s: u64,
 }
 
@@ -68,7 +68,7 @@ impl Endpoint {
     /// Listens at this address.
     ///
     /// # Errors
-    /// If the address cannot be had.
+    /// If the system does not allow listening there.
     pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<Self> {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("cannot listen on {address} for figures: choose another port with --metrics"))?;
@@ -78,7 +78,7 @@ impl Endpoint {
         Ok(Self { listener, started_s: unix_seconds() })
     }
 
-    /// The same once more, for another runtime.
+    /// Another handle of the same listener, for another runtime.
     ///
     /// # Errors
     /// If the system denies it.
@@ -87,7 +87,7 @@ impl Endpoint {
         Ok(Self { listener, started_s: self.started_s })
     }
 
-    /// Serves figures, until the runtime ends: of a leader with its epoch, if it has one, or else of a standby.
+    /// Serves figures until the runtime ends: those of a leader, with its epoch if it has one, or else of a standby.
     ///
     /// # Errors
     /// If the system denies it.
@@ -100,7 +100,7 @@ impl Endpoint {
     }
 }
 
-/// Accepts connections for ever.
+/// Accepts connections forever.
 async fn converse(listener: TcpListener, figures: Arc<Served>) {
     let mut open = Open::default();
     loop {
@@ -123,12 +123,12 @@ async fn converse(listener: TcpListener, figures: Arc<Served>) {
 struct Open(VecDeque<(IpAddr, AbortHandle)>);
 
 impl Open {
-    /// Adds a connection. Whoever holds many loses the oldest of them, so nobody can keep the others out.
+    /// Adds a connection. When there are too many, the address with the most loses its oldest, so nobody can keep others out.
     fn add(&mut self, peer: IpAddr, served: AbortHandle) {
         self.0.retain(|(_, served)| !served.is_finished());
         if self.0.len() >= CONNECTIONS_MAX {
             let of_peer = |place: &usize| self.0.iter().filter(|(other, _)| *other == self.0[*place].0).count();
-            // Of equal ones the last is taken: from the newest to the oldest.
+            // `max_by_key` returns the last maximum, so the search runs from the newest to the oldest.
             let oldest = (0..self.0.len()).rev().max_by_key(of_peer);
             if let Some((_, served)) = oldest.and_then(|oldest| self.0.remove(oldest)) {
                 served.abort();
@@ -138,19 +138,19 @@ impl Open {
     }
 }
 
-/// What is served.
+/// The source of the figures.
 struct Served {
     /// The core and its epoch, if it leads.
     leads: Option<(Handle, Option<u64>)>,
-    /// Only this host can reach it.
+    /// Whether only this host can reach the listener.
     here: bool,
     started_s: u64,
-    /// The last text, and when it was made.
+    /// The last text, and when it was written.
     last: Mutex<Option<(Instant, Bytes)>>,
 }
 
 impl Served {
-    /// Answers the request of a connection, and ends it.
+    /// Answers the one request of a connection, and ends it.
     async fn converse(&self, stream: TcpStream, peer: IpAddr) {
         let answer =
             service_fn(
@@ -163,7 +163,7 @@ impl Served {
             .max_buf_size(REQUEST_BYTES_MAX)
             .max_headers(HEADERS_MAX)
             .serve_connection(TokioIo::new(stream), answer);
-        // Whatever ended it: the other side has gone, or broke a rule.
+        // The reason does not matter: the peer has disconnected or has broken a rule.
         drop(timeout(CONNECTION_MAX, served).await);
     }
 
@@ -173,9 +173,9 @@ impl Served {
             *response.status_mut() = status;
             response
         };
-        // A page of a foreign name that leads to this host must not read it in somebody's browser.
+        // A page under a foreign name that leads to this host must not read the figures in somebody's browser.
         if self.here && Hosts::default().check(peer, &Method::GET, request.uri(), request.headers()).is_err() {
-            return plain(StatusCode::MISDIRECTED_REQUEST, "ask for localhost\n");
+            return plain(StatusCode::MISDIRECTED_REQUEST, "use the host name localhost\n");
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n");
@@ -193,7 +193,7 @@ impl Served {
         }
     }
 
-    /// All figures; those of the last second if there are any. `None` if the core has ended.
+    /// All figures, at most one second old. `None` if the core has ended.
     async fn text(&self) -> Option<Bytes> {
         let mut last = self.last.lock().await;
         if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < AGE_MAX) {

@@ -1,4 +1,4 @@
-//! The coordinator at one moment, as figures: what the core counts, and its runs as they are shown to people.
+//! The coordinator at one moment, as figures: the core's counters, and the runs as people see them.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
 /// The most runs with figures of their own: unfinished ones first, then by name.
 pub(super) const RUNS_MAX: usize = 200;
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) figures: Figures,
@@ -28,10 +28,10 @@ pub(super) struct Snapshot {
     pub(super) healthy: bool,
 }
 
-/// What a standby also has.
+/// Figures that a standby has, too.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// Seconds since 1970 when the process started.
+    /// When the process started, in seconds since 1970.
     started_s: u64,
     leads: bool,
 }
@@ -78,7 +78,7 @@ impl Writer<'_> {
         ConstGauge::new(value).encode(self.0.encode_descriptor(name, help, unit, MetricType::Gauge)?)
     }
 
-    /// The same of a counter; the format adds "_total" to its name.
+    /// Counters with one value for each set of labels; the format adds "_total" to the name.
     fn counters<L: EncodeLabelSet>(
         &mut self,
         name: &str,
@@ -121,7 +121,7 @@ impl Writer<'_> {
         let Figures { memory_bytes, memory_bytes_max, .. } = snapshot.figures;
         let bytes = Some(&Unit::Bytes);
         self.gauge("run_memory", bytes, "Memory that runs have reserved", memory_bytes)?;
-        self.gauge("run_memory_limit", bytes, "Memory that runs may have together", memory_bytes_max)
+        self.gauge("run_memory_limit", bytes, "Memory that all runs together may reserve", memory_bytes_max)
     }
 
     fn workers(&mut self, figures: &Figures) -> fmt::Result {
@@ -135,9 +135,9 @@ impl Writer<'_> {
         self.gauge("slots_busy", None, "Slots with something to compute", figures.slots_busy)?;
         let tally = &figures.tally;
         self.counter("sessions_begun", "Sessions of workers that began", tally.joined)?;
-        let help = "Sessions that ended as they should, or for another one of the same process";
+        let help = "Sessions that ended in order, or were replaced by another session of the same process";
         self.counter("sessions_ended", help, tally.left)?;
-        self.counter("workers_refused", "Workers that were refused, or asked to wait", tally.refused)?;
+        self.counter("workers_refused", "Workers that were refused or told to wait", tally.refused)?;
         let lost = tally.lost_by_cause().map(|(cause, count)| ([("cause", cause)], count));
         self.counters("workers_lost", "Workers that were lost", lost)
     }
@@ -149,7 +149,7 @@ impl Writer<'_> {
             ([("state", "suspect")], figures.tasks_suspect),
         ];
         let help =
-            "Tasks that are planned and not done: open, with a worker (out), or open after a loss or failure (suspect)";
+            "Tasks that are planned but not done: open, with a worker (out), or open after a loss or failure (suspect)";
         self.gauges(("tasks", None, help), by_state)?;
         let tally = &figures.tally;
         self.counter("tasks_done", "Tasks with an accepted output", tally.tasks_done)?;
@@ -158,7 +158,7 @@ impl Writer<'_> {
         self.counter("assignments", "Batches of tasks sent to workers", tally.assignments)?;
         self.counter("rounds_done", "Rounds absorbed", tally.rounds)?;
         self.counter("doubts", "Tasks whose copies had different outputs", tally.doubts)?;
-        let help = "Outputs that a trusted worker has computed again, because the audit drew them";
+        let help = "Outputs that a trusted worker has recomputed because an audit drew them";
         self.counter("audits", help, tally.audits)?;
         self.counter("convictions", "Identities that were convicted of a wrong output", tally.convictions)?;
         self.counter("runs_failed", "Runs that failed", tally.runs_failed)?;
@@ -189,7 +189,7 @@ impl Writer<'_> {
             let shown = shown.clone();
             shown.into_iter().map(move |view| ([("run", view.run.name.as_str())], value(view)))
         };
-        let help = "Rounds completed, of all that a run has done so far";
+        let help = "Rounds that a run has completed so far";
         self.gauges(("run_rounds", None, help), each(|view| view.run.rounds_done))?;
         let help = "All rounds of a run; an estimate while it runs";
         self.gauges(("run_rounds_planned", None, help), each(|view| view.run.rounds_total))?;

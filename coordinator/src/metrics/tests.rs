@@ -1,4 +1,4 @@
-//! What is served is what Prometheus reads: a strict reader of the format.
+//! The served text is valid for Prometheus: a strict reader of the format.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::{snapshot::RUNS_MAX, *};
 use crate::core::{Figures, StoreFault, Tally, View, Write};
 
-/// The values by metric and labels. Panics if a line is not of the OpenMetrics text format.
+/// Reads the values by metric and labels. Panics if a line is not valid OpenMetrics text.
 fn read(text: &str) -> BTreeMap<String, f64> {
     let (mut types, mut values, mut done) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
     let (body, end) = text.split_at(text.len() - "# EOF\n".len());
@@ -58,7 +58,7 @@ fn read(text: &str) -> BTreeMap<String, f64> {
     values
 }
 
-/// The names of labels whose values are quoted and escaped as they should be.
+/// The names of the labels. Panics unless their values are correctly quoted and escaped.
 fn check_labels(mut rest: &str) -> Vec<String> {
     let mut names = Vec::new();
     while !rest.is_empty() {
@@ -109,7 +109,7 @@ fn what_is_served_is_the_format_and_the_figures() {
     for (name, value) in [
         ("evoxo_tasks_done_total", 5.0),
         ("evoxo_workers_lost_total{cause=\"silent\"}", 3.0),
-        // Where none was lost yet, the first loss is an increase.
+        // The counter exists before the first loss, so that the first loss shows as an increase.
         ("evoxo_workers_lost_total{cause=\"connection ended\"}", 0.0),
         ("evoxo_workers{state=\"idle\"}", 2.0),
         ("evoxo_tasks{state=\"out\"}", 4.0),
@@ -133,7 +133,7 @@ fn what_is_served_is_the_format_and_the_figures() {
     }
 }
 
-/// Unfinished runs come first, and there is an end.
+/// Unfinished runs come first, and the number is limited.
 #[test]
 fn the_runs_with_figures_are_bounded() {
     let finished = (0..RUNS_MAX).map(|number| view(&format!("a{number}"), RunState::Finished));
@@ -145,7 +145,7 @@ fn the_runs_with_figures_are_bounded() {
     assert_eq!(shown, RUNS_MAX);
 }
 
-/// A standby says that it is one, and no more.
+/// A standby shows that it is one, and nothing else.
 #[test]
 fn a_standby_has_few_figures() {
     let values = read(&write(Process::new(7, false), None, None).unwrap());
@@ -153,7 +153,7 @@ fn a_standby_has_few_figures() {
     assert_eq!(values.len(), 3, "{values:?}");
 }
 
-/// Whoever holds connections keeps nobody out: others are answered at once, and each answer ends its connection.
+/// Held connections keep nobody out: others are answered at once, and each answer ends its connection.
 #[tokio::test]
 async fn held_connections_keep_nobody_out() {
     let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -171,7 +171,7 @@ async fn held_connections_keep_nobody_out() {
     };
     timeout(REQUEST_TIMEOUT / 2, asked).await.expect("an answer and an end").unwrap();
     assert!(answer.contains("evoxo_leads 0"), "{answer}");
-    // The oldest connections made room, and no other ones.
+    // Only the oldest connections made room.
     assert_eq!(held[0].read(&mut [0]).await.unwrap(), 0);
     assert!(
         held[CONNECTIONS_MAX].try_read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
@@ -197,7 +197,7 @@ async fn the_oldest_of_who_holds_most_makes_room() {
     assert!(!honest.is_finished() && held.iter().all(|served| !served.is_finished()));
 }
 
-/// What the dashboard and the alerts look at is there, where there is an access directory.
+/// The metrics that the dashboard and the alerts name exist, with an access directory.
 #[test]
 fn dashboards_and_alerts_name_what_is_served() {
     let meters = Meters::new().with_lost_lines(Counter::default());

@@ -1,29 +1,29 @@
-//! How often an address, or who has a token, may do something before anybody knows who is there: a number of times at once, and then
-//! once in a while. No clock: times come in.
+//! Limits how often an address or a token may do something before its owner is identified: several times at once, and then
+//! once per interval. There is no clock here: the caller passes times in.
 
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-/// Those that are remembered at once. With more, those that did least are forgotten.
+/// The most addresses or tokens that are remembered. Beyond that, the ones that did least are forgotten.
 const ASKERS_MAX: usize = 4096;
 
-/// What each address, or each token, may do.
+/// What each address or token may still do.
 pub(super) struct Allowance<T> {
     at_once: u32,
     each: Duration,
-    /// When all of what it has done will be forgiven.
+    /// When everything that an address or a token has done is forgiven.
     until: BTreeMap<T, Instant>,
 }
 
 impl<T: Clone + Ord> Allowance<T> {
-    /// So many times at once, and one more after each of these times.
+    /// Allows an action `at_once` times immediately, and one more time after each interval of length `each`.
     pub(super) fn new(at_once: u32, each: Duration) -> Self {
         Self { at_once, each, until: BTreeMap::new() }
     }
 
-    /// Notes that somebody does it, unless it may not.
+    /// Notes an action of `asker`. Returns false, and notes nothing, if the action is not allowed.
     pub(super) fn take(&mut self, asker: &T, now: Instant) -> bool {
         let until = self.until.get(asker).map_or(now, |until| (*until).max(now)) + self.each;
         if until > now + self.each * self.at_once {
@@ -58,7 +58,7 @@ mod tests {
         let start = Instant::now();
         assert_eq!([0; 4].map(|_| allowance.take(&one, start)), [true, true, true, false]);
         assert!(allowance.take(&other, start));
-        // One more after each time, and never more than at first.
+        // One more time per interval, but never more than at first.
         assert!(!allowance.take(&one, start + EACH - Duration::from_secs(1)));
         assert!(allowance.take(&one, start + EACH) && !allowance.take(&one, start + EACH));
         let later = start + 100 * EACH;
@@ -75,6 +75,6 @@ mod tests {
         }
         assert!(allowance.until.len() <= ASKERS_MAX && !allowance.take(&guesser, now));
         allowance.take(&guesser, now + 10 * EACH);
-        assert_eq!(allowance.until.len(), 1, "what is forgiven is forgotten");
+        assert_eq!(allowance.until.len(), 1, "forgiven entries are forgotten");
     }
 }

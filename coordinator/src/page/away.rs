@@ -1,4 +1,4 @@
-//! What a browser gets of a coordinator that does not lead: a sentence, and the page as soon as it does.
+//! What a coordinator that does not lead serves to browsers: a sentence, and the page as soon as it leads.
 
 use std::{convert::Infallible, net::IpAddr};
 
@@ -19,10 +19,10 @@ use tokio::{
 
 use super::{BUFFER_BYTES_MAX, HEADERS_MAX, REQUEST_TIMEOUT, STALLED_MAX, timed::Timed};
 
-/// What strangers are told: the whole sentence may name the store and who leads there.
+/// The sentence for strangers. The full one may name the store and the leader.
 const IN_SHORT: &str = "this coordinator does not lead yet: it is starting, or another one leads";
 
-/// Tells why there is no page, to browsers that ask again by themselves. Cheap to clone.
+/// Tells browsers why there is no page. They reload by themselves. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Away(watch::Receiver<String>);
 
@@ -32,7 +32,7 @@ impl Away {
         Self(why)
     }
 
-    /// Answers one request of this connection.
+    /// Answers one request of the connection.
     pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: IpAddr) {
         let sentence = if peer.to_canonical().is_loopback() { self.0.borrow().clone() } else { IN_SHORT.to_owned() };
         let answer = service_fn(|_: http::Request<Incoming>| {
@@ -46,7 +46,7 @@ impl Away {
             .max_buf_size(BUFFER_BYTES_MAX)
             .max_headers(HEADERS_MAX)
             .serve_connection(TokioIo::new(Timed::new(stream, STALLED_MAX)), answer);
-        // Whatever ended it: the other side has gone, or broke a rule.
+        // The reason does not matter: the peer has disconnected or has broken a rule.
         drop(served.await);
     }
 }
@@ -57,7 +57,7 @@ fn response(sentence: String) -> Response<Full<Bytes>> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // A window that is open shows the page when there is one.
+    // An open window shows the page as soon as there is one.
     headers.insert("refresh", HeaderValue::from_static("2"));
     response
 }

@@ -1,7 +1,7 @@
-//! Whether two finished runs differ in their primary metric, as far as a test can say: the test by which a report tells
-//! its best arm from the next (but for `evolve`, whose reports rank replicas), and only where it applies.
+//! Whether two finished runs differ in their primary metric, as far as a test can say. The test is the one by which a report
+//! tells its best arm from the next (except for `evolve`, whose reports rank replicas). It is used only where it applies.
 //!
-//! Pure: what was measured of two runs comes in, JSON goes out.
+//! Pure: the measurements of two runs come in, JSON goes out.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use evoxo_common::{
 };
 use serde_json::{Value, json};
 
-/// What of a run is compared with another one.
+/// The values of a run that are compared with another run's.
 #[derive(Debug)]
 pub(super) struct Measured {
     kind: &'static Kind,
     seed: u64,
     /// "unfinished", "finished" or "in doubt".
     state: String,
-    /// The column by whose last values arms of this run can be told apart, if it is one for all.
+    /// The column whose last values tell this run's arms apart, if it is the same for all arms.
     column: Option<usize>,
     arms: Vec<Arm>,
 }
@@ -29,21 +29,22 @@ pub(super) struct Measured {
 #[derive(Debug)]
 struct Arm {
     name: String,
-    /// What its values are of, where that may differ from arm to arm: only equals are compared.
+    /// What the arm's values measure, if that may differ between arms. Only arms with the same text are compared.
     of: String,
-    /// The column of its replicas in their last rows.
+    /// The value of the column in each replica's last row.
     values: Vec<f64>,
 }
 
 impl Measured {
-    /// Of these replicas, whose `result.json` says this.
+    /// The values of these replicas; `result` is the run's `result.json`.
     pub(super) fn of(config: &Config, result: &Value, replicas: &[Replica]) -> Self {
         let said = |arm: &str, key: &str| result["summary"][arm]["compared"][key].as_str();
         if config.kind.ranking.is_none() {
             return Self::of_headline(config, result);
         }
         let columns: Option<BTreeSet<usize>> = {
-            // The metric may mean something else in each arm: the kind says by what it can be compared, and with what.
+            // The metric may mean something else in each arm. The kind says by which column an arm can be compared, and with
+            // which arms.
             let column = |name: &str| config.kind.columns.iter().position(|column| column.name == name);
             config.arms.iter().map(|arm| column(said(&arm.name, "by")?)).collect()
         };
@@ -65,7 +66,7 @@ impl Measured {
 }
 
 impl Measured {
-    /// The figures that the kind's headline is made of: only arms with the same figure are compared.
+    /// The figures from which the kind's headline is made. Only arms with the same figure are compared.
     fn of_headline(config: &Config, result: &Value) -> Self {
         let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
         let questions = match arms.len() == config.arms.len() {
@@ -89,7 +90,7 @@ impl Measured {
     }
 }
 
-/// The tests of arms that both runs have, by name; or of the only arms of both. `why` says why there is none.
+/// Tests the arms that both runs have, by name, or the only arm of each. If there are no tests, `why` says why.
 pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
     let unfinished = [one, two].iter().any(|run| run.state == "unfinished");
     let tests = if untested(one, two).is_some() { Vec::new() } else { tests(one, two) };
@@ -98,11 +99,11 @@ pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
         if alike.peek().is_none() {
             "the runs have no arm of the same name"
         } else if !alike.any(|same| same) && one.kind.ranking.is_none() {
-            "no arm of both runs is measured by the same figure in each"
+            "no common arm is measured by the same figure in both runs"
         } else if !pairs(one, two).any(|(first, second)| first.of == second.of) {
-            "no arm of both runs searches the same problem in each"
+            "no common arm searches the same problem in both runs"
         } else {
-            "no arm of both runs has two replicas in each, and one replica says nothing about chance"
+            "no common arm has two replicas in both runs, and one replica says nothing about chance"
         }
         .to_owned()
     };
@@ -117,7 +118,7 @@ pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
     })
 }
 
-/// Why the two runs are not tested, if so.
+/// Why the two runs cannot be tested; `None` if they can.
 fn untested(one: &Measured, two: &Measured) -> Option<String> {
     let is = |state: &str| [one, two].iter().any(|run| run.state == state);
     let why = if one.kind != two.kind {
@@ -126,14 +127,14 @@ fn untested(one: &Measured, two: &Measured) -> Option<String> {
         match one.kind.ranking {
             None => "in this experiment the primary metric alone does not tell which arm is better",
             Some(_) => {
-                "there is no one metric that tells in all arms of both runs which replica is better, as with a target, several \
-                 objectives, or replicas without a feasible candidate"
+                "no single metric ranks the replicas in all arms of both runs, for example because of a target, \
+                 several objectives, or replicas without a feasible candidate"
             }
         }
     } else if one.column != two.column {
-        "what tells which replica is better is another metric in each run"
+        "the metric that ranks replicas differs between the runs"
     } else if is("unfinished") {
-        "the ends of all replicas are compared, so both runs must be finished"
+        "the final values of all replicas are compared, so both runs must be finished"
     } else if is("in doubt") {
         "a run whose results are in doubt is not compared"
     } else if one.seed == two.seed {
@@ -148,7 +149,7 @@ fn untested(one: &Measured, two: &Measured) -> Option<String> {
     Some(why.into())
 }
 
-/// Arms of the same name, or the only ones.
+/// Pairs of arms with the same name, or the only arm of each run.
 fn pairs<'a>(one: &'a Measured, two: &'a Measured) -> impl Iterator<Item = (&'a Arm, &'a Arm)> {
     let only = one.arms.len() == 1 && two.arms.len() == 1;
     one.arms.iter().flat_map(move |first| {
@@ -157,7 +158,7 @@ fn pairs<'a>(one: &'a Measured, two: &'a Measured) -> impl Iterator<Item = (&'a 
     })
 }
 
-/// A test for each pair of arms that have two replicas, corrected for their number.
+/// A test for each pair of arms with at least two replicas each, corrected for the number of tests.
 fn tests(one: &Measured, two: &Measured) -> Vec<Value> {
     let test = |(Arm { name, values, .. }, Arm { values: others, .. }): (&Arm, &Arm)| {
         let [first, second] = [estimate(values)?, estimate(others)?];
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!([&tests[0]["p"], &tests[1]["p"]], [&json!(2.0 * a.p), &json!(b.p)]);
         assert_eq!(tests[0]["difference"], json!({"mean": a.mean, "half_width": a.half_width}));
         assert!(a.mean > 3.9 && tests[0]["one"]["replicas"] == 3, "{told}");
-        // The other way round the difference has the other sign.
+        // With the runs exchanged, the difference changes its sign.
         assert_eq!(compare(&two, &one)["tests"][1]["difference"]["mean"], json!(-a.mean));
     }
 
@@ -238,10 +239,14 @@ mod tests {
                 Measured { kind: dispatch, column: Some(dispatch.primary_metric), ..other() },
                 "the runs are of different experiments",
             ),
-            (good(), Measured { state: "unfinished".into(), ..other() }, "the ends of all replicas are compared"),
+            (
+                good(),
+                Measured { state: "unfinished".into(), ..other() },
+                "the final values of all replicas are compared",
+            ),
             (Measured { state: "in doubt".into(), ..good() }, other(), "a run whose results are in doubt"),
             (Measured { column: None, ..good() }, other(), "in this experiment the primary metric alone"),
-            (good(), run(2, &[("a", &[1.0])]), "no arm of both runs has two replicas"),
+            (good(), run(2, &[("a", &[1.0])]), "no common arm has two replicas"),
             (good(), run(2, &[("b", &HIGH), ("c", &HIGH)]), "the runs have no arm of the same name"),
         ] {
             for told in [compare(&one, &two), compare(&two, &one)] {
@@ -251,7 +256,8 @@ mod tests {
         }
     }
 
-    /// Runs of `evolve` are compared where arms of both search the same problem, and one column tells which replica is better.
+    /// Runs of `evolve` are compared if both have arms that search the same problem, and one column tells which replica is
+    /// better.
     #[test]
     fn searches_of_one_problem_are_tested() {
         let measured = |seed: u64, settings: &str| {
@@ -272,9 +278,9 @@ mod tests {
         let told = compare(&measured(1, front), &measured(2, front));
         assert_eq!((&told["why"], &told["metric"]), (&Value::Null, &json!("hypervolume")), "{told}");
         for (other, why) in [
-            (front, "what tells which replica is better is another metric"),
-            ("length = 4\nevaluations = 200\n", "no arm of both runs searches the same problem"),
-            ("length = 3\nevaluations = 200\ntarget = \"1e-3\"\n", "there is no one metric that tells"),
+            (front, "the metric that ranks replicas differs between the runs"),
+            ("length = 4\nevaluations = 200\n", "no common arm searches the same problem"),
+            ("length = 3\nevaluations = 200\ntarget = \"1e-3\"\n", "no single metric ranks the replicas"),
         ] {
             let told = compare(&measured(1, sphere), &measured(2, other));
             assert!(told["why"].as_str().unwrap().starts_with(why), "{told}");

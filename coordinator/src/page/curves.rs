@@ -1,4 +1,4 @@
-//! Histories in memory, and what is told of them: curves over the replicas of each arm, as plots have them, and rows.
+//! Histories in memory, and the JSON made from them: rows, and curves over the replicas of each arm, as the plots show them.
 //!
 //! Pure: rows come in, JSON goes out.
 
@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 
 use crate::{replicas::ReplicaKey, shown::significant};
 
-/// The most bytes of a run's histories. Further replicas are left out.
+/// The most bytes of a run's histories. Replicas beyond that are left out.
 const BYTES_MAX: usize = 24 << 20;
 /// The most rows of an answer, and the most points of a curve.
 pub(super) const ROWS_MAX: usize = 1000;
-/// The most points of an answer, all arms together, as long as each arm has two.
+/// The most points of an answer, all arms together, except that each arm gets at least two.
 const POINTS_MAX: usize = 50_000;
 /// The most replicas of an answer.
 const REPLICAS_MAX: usize = 500;
-/// The most bytes of a run's curves that are kept as they were sent.
+/// The most bytes of answers with curves that are kept for a run.
 const SENT_BYTES_MAX: usize = 8 << 20;
 
 /// The most rows of an answer with curves of all arms.
@@ -30,7 +30,7 @@ fn rows_max(config: &Config) -> usize {
     (POINTS_MAX / config.arms.len().max(1)).clamp(2, ROWS_MAX)
 }
 
-/// JSON as it is sent; the buffer has no room to spare.
+/// JSON as it is sent. The buffer has no spare capacity.
 fn bytes_of(json: &Value) -> Bytes {
     json.to_string().into_boxed_str().into_boxed_bytes().into()
 }
@@ -40,9 +40,9 @@ fn bytes_of(json: &Value) -> Bytes {
 struct Rows {
     values: Vec<f64>,
     columns: usize,
-    /// The object of a finished one.
+    /// The object of the replica, if it is finished.
     finished: Option<String>,
-    /// Whether its last row holds from then on: it has reached its target, or the last round.
+    /// Whether the last row remains valid for later rows: the replica has reached its target or its last round.
     stays: bool,
 }
 
@@ -51,7 +51,7 @@ impl Rows {
         self.values.len() / self.columns.max(1)
     }
 
-    /// The row at this place, or the last one if that holds from then on.
+    /// The row at this index, or the last row if that remains valid.
     fn at(&self, row: usize) -> Option<&[f64]> {
         let last = self.len().checked_sub(1)?;
         self.get(if self.stays { row.min(last) } else { row })
@@ -68,14 +68,14 @@ pub(super) struct Histories {
     replicas: BTreeMap<ReplicaKey, Rows>,
     bytes: usize,
     left_out: BTreeSet<ReplicaKey>,
-    /// How often something has changed.
+    /// How many changes there have been.
     version: u64,
-    /// Curves as they were sent, by column and points.
+    /// Answers with curves as they were sent, by column and number of points.
     sent: BTreeMap<(usize, usize), Bytes>,
 }
 
 impl Histories {
-    /// Sets a replica's rows, unless they are too many.
+    /// Sets a replica's rows, unless they need too much memory.
     pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: Option<String>) {
         let history = state.history.iter();
         let values: Vec<f64> =
@@ -96,12 +96,12 @@ impl Histories {
         self.replicas.insert(key, Rows { values, columns, finished, stays });
     }
 
-    /// Whether all rows of a replica are here, or will never be.
+    /// Whether all rows of a replica are here, or are left out for good.
     pub(super) fn is_finished(&self, key: ReplicaKey) -> bool {
         self.replicas.get(&key).is_some_and(|rows| rows.finished.is_some())
     }
 
-    /// Forgets the finished replicas that are not in these objects: they were void, and are computed again.
+    /// Forgets the finished replicas that are not among these objects: they were void and are being computed again.
     pub(super) fn forget_others(&mut self, objects: &[(ReplicaKey, String)]) {
         let objects: BTreeMap<ReplicaKey, &String> = objects.iter().map(|(key, object)| (*key, object)).collect();
         let is_other = |(key, rows): (&ReplicaKey, &Rows)| {
@@ -130,9 +130,9 @@ impl Histories {
         self.replicas.values().map(Rows::len).max().unwrap_or(0)
     }
 
-    /// Curves of a column with at most this many points each: every row, or rows at even distances and the last one.
+    /// Curves of a column with at most this many points each: every row, or rows at even distances including the last one.
     pub(super) fn curves(&mut self, config: &Config, column: usize, points: usize) -> Bytes {
-        // More points than rows are the same answer.
+        // Asking for more points than there are rows gives the same answer.
         let points = points.min(self.most_rows()).clamp(2, rows_max(config));
         if let Some(sent) = self.sent.get(&(column, points)) {
             return sent.clone();
@@ -140,7 +140,7 @@ impl Histories {
         let rows = |arm: usize| {
             let rows = self.of_arm(arm).iter().map(|rows| rows.len()).max().unwrap_or(0);
             let count = rows.min(points);
-            // Whole rows, evenly, the first and the last among them.
+            // Evenly spaced rows, including the first and the last.
             (0..count).map(|at| if count < 2 { 0 } else { at * (rows - 1) / (count - 1) }).collect()
         };
         let bytes = bytes_of(&self.json(config, column, rows));
@@ -160,7 +160,7 @@ impl Histories {
                 .iter()
                 .filter_map(|&row| {
                     let values: Vec<f64> = of_arm.iter().filter_map(|rows| Some(rows.at(row)?[column])).collect();
-                    // The horizontal place is that of the replicas that are still on their way.
+                    // The horizontal position is the mean over the replicas that have such a row.
                     let places: Vec<f64> = of_arm.iter().filter_map(|rows| Some(rows.get(row)?[0])).collect();
                     let x = places.iter().sum::<f64>() / places.len() as f64;
                     (!places.is_empty()).then(|| (point(x, &values), values.len()))
@@ -190,7 +190,7 @@ impl Histories {
     }
 }
 
-/// Curves of a column at each row from this one on, up to [`rows_max`]; and the row with which to go on.
+/// Curves of a column at each row from `from_row` on, at most [`rows_max`] rows; and the row at which to continue.
 pub(super) fn rows(histories: &Histories, config: &Config, column: usize, from_row: usize) -> Bytes {
     let end = from_row.saturating_add(rows_max(config)).min(histories.most_rows());
     let of_arm = |arm: usize| {
@@ -203,7 +203,7 @@ pub(super) fn rows(histories: &Histories, config: &Config, column: usize, from_r
     bytes_of(&json)
 }
 
-/// The newest rows of replicas, from the one of this place on, up to [`REPLICAS_MAX`]; and the place with which to go on.
+/// The newest rows of replicas, at most [`REPLICAS_MAX`] from index `from` on; and the index at which to continue.
 pub(super) fn replicas(histories: &Histories, from: usize) -> Bytes {
     let one = |(key, rows): (&ReplicaKey, &Rows)| {
         let last = rows.len().checked_sub(1).and_then(|row| rows.get(row)).unwrap_or_default();
@@ -218,14 +218,15 @@ pub(super) fn replicas(histories: &Histories, from: usize) -> Bytes {
     bytes_of(&json!({"version": histories.version, "from": from, "next": next, "replicas": list}))
 }
 
-/// The rows of one replica from this one on, exactly, up to [`ROWS_MAX`]; and the row with which to go on.
+/// The exact rows of one replica, at most [`ROWS_MAX`] from `from_row` on; and the row at which to continue.
 pub(super) fn replica(
     histories: &Histories,
     config: &Config,
     replica: ReplicaKey,
     from_row: usize,
 ) -> Result<Bytes, String> {
-    let rows = histories.replicas.get(&replica).ok_or("this replica has not begun, or nothing of it is stored yet")?;
+    let rows =
+        histories.replicas.get(&replica).ok_or("this replica has not started, or nothing of it is stored yet")?;
     let end = from_row.saturating_add(ROWS_MAX).min(rows.len());
     let json = json!({
         "arm": config.arms.get(replica.arm as usize).map(|arm| &arm.name),
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(curves["arms"][0]["mean"], json!([1.5, 3.5, 4.5]));
         assert_eq!(curves["arms"][0]["count"], json!([2, 2, 2]));
         assert_eq!(curves["arms"][0]["low"][0], json!(1.1));
-        // One that failed does not stay, and one that is not finished does not either.
+        // The last row of a failed replica does not remain valid, nor does that of an unfinished one.
         let failed = ReplicaState { failure: "ended: badly".into(), ..state(0, &[1.0, 3.0]) };
         histories.put(FIRST, &failed, 1, Some("a".to_owned()));
         assert_eq!(json(&histories.curves(&config, 0, 100))["arms"][0]["mean"], json!([1.5, 3.5, 6.0]));
@@ -284,7 +285,7 @@ mod tests {
         histories.put(FIRST, &state(0, &values), 1, None);
         let rows = json(&histories.curves(&config, 0, 4))["arms"][0]["row"].clone();
         assert_eq!(rows, json!([0, 833, 1666, 2499]));
-        // Whole, in pages.
+        // All rows, in pages.
         let page = |from| json(&rows_from(&histories, &config, from));
         assert_eq!((page(0)["next_row"].clone(), page(2000)["next_row"].clone()), (json!(1000), Value::Null));
         assert_eq!(page(2000)["arms"][0]["mean"].as_array().unwrap().len(), 500);
@@ -298,7 +299,7 @@ mod tests {
         rows(histories, config, 0, from)
     }
 
-    /// A finished replica was void: until it is finished again, under another name, nothing is shown of it.
+    /// A finished replica was void: nothing is shown of it until it is finished again, under another name.
     #[test]
     fn a_finished_replica_belongs_to_its_object() {
         let mut histories = Histories::default();
@@ -331,11 +332,11 @@ mod tests {
         let config = config();
         let mut histories = Histories::default();
         histories.put(FIRST, &state(0, &[1.0; 2500]), 1, None);
-        // 11 MB, if all were kept.
+        // This would be 11 MB if all were kept.
         (2..1000).for_each(|points| drop(histories.curves(&config, 0, points)));
         let kept: usize = histories.sent.values().map(Bytes::len).sum();
         assert!((SENT_BYTES_MAX / 8..=SENT_BYTES_MAX).contains(&kept), "{kept} bytes");
-        // More points than rows are one answer.
+        // Asking for more points than there are rows gives one answer.
         histories.put(FIRST, &state(0, &[1.0; 3]), 1, None);
         (3..1000).for_each(|points| drop(histories.curves(&config, 0, points)));
         assert_eq!(histories.sent.len(), 1);

@@ -1,5 +1,5 @@
-//! The door of a page on a coordinator with an access directory: a token is exchanged for a session, whose secret is a
-//! cookie that every request shows. What somebody may do then says the [table of rights](crate::grpc::rights).
+//! The login to the page of a coordinator with an access directory. A token is exchanged for a session, whose secret is a
+//! cookie that every request shows. The [table of rights](crate::grpc::rights) says what a session may do.
 
 use std::{
     net::IpAddr,
@@ -24,18 +24,20 @@ use crate::{
     grpc::rights::check_role,
 };
 
-/// The cookie's name. With this prefix browsers take it over TLS alone, from this host alone, and for all of its paths.
+/// The cookie's name. With this prefix, browsers accept the cookie only over TLS, only from this host, and for all of its
+/// paths.
 const COOKIE: &str = "__Host-evoxo";
-/// Requests without a session, besides the first ones of each connection: the number that an address may make at once (the page has some
-/// twenty files), and the time after which it may make one more.
+/// Requests without a session, in addition to the first ones of each connection: how many an address may make at once (the
+/// page has some twenty files), and the interval after which it may make one more.
 const REQUESTS_AT_ONCE: u32 = 200;
 const REQUEST_EACH: Duration = Duration::from_millis(250);
-/// The same of logins: with a token that is not good, of an address; with one that is, of that token. So guesses keep nobody out.
+/// The same limits for logins: with a bad token they count against the address, with a good one against the token. So wrong
+/// guesses lock nobody out.
 const GUESSES_AT_ONCE: u32 = 10;
 const LOGINS_AT_ONCE: u32 = 64;
 const LOGIN_EACH: Duration = Duration::from_secs(6);
 
-/// The call by whose rights somebody may look.
+/// The call whose rights allow looking at the page.
 const LOOK: &str = "/evoxo.v1.RunService/Watch";
 /// What can be done on a page, each with the call whose rights it needs.
 pub(super) const ORDERS: [(&str, &str); 4] = [
@@ -45,13 +47,13 @@ pub(super) const ORDERS: [(&str, &str); 4] = [
     ("drain", "/evoxo.v1.RunService/DrainWorkers"),
 ];
 
-/// Who asks.
+/// Who sends a request.
 pub(super) enum Visitor {
-    /// Somebody; this coordinator has no access directory and asks nobody.
+    /// Anybody: this coordinator has no access directory, so nobody logs in.
     Anybody,
-    /// Somebody without a session.
+    /// A visitor without a session.
     Stranger,
-    /// Somebody with one, and when it ends, in seconds since 1970.
+    /// A visitor with a session, and when the session ends, in seconds since 1970.
     Known(Identity, u64),
 }
 
@@ -68,19 +70,19 @@ impl Visitor {
         }
     }
 
-    /// Whether it may look at runs and workers, and play.
+    /// Whether the visitor may look at runs and workers, and play.
     pub(super) fn may_look(&self) -> Result<(), PageRefusal> {
         self.may(LOOK)
     }
 
-    /// Whether it may give this order.
+    /// Whether the visitor may give this order.
     pub(super) fn may_order(&self, verb: &str) -> Result<(), PageRefusal> {
         let known = ORDERS.iter().find(|(order, _)| *order == verb);
         let (_, call) = known.ok_or_else(|| PageRefusal::new(StatusCode::NOT_FOUND, "there is no such order"))?;
         self.may(call)
     }
 
-    /// Who it is and what it may do, for the page.
+    /// The visitor's identity and rights, for the page.
     pub(super) fn json(&self) -> Value {
         let may: Value = ORDERS.iter().filter(|(_, call)| self.may(call).is_ok()).map(|(verb, _)| *verb).collect();
         match self {
@@ -91,12 +93,12 @@ impl Visitor {
         }
     }
 
-    /// Its number, if somebody is known.
+    /// The number of the visitor's identity, if known.
     pub(super) fn id(&self) -> Option<&Id> {
         self.identity().map(|identity| &identity.id)
     }
 
-    /// Who it is, if somebody is known.
+    /// The visitor's identity, if known.
     fn identity(&self) -> Option<&Identity> {
         match self {
             Self::Known(identity, _) => Some(identity),
@@ -105,7 +107,7 @@ impl Visitor {
     }
 }
 
-/// The door. It knows whom it let in.
+/// The door. It keeps the sessions of everybody it let in.
 pub(super) struct Door {
     access: Access,
     /// How long a session lasts, in seconds.
@@ -114,7 +116,7 @@ pub(super) struct Door {
     requests: Mutex<Allowance<IpAddr>>,
     guesses: Mutex<Allowance<IpAddr>>,
     logins: Mutex<Allowance<Id>>,
-    /// One login waits for the disk at once.
+    /// Lets one login at a time wait for the disk.
     turn: Semaphore,
 }
 
@@ -131,26 +133,28 @@ impl Door {
         }
     }
 
-    /// Who shows this cookie. Whoever shows none that is good may not ask too often, so cookies cannot be guessed
-    /// either.
+    /// The visitor with this cookie. Requests without a valid cookie are limited, so cookies cannot be guessed either.
     pub(super) fn visitor(&self, visit: &Visit, headers: &HeaderMap) -> Result<Visitor, PageRefusal> {
         let found = cookie(headers).and_then(|(id, secret)| lock(&self.sessions).find(&id, &secret, now_s()));
         match found.filter(|(identity, _)| !self.access.is_revoked(&identity.id)) {
             Some((identity, until_s)) => Ok(Visitor::Known(identity, until_s)),
-            // However much others ask behind the same router, a new connection can log in.
+            // A new connection can log in, however many requests others send from behind the same router.
             None if visit.may_ask() || lock(&self.requests).take(&visit.peer, Instant::now()) => Ok(Visitor::Stranger),
-            None => Err(too_many("there were too many requests from your address without a login: wait a minute")),
+            None => Err(too_many("too many requests came from your address without a login: wait a minute")),
         }
     }
 
-    /// Exchanges the token in the header Authorization for a session. Returns who it is, and the cookie.
+    /// Exchanges the token in the header Authorization for a session. Returns the visitor and the cookie.
     pub(super) async fn login(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(Visitor, HeaderValue), PageRefusal> {
         let token: Result<Token, String> = only(headers, header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
-            .map_or_else(|| Err("a login has a token, in the header Authorization after Bearer".into()), str::parse);
+            .map_or_else(
+                || Err("a login needs a token in the header Authorization: `Bearer TOKEN`".into()),
+                str::parse,
+            );
         let guess = || match lock(&self.guesses).take(&peer, Instant::now()) {
             true => Ok(()),
-            false => Err(too_many("there were too many logins with a wrong token from your address: wait a minute")),
+            false => Err(too_many("too many logins with a wrong token came from your address: wait a minute")),
         };
         let Token { id: token, secret, .. } = match token {
             Ok(token) => token,
@@ -159,7 +163,7 @@ impl Door {
         if !self.access.is_good(&token, &secret) {
             guess()?;
         } else if !lock(&self.logins).take(&token, Instant::now()) {
-            return Err(too_many("there were too many logins with this token: wait a minute"));
+            return Err(too_many("too many logins used this token: wait a minute"));
         }
         let (asked, life_s) = (token.clone(), self.life_s);
         let entered = self.on_disk(move |access| access.enter(&asked, &secret, life_s, peer.to_string())).await;
@@ -184,11 +188,12 @@ impl Door {
         Ok((visitor, set(&cookie, life_s)))
     }
 
-    /// Ends a session. Returns a cookie that says so.
+    /// Ends a session. Returns a header that deletes the cookie.
     pub(super) async fn logout(&self, visitor: &Visitor, peer: IpAddr) -> Result<HeaderValue, PageRefusal> {
         if let Visitor::Known(Identity { id, .. }, _) = visitor {
             let own = id.clone();
-            // Who has left has no token any more in whose share the line could be.
+            // The line must be attributed before the session ends: afterwards the identity has no token to whose share the
+            // line could count.
             let asker = self.access.asker(visitor.identity(), peer.to_string());
             lock(&self.sessions).end(id);
             self.on_disk(move |access| access.leave(&own)).await?;
@@ -197,7 +202,7 @@ impl Door {
         Ok(set("", 0))
     }
 
-    /// Ends when the visitor's session does: with its time, by a logout, or because it was revoked.
+    /// Completes when the visitor's session ends: when its time is over, by a logout, or because it was revoked.
     pub(super) fn ended(&self, visitor: &Visitor) -> impl Future<Output = ()> + Send + use<> {
         let known = match visitor {
             Visitor::Known(Identity { id, .. }, until_s) => Some((self.access.until_revoked(id), *until_s)),
@@ -205,12 +210,12 @@ impl Door {
         };
         async move {
             let Some((ended, until_s)) = known else { return };
-            // In time or not, it has ended then.
+            // Whether by timeout or earlier, the session has ended now.
             let _ = tokio::time::timeout(Duration::from_secs(until_s.saturating_sub(now_s())), ended).await;
         }
     }
 
-    /// Has a line of the audit log written: somebody wanted this on the page, and got it or did not.
+    /// Adds a line to the audit log: this was requested on the page, with this outcome.
     pub(super) fn audit(
         &self,
         visitor: &Visitor,
@@ -223,7 +228,7 @@ impl Door {
         self.access.audit(&self.access.asker(visitor.identity(), peer.to_string()), &what, object, outcome)
     }
 
-    /// Does something that waits for the disk, apart from the thread that serves connections.
+    /// Does work that waits for the disk, off the thread that serves connections.
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Access) -> Result<T, access::Refused> + Send + 'static,
@@ -246,7 +251,7 @@ fn too_many(sentence: &'static str) -> PageRefusal {
     PageRefusal::new(StatusCode::TOO_MANY_REQUESTS, sentence)
 }
 
-/// The number and the secret in the cookie, if there is one of this name.
+/// The number and the secret in the cookie, if there is exactly one of this name.
 fn cookie(headers: &HeaderMap) -> Option<(Id, Secret)> {
     let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut values =
@@ -280,7 +285,7 @@ mod tests {
         assert_eq!(read(&[pair]), right);
         assert_eq!(read(&[&format!("a=b; {pair}; c=d")]), right);
         assert_eq!(read(&["a=b", pair]), right);
-        // A second one may be of somebody else: none of them counts.
+        // A second cookie may come from somebody else, so neither counts.
         assert_eq!(read(&[pair, pair]), None);
         assert_eq!(read(&[&format!("{pair}; {pair}")]), None);
         for wrong in

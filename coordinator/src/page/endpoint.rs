@@ -1,5 +1,5 @@
-//! The page's own listener on a coordinator with an access directory: TLS with the coordinator's certificate, and nobody
-//! is asked for one, since browsers have none of the cluster.
+//! The page's own listener on a coordinator with an access directory. It speaks TLS with the coordinator's certificate.
+//! Browsers are not asked for a certificate, because they have none of the cluster.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,31 +13,31 @@ use crate::{
     grpc::secure::{Caller, Handshakes, open},
 };
 
-/// A connection that sends nothing is closed after this time.
+/// A connection that sends nothing is closed after so long.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most connections at once where there is no page.
+/// The most connections at once while there is no page to serve.
 const AWAY_MAX: usize = 64;
-/// How long to wait if the system has no file descriptor for another connection.
+/// How long to wait when the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Where browsers are served.
+/// The listener for browsers.
 pub(crate) struct Endpoint(std::net::TcpListener);
 
 impl Endpoint {
     /// Listens at this address.
     ///
     /// # Errors
-    /// If the address cannot be had.
+    /// If the system does not allow listening there.
     pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<Self> {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("cannot listen on {address} for the page: choose another port with --page"))?;
         listener.set_nonblocking(true).context("cannot wait for connections")?;
         let address = listener.local_addr().context("the listener of the page has no address")?;
-        info!("the page is at https://{address}/ for those who log in with a token");
+        info!("the page is at https://{address}/ for people who log in with a token");
         Ok(Self(listener))
     }
 
-    /// The same once more, for another runtime.
+    /// Another handle of the same listener, for another runtime.
     ///
     /// # Errors
     /// If the system denies it.
@@ -45,19 +45,19 @@ impl Endpoint {
         self.0.try_clone().map(Self).context("cannot wait for connections")
     }
 
-    /// Serves the page, or why there is none, until the runtime ends.
+    /// Serves the page, or the reason why there is none, until the runtime ends.
     ///
     /// # Errors
     /// If the system denies it.
     pub(crate) fn serve(self, shown: Shown, access: Access) -> anyhow::Result<()> {
         let listener = TcpListener::from_std(self.0).context("cannot wait for connections")?;
-        // Apart from those of the workers: browsers take no place of theirs.
+        // These handshakes are separate from the workers', so browsers never take a worker's place.
         tokio::spawn(converse(listener, shown, Handshakes::start(access, Access::browsers)?));
         Ok(())
     }
 }
 
-/// Accepts connections for ever.
+/// Accepts connections forever.
 async fn converse(listener: TcpListener, shown: Shown, handshakes: Handshakes) {
     let room = Arc::new(Semaphore::new(AWAY_MAX));
     loop {

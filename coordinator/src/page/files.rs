@@ -1,17 +1,17 @@
-//! The files of the page, which are in the program. Nothing is built, and nothing is fetched from elsewhere.
+//! The page's files, which are part of the program. There is no build step, and nothing is fetched from elsewhere.
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
 
-/// A file.
+/// A file of the page.
 pub(super) struct File {
-    /// Its path in the address.
+    /// The path in the file's address.
     path: &'static str,
-    /// Its media type.
+    /// The file's media type.
     pub(super) media: &'static str,
-    /// Its content.
+    /// The file's content.
     pub(super) bytes: &'static [u8],
 }
 
@@ -54,19 +54,19 @@ const FILES: [File; 25] = [
     file!("/files/champion.js", "champion.js", SCRIPT),
 ];
 
-/// The file of a path.
+/// The file at a path.
 pub(super) fn file(path: &str) -> Option<&'static File> {
     FILES.iter().find(|file| file.path == path)
 }
 
 impl File {
-    /// Its content.
+    /// The file's content.
     pub(super) fn body(&self) -> Bytes {
         Bytes::from_static(self.bytes)
     }
 }
 
-/// The tag of all files together, as in the header ETag: a browser asks whether it still has the right ones.
+/// One tag for all files together, for the header ETag. Browsers use it to ask whether their copies are current.
 pub(super) fn tag() -> &'static str {
     static TAG: LazyLock<String> = LazyLock::new(|| {
         let all = Digest::of_pieces(FILES.iter().map(|file| file.bytes));
@@ -79,7 +79,7 @@ pub(super) fn tag() -> &'static str {
 mod tests {
     use super::*;
 
-    /// What the policy of `guard` would not let a browser do: inline code, inline styles, addresses elsewhere.
+    /// The policy of `guard` stops a browser from using inline code, inline styles and addresses elsewhere.
     #[test]
     fn the_files_need_nothing_from_elsewhere() {
         let mut bytes = 0;
@@ -94,7 +94,7 @@ mod tests {
             assert!(long.is_none() && text.lines().count() <= 500, "{path} is too long: {long:?}");
             assert!(file(path).is_some_and(|file| file.bytes == *content));
         }
-        // It was 140 kB before there was a login; what is loaded over a slow line stays below a picture.
+        // The limit keeps the page loadable over a slow line: all of it stays smaller than a picture.
         assert!((1000..160_000).contains(&bytes), "the page has {bytes} bytes");
     }
 }

@@ -1,17 +1,17 @@
-//! Which requests are answered at all, and the headers that every response has.
+//! Decides which requests are answered at all, and sets the headers of every response.
 //!
-//! A browser sends requests for any page that it shows. So a request must name a host of the list (else a foreign name
-//! that leads to this address could read everything: DNS rebinding), and one that changes something must come from this
-//! page itself.
+//! A browser sends requests on behalf of any page that it shows. So a request must name a host of the list; otherwise a
+//! foreign name that leads to this address could read everything (DNS rebinding). A request that changes something must come
+//! from this page itself.
 
 use std::{borrow::Cow, net::IpAddr};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, uri::Authority};
 
-/// The names of this host that need not be given.
+/// The names of this host that are always allowed.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Nothing is loaded from elsewhere, and no other page shows this one in a frame.
+/// Nothing is loaded from elsewhere, and no other page may show this one in a frame.
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Why a request is refused.
@@ -24,16 +24,16 @@ impl PageRefusal {
     }
 }
 
-/// Hosts by which the page may be called.
+/// The host names under which the page may be reached.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hosts {
     names: Vec<String>,
-    /// Whether the page is served over TLS, and orders come from no other.
+    /// Whether the page is served over TLS. If so, orders must come from a page that was, too.
     only_tls: bool,
 }
 
 impl Hosts {
-    /// These names or addresses besides those of loopback. Those who are not on this host must use one of them.
+    /// Allows these names or addresses in addition to those of loopback. People on other hosts must use one of them.
     pub(crate) fn new(names: &[String]) -> Self {
         let written = |name: &String| match name.parse() {
             Ok(IpAddr::V6(address)) => format!("[{address}]"),
@@ -42,12 +42,12 @@ impl Hosts {
         Self { names: names.iter().map(written).collect(), only_tls: false }
     }
 
-    /// The same of a page that is served over TLS.
+    /// The same for a page that is served over TLS.
     pub(crate) fn of_tls(names: &[String]) -> Self {
         Self { only_tls: true, ..Self::new(names) }
     }
 
-    /// Checks who asks, the host that is called, and for requests that change something the page that sends them.
+    /// Checks the peer, the host name of the request and, if the request changes something, the page that sends it.
     pub(crate) fn check(
         &self,
         peer: IpAddr,
@@ -66,17 +66,18 @@ impl Hosts {
         let host = only(headers, header::HOST);
         let authority = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let Some(authority) = authority.filter(|authority| !authority.as_str().contains('@')) else {
-            return Err(PageRefusal::new(StatusCode::BAD_REQUEST, "a request has one header Host"));
+            return Err(PageRefusal::new(StatusCode::BAD_REQUEST, "the request must have exactly one header Host"));
         };
         let same = uri.authority().is_none_or(|target| *target == authority);
         let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
         if !same || !(named(&name) || here && LOOPBACK.contains(&name.as_str())) {
             return Err(PageRefusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
-                "this page is not called by that name: start the coordinator with --page-host NAME",
+                "this page does not answer to that host name: start the coordinator with --page-host NAME",
             ));
         }
-        // Another page could read nothing of an answer, but have much computed. Browsers that say who asks say it here.
+        // Another page could not read the answer, but it could cause much computation. Browsers say in this header which page
+        // sends the request.
         let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         if uri.path().starts_with("/api/") && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
             return Err(PageRefusal::new(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
@@ -96,7 +97,7 @@ impl Hosts {
     }
 }
 
-/// The value of a header that occurs once.
+/// The value of a header that occurs exactly once.
 pub(super) fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(check(&["fd00::5"], THERE, "GET", &[("host", "[fd00::5]:7600")]), None);
     }
 
-    /// Links of other pages lead here, but other pages ask nothing.
+    /// Other pages may link here, but they may not send requests.
     #[test]
     fn other_pages_in_the_same_browser_ask_nothing() {
         let asked = |path: &str, site: &str| {
@@ -188,7 +189,7 @@ mod tests {
         for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
             assert_eq!(check(&[], HERE, method, &[host]), Some(403), "{method}");
         }
-        // Over TLS, a page in plain text is another page.
+        // A page in plain text is a different page from the one over TLS.
         let tls = |origin: &'static str| {
             let origin = (header::ORIGIN, HeaderValue::from_static(origin));
             let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost:7602")), origin]);

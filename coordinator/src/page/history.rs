@@ -1,5 +1,5 @@
-//! Histories of runs, read from what is in the store: neither the core nor a run's thread does anything for them but
-//! name the objects. So they show a run as it could be continued: a checkpoint behind at most.
+//! Histories of runs, read from the store. The core only names the objects, and the run's thread does nothing for them. So a
+//! history shows a run as it could be resumed: at most one checkpoint behind.
 
 use std::{
     collections::BTreeMap,
@@ -22,17 +22,18 @@ use crate::{
     shell::Handle,
 };
 
-/// The shortest time between two looks for what is new in the store.
+/// The shortest interval between two reads of new objects in the store.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The time after which a look has read enough; the next one reads on.
+/// After so long a read stops, and the next one continues.
 const READ_MAX: Duration = Duration::from_secs(2);
-/// Runs whose histories are in memory at once, and how long they stay without a request.
+/// The most runs whose histories are in memory at once, and how long a history stays without a request.
 const RUNS_MAX: usize = 4;
 const UNUSED_MAX: Duration = Duration::from_secs(60);
 
-/// What is known of one run.
+/// What is known about one run.
 struct OfRun {
-    /// The run that the histories belong to: one that was deleted and made anew has another number.
+    /// The number of the run that the histories belong to. If a run is deleted and another is created under the same name,
+    /// the number differs.
     number: u64,
     prepared: Arc<Prepared>,
     histories: Known,
@@ -46,42 +47,42 @@ impl OfRun {
     }
 }
 
-/// An entry, and when it was last asked for.
+/// A run's entry, and when it was last requested.
 type Entry = (Instant, Arc<tokio::sync::Mutex<OfRun>>);
 
-/// The histories of the runs that were asked for.
+/// The histories of the runs that were requested.
 pub(super) struct History {
     core: Handle,
     runs: Mutex<BTreeMap<String, Entry>>,
-    /// One object is in memory at once, however many people look.
+    /// Only one object is in memory at a time, however many people look.
     reading: Semaphore,
-    /// One answer is made at once: until it is text, one with many arms takes some 50 MB.
+    /// Only one answer is made at a time: an answer with many arms takes some 50 MB until it is text.
     making: Arc<Semaphore>,
-    /// Begins the tags: a browser may still have an answer of an earlier coordinator.
+    /// The start of every tag, because a browser may still have an answer from an earlier coordinator.
     mark: u64,
 }
 
-/// What is asked of a run's histories.
+/// A question about a run's histories.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HistoryQuery {
-    /// Mean and band of a column over the replicas of each arm, at `points` rows at most...
+    /// Mean and interval of a column over the replicas of each arm, at no more than `points` rows...
     Curves { column: usize, points: usize },
-    /// ... or at each row from this one on, up to the most rows of an answer.
+    /// ... or at each row from `from_row` on, up to the most rows of an answer.
     Rows { column: usize, from_row: usize },
-    /// The newest rows of replicas, from this one on.
+    /// The newest rows of replicas, from this index on.
     Replicas { from: usize },
-    /// The rows of one replica, from this one on, up to the most rows of an answer.
+    /// The rows of one replica from `from_row` on, up to the most rows of an answer.
     Replica { replica: ReplicaKey, from_row: usize },
 }
 
 impl History {
     pub(super) fn new(core: Handle) -> Self {
-        // Each hasher has keys of its own.
+        // Each hasher has random keys.
         let mark = RandomState::new().build_hasher().finish();
         Self { core, runs: Mutex::default(), reading: Semaphore::new(1), making: Arc::new(Semaphore::new(1)), mark }
     }
 
-    /// The answer as JSON, and a tag that changes whenever the answer could.
+    /// The answer as JSON, and a tag that changes whenever the answer may have changed.
     pub(super) async fn ask(&self, name: &str, question: HistoryQuery) -> Result<(String, Bytes), Rejection> {
         let shown = self.core.views.numbered(name);
         let shown = shown.and_then(|(number, view)| Some((number, view.borrow().prepared.clone()?)));
@@ -102,10 +103,10 @@ impl History {
             run = self.look(name, run).await?;
         }
         let turn = Arc::clone(&self.making).acquire_owned().await;
-        // Much to compute: not on the thread that serves connections.
+        // This may take long, so it must not run on the thread that serves connections.
         let mark = self.mark;
         let answer = tokio::task::spawn_blocking(move || {
-            // Until the answer is made, also if whoever asked has gone.
+            // Held until the answer is made, even if the browser has disconnected.
             let _turn = turn;
             let OfRun { prepared, histories, .. } = &mut *run;
             let config = &prepared.config;
@@ -121,7 +122,7 @@ impl History {
         answer.map_err(Rejection::NotFound)
     }
 
-    /// Forgets the histories that nobody asks for.
+    /// Forgets histories that are no longer requested.
     pub(super) fn forget_unused(&self) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.retain(|_, (used, _)| used.elapsed() < UNUSED_MAX);
@@ -140,7 +141,7 @@ impl History {
         found
     }
 
-    /// Reads what is new in the store.
+    /// Reads new objects from the store.
     async fn look(&self, name: &str, mut run: OwnedMutexGuard<OfRun>) -> Result<OwnedMutexGuard<OfRun>, Rejection> {
         let asked = self.core.ask(Request::Objects { name: name.into() }).await?;
         let Response::Objects { finished, checkpoint } = asked else {
@@ -149,7 +150,7 @@ impl History {
         let _turn = self.reading.acquire().await;
         let began = Instant::now();
         if let Some(object) = checkpoint.filter(|object| run.checkpoint.as_ref() != Some(object)) {
-            // One that is gone was followed by another, which the next look finds.
+            // If the checkpoint is gone, a newer one has replaced it, and the next look finds that.
             if let Ok(bytes) = self.core.reader.get(name, &object).await {
                 run = absorb(run, move |run| {
                     for state in states(&bytes) {
@@ -185,7 +186,7 @@ impl History {
     }
 }
 
-/// Does something longer with a run's histories, on another thread.
+/// Does longer work on a run's histories, on another thread.
 async fn absorb(
     mut run: OwnedMutexGuard<OfRun>,
     work: impl FnOnce(&mut OfRun) + Send + 'static,
@@ -197,14 +198,14 @@ async fn absorb(
     done.await.map_err(|_| Rejection::Unavailable("the histories cannot be read".into()))
 }
 
-/// The states of a checkpoint; none if the bytes are none.
+/// The states in a checkpoint; empty if the bytes are not a checkpoint.
 fn states(bytes: &Bytes) -> Vec<v1::ReplicaState> {
     let body = envelope::open(envelope::Kind::Checkpoint, bytes).ok();
     body.and_then(|body| v1::Checkpoint::decode(body).ok()).map(|it| it.replicas).unwrap_or_default()
 }
 
 impl OfRun {
-    /// Takes a replica from a checkpoint, or a finished one from its object.
+    /// Takes over the state of a replica, from a checkpoint or from the object of a finished replica.
     fn take(&mut self, state: &v1::ReplicaState, finished: Option<String>) {
         let config = &self.prepared.config;
         let Some(arm) = config.arms.iter().position(|arm| arm.name == state.arm) else { return };

@@ -1,5 +1,5 @@
-//! What changes: runs, workers, news. Twice a second it is written down once, as the bytes that all viewers get. A
-//! viewer that reads slowly misses some of it, and then gets everything anew.
+//! The stream of changes: runs, workers, news. Twice a second the state is written once, as bytes that all viewers receive. A
+//! viewer that reads slowly misses some messages and then receives the whole state again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,20 +27,20 @@ use crate::{
     shown::{run_to_json, significant, worker_to_json},
 };
 
-/// The time between two messages.
+/// The interval between two messages.
 const TICK: Duration = Duration::from_millis(500);
-/// Ticks after which the core is asked for its workers, and the number of workers for each of these ticks above which it is asked
-/// more rarely: so the bytes of a second stay the same.
+/// The core is asked for its workers every so many ticks. If there are more workers than `WORKERS_A_TICK` per tick, it is
+/// asked less often, so the bytes per second stay the same.
 const WORKERS_TICKS: u64 = 4;
 const WORKERS_A_TICK: u64 = 64;
-/// The same of the arms of a run.
+/// The same for the arms of a run: how many are written per tick.
 const ARMS_A_TICK: u64 = 32;
-/// A comment is sent if there was nothing else for so long: so a lost connection is noticed.
+/// After so long without a message a comment is sent, so a lost connection is noticed.
 const QUIET_MAX: Duration = Duration::from_secs(15);
-/// A worker that was heard within this time is not silent, in seconds.
+/// A worker that was heard from within so many seconds is not shown as silent.
 const HEARD_S: u64 = 5;
 
-/// What a message is about.
+/// The subject of an item in a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Run(String),
@@ -50,15 +50,15 @@ enum Key {
     Aside,
 }
 
-/// Everything as JSON texts.
+/// The whole state, each item as JSON text.
 type Items = BTreeMap<Key, Arc<str>>;
 
-/// Everything at one moment.
+/// The whole state at one moment.
 #[derive(Default)]
 pub(super) struct Moment {
     number: u64,
     items: Items,
-    /// What is new since the moment before; empty if nothing is.
+    /// The message with the changes since the previous moment; empty if there are none.
     changes: Bytes,
     whole: OnceLock<Bytes>,
 }
@@ -71,14 +71,14 @@ impl Moment {
         Self { number: self.number + 1, changes, items, whole: OnceLock::new() }
     }
 
-    /// Everything, as one message.
+    /// The message with the whole state.
     fn whole(&self) -> Bytes {
         let write = || message(true, self.number, self.items.iter(), std::iter::empty());
         self.whole.get_or_init(write).clone()
     }
 }
 
-/// An event of the stream; empty if it would say nothing.
+/// An event of the stream; empty if there is nothing to send.
 fn message<'a>(
     whole: bool,
     number: u64,
@@ -127,22 +127,22 @@ fn message<'a>(
     text.into()
 }
 
-/// Where viewers get the messages. Cheap to clone.
+/// Gives viewers their messages. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Live(watch::Receiver<Arc<Moment>>);
 
 impl Live {
-    /// Starts to write down what happens, until the runtime ends.
+    /// Starts writing moments, until the runtime ends.
     pub(super) fn start(core: Handle) -> Self {
         let (sender, receiver) = watch::channel(Arc::default());
         tokio::spawn(write_down(core, sender));
         Self(receiver)
     }
 
-    /// What one viewer gets: everything, and then what changes.
+    /// The stream for one viewer: first the whole state, then the changes.
     pub(super) fn events(&self) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + use<> {
         let mut feed = self.0.clone();
-        // The present moment may be an old one, of the time when there was a viewer.
+        // The present moment may be old, from the last time there was a viewer.
         feed.mark_unchanged();
         let begin = stream::iter([Ok(Frame::data(Bytes::from_static(b"retry: 1000\n\n")))]);
         let rest = stream::unfold(
@@ -168,7 +168,7 @@ impl Live {
     }
 }
 
-/// Writes down a moment every tick, if there is a viewer.
+/// Writes a moment at every tick while there is a viewer.
 async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
     let mut sight = Sight::default();
     let mut ticks = interval(TICK);
@@ -179,7 +179,7 @@ async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
         let now = Instant::now();
         let runs = core.views.list();
         sight.note_rates(now, runs.iter().map(|view| &view.run));
-        // One receiver is that of `Live` itself.
+        // `Live` itself holds one receiver.
         if feed.receiver_count() <= 1 {
             workers_due = 0;
             continue;
@@ -207,15 +207,15 @@ struct Sight {
     rates: BTreeMap<String, Rate>,
     runs: BTreeMap<String, Written>,
     workers: BTreeMap<u64, Seen>,
-    /// Those that are set aside, by session.
+    /// The workers that are set aside, by session.
     aside: BTreeMap<u64, Value>,
 }
 
-/// A run as it was written down.
+/// A run as it was last written.
 struct Written {
     view: Arc<View>,
     text: Arc<str>,
-    /// The tick from which on it is written again, if it runs.
+    /// The tick from which on a running run is written again.
     due: u64,
 }
 
@@ -227,7 +227,7 @@ impl Written {
     }
 }
 
-/// A worker.
+/// A worker as it was last written.
 struct Seen {
     rate: Rate,
     since_s: u64,
@@ -260,7 +260,8 @@ impl Sight {
         }
     }
 
-    /// Keeps those that are set aside, with when they may come back in seconds since 1970: it is worked out once, so it stays the same.
+    /// Keeps the workers that are set aside, with the time when they may return, in seconds since 1970. The time is computed
+    /// once, so it does not change.
     fn see_lost(&mut self, lost: &[v1::LostWorker]) {
         let mut before = std::mem::take(&mut self.aside);
         for lost in lost.iter().filter(|lost| lost.aside_ms > 0) {
@@ -293,7 +294,7 @@ impl Sight {
         runs.chain(workers).chain(news).chain([(Key::Aside, aside.into())]).collect()
     }
 
-    /// A run with the column of its primary metric, its rate in rounds a second, and the seconds that are left at that rate.
+    /// A run with the column of its primary metric, its rate in rounds per second, and the seconds left at that rate.
     fn run_json(&self, view: &View) -> Value {
         let run = &view.run;
         let mut json = run_to_json(run);
@@ -307,7 +308,7 @@ impl Sight {
 }
 
 impl Seen {
-    /// A worker without what changes though nothing happens.
+    /// A worker without the values that change although nothing happens.
     fn text_of(&self, worker: &v1::Worker) -> String {
         let mut json = worker_to_json(worker);
         let silent_s = Some(worker.silent_ms / 1000).filter(|seconds| *seconds >= HEARD_S).unwrap_or(0);
@@ -370,7 +371,7 @@ mod tests {
         assert_eq!(read(&gone.changes)["gone_runs"], json!(["one", "two"]));
     }
 
-    /// A run with many arms is long, and is written more rarely; but at once if its state is another one.
+    /// A run with many arms is long and is written less often, but at once when its state changes.
     #[test]
     fn long_runs_are_written_more_rarely() {
         let long = |state: RunState, rounds_done: u64| {
@@ -389,7 +390,7 @@ mod tests {
         assert!(paused[&Key::Run("long".into())].contains("\"rounds_done\":40"));
     }
 
-    /// Who is set aside is sent when that changes, and stays the same while it waits.
+    /// The list of workers that are set aside is sent when it changes, and stays the same while they wait.
     #[test]
     fn who_is_set_aside_is_shown() {
         let (mut sight, start) = (Sight::default(), Moment::default());

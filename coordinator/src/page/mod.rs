@@ -1,8 +1,9 @@
-//! The page: what happens on this coordinator, in a browser. HTTP/1.1 on the port that also speaks gRPC; on a
-//! coordinator with an access directory on a [listener of its own](endpoint), for those who log in at the [door].
+//! The page: what happens on this coordinator, in a browser. It is served over HTTP/1.1 on the port that also speaks gRPC. A
+//! coordinator with an access directory serves it on a [listener of its own](endpoint), to people who log in at the [door].
 //!
-//! It cannot hurt a run. It reads what the core publishes and what the store has; the core's thread only names objects and
-//! workers for it, a few times a second however many look. Bytes, connections and times of a stranger have limits.
+//! The page cannot hurt a run. It reads what the core publishes and what the store has. The core's thread only names objects
+//! and workers for it, a few times a second however many people look. The bytes, connections and times of a stranger are
+//! limited.
 
 mod allowance;
 mod away;
@@ -55,28 +56,29 @@ use timed::Timed;
 use viewers::Viewers;
 use visit::Visit;
 
-/// Connections of browsers at once. Of these and of the next ones an address gets three quarters, and a session three quarters of that;
-/// if an address has no more, [whoever has most makes room](crate::limits::places).
+/// The most connections of browsers at once. An address gets at most three quarters of these, and of the limits below, and a
+/// session at most three quarters of that. When an address has no place left, [whoever has most makes
+/// room](crate::limits::places).
 pub(crate) const CONNECTIONS_MAX: usize = 512;
-/// Those among them that have shown no session yet where one is needed.
+/// The most connections that have not shown a session yet, if a session is needed.
 const STRANGERS_MAX: usize = 128;
-/// Those that get events: whoever watches must leave connections to others.
+/// The most connections that receive events. Viewers must leave connections to others.
 const STREAMS_MAX: usize = 384;
-/// The time for the lines of a request, and between two requests.
+/// The time limit for the header of a request, and for the pause between two requests.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
-/// A browser that reads nothing for this time is disconnected.
+/// A browser that reads nothing for so long is disconnected.
 const STALLED_MAX: Duration = Duration::from_secs(30);
-/// The most bytes of the lines of a request, and of what waits to be sent besides the files and answers themselves.
+/// The most bytes of a request's header, and of the send buffer, which does not count the files and answers themselves.
 const BUFFER_BYTES_MAX: usize = 16 << 10;
 /// The most header lines of a request.
 const HEADERS_MAX: usize = 64;
-/// The interval at which histories and reports that nobody looks at are looked for.
+/// The interval at which histories and reports that nobody looks at any more are removed.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What browsers get on a port.
+/// What a port serves to browsers.
 #[derive(Clone)]
 pub(crate) enum Shown {
-    /// The connection is closed.
+    /// Nothing: the connection is closed.
     Nothing,
     Away(Away),
     Page(Page),
@@ -89,7 +91,7 @@ pub(crate) struct Page(Arc<Inner>);
 struct Inner {
     core: Handle,
     hosts: Hosts,
-    /// Where one must log in.
+    /// The login, if people must log in.
     door: Option<Door>,
     live: Live,
     history: History,
@@ -99,12 +101,12 @@ struct Inner {
     strangers: Places,
     streams: Places,
     viewers: Arc<Viewers>,
-    /// Connections so far.
+    /// How many connections there have been.
     visits: AtomicU64,
 }
 
 impl Page {
-    /// Starts what the page needs. With an access directory one must log in, for this time.
+    /// Starts the page and its background tasks. With an access directory people must log in, and a session lasts this long.
     pub(crate) fn start(core: Handle, hosts: Hosts, access: Option<(Access, Duration)>) -> Self {
         let page = Self(Arc::new(Inner {
             hosts,
@@ -132,7 +134,7 @@ impl Page {
         page
     }
 
-    /// Counts a connection; `None` for one over the limits, which is to be dropped.
+    /// Counts a connection; `None` if it exceeds the limits and must be dropped.
     pub(crate) fn visit(&self, peer: IpAddr) -> Option<Visit> {
         let place = self.0.connections.take(peer, Owner::Unknown, None)?;
         let stranger = match &self.0.door {
@@ -142,7 +144,8 @@ impl Page {
         Some(Visit::new(peer, self.0.visits.fetch_add(1, Ordering::Relaxed), place, stranger))
     }
 
-    /// Answers the requests of a connection, until it ends. `misled` is one in plain text where TLS is spoken.
+    /// Answers the requests of a connection until it ends. `misled` marks a connection in plain text to a port that speaks
+    /// TLS.
     pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, visit: Visit, misled: bool) {
         let leave = visit.left();
         let visit = &Arc::new(visit);
@@ -152,7 +155,8 @@ impl Page {
             let answered = async move { route::answer(&page, &visit, &request).await };
             Ok::<_, Infallible>(match (misled, posted) {
                 (true, _) => route::misled(),
-                // Whoever gives an order may be gone before it is carried out. Then it is, and the audit log has it.
+                // A browser that gives an order may disconnect before the order is carried out. The order is carried out all
+                // the same, and the audit log has it.
                 (false, true) => tokio::spawn(answered).await.unwrap_or_else(|_| route::panicked()),
                 (false, false) => answered.await,
             })
@@ -163,7 +167,7 @@ impl Page {
             .max_buf_size(BUFFER_BYTES_MAX)
             .max_headers(HEADERS_MAX)
             .serve_connection(TokioIo::new(Timed::new(stream, STALLED_MAX)), answer);
-        // Whatever ended it: the other side has gone, or broke a rule, or must make room for others.
+        // The reason does not matter: the peer has disconnected, has broken a rule, or must make room for others.
         tokio::select! {
             ended = served => drop(ended),
             () = leave => {}

@@ -1,8 +1,8 @@
-//! Playing against champions: the rules and the players are the program's ([`Play`]), the champions those of the runs here,
-//! read from what is in the store.
+//! Playing against champions. The program supplies the rules and players ([`Play`]); the champions are those of the runs
+//! here, read from the store.
 //!
-//! All of it is computed on one thread of its own, one answer after the other, and few may wait: however many people play,
-//! a run loses one thread of this host at most, and the core does no more for it than name an object.
+//! Everything is computed on one separate thread, one answer after the other, and few requests may wait. However many people
+//! play, a run loses at most one thread of this host, and the core only names an object.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -31,33 +31,33 @@ use crate::{
     shell::Handle,
 };
 
-/// Answers that may wait for their turn.
+/// The most answers that may wait for their turn.
 const WAITING_MAX: usize = 16;
-/// How long somebody waits for an answer.
+/// How long a request waits for its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Champions that are kept in memory.
+/// The most champions that are kept in memory.
 const CARDS_MAX: usize = 16;
-/// The longest object of the store in which a champion is looked for, in bytes.
+/// The most bytes of an object in the store from which a champion is read.
 const OBJECT_BYTES_MAX: usize = 256 << 20;
 
-/// The most parts of a champion that are shown (rules, boards, layers), and the most letters of its description.
+/// The most parts of a champion that are shown (rules, boards, layers), and the most characters of its description.
 const PARTS_MAX: usize = 120;
 const TEXT_MAX: usize = 64 << 10;
 
-/// Something to compute.
+/// A computation for the thread.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Who plays here.
+/// The players of this coordinator.
 pub(super) struct Players {
     core: Handle,
     jobs: mpsc::SyncSender<Job>,
-    /// The newest last.
+    /// Cards in memory, the most recently used last.
     cards: Mutex<Vec<(CardKey, Arc<Card>)>>,
-    /// One object is in memory at once.
+    /// Only one object is in memory at a time.
     reading: Semaphore,
 }
 
-/// What makes a champion: the configuration, the object that it is in, and its place there.
+/// What identifies a champion: the configuration, its object, and the replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CardKey {
     run: String,
@@ -66,25 +66,26 @@ struct CardKey {
     replica: ReplicaKey,
 }
 
-/// A question as it comes in the address of a request.
+/// A question from a request's address.
 #[derive(Clone, Debug)]
 pub(super) struct PlayRequest {
     pub(super) game: String,
-    /// With points between them.
+    /// Moves, separated by points.
     pub(super) moves: String,
-    /// A name, or RUN/ARM/REPLICA with the numbers of the arm and of the replica; empty for nobody.
+    /// A player's name, or RUN/ARM/REPLICA with the numbers of the arm and of the replica; empty for no player.
     pub(super) player: String,
     pub(super) plies: Option<u32>,
     pub(super) wanted: Wanted,
 }
 
 impl Players {
-    /// Starts the thread, which ends with this.
+    /// Starts the thread, which ends when this is dropped.
     pub(super) fn start(core: Handle) -> Self {
         let (jobs, received) = mpsc::sync_channel::<Job>(WAITING_MAX);
         let thread = std::thread::Builder::new().name("play".into()).spawn(move || {
             while let Ok(job) = received.recv() {
-                // Whoever asked sees that nothing came. The thread owns nothing that could be left in disorder.
+                // After a panic the caller gets no answer and reports that. The thread owns nothing that could be left
+                // inconsistent.
                 drop(catch_unwind(AssertUnwindSafe(job)));
             }
         });
@@ -105,7 +106,7 @@ impl Players {
     pub(super) async fn ask(&self, asked: PlayRequest) -> Result<Bytes, Rejection> {
         let asks_whether = asked.wanted == Wanted::Introduction;
         match self.answer(asked).await {
-            // Whether somebody plays is a question, and no is an answer.
+            // The question is whether the player plays, so "no" is an answer.
             Err(Rejection::NotFound(why) | Rejection::Invalid(why)) if asks_whether => {
                 Ok(json!({"game": null, "why": why}).to_string().into())
             }
@@ -132,7 +133,8 @@ impl Players {
         answered.await?.map_err(Rejection::Invalid)
     }
 
-    /// What a champion is: the text and the parts of [`evoxo_common::card::Champion::show`], and its pictures as SVG; as JSON.
+    /// The description of a champion as JSON: the text and parts of [`evoxo_common::card::Champion::show`], and its pictures
+    /// as SVG.
     pub(super) async fn show(&self, run: &str, replica: ReplicaKey) -> Result<Bytes, Rejection> {
         let card = self.card(run, replica).await?;
         let shown = self.compute(move || {
@@ -150,17 +152,17 @@ impl Players {
         Ok(shown.await?.to_string().into())
     }
 
-    /// Computes something on the thread, if not too many wait for it.
+    /// Computes something on the thread, if not too many requests wait for it.
     async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Rejection> {
         let (sender, receiver) = oneshot::channel();
         let job = Box::new(move || {
-            // Nobody waits any more for what was asked by a browser that has gone.
+            // If the browser has disconnected, nobody waits for the answer.
             if !sender.is_closed() {
                 drop(sender.send(work()));
             }
         });
         if self.jobs.try_send(job).is_err() {
-            return Err(Rejection::Exhausted("too many people play here at once: try again".into()));
+            return Err(Rejection::Exhausted("too many people play here at once: try again later".into()));
         }
         match tokio::time::timeout(ANSWER_TIMEOUT, receiver).await {
             Ok(Ok(answer)) => Ok(answer),
@@ -169,7 +171,7 @@ impl Players {
         }
     }
 
-    /// The champion of a replica: of its end, else of the newest checkpoint.
+    /// The champion of a replica: its final one, or else that of the newest checkpoint.
     async fn card(&self, run: &str, replica: ReplicaKey) -> Result<Arc<Card>, Rejection> {
         let prepared = self.core.views.get(run).and_then(|view| view.borrow().prepared.clone());
         let prepared = prepared.ok_or_else(|| Rejection::NotFound("there is no run of this name here".into()))?;
@@ -185,7 +187,8 @@ impl Players {
         };
         let end = finished.into_iter().find(|(key, _)| *key == replica).map(|(_, object)| object);
         let is_end = end.is_some();
-        let none_yet = || Rejection::NotFound("this replica has nothing stored yet: try again in some seconds".into());
+        let none_yet =
+            || Rejection::NotFound("nothing of this replica is stored yet: try again in some seconds".into());
         let object = end.or(checkpoint).ok_or_else(none_yet)?;
         let key = CardKey { run: run.to_owned(), hash: prepared.hash, object, replica };
         if let Some(card) = self.known(&key) {
@@ -197,7 +200,8 @@ impl Players {
         }
         let bytes = self.core.reader.get(run, &key.object).await.map_err(Rejection::Unavailable)?;
         if bytes.len() > OBJECT_BYTES_MAX {
-            let sentence = "what is stored of this run is too long to play from: `evoxo fetch` it, then `evoxo play`";
+            let sentence = "the stored state of this run is too large to play from: use `evoxo fetch`, then `evoxo \
+                            play`";
             return Err(Rejection::Exhausted(sentence.into()));
         }
         let found = self.compute(move || {
@@ -206,12 +210,12 @@ impl Players {
         });
         let missing = || match is_end {
             true => {
-                Rejection::Unavailable("what is stored of this replica is damaged: see the coordinator's log".into())
+                Rejection::Unavailable("the stored state of this replica is damaged: see the coordinator's log".into())
             }
             false => none_yet(),
         };
         let champion = found.await?.ok_or_else(missing)?.map_err(Rejection::Unavailable)?;
-        let none = || Rejection::NotFound("this replica has no champion (yet)".into());
+        let none = || Rejection::NotFound("this replica has no champion yet".into());
         let card = Arc::new(champion.ok_or_else(none)?);
         let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
         if cards.len() >= CARDS_MAX {
@@ -221,7 +225,7 @@ impl Players {
         Ok(card)
     }
 
-    /// A champion that is in memory; it is the newest from now on.
+    /// A champion that is in memory. It becomes the most recently used.
     fn known(&self, key: &CardKey) -> Option<Arc<Card>> {
         let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
         let place = cards.iter().position(|(known, _)| known == key)?;
@@ -232,7 +236,7 @@ impl Players {
     }
 }
 
-/// A text of limited length.
+/// Cuts a text to the most characters allowed.
 fn cut(mut text: String) -> String {
     if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
         text.truncate(end);
@@ -248,7 +252,7 @@ fn champion_of(player: &str) -> Option<(&str, ReplicaKey)> {
     Some((parts.next()?, ReplicaKey { arm, index }))
 }
 
-/// The state of a replica in an object: the end of one replica, or a checkpoint.
+/// The state of a replica in an object, which is the replica's final state or a checkpoint.
 fn state(bytes: &Bytes, is_end: bool, arm: &Arm, replica: ReplicaKey) -> Option<v1::ReplicaState> {
     if is_end {
         let body = envelope::open(envelope::Kind::Finished, bytes).ok()?;

@@ -1,8 +1,8 @@
-//! A run's report as far as the run is: its conclusion, tables and plots. Like curves they are made of what is in the
-//! store; they are kept for all who look.
+//! A run's report, as far as the run has come: its conclusion, tables and plots. Like curves, reports are made from the
+//! store, and one report serves all viewers.
 //!
-//! One report is made at a time, on a thread for such work, and one run's at most for a twentieth of the time: what
-//! takes long is made more rarely, and the older one is shown meanwhile.
+//! One report is made at a time, on a thread for such work. A run's reports take at most a twentieth of the time: a report
+//! that takes long is made less often, and the older one is shown meanwhile.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -28,18 +28,18 @@ use crate::{
     store::Reader,
 };
 
-/// The least time between two reports of a run, and how many times longer it is than the report took.
+/// The least pause between two reports of a run, and how many times longer than making the report it is.
 const PAUSE: Duration = Duration::from_secs(2);
 const PAUSE_TIMES: u32 = 20;
-/// Runs whose reports are in memory at once, and how long they stay without a request.
+/// The most runs whose reports are in memory at once, and how long a report stays without a request.
 const RUNS_MAX: usize = 8;
 const UNUSED_MAX: Duration = Duration::from_secs(60);
-/// The most replicas of a run that has a report here, and the most bytes of what is stored of them.
+/// The most replicas of a run that has a report here, and the most bytes stored for them.
 const REPLICAS_MAX: usize = 1000;
 const BYTES_MAX: usize = 64 << 20;
-/// How long somebody waits for an answer. The report is made all the same, and kept for the next question.
+/// How long a request waits for an answer. The report is made all the same, and kept for the next request.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often what the store has is looked for anew, if an object is gone that was there a moment ago.
+/// How many times the store is read again if an object is gone that was there a moment ago.
 const TRIES: usize = 3;
 
 /// What the store has of a run.
@@ -49,14 +49,14 @@ struct Seen {
     checkpoint: Option<String>,
     /// Whether outputs differed.
     in_doubt: bool,
-    /// Changes with all of it.
+    /// A tag that changes whenever any of the above changes.
     tag: String,
 }
 
-/// A report that was made, or why there is none.
+/// A report, or the reason why there is none.
 struct Made {
     run: String,
-    /// Of the configuration: a run that was deleted and made anew has another one.
+    /// The configuration's hash. If a run is deleted and another is created under the same name, the hash may differ.
     hash: Digest,
     tag: String,
     told: Result<Arc<Told>, Rejection>,
@@ -65,11 +65,11 @@ struct Made {
     took: Duration,
 }
 
-/// The reports of the runs that were asked for.
+/// The reports of the runs that were requested.
 pub(super) struct Reports {
     core: Handle,
     made: Arc<Mutex<Vec<Made>>>,
-    /// One is made at once, and one run's objects are in memory.
+    /// Only one report is made at a time, and only one run's objects are in memory.
     making: Arc<Semaphore>,
 }
 
@@ -92,13 +92,13 @@ impl Reports {
 
     async fn in_time(&self, run: &str) -> Result<Arc<Told>, Rejection> {
         let late = |_| {
-            let sentence = "the report of this run takes long to make: ask again in a minute, when it may be ready";
+            let sentence = "making the report of this run takes long: try again in a minute";
             Rejection::Unavailable(sentence.into())
         };
         tokio::time::timeout(PATIENCE, self.told(run)).await.map_err(late)?
     }
 
-    /// Forgets the reports that nobody asks for.
+    /// Forgets reports that are no longer requested.
     pub(super) fn forget_unused(&self) {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|made| made.used.elapsed() < UNUSED_MAX);
@@ -111,7 +111,7 @@ impl Reports {
         }
         let turn = match Arc::clone(&self.making).try_acquire_owned() {
             Ok(turn) => turn,
-            // While another one is made, an older one is better than none.
+            // While another report is being made, an old one is better than none.
             Err(_) => match self.kept(run, &seen, true) {
                 Some(told) => return told,
                 None => Arc::clone(&self.making).acquire_owned().await.map_err(|_| stopping())?,
@@ -126,14 +126,14 @@ impl Reports {
             let began = Instant::now();
             match self.read(run, &seen).await {
                 Ok(stored) => return self.make(run, seen, stored, (turn, began)).await,
-                // A checkpoint that is gone was followed by another, or by the ends of all replicas.
+                // If a checkpoint is gone, a newer one or the final states of all replicas have replaced it.
                 Err(why) => gone = why,
             }
         }
         Err(Rejection::Unavailable(gone))
     }
 
-    /// Asks the core for the names of objects, which is all that it does for a report.
+    /// Asks the core for the names of objects. This is all that the core does for a report.
     async fn look(&self, run: &str) -> Result<Seen, Rejection> {
         let view = self.core.views.get(run).map(|view| Arc::clone(&view.borrow()));
         let known = view.and_then(|view| Some((view.prepared.clone()?, !view.run.doubts.is_empty())));
@@ -143,7 +143,7 @@ impl Reports {
         let Response::Objects { finished, checkpoint } = asked else {
             return Err(Rejection::Unavailable("the coordinator gave a response of the wrong kind".into()));
         };
-        // With the last replica that finishes the checkpoint goes.
+        // When the last replica has finished, the checkpoint is removed.
         let all = prepared.config.arms.len() * prepared.config.replicas as usize;
         let checkpoint = checkpoint.filter(|_| finished.len() < all);
         let objects = finished.iter().map(|(_, object)| object).chain(&checkpoint);
@@ -152,7 +152,8 @@ impl Reports {
         Ok(Seen { prepared, finished, checkpoint, in_doubt, tag })
     }
 
-    /// A report that need not be made anew: there is nothing newer in the store, or it is too new, or any will do.
+    /// A kept report, if it need not be made again: the store has nothing newer, or the report is recent enough, or any will
+    /// do.
     fn kept(&self, run: &str, seen: &Seen, any: bool) -> Option<Result<Arc<Told>, Rejection>> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let found = made.iter_mut().find(|made| made.run == run && made.hash == seen.prepared.hash)?;
@@ -164,8 +165,8 @@ impl Reports {
         Some(found.told.clone())
     }
 
-    /// The objects of the replicas; `None` if they are more than a page shows. An error is a sentence, and another look at
-    /// the store may mend it.
+    /// The objects of the replicas; `None` if they are more than a page shows. After an error, another look at the store may
+    /// help.
     async fn read(&self, run: &str, seen: &Seen) -> Result<Option<Vec<Stored>>, String> {
         let config = &seen.prepared.config;
         if config.arms.len() * config.replicas as usize > REPLICAS_MAX {
@@ -174,7 +175,7 @@ impl Reports {
         objects(&self.core.reader, run, seen.checkpoint.as_ref(), &seen.finished, BYTES_MAX as u64).await
     }
 
-    /// Makes a report and keeps it, also if nobody waits for it any more.
+    /// Makes a report and keeps it, even if nobody waits for it any more.
     async fn make(
         &self,
         run: &str,
@@ -187,7 +188,7 @@ impl Reports {
             let _turn = turn;
             let Seen { prepared, in_doubt, tag, .. } = seen;
             let told = stored.ok_or_else(too_much).and_then(|stored| {
-                // A kind of somebody else's may have a mistake in its report: the log says what it was.
+                // A kind from outside may have a bug in its report. The log has the panic.
                 let told =
                     catch_unwind(AssertUnwindSafe(|| told::tell(&prepared.config, stored, in_doubt, tag.clone())));
                 told.unwrap_or_else(|_| Err("the report of this run failed: see the coordinator's log".into()))
@@ -203,7 +204,7 @@ impl Reports {
     }
 }
 
-/// The newest checkpoint and the ends of replicas; `None` if they have more than `room` bytes together.
+/// The newest checkpoint and the final states of replicas; `None` if they have more than `room` bytes together.
 async fn objects(
     reader: &Reader,
     run: &str,
@@ -224,7 +225,7 @@ async fn objects(
     Ok(Some(stored))
 }
 
-/// Puts a report in the place of the run's older one, or of the one that was not asked for the longest.
+/// Replaces the run's older report, or the report that was requested longest ago.
 fn keep(all: &mut Vec<Made>, made: Made) {
     all.retain(|other| other.run != made.run);
     while all.len() >= RUNS_MAX {
@@ -235,7 +236,7 @@ fn keep(all: &mut Vec<Made>, made: Made) {
 }
 
 fn stopping() -> Rejection {
-    Rejection::Unavailable("the coordinator is stopping: ask the next one".into())
+    Rejection::Unavailable("the coordinator is stopping: try again when another one leads".into())
 }
 
 fn too_much() -> Rejection {
@@ -254,7 +255,8 @@ mod tests {
     use super::*;
     use crate::store::Store;
 
-    /// A report of more bytes than the limit is none: all objects count together, and one that is too large is not read.
+    /// A run with more bytes than the limit has no report. All objects count together, and an object that is too large is not
+    /// read.
     #[test]
     fn a_run_with_more_bytes_than_the_limit_has_no_report() {
         let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -291,7 +293,7 @@ mod tests {
         };
         let mut all = Vec::new();
         (0..20).for_each(|number| keep(&mut all, made(number)));
-        // The newest of a run takes the place of the older one.
+        // The newest report of a run replaces the older one.
         (0..20).for_each(|_| keep(&mut all, made(19)));
         let names: Vec<&str> = all.iter().map(|made| made.run.as_str()).collect();
         let right: Vec<String> = (12..20).map(|number| format!("run-{number}")).collect();

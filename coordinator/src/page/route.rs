@@ -32,7 +32,7 @@ use crate::{
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// The points of a curve if nothing else is asked for.
+/// The points of a curve if the request does not say how many.
 const POINTS: usize = 300;
 /// The longest address of a request, in bytes.
 const TARGET_BYTES_MAX: usize = 1024;
@@ -49,7 +49,7 @@ pub(super) async fn answer(page: &Inner, visit: &Visit, request: &Request<Incomi
     response
 }
 
-/// The answer to a request whose answer panicked.
+/// The answer to a request whose handler panicked.
 pub(super) fn panicked() -> Response<Body> {
     let sentence = "the coordinator panicked over this request: please report this";
     refusal(&PageRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, sentence))
@@ -57,11 +57,11 @@ pub(super) fn panicked() -> Response<Body> {
 
 /// Answers a request in plain text to a page that is served over TLS.
 pub(super) fn misled() -> Response<Body> {
-    let sentence = "this page is served over TLS alone: begin its address with https://";
+    let sentence = "this page is served only over TLS: use an address that starts with https://";
     refusal(&PageRefusal::new(StatusCode::BAD_REQUEST, sentence))
 }
 
-/// Who asks, if the request is answered at all.
+/// The visitor who sends the request, if it is answered at all.
 fn visitor(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Result<Visitor, PageRefusal> {
     let (uri, headers) = (request.uri(), request.headers());
     page.hosts.check(visit.peer, request.method(), uri, headers)?;
@@ -71,13 +71,13 @@ fn visitor(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Result<V
         Some(door) => door.visitor(visit, headers)?,
     };
     if !matches!(visitor, Visitor::Stranger) && !visit.is_known(visitor.id()) {
-        let sentence = "there are too many connections of this login: close some windows";
+        let sentence = "this login has too many connections: close some windows";
         return Err(PageRefusal::new(StatusCode::TOO_MANY_REQUESTS, sentence));
     }
     Ok(visitor)
 }
 
-/// Answers a request about who asks, and lets others pass if they may look.
+/// Answers a request about the visitor's session. Other requests pass if the visitor may look.
 async fn entered(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Request<Incoming>) -> Response<Body> {
     let (path, peer) = (request.uri().path(), visit.peer);
     let posted = *request.method() == Method::POST;
@@ -112,7 +112,7 @@ fn limits(request: &Request<Incoming>) -> Result<(), PageRefusal> {
         return Err(PageRefusal::new(StatusCode::URI_TOO_LONG, "the address is too long"));
     }
     if !request.body().is_end_stream() {
-        return Err(PageRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "no request to the page has a body"));
+        return Err(PageRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a request to the page must not have a body"));
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
     match parts.as_slice() {
         ["api", "events"] => match events(page, visit, visitor) {
             Some(events) => whole(StatusCode::OK, "text/event-stream", events),
-            None => failure(StatusCode::TOO_MANY_REQUESTS, "there are too many viewers at once: try again"),
+            None => failure(StatusCode::TOO_MANY_REQUESTS, "too many people view this page at once: try again later"),
         },
         ["api", what @ ("seen" | "hidden")] => json_of(&seen(page, what)),
         ["api", "runs"] => json_of(&runs_json(page)),
@@ -145,7 +145,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
         },
         ["api", "play", what] => {
             let Some(asked) = asked(what, &query) else {
-                return failure(StatusCode::BAD_REQUEST, "the request has no query, or a value that is not a number");
+                return failure(StatusCode::BAD_REQUEST, "the request has no query, or a value is not a number");
             };
             match page.players.ask(asked).await {
                 Ok(bytes) => whole(StatusCode::OK, JSON, full(bytes)),
@@ -181,7 +181,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             let Some(question) = question(what, &query) else {
                 return failure(
                     StatusCode::BAD_REQUEST,
-                    "the request lacks a part of its query, or has a value that is not a number",
+                    "the request lacks a part of its query, or a value is not a number",
                 );
             };
             match page.history.ask(name, question).await {
@@ -196,12 +196,13 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
     }
 }
 
-/// What happens, until the visitor's session ends, or it must make room for others. `None` if there are too many of these streams.
+/// The stream of events, until the visitor's session ends or it must make room for others. `None` if there are too many
+/// streams.
 fn events(page: &Inner, visit: &Visit, visitor: &Visitor) -> Option<Body> {
     let place = page.streams.take(visit.peer, visit.owner(visitor.id()), Some(visit.leave()))?;
     let left = place.notice().given();
     let viewer = page.viewers.enter();
-    // Both are kept until the stream ends.
+    // Both are held until the stream ends.
     let events = page
         .live
         .events()
@@ -215,10 +216,10 @@ fn events(page: &Inner, visit: &Visit, visitor: &Visitor) -> Option<Body> {
     })
 }
 
-/// What somebody asks for with a button.
+/// An order that a visitor gives with a button.
 struct Order<'a> {
     verb: &'a str,
-    /// What it is about: for people, and as it stands in the audit log.
+    /// What the order is about: for people, and as the audit log names it.
     what: &'static str,
     object: String,
     request: CoreRequest,
@@ -245,7 +246,7 @@ fn order_of<'a>(parts: &[&'a str]) -> Option<Order<'a>> {
     })
 }
 
-/// Does what somebody asked for with a button, if they may.
+/// Carries out an order, if the visitor may give it.
 async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'_>) -> Response<Body> {
     let Order { verb, what, object, request, done } = order;
     let answer = match visitor.may_order(verb) {
@@ -269,11 +270,11 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
         }
         Err((PageRefusal(status, sentence), _)) => return failure(status, &sentence),
     };
-    info!("{what} {object}: {done} on the page, asked from {peer}");
+    info!("{what} {object}: {done} on the page, from {peer}");
     json_of(&json)
 }
 
-/// Whether somebody has the page open, after whoever asks has said that it is hidden.
+/// Whether anybody has the page open. If `what` is "hidden", the caller's own page is hidden.
 fn seen(page: &Inner, what: &str) -> Value {
     if what == "hidden" {
         page.viewers.is_hidden();
@@ -307,13 +308,13 @@ fn run_json(view: &View) -> Value {
 struct Query<'a>(&'a str);
 
 impl Query<'_> {
-    /// The first text of this name.
+    /// The first value of this name.
     fn text(&self, name: &str) -> Option<&str> {
         let mut values = self.0.split('&').filter_map(|pair| pair.split_once('=')).filter(|(key, _)| *key == name);
         values.next().map(|(_, value)| value)
     }
 
-    /// A number, if there is one of this name; `Err` if it is none.
+    /// The number of this name, if there is one; `Err` if the value is not a number.
     fn number(&self, name: &str) -> Result<Option<usize>, ()> {
         self.text(name).map(|value| value.parse().map_err(drop)).transpose()
     }
@@ -325,7 +326,7 @@ fn replica(query: &Query<'_>) -> Option<ReplicaKey> {
     Some(ReplicaKey { arm: number("arm")?, index: number("replica")? })
 }
 
-/// What is asked of a run's histories.
+/// The question about a run's histories.
 fn question(what: &str, query: &Query<'_>) -> Option<HistoryQuery> {
     let number = |name: &str| query.number(name).ok();
     let from_row = number("from_row")?;
@@ -342,7 +343,7 @@ fn question(what: &str, query: &Query<'_>) -> Option<HistoryQuery> {
     })
 }
 
-/// What is asked by somebody who plays.
+/// The question of somebody who plays.
 fn asked(what: &str, query: &Query<'_>) -> Option<PlayRequest> {
     let wanted = match what {
         "introduction" => Wanted::Introduction,
@@ -389,12 +390,12 @@ fn failure(status: StatusCode, sentence: &str) -> Response<Body> {
 }
 
 fn not_allowed(methods: &'static str) -> Response<Body> {
-    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "this address has no such method");
+    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method");
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     response
 }
 
-/// A refusal; the connection ends with it, since what else it has sent was not looked at.
+/// A refusal. It ends the connection, because the rest of the request was not read.
 fn refusal(refused: &PageRefusal) -> Response<Body> {
     let mut response = failure(refused.0, &refused.1);
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

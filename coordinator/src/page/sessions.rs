@@ -1,29 +1,29 @@
-//! Sessions of browsers, in memory alone: whoever has the secret of one is the identity that it was made for. A
-//! restart ends them all. No clock: times come in, in seconds since 1970.
+//! Sessions of browsers, in memory only. Whoever has a session's secret acts as the identity it was made for. A restart ends
+//! all sessions. There is no clock here: times come in, in seconds since 1970.
 
 use std::collections::BTreeMap;
 
 use evoxo_access::{Id, Identity, Role, Secret, SecretHash};
 
-/// Sessions at once.
+/// The most sessions at once.
 const SESSIONS_MAX: usize = 256;
 
 /// A session, without its secret.
 struct Session {
     hash: SecretHash,
     role: Role,
-    /// The token that it was given for.
+    /// The token that the session was exchanged for.
     token: Id,
     expires_s: u64,
 }
 
-/// All sessions, each by the number of its identity.
+/// All sessions, by the number of their identity.
 #[derive(Default)]
 pub(super) struct Sessions(BTreeMap<Id, Session>);
 
 impl Sessions {
-    /// Begins one that ends at this time. If there are too many, the oldest of the token that has most makes room, and
-    /// its identity is returned: however many sessions one token has, they end nobody else's.
+    /// Starts a session that ends at `expires_s`. If there are too many, the oldest session of the token with the most makes
+    /// room, and its identity is returned. So however many sessions one token has, they never end another token's.
     pub(super) fn begin(
         &mut self,
         identity: &Identity,
@@ -50,13 +50,13 @@ impl Sessions {
         most.into_iter().min().map(|(_, id)| id.clone())
     }
 
-    /// Whose session this is, and when it ends.
+    /// The identity of the session with this secret, and when the session ends.
     pub(super) fn find(&self, id: &Id, secret: &Secret, now_s: u64) -> Option<(Identity, u64)> {
         let session = self.0.get(id).filter(|session| session.hash.is_of(secret) && session.expires_s > now_s)?;
         Some((Identity { id: id.clone(), role: session.role }, session.expires_s))
     }
 
-    /// Ends one.
+    /// Ends a session.
     pub(super) fn end(&mut self, id: &Id) {
         self.0.remove(id);
     }
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(begin(&mut sessions, &many, 1000).2.as_ref(), Some(oldest));
         }
         assert!(sessions.find(&first.id, &secret, 1000).is_some());
-        // Those that are over make room first.
+        // Expired sessions make room first.
         assert_eq!(begin(&mut sessions, &many, LIFE_S + 10).2, None);
         assert!(sessions.0.len() < SESSIONS_MAX);
     }

@@ -1,4 +1,4 @@
-//! A connection whose peer must read what it asked for: if nothing can be written for too long, it is closed.
+//! A connection whose peer must read the answers: if nothing can be written for too long, the connection fails.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use tokio::{
     time::Sleep,
 };
 
-/// A connection with a limit on the time in which nothing can be written.
+/// A connection with a limit on how long nothing can be written.
 pub(super) struct Timed<T> {
     stream: T,
     limit: Duration,
@@ -25,7 +25,7 @@ impl<T> Timed<T> {
         Self { stream, limit, stalled: None }
     }
 
-    /// Passes on what a write returned, unless it has been pending for too long.
+    /// Passes on the result of a write, unless writing has been blocked for too long.
     fn judge<R>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if written.is_ready() {
             self.stalled = None;
@@ -89,7 +89,7 @@ mod tests {
         let mut timed = Timed::new(ours, limit);
         let slow = tokio::spawn(async move {
             let mut piece = [0; 8];
-            // It takes longer than the limit in all.
+            // Reading takes longer than the limit in total.
             for _ in 0..10 {
                 tokio::time::sleep(limit / 4).await;
                 theirs.read_exact(&mut piece).await.unwrap();

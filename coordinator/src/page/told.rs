@@ -1,4 +1,4 @@
-//! What is told of a run so far: conclusion, tables, notes and plots of its report, as JSON.
+//! The report of a run so far: conclusion, tables, notes and plots, as JSON.
 //!
 //! Pure: stored objects come in, JSON goes out.
 
@@ -19,34 +19,34 @@ use serde_json::{Value, json};
 use super::comparison::Measured;
 use crate::replicas::ReplicaKey;
 
-/// The most bytes of the texts of all tables. Rows over it are left out, and counted.
+/// The most bytes of the text of all tables. Rows beyond it are left out and counted.
 const TABLES_BYTES_MAX: usize = 2 << 20;
 /// The most bytes of all plots, and the most points of a curve in them.
 const PLOTS_BYTES_MAX: usize = 2 << 20;
 const POINTS_MAX: usize = 300;
-/// The most notes. One over it says how many are left out.
+/// The most notes. One more then says how many were left out.
 const NOTES_MAX: usize = 200;
 
 /// An object of the store.
 pub(super) enum Stored {
-    /// The states of replicas that are on their way.
+    /// The states of unfinished replicas.
     Checkpoint(Bytes),
-    /// The end of this replica.
+    /// The final state of this replica.
     End(ReplicaKey, Bytes),
 }
 
 /// A report as JSON.
 #[derive(Debug)]
 pub(super) struct Told {
-    /// Changes with the rest.
+    /// A tag that changes with the rest.
     pub(super) tag: String,
-    /// What is compared with other runs.
+    /// The values that are compared with other runs.
     pub(super) measured: Measured,
     tables: Bytes,
     plots: Bytes,
 }
 
-/// What is asked of a report.
+/// A part of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Conclusion, tables and notes.
@@ -64,12 +64,12 @@ impl Told {
     }
 }
 
-/// The report of the replicas that are stored.
+/// The report of the stored replicas.
 ///
 /// # Errors
-/// A sentence if something that is stored cannot be read.
+/// A sentence if a stored object cannot be read.
 pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: String) -> Result<Told, String> {
-    // One at its last round is not finished while its outputs are audited: it is in a checkpoint.
+    // A replica at its last round is not finished while its outputs are audited: it is still in a checkpoint.
     let finished = stored.iter().filter(|object| matches!(object, Stored::End(..))).count();
     let mut replicas = BTreeMap::new();
     for object in stored {
@@ -101,7 +101,7 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
     Ok(Told { tag, measured, tables: with(about.clone(), tables), plots: with(about, plots) })
 }
 
-/// The states in an object. A finished replica's object is later than any checkpoint's.
+/// The states in an object. A finished replica's object is newer than any checkpoint's.
 fn states(config: &Config, object: &Stored) -> Result<Vec<(ReplicaKey, v1::ReplicaState)>, String> {
     match object {
         Stored::Checkpoint(bytes) => {
@@ -120,14 +120,14 @@ fn states(config: &Config, object: &Stored) -> Result<Vec<(ReplicaKey, v1::Repli
             let state = body.and_then(|body| v1::Finished::decode(body).ok()?.replica);
             let damaged = || {
                 let arm = config.arms.get(key.arm as usize).map_or("", |arm| arm.name.as_str());
-                format!("what is stored of replica {} of {arm:?} is damaged: see the coordinator's log", key.index)
+                format!("the stored state of replica {} of {arm:?} is damaged: see the coordinator's log", key.index)
             };
             Ok(vec![(*key, state.ok_or_else(damaged)?)])
         }
     }
 }
 
-/// Tables as JSON, as far as there is room; `more` rows are left out.
+/// Tables as JSON, as far as there is room; `more` counts the rows that are left out.
 fn tables(tables: &[Table]) -> Value {
     let mut room = TABLES_BYTES_MAX;
     let table = |Table { title, header, rows }: &Table| {
@@ -147,12 +147,12 @@ fn notes(mut notes: Vec<String>) -> Vec<String> {
     if notes.len() > NOTES_MAX {
         let more = notes.len() - NOTES_MAX;
         notes.truncate(NOTES_MAX);
-        notes.push(format!("And {more} notes more."));
+        notes.push(format!("{more} more notes are not shown."));
     }
     notes
 }
 
-/// Plots with their names, as far as there is room, and how many are left out.
+/// Plots with their names, as far as there is room, and how many were left out.
 fn plots(config: &Config, report: &Report) -> (Vec<Value>, usize) {
     let figure = |(number, figure): (usize, &evoxo_common::report::Figure)| {
         let svg = plot::svg_with_id(&figure.thinned(POINTS_MAX), &format!("axes-{number}"));
@@ -194,11 +194,11 @@ mod tests {
         assert_eq!((told[1]["more"].clone(), told[2]["more"].clone()), (json!(80), json!(2)));
         assert!(told.to_string().len() < TABLES_BYTES_MAX + 1000);
         let many: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
-        assert_eq!(notes(many).last().map(String::as_str), Some("And 800 notes more."));
+        assert_eq!(notes(many).last().map(String::as_str), Some("800 more notes are not shown."));
     }
 
-    /// A report before anything is stored, of replicas on their way, and of all replicas at their ends, whatever an older
-    /// checkpoint still says.
+    /// The report before anything is stored, with unfinished replicas, and with the final states of all replicas, whatever an
+    /// older checkpoint still says.
     #[test]
     fn a_run_is_told_at_any_time() {
         let text = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 2\n";
@@ -221,7 +221,7 @@ mod tests {
             let bytes = envelope::seal(envelope::Kind::Finished, &finished.encode_to_vec());
             Stored::End(ReplicaKey { arm: 0, index: replica.index() }, bytes)
         };
-        // All have computed their last rounds, and wait for audits.
+        // All replicas have computed their last rounds and wait for audits.
         let replicas = ends.iter().map(Replica::save).collect();
         let last = v1::Checkpoint { replicas, ..v1::Checkpoint::default() };
         let last = Stored::Checkpoint(envelope::seal(envelope::Kind::Checkpoint, &last.encode_to_vec()));
@@ -238,6 +238,6 @@ mod tests {
         assert_eq!(told["tables"][0]["rows"], json!(report.tables[0].rows));
         let broken = Stored::End(ReplicaKey { arm: 0, index: 1 }, Bytes::from_static(b"nonsense"));
         let why = tell(&config, vec![broken], false, String::new()).unwrap_err();
-        assert_eq!(why, "what is stored of replica 1 of \"main\" is damaged: see the coordinator's log");
+        assert_eq!(why, "the stored state of replica 1 of \"main\" is damaged: see the coordinator's log");
     }
 }

@@ -1,16 +1,17 @@
-//! Whether somebody has the page open, for whoever serves it only so long.
+//! Whether anybody has the page open, for a coordinator that runs only while somebody does.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-/// Without a stream of events the page counts as open for this time: it may be loaded again.
+/// How long the page counts as open without a stream of events. It may be reloading.
 const GRACE: Duration = Duration::from_secs(5);
-/// The same of a page that is hidden, which has no stream and says once a minute that it is there. Browsers may be late with that.
+/// The same for a hidden page, which has no stream and reports once a minute that it is still there. Browsers may delay the
+/// reports.
 const HIDDEN: Duration = Duration::from_secs(150);
 
-/// Those who have the page open.
+/// The people who have the page open.
 #[derive(Default)]
 pub(super) struct Viewers(Mutex<Known>);
 
@@ -20,22 +21,22 @@ struct Known {
     until: Option<Instant>,
 }
 
-/// One who gets events, until it is dropped.
+/// A viewer who receives events; dropped when the viewer leaves.
 pub(super) struct Viewer(Arc<Viewers>);
 
 impl Viewers {
-    /// Counts one who gets events.
+    /// Counts a viewer who receives events.
     pub(super) fn enter(self: &Arc<Self>) -> Viewer {
         self.change(|known| known.streams += 1);
         Viewer(Arc::clone(self))
     }
 
-    /// Somebody has the page open, and does not look at it.
+    /// Notes that somebody has the page open without looking at it.
     pub(super) fn is_hidden(&self) {
         self.stay(HIDDEN);
     }
 
-    /// Whether somebody has it open, or had it a moment ago.
+    /// Whether anybody has the page open, or had it open a moment ago.
     pub(super) fn is_seen(&self) -> bool {
         self.change(|known| known.streams > 0 || known.until.is_some_and(|until| Instant::now() < until))
     }
@@ -70,7 +71,7 @@ mod tests {
         drop(one);
         assert!(viewers.is_seen());
         drop(two);
-        assert!(viewers.is_seen(), "it may be loaded again");
+        assert!(viewers.is_seen(), "the page may be reloading");
         let soon = Instant::now() + GRACE;
         assert!(viewers.change(|known| known.until.is_some_and(|until| until <= soon)));
         viewers.is_hidden();

@@ -1,17 +1,17 @@
-//! The coordinator's clock. It does not count the coordinator's own pauses: while the core could not look at the time
-//! (the machine was overloaded or asleep, the process was stopped), the clock stood still, so that no worker seems
-//! silent because of that.
+//! The coordinator's clock. It does not count the coordinator's own pauses: while the core could not look at the time (the
+//! machine was overloaded or asleep, or the process was stopped), the clock stands still, so no worker seems silent because
+//! of the pause.
 
 use std::time::{Duration, Instant};
 
 use evoxo_common::time::Millis;
 
-/// The most that the clock advances between two looks, beyond the time that the core meant to wait.
+/// How much further than the core's intended wait the clock may advance between two looks.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 pub(super) struct Clock {
     looked: Instant,
-    /// Microseconds since its start.
+    /// Microseconds since the clock's start.
     now_us: u64,
 }
 
@@ -20,7 +20,7 @@ impl Clock {
         Self { looked: Instant::now(), now_us: 0 }
     }
 
-    /// The time, after the core has waited for at most `meant_to_wait`; `None` if it waited without limit.
+    /// The time after the core has waited for at most `meant_to_wait`; `None` means without limit.
     pub(super) fn look(&mut self, meant_to_wait: Option<Duration>) -> Millis {
         let elapsed = self.looked.elapsed();
         self.looked = Instant::now();

@@ -1,5 +1,5 @@
-//! The shell around the core: one thread owns the core, one the store, and each loaded run has one. Everything else
-//! sends them messages.
+//! The shell around the core: one thread owns the core, one the store, and each loaded run has its own. All other code sends
+//! them messages.
 
 mod clock;
 pub(crate) mod news;
@@ -38,12 +38,13 @@ use own::{Asked as Own, Computing};
 use threads::{Note, RunThreads, StoreOrders};
 use views::Views;
 
-/// Events that may wait for the core; further senders wait. ([`crate::grpc::gate`] limits their total size.)
+/// The most events that may wait for the core. Further senders wait. ([`crate::grpc::gate`] limits the total size of the
+/// events.)
 const INBOX_MAX: usize = 512;
-/// The core should handle an event in less processor time than this; otherwise a warning is logged.
+/// The core should handle an event in less processor time than this. Otherwise a warning is logged.
 const HANDLE_MAX: Duration = Duration::from_millis(10);
 
-/// The reserved room of a received message, freed when the core has handled it.
+/// The reserved room of a received message, released when the core has handled it.
 pub(crate) type Room = Option<Box<dyn Send>>;
 
 enum InboxMessage {
@@ -59,26 +60,26 @@ enum InboxMessage {
 pub(crate) struct Inbox(mpsc::Sender<InboxMessage>);
 
 impl Inbox {
-    /// For ordinary threads; an error if the core has ended.
+    /// Sends an event from a blocking thread. An error if the core has ended.
     fn post_blocking(&self, event: Event) -> Result<(), ()> {
         self.0.blocking_send(InboxMessage::Event(event, None)).map_err(drop)
     }
 
-    /// Makes a request, and waits for the response; for ordinary threads.
+    /// Sends a request from a blocking thread, and waits for the response.
     fn ask_blocking(&self, request: Request) -> Result<Response, Rejection> {
         let (sender, receiver) = oneshot::channel();
-        // If the core has ended, the receiver says so.
+        // If the core has ended, the receiver reports it.
         let _ = self.0.blocking_send(InboxMessage::Request(request, sender));
         receiver.blocking_recv().unwrap_or_else(|_| Err(stopping()))
     }
 
     async fn post(&self, message: InboxMessage) {
-        // If the core has ended, so will the process: nothing is left to do.
+        // If the core has ended, the process ends too, and nothing is left to do.
         let _ = self.0.send(message).await;
     }
 }
 
-/// How the rest of the process talks to the core. Cheap to clone.
+/// The interface to the core for the rest of the process. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Handle {
     inbox: Inbox,
@@ -87,19 +88,19 @@ pub(crate) struct Handle {
     pub(crate) views: Views,
     /// The newest warnings.
     pub(crate) news: News,
-    /// What is measured beside the core.
+    /// Meters of everything outside the core.
     pub(crate) meters: Arc<Meters>,
     /// Reads the store.
     pub(crate) reader: Reader,
     /// The kinds of experiments.
     pub(crate) registry: Registry,
-    /// Whether the store has all runs that should advance.
+    /// Whether every run that should advance is in the store.
     pub(crate) healthy: watch::Receiver<bool>,
-    /// In which epoch this coordinator leads, and which cluster, once it can write its store.
+    /// The epoch in which this coordinator leads, and the cluster, once it can write its store.
     pub(crate) led: watch::Receiver<Option<(Epoch, Cluster)>>,
-    /// The sentence that says so, once another coordinator leads.
+    /// Once another coordinator leads, the sentence that says so.
     pub(crate) superseded: watch::Receiver<Option<String>>,
-    /// Whether there is a standby.
+    /// Notes when a standby asks for the health.
     pub(crate) standby: Asked,
 }
 
@@ -111,13 +112,13 @@ impl Handle {
         session
     }
 
-    /// Tells the core about an event; the room is freed when the core has handled it.
+    /// Sends an event to the core. The room is released when the core has handled it.
     pub(crate) async fn tell(&self, event: Event, room: Room) {
         self.inbox.post(InboxMessage::Event(event, room)).await;
     }
 
-    /// Ends everything at once, because another coordinator leads: sessions so that their workers come back, and requests so
-    /// that they can be made elsewhere. Nothing more is written.
+    /// Ends everything at once, because another coordinator leads: sessions, so that their workers reconnect, and requests,
+    /// so that they can be made elsewhere. Nothing more is written.
     pub(crate) async fn give_up(&self, why: String) {
         self.inbox.post(InboxMessage::GiveUp(why)).await;
     }
@@ -130,7 +131,7 @@ impl Handle {
     }
 }
 
-/// What is said to requests when the core has ended.
+/// The answer to requests after the core has ended.
 fn stopping() -> Rejection {
     Rejection::Interrupted("the coordinator is stopping".into())
 }
@@ -194,7 +195,7 @@ pub(crate) fn start(
         superseded: superseded_sender,
         _verifying: verifying,
     };
-    // Runs found in the store are published before the first request.
+    // Publishes the runs found in the store before the first request.
     shell.handle(Event::Wake);
     threads::spawn("core", move || shell.run(messages));
     (handle, stop)
@@ -207,22 +208,22 @@ struct Shell {
     news: News,
     store: StoreOrders,
     runs: RunThreads,
-    /// For what is started here, and the task that is being computed in a process of the coordinator's own.
+    /// For the threads that are started here.
     inbox: Inbox,
     own: Option<Computing>,
     meters: Arc<Meters>,
     healthy: watch::Sender<bool>,
-    /// What the thread for access is to write; without an access directory there is none.
+    /// Notes for the thread that writes to the access directory; `None` without an access directory.
     notes: Option<std::sync::mpsc::Sender<Note>>,
     outboxes: BTreeMap<SessionId, Outbox>,
     responders: BTreeMap<RequestId, oneshot::Sender<Result<Response, Rejection>>>,
     request: u64,
     stopped: Option<oneshot::Sender<()>>,
-    /// Workers that do not read their messages.
+    /// Sessions of workers that do not read their messages.
     given_up: Vec<SessionId>,
-    /// Says that another coordinator leads, and why nothing is answered any more: this is the end.
+    /// Set when another coordinator leads, with the reason why nothing is answered any more. This is the end.
     superseded: Arc<watch::Sender<Option<String>>>,
-    /// The thread that reads what is finished ends when this is dropped.
+    /// Dropping this ends the thread that verifies finished replicas.
     _verifying: std::sync::mpsc::Sender<()>,
 }
 
@@ -255,7 +256,7 @@ impl Shell {
         });
     }
 
-    /// The end, without a word of the core: all that it still wanted is the new leader's.
+    /// Ends everything without asking the core: all its remaining work belongs to the new leader.
     fn give_up(&mut self, why: &str) {
         // Nobody listens if the process is ending.
         self.healthy.send_replace(false);
@@ -302,7 +303,7 @@ impl Shell {
 
     fn note(&self, note: Note) {
         if let Some(notes) = &self.notes {
-            // The thread ends with this one.
+            // That thread ends together with this one.
             let _ = notes.send(note);
         }
     }
@@ -313,9 +314,9 @@ impl Shell {
                 let Some(outbox) = self.outboxes.get(&session) else { return };
                 if let Err(why) = outbox.send(Ok(message)) {
                     self.outboxes.remove(&session);
-                    // The end of one that is gone is reported with its cause.
+                    // If the stream has ended already, its end is reported elsewhere with the cause.
                     if why == Unsendable::Full {
-                        warn!(session = session.0, "session {session} does not read its messages: it is ended");
+                        warn!(session = session.0, "session {session} does not read its messages, so it is ended");
                         self.given_up.push(session);
                     }
                 }
@@ -389,14 +390,14 @@ fn name_of(event: &Event) -> &'static str {
     }
 }
 
-/// A panic on a thread that owns state must end the process, because a restart recovers the state. A run's thread
-/// reports its own panics.
+/// Makes a panic on a thread that owns state end the process, because a restart recovers the state. A run's thread reports
+/// its own panics.
 pub(crate) fn end_process_on_panic() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         default(panic);
         if matches!(std::thread::current().name(), Some("core" | "store")) {
-            error!("the coordinator ends: a restart takes its runs up from their checkpoints");
+            error!("the coordinator ends: after a restart its runs continue from their checkpoints");
             std::process::exit(1);
         }
     }));

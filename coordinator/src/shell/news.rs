@@ -8,12 +8,12 @@ use std::{
 
 use crate::core::Topic;
 
-/// The most that are kept.
+/// The most warnings that are kept.
 const NEWS_MAX: usize = 64;
 /// The most characters of a sentence.
 const CHARACTERS_MAX: usize = 400;
 
-/// One of them.
+/// A warning.
 #[derive(Clone, Debug)]
 pub(crate) struct NewsItem {
     /// Counted from 1 since the process started.
@@ -24,7 +24,7 @@ pub(crate) struct NewsItem {
     pub(crate) sentence: String,
 }
 
-/// All of them, the newest last. Cheap to clone.
+/// All warnings, the newest last. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct News(Arc<Mutex<VecDeque<NewsItem>>>);
 
@@ -39,7 +39,7 @@ impl News {
         }
     }
 
-    /// Those after this number.
+    /// The warnings after this number.
     pub(crate) fn after(&self, number: u64) -> Vec<NewsItem> {
         let items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         items.iter().filter(|item| item.number > number).cloned().collect()

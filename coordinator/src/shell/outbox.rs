@@ -14,25 +14,25 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// Messages that may wait for a worker. A worker that leaves this many unread is disconnected.
+/// The most messages that may wait for a worker. A worker that leaves more unread is disconnected.
 const MESSAGES_MAX: usize = 4096;
-/// The same for hashes of accepted results, of which a message may have thousands.
+/// The most hashes of accepted results that may wait. One message may have thousands.
 const ACCEPTED_MAX: usize = 1 << 18;
 
-/// An end of a queue: the core's.
+/// The core's end of a queue.
 pub(crate) struct Outbox {
     sender: mpsc::Sender<Result<ToWorker, Status>>,
-    /// Hashes of accepted results that wait.
+    /// How many hashes of accepted results wait.
     accepted: Arc<AtomicUsize>,
 }
 
-/// The other end of it: the worker's stream.
+/// The other end: the worker's stream.
 pub(crate) struct Unread {
     receiver: mpsc::Receiver<Result<ToWorker, Status>>,
     accepted: Arc<AtomicUsize>,
 }
 
-/// A queue.
+/// Creates a queue.
 pub(crate) fn outbox() -> (Outbox, Unread) {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     let accepted = Arc::<AtomicUsize>::default();
@@ -42,7 +42,7 @@ pub(crate) fn outbox() -> (Outbox, Unread) {
 /// Why a message cannot be put into a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unsendable {
-    /// The worker does not read what it was sent.
+    /// The worker does not read its messages.
     Full,
     /// The worker's stream has ended.
     Gone,
@@ -54,7 +54,7 @@ impl Outbox {
     /// # Errors
     /// See [`Unsendable`].
     pub(crate) fn send(&self, message: Result<ToWorker, Status>) -> Result<(), Unsendable> {
-        // Only the core sends to an open session, so nobody adds hashes in between.
+        // Only the core sends to an open session, so no other thread adds hashes in between.
         let hashes = accepted(&message);
         if hashes > 0 && self.accepted.fetch_add(hashes, Ordering::Relaxed) + hashes > ACCEPTED_MAX {
             return Err(Unsendable::Full);
@@ -65,7 +65,7 @@ impl Outbox {
         })
     }
 
-    /// An end that does not keep the stream open.
+    /// A sender that does not keep the stream open.
     pub(crate) fn downgrade(&self) -> mpsc::WeakSender<Result<ToWorker, Status>> {
         self.sender.downgrade()
     }
@@ -83,7 +83,7 @@ impl Stream for Unread {
     }
 }
 
-/// The hashes of accepted results in a message.
+/// How many hashes of accepted results a message has.
 fn accepted(message: &Result<ToWorker, Status>) -> usize {
     match message {
         Ok(ToWorker { message: Some(Message::Accepted(accepted)) }) => accepted.hashes.len(),
@@ -107,7 +107,7 @@ mod tests {
     fn who_does_not_read_gets_a_limited_number_of_hashes() {
         let (outbox, mut unread) = outbox();
         assert_eq!(outbox.send(of(ACCEPTED_MAX)), Ok(()));
-        assert_eq!(outbox.send(Ok(ToWorker::default())), Ok(()), "other messages have none");
+        assert_eq!(outbox.send(Ok(ToWorker::default())), Ok(()), "other messages have no hashes");
         let read = futures_util::future::FutureExt::now_or_never(unread.next());
         assert!(matches!(read, Some(Some(Ok(_)))));
         assert_eq!(outbox.send(of(ACCEPTED_MAX)), Ok(()), "they were read");

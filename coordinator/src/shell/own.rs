@@ -1,10 +1,10 @@
-//! A process of the coordinator's own that computes one task: a crash, an endless loop or a lack of memory in it ends that process, and
-//! not the coordinator.
+//! Computes one task in a separate process: a crash, an endless loop or a lack of memory then ends that process and not the
+//! coordinator.
 //!
-//! The coordinator executes its own program again, with the arguments that it was given itself and with [`VARIABLE`] set. So whatever
-//! program embeds this library comes to [`crate::daemon::daemon`] with its registry once more, and that computes the task instead of
-//! running a coordinator. The task comes on standard input, after its length, and the result goes to standard output. The process ends
-//! when its standard input does, so it cannot outlive the coordinator.
+//! The coordinator executes its own program again, with its own arguments and with [`VARIABLE`] set. So any program that
+//! embeds this library calls [`crate::daemon::daemon`] with its registry again, and that function computes the task instead
+//! of running a coordinator. The task comes on standard input, after its length; the result goes to standard output. The
+//! process ends when its standard input ends, so it cannot outlive the coordinator.
 
 use std::{
     env,
@@ -39,26 +39,26 @@ use prost::Message as _;
 const VARIABLE: &str = "EVOXO_COMPUTE_TASK";
 /// The most memory of such a process, in bytes of address space.
 const MEMORY_BYTES_MAX: u64 = 2 << 30;
-/// How often the coordinator looks whether it has ended.
+/// How often the coordinator checks whether the process has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// The bytes of a result besides its output.
+/// The most bytes of a result in addition to its output.
 const RESULT_BYTES: u64 = 1024 + FAILURE_BYTES_MAX as u64;
-/// The most bytes of its standard error that are read, and the most characters that are repeated.
+/// The most bytes that are read from its standard error, and the most characters that are repeated.
 const STDERR_BYTES_MAX: u64 = 4096;
 const STDERR_SAID_MAX: usize = 200;
 
-/// What the coordinator asks of the process.
+/// The task for the process, and its limits.
 pub(crate) struct Asked {
     pub(crate) task: Encoded,
     pub(crate) limit: Duration,
     pub(crate) output_bytes_max: u64,
 }
 
-/// A task that is being computed. If this is dropped, the process is ended.
+/// A task that is being computed. Dropping this ends the process.
 pub(crate) struct Computing(#[expect(dead_code, reason = "its end is the request to stop")] Sender<()>);
 
 impl Asked {
-    /// Computes on a thread of its own, which then calls `done` with the output, or with why there is none.
+    /// Computes on a separate thread, which then calls `done` with the output, or with the reason why there is none.
     pub(crate) fn start(self, done: impl FnOnce(Result<Bytes, String>) + Send + 'static) -> Computing {
         let (keep, stop) = channel();
         let body = move || done(self.compute(&stop));
@@ -81,7 +81,7 @@ impl Asked {
         let output = reader(stdout, self.output_bytes_max.saturating_add(RESULT_BYTES));
         let said = reader(stderr, STDERR_BYTES_MAX);
         let ended = process.wait(stop, Instant::now() + self.limit);
-        // Killed, if it has not ended: now its ends of the pipes are closed.
+        // This kills the process if it still runs. After that, its ends of the pipes are closed.
         drop(process);
         drop(writer.join());
         let (output, said) = (output.join().unwrap_or_default(), said.join().unwrap_or_default());
@@ -99,10 +99,10 @@ impl Asked {
     }
 }
 
-/// A process that is killed when this is dropped.
+/// A process that is killed on drop.
 struct Process(Child);
 
-/// Why a process is not waited for any more.
+/// Why waiting for a process has stopped.
 enum End {
     Asked,
     Overdue,
@@ -127,13 +127,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
 }
 
-/// This program once more.
+/// Starts this program again.
 fn start() -> io::Result<Child> {
     let mut arguments = env::args_os();
     let name = arguments.next().unwrap_or_else(|| OsString::from("evoxo-coordinator"));
@@ -144,12 +144,12 @@ fn start() -> io::Result<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // The terminal sends Ctrl-C to a whole group, and it is the coordinator that ends this process.
+        // The terminal sends Ctrl-C to a whole process group, but it is the coordinator that must end this process.
         .process_group(0)
         .spawn()
 }
 
-/// The file of this program. Its name may stand for another build by now.
+/// The file of the running program. Its path may refer to another build by now.
 fn own_program() -> io::Result<PathBuf> {
     let opened = Path::new("/proc/self/exe");
     if opened.exists() { Ok(opened.to_owned()) } else { env::current_exe() }
@@ -159,7 +159,8 @@ fn reader(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> JoinHandl
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What came before an error is all there is. More than the most is read to its end, so that the process can end.
+            // If reading fails, the bytes so far are the result. Bytes beyond the limit are read and dropped, so that the
+            // process can end.
             drop(pipe.by_ref().take(bytes_max).read_to_end(&mut bytes));
             drop(io::copy(&mut pipe, &mut io::sink()));
         }
@@ -167,7 +168,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> JoinHandl
     })
 }
 
-/// How a process ended.
+/// How a process ended, in words.
 fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "ended without a result".to_owned(),
@@ -177,19 +178,19 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// The first line that it wrote to its standard error, which says why.
+/// The first line on its standard error, which says why it failed.
 fn last_words(said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said);
     let line = said.lines().map(str::trim).find(|line| !line.is_empty());
     line.map_or_else(String::new, |line| format!(": {}", printable(line, STDERR_SAID_MAX)))
 }
 
-/// One line, and not too long.
+/// The text as one line of limited length.
 fn printable(text: &str, most: usize) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(most).collect()
 }
 
-/// If this process is to compute a task, it does that, and nothing else: it ends here.
+/// If this process was started to compute a task, computes it and exits.
 pub(crate) fn compute_if_asked(registry: &Registry) {
     if env::var_os(VARIABLE).is_none() {
         return;
@@ -210,10 +211,10 @@ fn answer(registry: &Registry) -> anyhow::Result<()> {
     let length = u64::from_le_bytes(length);
     ensure!(length <= TASK_BYTES_MAX as u64, "a task of {length} bytes is too large");
     let mut whole = vec![0; length as usize];
-    input.read_exact(&mut whole).context("the task on standard input is not whole")?;
+    input.read_exact(&mut whole).context("the task on standard input is incomplete")?;
     drop(input);
     thread::spawn(|| {
-        // Nothing more comes, but the end.
+        // Nothing more is sent, so this waits for the end of the input.
         drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
         exit(1);
     });
@@ -239,7 +240,8 @@ fn computed(registry: &Registry, whole: &Bytes) -> Result<Bytes, String> {
     }
 }
 
-/// This process may fail, and the coordinator beside it may not. Where the system knows no such limit there is none.
+/// Limits this process, which may fail, so that it does not harm the coordinator. Limits that the system does not support are
+/// skipped.
 fn limit_own_resources() {
     let lower = |resource: rlimit::Resource, most: u64| {
         let (soft, hard) = resource.get()?;
@@ -247,7 +249,7 @@ fn limit_own_resources() {
     };
     drop(lower(rlimit::Resource::AS, MEMORY_BYTES_MAX));
     drop(lower(rlimit::Resource::CORE, 0));
-    // If the host has no memory left, Linux ends this process first.
+    // If the host runs out of memory, Linux kills this process first.
     drop(fs::write("/proc/self/oom_score_adj", "1000"));
 }
 

@@ -1,4 +1,5 @@
-//! The threads besides the core's: one for the store, and one for the replicas of each loaded run.
+//! The threads apart from the core's: one for the store, one for the access directory, and one for the replicas of each
+//! loaded run.
 
 use std::{
     collections::BTreeMap,
@@ -25,9 +26,9 @@ use crate::{
     trust::Draw,
 };
 
-/// The shortest time between two attempts to write to a store that cannot be written.
+/// The shortest pause between two attempts to write to a store that fails.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
-/// The time between two attempts to lead in a store that cannot be written, if nothing is to be written.
+/// The pause between two attempts to lead in a store that cannot be written, if there is nothing to write.
 const LEAD_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts a thread. If the system refuses, this panics, which ends the process.
@@ -36,11 +37,11 @@ pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
     thread.expect("the system has a thread for the coordinator");
 }
 
-/// Orders for the store's thread.
+/// Queue of writes for the store's thread.
 pub(super) type StoreOrders = mpsc::Sender<(WriteId, String, Write)>;
 
-/// Starts the store's thread, which writes in order and reports each write, and also says so once this coordinator leads, or another
-/// one. If the store could not be written at first, it tries to lead until that succeeds.
+/// Starts the store's thread. It carries out writes in order and reports each, and also reports when this coordinator or
+/// another one leads. If the store could not be written at first, the thread keeps trying to lead.
 pub(super) fn start_store(
     mut store: Store,
     inbox: Inbox,
@@ -90,15 +91,15 @@ fn tell_led(store: &Store, led: &watch::Sender<Option<(Epoch, Cluster)>>) {
     led.send_if_modified(|before| std::mem::replace(before, now.clone()) != now);
 }
 
-/// What is written in the access directory.
+/// A note for the access directory.
 pub(super) enum Note {
-    /// An identity is convicted: it is revoked too.
+    /// An identity was convicted, which also revokes it.
     Convicted { identity: String, what: String },
     /// A line of the audit log.
     Done { what: &'static str, object: String },
 }
 
-/// Starts the thread that writes in the access directory, because that waits for the disk.
+/// Starts the thread that writes to the access directory, because writing waits for the disk.
 pub(super) fn start_access(access: Access, inbox: Inbox) -> mpsc::Sender<Note> {
     let (notes, received) = mpsc::channel();
     spawn("access", move || {
@@ -109,7 +110,7 @@ pub(super) fn start_access(access: Access, inbox: Inbox) -> mpsc::Sender<Note> {
                     Ok(Some(token)) => keep_revoked(&inbox, token.into(), &identity),
                     Ok(None) => {}
                     Err(why) => {
-                        error!("the conviction of {identity} cannot be written in the access directory: {why:#}");
+                        error!("the conviction of {identity} cannot be written to the access directory: {why:#}");
                     }
                 },
             }
@@ -118,14 +119,14 @@ pub(super) fn start_access(access: Access, inbox: Inbox) -> mpsc::Sender<Note> {
     notes
 }
 
-/// Has the store keep that a token is refused, so that nobody comes back with it after a takeover.
+/// Writes the token's revocation to the store, so that nobody joins with the token after a takeover.
 fn keep_revoked(inbox: &Inbox, token: String, identity: &str) {
-    // By nobody: a person may do the same.
+    // `by` is empty: the revocation has no author, and a person may repeat it.
     let request = Request::Revoke { id: token.clone(), by: String::new() };
     if let Err(rejection) = inbox.ask_blocking(request) {
         warn!(
-            "the token {token}, with which {identity} joined, who is convicted, is revoked on this coordinator, and a standby does \
-             not know it yet: {}; revoke it again",
+            "the token {token}, with which the convicted {identity} joined, is revoked on this coordinator, but the \
+             store does not have the revocation yet, so a standby does not know it: {}; revoke it again",
             rejection.sentence()
         );
     }
@@ -169,12 +170,12 @@ impl RunThreads {
 
     pub(super) fn send(&self, thread: ThreadId, job: Job) {
         if let Some(jobs) = self.jobs.get(&thread) {
-            // A thread that has ended after a panic has reported it.
+            // A thread that has ended after a panic has reported it already.
             let _ = jobs.send(job);
         }
     }
 
-    /// Ends a thread and frees its replicas.
+    /// Ends a thread and drops its replicas.
     pub(super) fn end(&mut self, thread: ThreadId) {
         self.jobs.remove(&thread);
     }

@@ -1,5 +1,5 @@
-//! The thread that reads all finished replicas and their copies from time to time. A start does not read them, so this is where damage is
-//! found before somebody needs the results. It reads one object at a time, and rests for most of the time.
+//! The thread that reads all finished replicas and their copies from time to time. A start does not read them, so this thread
+//! finds damage before anybody needs the results. It reads one object at a time, and rests most of the time.
 
 use std::{
     sync::{
@@ -16,14 +16,14 @@ use crate::{
     store::Reader,
 };
 
-/// The time between two passes over all finished replicas.
+/// The pause between two passes over all finished replicas.
 const PAUSE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The time before the first pass: a coordinator that has just begun has other things to do.
+/// The pause before the first pass, because a coordinator that has just started has other work.
 const FIRST: Duration = Duration::from_secs(2);
-/// It rests so many times as long as it has read, so it takes a tenth of a disk at most.
+/// How many times longer than it has read the thread rests, so it uses at most a tenth of a disk.
 const REST_FACTOR: u32 = 9;
 
-/// Starts the thread, which ends when the sender is dropped.
+/// Starts the thread. Dropping the sender ends it.
 pub(super) fn start(reader: Reader, views: Views, inbox: Inbox, meters: Arc<Meters>) -> Sender<()> {
     let (ends, ended) = channel();
     let verifier = Verifier { reader, views, inbox, meters, ended };
@@ -45,15 +45,15 @@ struct Verifier {
 }
 
 impl Verifier {
-    /// False if it is time to end.
+    /// Rests. Returns false when the thread should end.
     fn rest(&self, time: Duration) -> bool {
         self.ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
     }
 
-    /// Reads everything once; false if it is time to end.
+    /// Reads everything once. Returns false when the thread should end.
     fn pass(&self) -> bool {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
-        // Without room for a runtime now there may be room the next time.
+        // If the system cannot create a runtime now, it may for the next pass.
         let Ok(runtime) = runtime else { return true };
         for run in self.views.list() {
             let name = &run.run.name;
@@ -63,7 +63,7 @@ impl Verifier {
             for (_, object) in finished {
                 let began = Instant::now();
                 let good = runtime.block_on(self.reader.are_good(name, &object));
-                // What cannot be read now is not damaged.
+                // An object that cannot be read now is not damaged.
                 if let Some(good) = good {
                     self.meters.verified(good);
                     let event = Event::Damaged { run: name.clone(), object };

@@ -1,4 +1,4 @@
-//! Runs as people see them: the core publishes them, and requests read them here without asking the core.
+//! Runs as people see them. The core publishes them, and requests read them here without asking the core.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,8 @@ pub(crate) struct Views(Arc<RwLock<Shown>>);
 #[derive(Default)]
 struct Shown {
     last: u64,
-    /// By name, each with a number: a run that was deleted and made anew has another one.
+    /// Views by run name, each with a number. If a run is deleted and another is created under the same name, the number
+    /// differs.
     runs: BTreeMap<String, (u64, watch::Sender<Arc<View>>)>,
 }
 
@@ -36,7 +37,7 @@ impl Views {
         }
     }
 
-    /// Removes a run; its watchers learn that it is gone.
+    /// Removes a run. Its watchers learn that it is gone.
     pub(crate) fn remove(&self, run: &str) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).runs.remove(run);
     }
@@ -45,13 +46,13 @@ impl Views {
         self.numbered(run).map(|(_, watched)| watched)
     }
 
-    /// The same, with the number of the run.
+    /// A run's view, with the run's number.
     pub(crate) fn numbered(&self, run: &str) -> Option<(u64, Watched)> {
         let shown = self.0.read().unwrap_or_else(PoisonError::into_inner);
         shown.runs.get(run).map(|(number, view)| (*number, view.subscribe()))
     }
 
-    /// All of them, by name.
+    /// All views, by name.
     pub(crate) fn list(&self) -> Vec<Arc<View>> {
         let shown = self.0.read().unwrap_or_else(PoisonError::into_inner);
         shown.runs.values().map(|(_, view)| Arc::clone(&view.borrow())).collect()

@@ -1,6 +1,6 @@
-//! What a store's answer means. An answer can be lost after the object was written, and a store can say that a name is taken
-//! when nothing is there: S3 does so (409) while another request for that name is under way. So nobody believes a refusal
-//! before he has read what the name has.
+//! Interpreting a store's answers. The answer to a write can be lost after the object was written. A store can also say that
+//! a name is taken when it is not: S3 does so (409) while another request for the same name is in progress. So a refusal to
+//! create an object is believed only after a read of the name.
 
 use std::{io, time::Duration};
 
@@ -12,21 +12,21 @@ use object_store::{
     path::Path,
 };
 
-/// Attempts to create a name that the store calls taken while nothing is there.
+/// At most so many retries to create a name that the store calls taken while no object has it.
 const CONFLICTS_MAX: u32 = 10;
-/// The first of them follows at once; the time before each further one grows by as much.
+/// The first retry follows at once. The pause before each further one grows by this much.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
-/// Attempts to remove an object. The client itself makes one only, if the answer does not come in time.
+/// Attempts to remove an object. If the answer does not come in time, the client itself does not retry.
 const REMOVALS_MAX: u32 = 3;
-/// The most characters of a cause.
+/// The most characters of a cause in a message.
 const CAUSE_CHARS_MAX: usize = 300;
-/// How `object_store` begins what a bucket has answered.
+/// The start of the errors with which `object_store` reports a bucket's answer.
 const ANSWERED: &str = "Server returned non-2xx status code: ";
 
-/// Creates an object if there is none of this name. True if the name has these bytes now, false if it has others.
+/// Creates an object if no object has this name. Returns true if the object has these bytes now, false if it has others.
 ///
 /// # Errors
-/// If nobody can tell, or nothing was written.
+/// If the outcome is unknown, or nothing was written.
 pub(super) async fn create(objects: &dyn ObjectStore, path: &Path, bytes: &Bytes) -> Result<bool> {
     let mut conflicts = 0;
     loop {
@@ -52,13 +52,13 @@ pub(super) async fn read(objects: &dyn ObjectStore, path: &Path) -> Result<Bytes
 
 /// Checks that objects can be created and removed.
 pub(super) async fn probe(objects: &dyn ObjectStore) -> Result<()> {
-    // Two containers may have the same process numbers.
+    // Two containers may have the same process number.
     let path = Path::from(format!("probe-{:016x}", u64::from_le_bytes(evoxo_access::random())));
     create(objects, &path, &Bytes::from_static(b"can be written\n")).await?;
     remove(objects, &path).await
 }
 
-/// Removes an object; one that is gone already is no error.
+/// Removes an object. An object that is already gone is not an error.
 pub(super) async fn remove(objects: &dyn ObjectStore, path: &Path) -> Result<()> {
     let mut attempts = 1;
     loop {
@@ -73,15 +73,16 @@ pub(super) async fn remove(objects: &dyn ObjectStore, path: &Path) -> Result<()>
 /// Whether a failure passes by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
-    /// A bucket's server is overloaded or broken, cuts its answers, or does not answer.
+    /// Yes: the bucket's server is overloaded or broken, cuts its answers off, or does not answer.
     Passes,
-    /// It answers that it does not know the bucket or the key. That may be a mistake in the settings, or a server that misbehaves.
+    /// Unknown: the server answers that it does not know the bucket or the key. The settings may be wrong, or the server may
+    /// misbehave.
     Refused,
-    /// Nobody can reach the server, or the setting is wrong.
+    /// No: nobody can reach the server, or a setting is wrong.
     Stays,
 }
 
-/// The outlook of an error of a bucket.
+/// The outlook of an error from a bucket.
 pub(super) fn outlook(error: &Error) -> Outlook {
     let source = match error {
         Error::Generic { source, .. } => source,
@@ -110,7 +111,7 @@ pub(super) fn outlook(error: &Error) -> Outlook {
     if passes { Outlook::Passes } else { Outlook::Stays }
 }
 
-/// Why something failed, on one line. Of a bucket's answer only its code and message are said: the rest repeats the
+/// The cause of an error, on one line. Of a bucket's answer only the code and the message are shown: the rest repeats the
 /// request, and with it parts of the keys.
 pub(super) fn cause(error: &Error) -> String {
     let text = innermost(error);

@@ -1,7 +1,7 @@
-//! Buckets that speak S3: AWS's own, and those of MinIO, Ceph, R2 and others, whose address is `AWS_ENDPOINT`. Nothing here
-//! is for other protocols.
+//! Buckets that speak S3: those of AWS, and those of MinIO, Ceph, R2 and others, whose address is in `AWS_ENDPOINT`. No other
+//! protocol is supported.
 //!
-//! Keys and addresses come from the environment, in the variables of AWS's own tools; its files of profiles are not read.
+//! Keys and addresses come from the environment, in the variables of AWS's own tools. AWS's profile files are not read.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -21,21 +21,21 @@ use tokio_rustls::rustls::crypto::ring;
 
 use super::{Outlook, StoreError, prompt::Prompt};
 
-/// How the address of a bucket begins.
+/// The prefix of a bucket's address.
 const SCHEME: &str = "s3://";
-/// The region in which AWS has a bucket if nobody says another one.
+/// AWS's default region.
 const REGION: &str = "us-east-1";
-/// Attempts after the first one, beneath whatever the coordinator repeats: it tries a failed write again every second, and
-/// says after three failures that its store cannot be written. So these are for a stumble of the bucket, not for an outage.
+/// Retries of one request. The coordinator itself retries a failed write every second, and reports after three failures that
+/// its store cannot be written. So these retries cover a short hiccup of the bucket, not an outage.
 const RETRIES_MAX: usize = 3;
-/// No attempt begins later than this after the first one.
+/// No retry starts later than this after the first attempt.
 const RETRY_TIME: Duration = Duration::from_secs(5);
-/// The pause before the first of them, and the longest.
+/// The pause before the first retry, and the longest pause.
 const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-/// The time for a connection.
+/// The time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// The time for one request with its bytes: 300 MB at 10 MB/s. `AWS_TIMEOUT` changes it. One that hangs is given up long before: see
-/// [`Prompt`].
+/// The time limit for one request with its body: 300 MB at 10 MB/s. `AWS_TIMEOUT` changes it. A request that hangs is
+/// abandoned much sooner: see [`Prompt`].
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The settings of a bucket.
@@ -45,10 +45,10 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Those of this process.
+    /// The settings from this process's environment.
     ///
     /// # Errors
-    /// A sentence that names the variable, and not its value if that may be a key.
+    /// A sentence that names the variable, but not its value, which may be a key.
     pub(super) fn of_environment() -> Result<Self, String> {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             let name = name.into_string().ok().filter(|name| name.starts_with("AWS_"))?;
@@ -57,15 +57,15 @@ impl Settings {
         Self::of(std::env::vars_os().filter_map(text))
     }
 
-    /// Those with these names, as in the environment. Others and empty ones are ignored.
+    /// The settings from these variables, named as in the environment. Unknown variables and empty values are ignored.
     fn of(variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, String> {
         let mut pairs = Vec::new();
         for (name, value) in variables {
             let Ok(key) = name.to_ascii_lowercase().parse::<Key>() else { continue };
-            // A value from a file ends with a line break.
+            // A value that was read from a file ends with a line break.
             let value = value.trim();
             if value.chars().any(|letter| !(' '..='~').contains(&letter)) {
-                return Err(format!("{name} has something else than printable letters of ASCII: set it again"));
+                return Err(format!("{name} has characters other than printable ASCII: set it again"));
             }
             if !value.is_empty() {
                 pairs.push((key, value.to_owned()));
@@ -80,7 +80,7 @@ impl Settings {
         Ok(Self { pairs, endpoint })
     }
 
-    /// How many times slower than usual the line may be: whoever gives requests more time has such a line.
+    /// How many times slower than usual the network may be. Whoever raises `AWS_TIMEOUT` has a slow network.
     fn slowness(&self) -> f64 {
         let is_timeout = |(key, _): &&(Key, String)| *key == Key::Client(ClientConfigKey::Timeout);
         let given = self.pairs.iter().rev().find(is_timeout);
@@ -94,17 +94,18 @@ impl Settings {
     }
 }
 
-/// Requests are made of it without a further look: what is no address would be a panic.
+/// Checks the server's address, because the client builds requests from it without checking: a malformed address would be a
+/// panic.
 fn check_endpoint(endpoint: &str, in_plain_text: bool) -> Result<(), String> {
     if endpoint.contains('@') {
         return Err(
-            "AWS_ENDPOINT has an @: names and passwords belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into(),
+            "AWS_ENDPOINT has an @: names and passwords belong in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()
         );
     }
     let uri = endpoint.parse::<http::Uri>().ok();
     let good = uri.as_ref().and_then(|uri| {
         let authority = uri.authority()?;
-        // No port that is none.
+        // The port, if there is one, must be a number.
         let plain = authority.as_str() == authority.host() || authority.port_u16().is_some();
         (plain && uri.query().is_none()).then_some(uri.scheme_str()?)
     });
@@ -112,8 +113,8 @@ fn check_endpoint(endpoint: &str, in_plain_text: bool) -> Result<(), String> {
         Some("https") => Ok(()),
         Some("http") if in_plain_text => Ok(()),
         Some("http") => Err(format!(
-            "{endpoint} is not encrypted: set AWS_ALLOW_HTTP=true if nobody can listen on the way to it, or give an https:// \
-             address in AWS_ENDPOINT"
+            "{endpoint} is not encrypted: set AWS_ALLOW_HTTP=true if nobody can listen on the network, or give an \
+             https:// address in AWS_ENDPOINT"
         )),
         _ => Err(format!(
             "{endpoint:?} is not the address of a server: set AWS_ENDPOINT to one like https://minio:9000, or for AWS's own \
@@ -122,11 +123,11 @@ fn check_endpoint(endpoint: &str, in_plain_text: bool) -> Result<(), String> {
     }
 }
 
-/// Opens the bucket that `spec` names, `s3://BUCKET/PREFIX`, with settings by the names of their variables. Nothing is asked
-/// of it yet.
+/// Opens the bucket that `spec` names, `s3://BUCKET/PREFIX`, with settings given by the names of their variables. No request
+/// is sent yet.
 ///
 /// # Errors
-/// A [`StoreError`] that says which part of the address or of the settings cannot be used.
+/// A [`StoreError`] that says which part of the address or which setting cannot be used.
 pub fn bucket(
     spec: &str,
     variables: impl IntoIterator<Item = (String, String)>,
@@ -135,10 +136,10 @@ pub fn bucket(
     open(spec, &settings.map_err(|cause| StoreError::Settings { place: spec.to_owned(), cause })?)
 }
 
-/// The same with settings that were read.
+/// Opens a bucket with settings that were read before.
 pub(super) fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>, StoreError> {
     let (name, prefix) = address(spec)?;
-    // The client refuses to begin without one. If there is one already, it is the same.
+    // The client does not start without a default provider of cryptography. If one is installed already, it is this one.
     let _ = ring::default_provider().install_default();
     let client = ClientOptions::new().with_connect_timeout(CONNECT_TIMEOUT).with_timeout(REQUEST_TIMEOUT);
     let (init_backoff, max_backoff) = RETRY_PAUSE;
@@ -149,7 +150,7 @@ pub(super) fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn ObjectStor
     let built = settled
         .with_bucket_name(name)
         .with_conditional_put(S3ConditionalPut::ETagMatch)
-        // Every S3 has the removal of one object; that of many at once is not everywhere, and its answers are lists.
+        // Every S3 server can remove one object. Not every server can remove many at once, and the answer to that is a list.
         .with_disable_bulk_delete(true)
         .with_http_connector(Prompt {
             inner: SpawnedReqwestConnector::new(connections()),
@@ -165,7 +166,7 @@ pub(super) fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn ObjectStor
     Ok(Arc::new(PrefixStore::new(objects, prefix)))
 }
 
-/// The name of a bucket, and the prefix of all objects in it.
+/// The name of the bucket, and the prefix of all its objects.
 fn address(spec: &str) -> Result<(&str, Path), StoreError> {
     let wrong = |cause: String| StoreError::Address { spec: spec.to_owned(), cause };
     let Some(rest) = spec.strip_prefix(SCHEME) else { return Err(StoreError::UnknownKind(spec.to_owned())) };
@@ -175,14 +176,14 @@ fn address(spec: &str) -> Result<(&str, Path), StoreError> {
         return Err(wrong(format!("{name:?} cannot be the name of a bucket")));
     }
     let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-    // The parser takes one slash too many for none.
+    // The parser silently drops an extra slash at the front.
     let parsed = Path::parse(prefix).ok().filter(|_| !prefix.starts_with('/'));
-    let prefix = parsed.ok_or_else(|| wrong(format!("{prefix:?} cannot be the prefix of names")))?;
+    let prefix = parsed.ok_or_else(|| wrong(format!("{prefix:?} cannot be a prefix of object names")))?;
     Ok((name, prefix))
 }
 
-/// Where requests are made: a thread of its own, for all buckets and as long as the process lives. The runtimes of those who
-/// ask stand still between two requests, or end, and connections would stand still or end with them.
+/// The runtime on which requests run: one thread for all buckets, for as long as the process lives. The callers' own runtimes
+/// stand still between two requests, or end, and connections would stall or end with them.
 fn connections() -> Handle {
     static CONNECTIONS: OnceLock<Handle> = OnceLock::new();
     let start = || {

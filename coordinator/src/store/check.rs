@@ -1,9 +1,10 @@
-//! `evoxo-coordinator check-store`: whether a store keeps the two promises on which leadership and orders rest. Of many who
-//! create one name, one wins; and a listing shows what was written before, and does not show what was removed. Names are created
-//! as the coordinator creates them: who is refused, or gets no answer, reads before he judges.
+//! `evoxo-coordinator check-store`: whether a store keeps the two promises that leadership and orders rest on. If many create
+//! the same name, exactly one succeeds; and a listing shows every object written before it, and none removed before it. Names
+//! are created exactly as the coordinator creates them: if a creation is refused or gets no answer, the name is read before
+//! the outcome is decided.
 //!
-//! A store that does so today may still fail tomorrow: the race is repeated, and it shows what is wrong with overwhelming
-//! probability, not with certainty. On a directory that several hosts share, run it on all of them at the same time.
+//! A store that passes today may still fail tomorrow. The race is repeated, and finds a fault with overwhelming probability,
+//! not with certainty. If several hosts share a directory, run the check on all of them at the same time.
 
 use std::{
     collections::BTreeSet,
@@ -16,29 +17,30 @@ use object_store::{Error, ObjectStore, path::Path};
 
 use super::{answer, place};
 
-/// The directory in the store in which names are created; it is removed at the end.
+/// The directory in the store for the names that are created; removed at the end.
 const DIRECTORY: &str = "check-store";
-/// Who create one name at the same moment.
+/// How many creators compete for a name at the same moment.
 const CREATORS: usize = 16;
 
-/// What a store that passed has shown.
+/// The extent of a check that passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Names that were created by many at once.
+    /// How many names were created by many creators at once.
     pub races: u32,
-    /// Creators of each.
+    /// How many creators competed for each name.
     pub creators: usize,
 }
 
 /// Checks a store with this number of races.
 ///
 /// # Errors
-/// A sentence that says which promise the store does not keep, or why it could not be used.
+/// A sentence that says which promise the store breaks, or why it cannot be used.
 pub fn check(spec: &str, races: u32) -> Result<Checked, String> {
-    // A coordinator makes its directory. A check of one that is new would say nothing of the share that was meant.
+    // A coordinator creates its directory. A check must not: a new directory would say nothing about the share that was
+    // meant.
     if place::directory_of(spec).is_some_and(|directory| matches!(directory.try_exists(), Ok(false))) {
         return Err(format!(
-            "there is no directory {spec} to check: look at its name, mount the share, or make it first"
+            "there is no directory {spec} to check: check the name, mount the share, or create the directory first"
         ));
     }
     let place = place::open(spec).map_err(|error| error.to_string())?;
@@ -47,12 +49,12 @@ pub fn check(spec: &str, races: u32) -> Result<Checked, String> {
     check_objects(&place.objects, spec, races)
 }
 
-/// The same for any objects; `shown` names them in messages.
+/// Checks any objects; `shown` is their name in messages.
 ///
 /// # Errors
 /// See [`check`].
 pub fn check_objects(objects: &Arc<dyn ObjectStore>, shown: &str, races: u32) -> Result<Checked, String> {
-    // Several may check one store at the same time.
+    // Several hosts may check one store at the same time.
     let own = format!("{DIRECTORY}/{:016x}", u64::from_le_bytes(evoxo_access::random()));
     let checker = Checker { objects: Arc::clone(objects), shown, own };
     let outcome = (0..races).try_for_each(|race| checker.race(race)).and_then(|()| checker.names_are_reused());
@@ -70,11 +72,11 @@ struct Checker<'a> {
 /// A runtime for one thread.
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| format!("the system has no room for a runtime: {error}"))
+    runtime.map_err(|error| format!("the system cannot create a runtime: {error}"))
 }
 
 impl Checker<'_> {
-    /// Many create one name at once, each with other bytes. One of them must win, and its bytes stay.
+    /// Many create one name at once, each with different bytes. Exactly one must succeed, and its bytes must stay.
     fn race(&self, number: u32) -> Result<(), String> {
         let name = format!("{}/{number:06}", self.own);
         let barrier = Barrier::new(CREATORS);
@@ -98,34 +100,34 @@ impl Checker<'_> {
         let kept = kept.map_err(|error| self.unusable(&name, &error))?;
         match winners.as_slice() {
             [one] if kept == bytes_of(*one) => {}
-            // The winner got no answer, and could not read the outcome.
+            // The winner got no answer and could not read the outcome.
             [] if !unclear.is_empty() => {}
             [] => return Err(self.broken(&format!("nobody could create {name}, although it was new"))),
-            [_] => return Err(self.broken(&format!("{name} has other bytes than its only creator wrote"))),
+            [_] => return Err(self.broken(&format!("{name} does not have the bytes that its only creator wrote"))),
             more => {
                 let count = more.len();
-                return Err(self.broken(&format!("{count} of {CREATORS} were told that they have created {name}")));
+                return Err(self.broken(&format!("{count} of {CREATORS} creators were told that they created {name}")));
             }
         }
         let listed = self.listed()?;
         match listed.contains(&name) {
             true => Ok(()),
-            false => Err(self.broken(&format!("{name} was written, and a listing made afterwards does not show it"))),
+            false => Err(self.broken(&format!("{name} was written, but a later listing does not show it"))),
         }
     }
 
-    /// A name that was removed is not listed any more, and can be created again.
+    /// A removed name must not be listed any more, and can be created again.
     fn names_are_reused(&self) -> Result<(), String> {
         let name = format!("{}/000000", self.own);
         let path = Path::from(name.as_str());
         let runtime = runtime()?;
         runtime.block_on(answer::remove(&*self.objects, &path)).map_err(|error| self.unusable(&name, &error))?;
         if self.listed()?.contains(&name) {
-            return Err(self.broken(&format!("{name} was removed, and a listing made afterwards shows it")));
+            return Err(self.broken(&format!("{name} was removed, but a later listing still shows it")));
         }
         match runtime.block_on(create(&*self.objects, &path, bytes_of(0))) {
             Tried::Created => Ok(()),
-            Tried::Exists => Err(self.broken(&format!("{name} was removed, and cannot be created again"))),
+            Tried::Exists => Err(self.broken(&format!("{name} was removed, but cannot be created again"))),
             Tried::Unclear(why) => Err(format!("{name} in the store {} cannot be written: {why}", self.shown)),
         }
     }
@@ -159,12 +161,12 @@ impl Checker<'_> {
     }
 }
 
-/// What became of an attempt to create.
+/// The outcome of an attempt to create a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tried {
     Created,
     Exists,
-    /// The store answered something else.
+    /// The store gave another answer.
     Unclear(String),
 }
 
@@ -182,7 +184,7 @@ async fn create(objects: &dyn ObjectStore, path: &Path, bytes: Bytes) -> Tried {
     }
 }
 
-/// What a creator writes.
+/// The bytes that a creator writes.
 fn bytes_of(creator: usize) -> Bytes {
     format!("creator {creator} of a check\n").into()
 }

@@ -1,9 +1,9 @@
-//! Objects that are in the store twice: finished replicas and the newest checkpoint. So no damaged or missing object makes a run
-//! compute anything again. The two objects have the same bytes, and the digest of these bytes in their names, so each of them
-//! shows by itself whether it is good.
+//! Objects that the store has twice: finished replicas and the newest checkpoint. With the copy, one damaged or missing
+//! object never makes a run repeat a computation. Both objects have the same bytes, and the digest of these bytes in their
+//! names, so each can be checked on its own.
 //!
-//! A replica or a checkpoint is stored when both objects are there. If one of them cannot be written, both are tried again. Whoever
-//! loads the run later writes again what a crash or damage has left out.
+//! A replica or a checkpoint counts as stored when both objects are written. If one cannot be written, both are retried.
+//! Whoever loads the run later rewrites objects that a crash or damage has lost.
 
 use std::time::Instant;
 
@@ -20,11 +20,11 @@ use crate::{
 };
 
 impl Store {
-    /// Writes an object and its copy; `name` is that of the first, below the run. Returns the names of those that are written, below
-    /// the run, and the first failure.
+    /// Writes an object and its copy; `name` is the first object's, relative to the run. Returns the names of the objects
+    /// written, relative to the run, and the first failure.
     fn write_twice(&self, run: &str, name: &str, bytes: &Bytes) -> (Vec<String>, Result<(), StoreFault>) {
         let both: Vec<String> = [Some(name.to_owned()), copy_name(name)].into_iter().flatten().collect();
-        // At the same time, so that the copy costs a disk or a bucket hardly any time.
+        // Both are written at the same time, so the copy costs hardly any time on a disk or a bucket.
         let paths: Vec<Path> = both.iter().map(|name| Path::from(format!("runs/{run}/{name}"))).collect();
         let created = self.wait(join_all(paths.iter().map(|path| answer::create(&*self.objects, path, bytes))));
         let (mut written, mut outcome) = (Vec::new(), Ok(()));
@@ -32,7 +32,7 @@ impl Store {
             let object = format!("runs/{run}/{name}");
             let created = match created {
                 Ok(true) => Ok(()),
-                // It is damaged.
+                // The existing object is damaged.
                 Ok(false) => self.create(&object, bytes),
                 Err(error) => Err(self.not_written(&object, &error)),
             };
@@ -44,7 +44,7 @@ impl Store {
         (written, outcome)
     }
 
-    /// Writes a finished replica and its copy; `name` is that of the first, below the run.
+    /// Writes a finished replica and its copy; `name` is the first object's, relative to the run.
     pub(super) fn write_finished(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
         let (_, outcome) = self.write_twice(run, name, bytes);
         match &outcome {
@@ -57,26 +57,28 @@ impl Store {
         outcome
     }
 
-    /// Writes a checkpoint and its copy, and removes those that it replaces; `name` is that of the first, below the run.
+    /// Writes a checkpoint and its copy, and removes the checkpoints that it replaces; `name` is the first object's, relative
+    /// to the run.
     pub(super) fn write_checkpoint(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
         self.check_finished_written(run)?;
         let (written, outcome) = self.write_twice(run, name, bytes);
-        // One of the two is as good a checkpoint as any, and is removed in its turn.
+        // If only one of the two was written, it is still a valid checkpoint. It is pruned when its turn comes.
         written.iter().for_each(|name| self.know_checkpoint(run, name));
         outcome?;
         self.prune_checkpoints(run);
         Ok(())
     }
 
-    /// Remembers a checkpoint or its copy.
+    /// Remembers a checkpoint or the copy of one.
     pub(super) fn know_checkpoint(&mut self, run: &str, name: &str) {
         let named = [CHECKPOINT, CHECKPOINT_COPY].iter().find_map(|directory| object_named(name, directory));
         let Some(named) = named else { return };
         self.known(run).checkpoints.entry((named.epoch, named.number)).or_default().insert(name.to_owned());
     }
 
-    /// Refuses a checkpoint that was sealed after a replica had finished and could not be written: its state is in neither, and after a
-    /// crash the replica would be computed from its beginning. The core writes the replica first, and then another checkpoint.
+    /// Refuses a checkpoint that was sealed after a replica finished whose object could not be written. The replica's state
+    /// would be in neither object, and after a crash the replica would be computed from its beginning. The core writes the
+    /// replica first, and then another checkpoint.
     fn check_finished_written(&mut self, run: &str) -> Result<(), StoreFault> {
         let unwritten = std::mem::take(&mut self.known(run).unwritten);
         let Some(name) = unwritten.first() else { return Ok(()) };
@@ -86,15 +88,15 @@ impl Store {
         )))
     }
 
-    /// Removes a finished replica. The copy goes first: what is left after a crash is removed by whoever leads next.
+    /// Removes a finished replica, the copy first. If this process crashes in between, the next leader removes the rest.
     pub(super) fn unfinish(&self, run: &str, object: &str) -> Result<(), StoreFault> {
         let both = [copy_name(object), Some(object.to_owned())];
         let removed = self.remove(both.into_iter().flatten().map(|name| format!("runs/{run}/{name}")).collect());
         removed.map_err(|error| self.not_removed(run, "a void replica", &error))
     }
 
-    /// Reads both objects of a finished replica, and writes a damaged or missing one again from the other one. If neither is good, both
-    /// are removed: then the replica is not taken for finished by whoever loads the run later.
+    /// Reads both objects of a finished replica. If one is damaged or missing, it is rewritten from the other. If neither is
+    /// good, both are removed, so nobody who loads the run later takes the replica for finished.
     pub(super) fn mend(&mut self, run: &str, object: &str) -> Result<Mended, StoreFault> {
         let (mut good, mut bad) = (None, Vec::new());
         for name in [Some(object.to_owned()), copy_name(object)].into_iter().flatten() {
@@ -112,7 +114,7 @@ impl Store {
         match (good, bad.as_slice()) {
             (Some((other, bytes)), [(name, state)]) => {
                 self.write_second(name, &bytes).map_err(StoreFault::Failed)?;
-                Ok(Mended::Again(format!("the object {name} was {state} and is written again from {other}")))
+                Ok(Mended::Again(format!("the object {name} was {state} and was rewritten from {other}")))
             }
             (Some(_), _) => Ok(Mended::Good),
             (None, _) => {
@@ -120,14 +122,16 @@ impl Store {
                 let removed = self.remove(bad.into_iter().map(|(name, _)| name).collect());
                 removed.map_err(|error| self.not_removed(run, "a damaged replica", &error))?;
                 let what = what.join(" and ");
-                Ok(Mended::Lost(format!("both objects of a finished replica are lost, {what}: it is computed again")))
+                Ok(Mended::Lost(format!(
+                    "both objects of a finished replica are lost, {what}: the replica is computed again"
+                )))
             }
         }
     }
 
-    /// Writes again what is damaged or missing of the finished replicas of a run and of its newest checkpoint. The objects have been read;
-    /// of their copies it is enough that they are there and have as many bytes. The first one that cannot be written ends it until the
-    /// next start, and so does this time for copies that were never written.
+    /// Rewrites damaged or missing objects of a run's finished replicas and newest checkpoint. The first objects have been
+    /// read already; a copy is only checked for existence and size. The first failed write ends the mending until the next
+    /// start. When `until` has passed, copies that were never written also wait for the next start.
     pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun, until: Instant) {
         let SavedRun { name: run, finished, checkpoint, notices, .. } = saved;
         let checkpoint = checkpoint.iter().map(|it| (&it.object, it.from_copy));
@@ -148,22 +152,23 @@ impl Store {
             let (object, other) = (format!("runs/{run}/{object}"), format!("runs/{run}/{good}"));
             if found.foreign.contains(&object) {
                 notices.push(format!(
-                    "{object} is not an object, so {other} is in the store once only: remove {object}, and the next start writes it there"
+                    "{object} is not an object, so the store has no second copy of {other}: remove {object}, and the \
+                     next start writes the copy there"
                 ));
                 continue;
             }
-            // What cannot be read now is not damaged.
+            // An object that cannot be read now is not damaged.
             let Ok(bytes) = self.get(&other) else { continue };
             if !object_named(good, good.split('/').next().unwrap_or_default()).is_some_and(|good| good.is_of(&bytes)) {
                 continue;
             }
             let state = if was_there { "damaged" } else { "missing" };
             match self.write_second(&object, &bytes) {
-                // Builds before copies wrote none, and a coordinator may have been killed before it wrote one.
+                // Builds from before copies wrote none, and a coordinator may have been killed before it wrote one.
                 Ok(()) if !from_copy && !was_there => copied += 1,
-                Ok(()) => notices.push(format!("the object {object} was {state} and is written again from {other}")),
+                Ok(()) => notices.push(format!("the object {object} was {state} and was rewritten from {other}")),
                 Err(why) => {
-                    notices.push(format!("the object {object} is {state} and cannot be written again: {why}"));
+                    notices.push(format!("the object {object} is {state} and cannot be rewritten: {why}"));
                     break;
                 }
             }
@@ -178,13 +183,13 @@ impl Store {
     }
 }
 
-/// Whether these bytes are a finished replica's, and those from which its name was made.
+/// Whether these bytes are a finished replica and match the digest in its name.
 fn is_good(object: &str, bytes: &Bytes) -> bool {
     object_named(object, FINISHED).is_some_and(|named| named.is_of(bytes)) && open(Kind::Finished, bytes).is_ok()
 }
 
 impl Reader {
-    /// Whether a finished replica and its copy are both good, one after the other; `None` if that cannot be read.
+    /// Whether a finished replica and its copy are both good, read one after the other; `None` if one cannot be read.
     pub(crate) async fn are_good(&self, run: &str, object: &str) -> Option<bool> {
         for name in [Some(object.to_owned()), copy_name(object)].into_iter().flatten() {
             match answer::read(&*self.objects, &Path::from(format!("runs/{run}/{name}"))).await {
@@ -196,8 +201,8 @@ impl Reader {
         Some(true)
     }
 
-    /// The bytes of an object of a run, by its name below `runs/RUN/`; of a finished replica or a checkpoint that is damaged since it was
-    /// written, those of its copy.
+    /// The bytes of an object of a run, by its name below `runs/RUN/`. If the object is a finished replica or a checkpoint
+    /// and was damaged since it was written, the bytes of its copy.
     ///
     /// # Errors
     /// A sentence that names the object.
@@ -205,7 +210,7 @@ impl Reader {
         Ok(self.get_up_to(run, object, u64::MAX).await?.unwrap_or_default())
     }
 
-    /// The same, if the object has at most `bytes_max` bytes; otherwise nothing is read.
+    /// Like [`Reader::get`], if the object has at most `bytes_max` bytes; otherwise nothing is read.
     ///
     /// # Errors
     /// A sentence that names the object.

@@ -1,6 +1,8 @@
-//! Writing the index of a run's finished replicas: see [`crate::index`]. A start reads every finished replica that no index has, so there
-//! must be few. An index is written again when the objects since the last one are many, or large compared with the index itself: so all
-//! indices of a run together have few bytes beside its finished replicas.
+//! Writing the index of a run's finished replicas: see [`crate::index`].
+//!
+//! A starting coordinator reads every finished replica that is in no index, so there must be few of these. A new index is
+//! written when the replicas finished since the last one are many, or large compared with the index itself. All indices of a
+//! run together are therefore small compared with its finished replicas.
 
 use std::{collections::BTreeMap, mem};
 
@@ -13,12 +15,12 @@ use crate::{
     saved::{SavedFinished, SavedRun},
 };
 
-/// When an index is written.
+/// When a new index is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thresholds {
-    /// So many objects without an index...
+    /// At so many objects that are in no index...
     pub(super) objects: u64,
-    /// ... or so many bytes of them.
+    /// ... or at so many bytes of such objects.
     pub(super) bytes: u64,
 }
 
@@ -28,30 +30,30 @@ impl Default for Thresholds {
     }
 }
 
-/// An index pays if the objects have so many times its bytes.
+/// A new index pays off if the objects have so many times its bytes.
 const BYTES_FACTOR: u64 = 8;
-/// The newest indices that stay: if the newest one is damaged, the one before has most of it.
+/// How many of the newest indices are kept. If the newest one is damaged, the one before has most of its content.
 const KEPT: usize = 2;
 
-/// What a store knows of a run's index.
+/// What a store knows about a run's index.
 #[derive(Debug, Default)]
 pub(super) struct Indexed {
     /// The newest valid index, by its name below `runs/RUN/`.
     object: Option<String>,
-    /// The highest number of an index.
+    /// The highest number of an index so far.
     number: u64,
-    /// The replicas in it.
+    /// How many replicas that index has.
     replicas: u64,
     /// Finished replicas that are in no index, by the names of their objects.
     others: BTreeMap<String, SavedFinished>,
-    /// The bytes of their objects.
+    /// The total bytes of those objects.
     bytes: u64,
-    /// The names of all indices below the run, the newest last.
+    /// The names of all indices of the run, newest last.
     names: Vec<String>,
 }
 
 impl Indexed {
-    /// The index of a run that was loaded.
+    /// The state of the index of a run that was just loaded.
     pub(super) fn of(found: &Found, saved: &SavedRun) -> Self {
         let others = saved.finished.iter().filter(|it| !it.indexed);
         let others: BTreeMap<_, _> = others.map(|it| (it.object.clone(), it.clone())).collect();
@@ -67,7 +69,7 @@ impl Indexed {
         }
     }
 
-    /// Whether another index should be written; `at_rest`: nothing more will finish soon.
+    /// Whether a new index should be written. `at_rest` means that no more replicas will finish soon.
     fn is_due(&self, than: Thresholds, at_rest: bool) -> bool {
         let others = self.others.len() as u64;
         let indexed = if at_rest { 0 } else { self.replicas };
@@ -77,13 +79,13 @@ impl Indexed {
 }
 
 impl Store {
-    /// A finished replica is stored as this object.
+    /// Notes that a finished replica was stored as this object.
     pub(super) fn note_finished(&mut self, run: &str, object: &str, bytes: &Bytes) {
         let Some(entry) = entry(object, bytes) else { return };
         let thresholds = self.thresholds;
         let indexed = &mut self.known(run).indexed;
         let bytes = entry.bytes;
-        // The core repeats a write that failed in part.
+        // After a write that failed in part, the core repeats it.
         if indexed.others.insert(object.to_owned(), entry).is_none() {
             indexed.bytes += bytes;
         }
@@ -92,7 +94,7 @@ impl Store {
         }
     }
 
-    /// Writes an index if the next start would otherwise read much.
+    /// Writes an index if the next start would otherwise have to read many objects.
     pub(super) fn index_at_rest(&mut self, run: &str) {
         let thresholds = self.thresholds;
         if self.known(run).indexed.is_due(thresholds, true) {
@@ -104,7 +106,8 @@ impl Store {
     fn write_index(&mut self, run: &str) {
         let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
         let known = self.known(run).indexed.object.clone();
-        // Kept in the store and not in memory, since there may be many runs. Without it the objects are read at the next start.
+        // The index is read from the store and not kept in memory, because there may be many runs. If it cannot be read, the
+        // next start reads the objects instead.
         let known = known.and_then(|name| self.get(&format!("runs/{run}/{name}")).ok());
         let mut index = known.and_then(|bytes| Index::read(&bytes).ok()).unwrap_or_default();
         let indexed = &mut self.known(run).indexed;
@@ -114,7 +117,7 @@ impl Store {
         let bytes = index.sealed();
         let name = index_name(epoch, indexed.number, &bytes);
         if let Err(error) = self.put(&format!("runs/{run}/{name}"), &bytes) {
-            tracing::warn!("the index of run {run} cannot be written, and is tried again: {}", cause(&error));
+            tracing::warn!("the index of run {run} cannot be written and will be retried: {}", cause(&error));
             self.known(run).indexed.others = others;
             return;
         }

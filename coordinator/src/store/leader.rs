@@ -1,7 +1,7 @@
 //! Leadership: the store belongs to the coordinator that created its highest epoch, the object `leader/000007`.
 //!
-//! That the creation succeeded does not make a leader: older epochs are removed, and a removed name can be created again. Whoever
-//! leads is the highest in a listing that was made afterwards.
+//! Creating the object is not enough to lead: older epochs are removed, and a removed name can be created again. The leader
+//! is the coordinator whose epoch is the highest in a listing made after the creation.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -16,38 +16,39 @@ use prost::Message as _;
 use super::{Reader, Store, answer::cause};
 use crate::{core::StoreFault, names::object_named};
 
-/// The directory of the epochs.
+/// The directory of epochs.
 const DIRECTORY: &str = "leader";
-/// The most attempts to become the leader against others who try at the same moment.
+/// At most so many attempts to become the leader while rivals try at the same moment.
 const RIVALS_MAX: usize = 64;
-/// By so much the epochs of a restored store go on above those in the copy: nobody has led that often since the copy was made.
+/// How far above the epochs in the copy a restored store continues. No cluster changes its leader that often after a copy was
+/// made.
 const RESTORED_STEP: u64 = 1_000_000;
-/// The most bytes of the object of an epoch.
+/// The most bytes that the object of an epoch may have.
 const LEADER_BYTES_MAX: u64 = 4096;
 
 /// An epoch as the store lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// From 1.
+    /// The epoch's number, from 1.
     pub number: u64,
-    /// The store's tag of the object: somebody may have emptied the store, and another coordinator begun again with 1.
+    /// The store's tag of the object. The store may have been emptied, and another coordinator may have started again at 1.
     pub(crate) tag: Option<String>,
 }
 
-/// Which cluster this is: drawn when the store was first used.
+/// The identity of a cluster, drawn at random when its store is first used.
 pub type Cluster = [u8; 16];
 
-/// How a coordinator speaks with all others.
+/// How a coordinator's connections are secured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
     /// In plain text.
     PlainText,
-    /// With TLS, and certificates of the authority that has this pin.
+    /// With TLS, and with certificates of the authority that has this pin.
     Authority(Pin),
 }
 
 impl Security {
-    /// As the object of an epoch says it; `None` if that makes no sense.
+    /// Reads the field of an epoch's object; `None` if it makes no sense.
     fn read(said: &[u8]) -> Option<Self> {
         if said.is_empty() { Some(Self::PlainText) } else { said.try_into().ok().map(Self::Authority) }
     }
@@ -69,32 +70,32 @@ impl fmt::Display for Security {
     }
 }
 
-/// Who leads, as its object says.
+/// The leader, as the object of its epoch describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
-    /// Its epoch.
+    /// The leader's epoch.
     pub epoch: Epoch,
-    /// Its process and host, for people.
+    /// The leader's process and host, for people.
     pub who: String,
-    /// Where it listens, as `HOST:PORT`; empty if it serves nobody or its object is damaged.
+    /// The address where the leader listens, as `HOST:PORT`; empty if it serves nobody or its object is damaged.
     pub address: String,
-    /// Its host's name; empty if its object is damaged.
+    /// The name of the leader's host; empty if its object is damaged.
     pub host: String,
-    /// `None` if its object is damaged.
+    /// The leader's cluster; `None` if its object is damaged.
     pub cluster: Option<Cluster>,
-    /// `None` if its object is damaged, or of an earlier build.
+    /// How the leader's connections are secured; `None` if its object is damaged or was written by an earlier build.
     pub security: Option<Security>,
 }
 
 impl Leader {
-    /// Whether nobody can tell who leads, how, and in which cluster.
+    /// Whether the object is damaged, so that nobody can tell who leads, with which security, and in which cluster.
     pub(crate) fn is_damaged(&self) -> bool {
         self.cluster.is_none()
     }
 }
 
 impl Reader {
-    /// The highest epoch; `None` if nobody has ever led.
+    /// The highest epoch; `None` if no coordinator has ever led.
     ///
     /// # Errors
     /// If the store cannot be listed.
@@ -102,10 +103,10 @@ impl Reader {
         Ok(self.epochs().await?.into_iter().max_by_key(|epoch| epoch.number))
     }
 
-    /// Who leads.
+    /// The current leader.
     ///
     /// # Errors
-    /// A sentence, if the store cannot be read.
+    /// A sentence if the store cannot be read.
     pub async fn leader(&self) -> Result<Option<Leader>, String> {
         let failed = |error| format!("the store {} cannot be read: {}", self.shown, cause(&error));
         let mut attempts = 0;
@@ -114,9 +115,9 @@ impl Reader {
             attempts += 1;
             match self.said(&epoch_name(epoch.number)).await {
                 Ok(said) => break (epoch, said.unwrap_or_default()),
-                // Whoever leads since has removed it.
+                // A newer leader has removed the object.
                 Err(object_store::Error::NotFound { .. }) if attempts < RIVALS_MAX => {}
-                // Nobody knows what it says, so nobody may act as if it said nothing.
+                // The content of the object is unknown, so it must not be treated as empty.
                 Err(error) => return Err(failed(error)),
             }
         };
@@ -126,7 +127,7 @@ impl Reader {
         Ok(Some(Leader { epoch, who, address: said.address, host: said.host, cluster, security }))
     }
 
-    /// What the object of an epoch says; `None` if it is damaged.
+    /// The content of an epoch's object; `None` if the object is damaged.
     async fn said(&self, name: &str) -> object_store::Result<Option<v1::Leader>> {
         let found = self.objects.get(&Path::from(name)).await?;
         if found.meta.size > LEADER_BYTES_MAX {
@@ -140,7 +141,7 @@ impl Reader {
         Ok(self.epochs_and_foreign().await?.0)
     }
 
-    /// The epochs, and the numbers of epochs whose names somebody has given to directories. Nobody leads in those.
+    /// The epochs, and the numbers of epochs whose names are taken by directories. Nobody leads in the latter.
     async fn epochs_and_foreign(&self) -> object_store::Result<(Vec<Epoch>, BTreeSet<u64>)> {
         let list = self.objects.list_with_delimiter(Some(&Path::from(DIRECTORY))).await?;
         let epoch = |meta: ObjectMeta| {
@@ -150,8 +151,8 @@ impl Reader {
         Ok((list.objects.into_iter().filter_map(epoch).collect(), foreign))
     }
 
-    /// Whether this is still the store in which somebody led in this epoch, although its record is gone: it has runs, or a directory
-    /// has the record's name. An empty one may be a mount point without its share.
+    /// Whether this is still the store in which a coordinator led in this epoch, although the record of the epoch is gone:
+    /// the store has runs, or a directory has the record's name. An empty store may be a mount point without its share.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -165,23 +166,24 @@ impl Reader {
 }
 
 impl Store {
-    /// Where this coordinator listens, for those that watch it: said in the epochs that it creates from now on.
+    /// Sets the address where this coordinator listens, for everyone who watches it. The epochs that it creates from now on
+    /// announce the address.
     pub fn advertise(&mut self, address: String) {
         self.address = address;
     }
 
-    /// How this coordinator speaks, for those that watch it: said like the address.
+    /// Sets how this coordinator's connections are secured, announced in the same way as the address.
     pub fn speak(&mut self, security: Security) {
         self.security = Some(security);
     }
 
-    /// The epoch in which this store leads, if it does.
+    /// The epoch in which this store leads, if it leads.
     #[must_use]
     pub fn epoch(&self) -> Option<&Epoch> {
         self.epoch.as_ref()
     }
 
-    /// Which cluster this is, if this store leads or has led.
+    /// The identity of this cluster, if this store leads or has led.
     #[must_use]
     pub fn cluster(&self) -> Option<Cluster> {
         self.cluster
@@ -201,9 +203,9 @@ impl Store {
         Err(self.not_led("other coordinators take it over at the same time: let one of them run"))
     }
 
-    /// Lets the epochs of a store that was restored from an older copy go on above all that have been, so that workers and people's tools
-    /// take whoever leads next for the newest leader. Returns the highest epoch before, and the one that it creates, in which nobody
-    /// serves.
+    /// Raises the epochs of a store that was restored from an older copy above all earlier epochs, so that workers and
+    /// clients accept the next leader as the newest. Returns the highest epoch before, and the epoch created here, in which
+    /// nobody serves.
     ///
     /// # Errors
     /// [`StoreFault::Failed`] if the store cannot be read or the epoch cannot be created.
@@ -214,17 +216,17 @@ impl Store {
             None => self.highest_named().map_err(|error| self.not_led(&cause(&error)))?,
         };
         let cluster = before.as_ref().and_then(|leader| leader.cluster).unwrap_or_else(evoxo_access::random);
-        // A standby of another authority must not take it over.
+        // This keeps a standby of another authority from taking over.
         self.security = before.and_then(|leader| leader.security);
         let number = last.saturating_add(RESTORED_STEP);
         let (name, said) = (epoch_name(number), self.introduction(cluster));
         match self.put(&name, &said).map_err(|error| self.not_led(&cause(&error)))? {
             true => Ok((last, number)),
-            false => Err(self.not_led(&format!("{name} is there already"))),
+            false => Err(self.not_led(&format!("{name} exists already"))),
         }
     }
 
-    /// Becomes the leader after this one. False if another coordinator was faster.
+    /// Becomes the leader after `before`. Returns false if another coordinator was faster.
     ///
     /// # Errors
     /// [`StoreFault::Failed`] if the epoch cannot be created.
@@ -239,7 +241,7 @@ impl Store {
         let epochs = self.runtime.block_on(reader.epochs()).map_err(|error| self.not_led(&cause(&error)))?;
         let highest = epochs.iter().max_by_key(|epoch| epoch.number);
         let Some(own) = highest.filter(|epoch| epoch.number == number).cloned() else { return Ok(false) };
-        // Older epochs are not needed, and frequent restarts would accumulate them.
+        // Older epochs are not needed, and frequent restarts would pile them up.
         let older = epochs.iter().filter(|epoch| epoch.number < number).map(|epoch| epoch_name(epoch.number)).collect();
         if let Err(error) = self.remove(older) {
             tracing::warn!("old epochs cannot be removed from the store {}: {}", self.shown, cause(&error));
@@ -248,8 +250,9 @@ impl Store {
         Ok(true)
     }
 
-    /// The number of the epoch after this leader's. If the store does not say who led, it is higher than that of any object: what a
-    /// lower epoch writes would be taken for remains of earlier runs. Names that somebody has given to directories are passed over.
+    /// The number of the epoch after this leader's. If the store does not say who led, the number is higher than the epoch of
+    /// every object, because objects of a lower epoch would be taken for leftovers of earlier runs. Numbers whose names are
+    /// taken by directories are skipped.
     fn next_epoch(&self, before: Option<&Leader>) -> Result<u64, StoreFault> {
         let failed = |error: object_store::Error| self.not_led(&cause(&error));
         let (_, foreign) = self.runtime.block_on(self.reader().epochs_and_foreign()).map_err(failed)?;
@@ -259,18 +262,19 @@ impl Store {
         };
         let free = (last..u64::MAX).map(|last| last + 1).find(|number| !foreign.contains(number));
         let number = free.ok_or_else(|| {
-            self.not_led(&format!("no epoch is left after {last}: remove what has this number in its name"))
+            self.not_led(&format!("no epoch is left after {last}: remove the objects with this number in their names"))
         })?;
         for number in foreign {
             let (name, shown) = (epoch_name(number), &self.shown);
             tracing::warn!(
-                "{name} in the store {shown} is a directory, where a record of who leads belongs: remove it"
+                "{name} in the store {shown} is a directory, but its name belongs to a record of the leader: remove \
+                 the directory"
             );
         }
         Ok(number)
     }
 
-    /// The highest epoch in the names of the objects of runs; 0 if there is none.
+    /// The highest epoch in the object names of all runs; 0 if there is no such object.
     fn highest_named(&self) -> object_store::Result<u64> {
         let mut highest = 0;
         for run in self.list("runs")?.1 {
@@ -282,16 +286,17 @@ impl Store {
         Ok(highest)
     }
 
-    /// Remembers which cluster this is, in case that the store has lost its record of it.
+    /// Remembers this cluster's identity, in case the store has lost its record of it.
     pub(crate) fn remember(&mut self, cluster: Cluster) {
         self.cluster = Some(cluster);
     }
 
-    /// Refuses to write if another coordinator leads. If nobody has led since the store was loaded, this one leads from now
-    /// on.
+    /// Refuses to write if another coordinator leads. If nobody has taken the lead since the store was loaded, this
+    /// coordinator leads from now on.
     ///
     /// # Errors
-    /// [`StoreFault::Superseded`] if another one leads, [`StoreFault::Failed`] if nobody can tell or lead.
+    /// [`StoreFault::Superseded`] if another coordinator leads, [`StoreFault::Failed`] if nobody can tell who leads or the
+    /// lead cannot be taken.
     pub(crate) fn check_leadership(&mut self) -> Result<(), StoreFault> {
         let highest = self.runtime.block_on(self.reader().highest_epoch());
         let highest = highest.map_err(|error| {
@@ -310,13 +315,13 @@ impl Store {
         Err(StoreFault::Superseded(self.superseded_sentence()))
     }
 
-    /// Remembers who leads: see [`Store::check_leadership`].
+    /// Remembers who leads, for [`Store::check_leadership`].
     pub(super) fn look_who_leads(&mut self) -> object_store::Result<()> {
         self.seen = self.runtime.block_on(self.reader().highest_epoch())?;
         Ok(())
     }
 
-    /// Who leads.
+    /// The current leader.
     ///
     /// # Errors
     /// [`StoreFault::Failed`] if the store cannot be read.
@@ -334,7 +339,7 @@ impl Store {
 
     fn introduction(&self, cluster: Cluster) -> Bytes {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        // The time makes it unique.
+        // The time makes `who` unique.
         let host = host_name();
         let who = format!("process {} on {host}, Unix time {:.9}", std::process::id(), since.as_secs_f64());
         let cluster = Bytes::copy_from_slice(&cluster);
@@ -348,37 +353,37 @@ impl Store {
     }
 }
 
-/// Why a coordinator must stop: another one leads.
+/// The sentence for a coordinator that must stop because another one leads.
 #[must_use]
 pub fn superseded_by(leader: &Leader, store: &str) -> String {
     let (who, number) = (&leader.who, leader.epoch.number);
     if leader.is_damaged() {
         let name = epoch_name(number);
         return format!(
-            "the object {name} in the store {store} is damaged and does not say who leads, so this coordinator does not write \
-             the store any more"
+            "the object {name} in the store {store} is damaged and does not say who leads, so this coordinator no \
+             longer writes to the store"
         );
     }
     let address = if leader.address.is_empty() { "no address" } else { &leader.address };
     format!(
-        "another coordinator leads in the store {store} now ({who}, at {address}, epoch {number}), so this one does not \
-         write it"
+        "another coordinator leads in the store {store} now ({who}, at {address}, epoch {number}), so this one no \
+         longer writes to it"
     )
 }
 
-/// Why a coordinator that led does not write any more: nobody knows who leads.
+/// The sentence for a coordinator that led and must stop writing because the store no longer says who leads.
 #[must_use]
 pub fn record_lost(store: &str) -> String {
     format!(
-        "the store {store} was emptied, or what says in `{DIRECTORY}/` who leads was removed, so this coordinator does not \
-         write it any more"
+        "the store {store} was emptied, or the record of the leader in `{DIRECTORY}/` was removed, so this coordinator \
+         no longer writes to it"
     )
 }
 
-/// The same if it cannot be read which one.
+/// The sentence for a coordinator that must stop because another one leads, but the store does not say which.
 #[must_use]
 pub fn superseded_by_somebody(store: &str) -> String {
-    format!("another coordinator leads in the store {store} now, so this one does not write it")
+    format!("another coordinator leads in the store {store} now, so this one no longer writes to it")
 }
 
 /// The number in an epoch's name.

@@ -8,15 +8,15 @@ use crate::{
     saved::{Objects, SavedRun},
 };
 
-/// How long a start may take to write copies for the runs of builds that wrote none.
+/// How long a start may spend on writing copies for runs of builds that wrote none.
 const COPYING_MAX: Duration = Duration::from_secs(5);
 
 impl Store {
-    /// Reads all runs without their states, the most recently written last, and returns a message for each object that
-    /// belongs to none of them. Damaged and foreign objects are reported and left as they are.
+    /// Reads all runs without their states, the most recently written last. Returns a message for each object that belongs to
+    /// no run. Damaged and foreign objects are reported and left unchanged.
     ///
     /// # Errors
-    /// A [`StoreError`] if the store cannot be listed, or an object cannot be read: it may be good.
+    /// A [`StoreError`] if the store cannot be listed, or an object cannot be read, because that object may be good.
     pub fn load(&mut self) -> Result<(Vec<SavedRun>, Vec<String>), StoreError> {
         self.look_who_leads().map_err(|error| self.unreadable("leader", &error))?;
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
@@ -34,7 +34,7 @@ impl Store {
                 Err(_) => Found::default(),
             };
             if let Some(born) = self.deleted(&run, &found).filter(|_| self.epoch.is_some()) {
-                // Somebody was interrupted.
+                // An earlier deletion was interrupted.
                 self.remove_deleted(&run, born).map_err(|error| self.unreadable(&run, &error))?;
                 found = self.find_objects(&run).map_err(|error| self.unreadable(&run, &error))?;
                 if found.ours.is_empty() && found.foreign.is_empty() {
@@ -58,10 +58,10 @@ impl Store {
         Ok((runs.into_iter().map(|(_, saved)| saved).collect(), notices))
     }
 
-    /// Reads one run with the states of its unfinished replicas, if it exists and has a valid order.
+    /// Reads one run with the states of its unfinished replicas; `None` if it does not exist or has no valid order.
     ///
     /// # Errors
-    /// A [`StoreError`] if the store cannot be listed, or an object cannot be read: it may be good.
+    /// A [`StoreError`] if the store cannot be listed, or an object cannot be read, because that object may be good.
     pub fn load_run(&mut self, run: &str) -> Result<Option<SavedRun>, StoreError> {
         let found = self.find_objects(run).map_err(|error| self.unreadable(run, &error))?;
         Ok(self.interpret_run(run, &found, true)?.0)
@@ -73,7 +73,7 @@ impl Store {
         found: &Found,
         with_states: bool,
     ) -> Result<(Option<SavedRun>, Vec<String>), StoreError> {
-        // What cannot be read now is not damaged. Without it an older order would count.
+        // An object that cannot be read now is not damaged. If it were skipped, an older order would count.
         let mut unreadable = None;
         let mut read = |name: &str| {
             let name = format!("runs/{run}/{name}");

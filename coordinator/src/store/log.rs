@@ -1,5 +1,5 @@
-//! The audit log in the store: batches of lines, each an object that is created once, so that the log outlives the host on which
-//! it was written. Their names say in which epoch, so two coordinators do not write one. The oldest go.
+//! The audit log in the store: batches of lines, each an object that is created once, so the log outlives the host that wrote
+//! it. A batch's name contains the epoch, so two coordinators never write the same batch. The oldest batches are removed.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,12 +19,12 @@ use super::{
 };
 use crate::names::{AUDIT, AUDIT_RIGHTS, Named, object_named};
 
-/// The parts of the audit log, each with batches of its own: however many there are of one, they push none of the other out.
+/// The parts of the audit log. Each has its own batches, so many lines of one part do not displace the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogPart {
-    /// What operators and coordinators do, and what changes rights.
+    /// Actions of operators and coordinators, and changes of rights.
     Rights,
-    /// What all others do.
+    /// Actions of everybody else.
     Others,
 }
 
@@ -39,23 +39,24 @@ impl LogPart {
     }
 }
 
-/// The most lines and bytes of a batch.
+/// The most lines and the most bytes of a batch.
 pub(crate) const BATCH_LINES_MAX: usize = 1000;
 pub(crate) const BATCH_BYTES_MAX: usize = 256 << 10;
-/// The most batches of a part in a store, the newest that stay whatever the clock says, and how long the others do.
+/// Limits of a part in a store: the most batches; how many of the newest stay whatever the clock says; how long the others
+/// stay.
 const BATCHES_MAX: usize = 4096;
 const BATCHES_KEPT: usize = 1024;
 const LIFE: Duration = Duration::from_secs(400 * 24 * 3600);
-/// The most that are read to find lines that are wanted.
+/// The most batches that a search for lines reads.
 const BATCHES_READ_MAX: usize = 256;
-/// After this many batches the oldest are removed.
+/// The oldest batches are removed each time this many were added.
 const PRUNED_EVERY: u64 = 64;
 
-/// The part that the leader of an epoch writes.
+/// Writes the audit log of one epoch.
 pub(crate) struct Log {
     reader: Reader,
     epoch: u64,
-    /// Batches so far of each part.
+    /// How many batches of each part were written so far.
     batches: [u64; 2],
 }
 
@@ -67,7 +68,7 @@ impl Log {
     /// Adds a batch.
     ///
     /// # Errors
-    /// A sentence, if it cannot be written: it may be tried again.
+    /// A sentence if the batch cannot be written. The caller may retry.
     pub(crate) async fn add(&mut self, part: LogPart, lines: Vec<String>) -> Result<(), String> {
         let batches = &mut self.batches[part as usize];
         if batches.is_multiple_of(PRUNED_EVERY)
@@ -80,7 +81,7 @@ impl Log {
         let created = answer::create(&*self.reader.objects, &Path::from(name.as_str()), &bytes).await;
         created.map_err(|error| {
             let (shown, cause) = (&self.reader.shown, cause(&error));
-            format!("lines of the audit log cannot be written in the store {shown}, and stay on this host: {cause}")
+            format!("lines of the audit log cannot be written to the store {shown} and stay on this host: {cause}")
         })?;
         *batches += 1;
         Ok(())
@@ -88,11 +89,11 @@ impl Log {
 }
 
 impl Reader {
-    /// The newest lines of a part of the audit log that the store has and that are wanted, oldest first: at least `count`, if the newest 256
-    /// batches have them. Damaged batches are left out.
+    /// The newest lines of a part that satisfy `wanted`, oldest first: at least `count`, if the newest 256 batches have that
+    /// many. Damaged batches are left out.
     ///
     /// # Errors
-    /// A sentence, if the store cannot be read.
+    /// A sentence if the store cannot be read.
     pub(crate) async fn newest_log(
         &self,
         part: LogPart,
@@ -112,7 +113,7 @@ impl Reader {
         Ok(newest.into_iter().rev().flatten().collect())
     }
 
-    /// Removes batches that are too old or too many. A clock that is wrong, here or where the store is, must not remove all.
+    /// Removes batches that are too old or too many. A wrong clock, here or at the store, must not remove all of them.
     async fn prune_log(&self, part: LogPart) -> Result<(), String> {
         let batches = self.batches(part).await?;
         let newest = batches.iter().map(|(_, written)| *written).max();
@@ -129,7 +130,7 @@ impl Reader {
         Ok(())
     }
 
-    /// All batches of a part in order, each with when it was written.
+    /// All batches of a part in order, each with the time it was written.
     async fn batches(&self, part: LogPart) -> Result<Vec<(Named, SystemTime)>, String> {
         let directory = part.directory();
         let found = self.objects.list(Some(&Path::from(directory))).try_collect::<Vec<_>>().await;

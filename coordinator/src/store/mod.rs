@@ -1,12 +1,13 @@
-//! The store: runs as immutable objects in a directory or a bucket. Objects are only ever created if absent, never
-//! overwritten; [`crate::names`] says how they are named.
+//! The store: runs as immutable objects in a directory or a bucket. Objects are only ever created if absent, and never
+//! overwritten; [`crate::names`] defines their names.
 //!
-//! The right to write is an object too: a coordinator that takes the store over creates `leader/000007` if absent. Before each
-//! write the store checks that its own epoch is still the highest, and otherwise refuses. Between looking and writing
-//! another coordinator may take over. Then states do no harm, because they are a function of the seed. Orders have names
-//! that only one of the two can create, and one is confirmed only if its epoch is still the highest after it was
-//! written: whoever leads then has loaded, or will load, the order. A deletion is said in the same way before anything is
-//! removed, so that nobody goes on with what is being removed; and no epoch removes what a later one wrote.
+//! The right to write is an object too: a coordinator that takes over the store creates `leader/000007` if it is absent.
+//! Before each write the store checks that its own epoch is still the highest, and otherwise refuses to write. Another
+//! coordinator may still take over between that check and the write. A late state does no harm, because states are a function
+//! of the seed. An order has a name that only one of the two coordinators can create, and it is confirmed only if its epoch
+//! is still the highest after the write: the next leader has then loaded the order, or will load it. A deletion is recorded
+//! in the same way before anything is removed, so that no coordinator continues a run that is being deleted. No epoch removes
+//! objects that a later epoch wrote.
 //!
 //! Everything here blocks: call it from an ordinary thread, not from within a runtime.
 
@@ -52,89 +53,89 @@ pub use place::Lock;
 pub use refused::Refused;
 pub use restored::restored;
 
-/// Why a store cannot be used: one sentence.
+/// Why a store cannot be used, as one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Neither a directory nor a bucket.
     #[error("the store {0} is of no known kind: name a directory, or a bucket as s3://BUCKET/PREFIX")]
     UnknownKind(String),
-    /// A file.
+    /// A file instead of a directory.
     #[error("the store {0} is a file: name a directory, or a bucket as s3://BUCKET/PREFIX")]
     File(String),
-    /// Not the address of a bucket.
+    /// The address of a bucket is malformed.
     #[error("the store {spec} is not the address of a bucket: {cause}: give s3://BUCKET/PREFIX")]
     Address {
-        /// As given.
+        /// The address as the user gave it.
         spec: String,
-        /// The part that cannot be.
+        /// What is wrong with the address.
         cause: String,
     },
-    /// The variables of the environment that say where a bucket is cannot be used.
+    /// The environment variables that describe the bucket cannot be used.
     #[error("the store {place} cannot be opened: {cause}")]
     Settings {
-        /// As given.
+        /// The store as the user named it.
         place: String,
-        /// Which variable, and what to do.
+        /// The variable, and what to do about it.
         cause: String,
     },
-    /// A bucket that cannot be reached or written.
+    /// A bucket that cannot be reached or written to.
     #[error(
         "the store {place} cannot be used at {endpoint}: {cause}: check the bucket's name, AWS_ENDPOINT, AWS_REGION, and the \
          keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     )]
     Bucket {
-        /// As given.
+        /// The store as the user named it.
         place: String,
-        /// The address of its server.
+        /// The address of the bucket's server.
         endpoint: String,
-        /// From the system or the server.
+        /// The cause, from the system or the server.
         cause: String,
-        /// Whether it passes by itself.
+        /// Whether the fault passes by itself.
         outlook: Outlook,
     },
-    /// A directory that cannot be reached, created or written.
+    /// A directory that cannot be reached, created or written to.
     #[error("the store {place} cannot be used: {cause}: name another with --store, or make it writable")]
     Unusable {
-        /// As given.
+        /// The store as the user named it.
         place: String,
-        /// From the system.
+        /// The cause, from the system.
         cause: String,
     },
-    /// A file where a directory of the store belongs.
+    /// A file stands where the store needs a directory.
     #[error("{name} in the store {place} is a file, where the store needs a directory: move it away")]
     Foreign {
-        /// As given.
+        /// The store as the user named it.
         place: String,
-        /// The file.
+        /// The name of the file.
         name: &'static str,
     },
-    /// Another coordinator on this machine uses it.
+    /// Another coordinator on this machine uses the store.
     #[error(
         "the store {place} is in use by another coordinator ({who}): stop that one first, start this one with --standby so \
          that it takes over when that one ends, or name another directory with --store"
     )]
     InUse {
-        /// As given.
+        /// The store as the user named it.
         place: String,
         /// The other coordinator's description of itself.
         who: String,
     },
-    /// It could be opened, but not read.
+    /// The store was opened, but cannot be read.
     #[error("{name} in the store {place} cannot be read: {cause}: let this process read it, or move it away")]
     Unreadable {
-        /// As given.
+        /// The store as the user named it.
         place: String,
-        /// A directory in it.
+        /// The directory in the store that cannot be read.
         name: String,
-        /// From the system.
+        /// The cause, from the system.
         cause: String,
-        /// Whether it passes by itself.
+        /// Whether the fault passes by itself.
         outlook: Outlook,
     },
 }
 
 impl StoreError {
-    /// Whether it passes by itself. A directory that cannot be used needs a person.
+    /// Whether the fault passes by itself. A directory that cannot be used needs a person.
     #[must_use]
     pub fn outlook(&self) -> Outlook {
         match self {
@@ -146,28 +147,28 @@ impl StoreError {
 
 /// Runs as objects in a directory or a bucket.
 pub struct Store {
-    /// Runs the store's futures; the clients of buckets need one.
+    /// Runs the store's futures. The bucket clients need a runtime.
     runtime: tokio::runtime::Runtime,
     objects: Arc<dyn ObjectStore>,
     /// The store's name in messages.
     shown: String,
-    /// Its directory, if it is one.
+    /// The store's directory, if the store is a directory.
     directory: Option<PathBuf>,
     registry: Registry,
     runs: BTreeMap<String, Known>,
-    /// Where this coordinator listens, as others are told.
+    /// The address where this coordinator listens, as it is announced to others.
     address: String,
-    /// How this coordinator speaks; `None` if others are not told.
+    /// How this coordinator's connections are secured; `None` if that is not announced.
     security: Option<Security>,
-    /// The highest epoch when the store was loaded.
+    /// The highest epoch at the time the store was loaded.
     seen: Option<Epoch>,
-    /// The epoch that this store created, which lets it write.
+    /// The epoch that this store created. It gives the right to write.
     epoch: Option<Epoch>,
-    /// Which cluster this is, if that is known.
+    /// The cluster to which the store belongs, if known.
     cluster: Option<Cluster>,
     /// How many operations on objects have ended.
     ended: Arc<AtomicU64>,
-    /// When the index of a run is written.
+    /// Thresholds for writing the index of a run.
     thresholds: index::Thresholds,
 }
 
@@ -194,31 +195,31 @@ impl Reader {
     }
 }
 
-/// What is known of a run.
+/// What the store knows about a run.
 #[derive(Debug, Default)]
 struct Known {
-    /// The epoch in which it was submitted; `None` if it does not exist.
+    /// The epoch in which the run was submitted; `None` if the run does not exist.
     born: Option<u64>,
-    /// The highest number of an order.
+    /// The highest number of an order so far.
     order_number: u64,
-    /// It has objects but no valid order, so its content is unknown and nothing is written to it.
+    /// The run has objects but no valid order, so its content is unknown and nothing is written to it.
     unreadable: bool,
-    /// The number and the bytes of the newest order, if its copy could not be written yet.
+    /// The number and bytes of the newest order, if the order's copy could not be written yet.
     uncopied: Option<(u64, Bytes)>,
-    /// Finished replicas whose last write has failed.
+    /// Finished replicas whose last write failed.
     unwritten: BTreeSet<String>,
-    /// Its index, and what is in none.
+    /// The run's index, and the finished replicas that are in no index.
     indexed: index::Indexed,
-    /// Names of checkpoints and of their copies by epoch and number.
+    /// Names of checkpoints and their copies, by epoch and number.
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
 
 impl Store {
-    /// Opens a store, which is a directory (created if absent) or the URL of a bucket, and checks that it can be
-    /// written. If it cannot, but has runs that can be read, the store is opened and returned with a warning.
+    /// Opens a store, a directory (created if absent) or the URL of a bucket, and checks that it can be written. If it cannot
+    /// be written but has runs that can be read, the store is returned with a warning.
     ///
     /// # Errors
-    /// A [`StoreError`] if it cannot be used.
+    /// A [`StoreError`] if the store cannot be used.
     pub fn open(spec: &str, registry: Registry) -> Result<(Self, Option<String>), StoreError> {
         let place = place::open(spec)?;
         let mut store = Self::over(Arc::clone(&place.objects), spec, registry);
@@ -239,15 +240,15 @@ impl Store {
         }
     }
 
-    /// Opens a directory to read what another process writes there: nothing is created, locked or tried.
+    /// Opens a directory to read what another process writes there. Nothing is created or locked, and no test write is made.
     ///
     /// # Errors
-    /// A [`StoreError`] if it cannot be used.
+    /// A [`StoreError`] if the store cannot be used.
     pub fn open_to_read(directory: &str, registry: Registry) -> Result<Self, StoreError> {
         Ok(Self::over(place::open(directory)?.objects, directory, registry))
     }
 
-    /// A store over any objects; `shown` names it in messages.
+    /// A store over any objects; `shown` is its name in messages.
     ///
     /// # Panics
     /// If the system cannot create a runtime because file descriptors are exhausted.
@@ -275,7 +276,7 @@ impl Store {
         }
     }
 
-    /// How many operations on objects have ended: no more are for as long as the store does not answer.
+    /// How many operations on objects have ended. The number stands still while the store does not answer.
     pub(crate) fn ended(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.ended)
     }
@@ -288,11 +289,11 @@ impl Store {
         self.runtime.block_on(self.reader().get(run, object))
     }
 
-    /// Does a write. Repeating it has no effect, unless it is an order.
+    /// Carries out a write. Repeating a write has no effect, unless it is an order.
     ///
     /// # Errors
-    /// [`StoreFault::Superseded`] if another coordinator leads; [`StoreFault::Fenced`] if the run was removed or has no
-    /// valid order; otherwise [`StoreFault::Failed`].
+    /// [`StoreFault::Superseded`] if another coordinator leads; [`StoreFault::Fenced`] if the run was removed or has no valid
+    /// order; otherwise [`StoreFault::Failed`].
     pub fn write(&mut self, run: &str, write: &Write) -> Result<Stored, StoreFault> {
         self.check_leadership()?;
         if *write == Write::Load {
@@ -345,7 +346,7 @@ impl Store {
                  move it away, or choose another name or directory for the new run"
             )));
         }
-        // An order makes a run. Anything else is of one that was deleted since.
+        // An order creates a run. Any other write belongs to a run that has since been deleted.
         let there = match (born, write) {
             (None, write) => matches!(write, Write::Order { .. }),
             (Some(_), _) => {
@@ -362,7 +363,7 @@ impl Store {
         };
         match there {
             false => Err(StoreFault::Fenced(format!(
-                "run {run} was removed from the store {}: this coordinator does not write it any more",
+                "run {run} was removed from the store {}: this coordinator no longer writes to it",
                 self.shown
             ))),
             true => Ok(()),

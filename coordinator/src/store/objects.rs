@@ -1,4 +1,4 @@
-//! The objects of a store: read, listed, created if absent, removed. Everything else of the store stands on this.
+//! The objects of a store: read, list, create if absent, remove. The rest of the store is built on these operations.
 
 use std::{
     collections::BTreeMap,
@@ -20,11 +20,11 @@ use crate::{
     names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, ORDER, ORDER_COPY, object_named},
 };
 
-/// An object's name, and what is known of it without reading it.
+/// An object's name, and its metadata, which is known without reading it.
 type Entry = (String, ObjectMeta);
 
-/// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
-/// becomes of it. `epoch` is of builds before there was one leader for all runs.
+/// The directories of a run, in the order in which they are deleted. `deleted` comes last: as long as anything else remains,
+/// it marks the run as deleted. `epoch` was written by builds from before there was one leader for all runs.
 pub(super) const DIRECTORIES: [&str; 11] = [
     INDEX,
     CHECKPOINT_COPY,
@@ -39,12 +39,12 @@ pub(super) const DIRECTORIES: [&str; 11] = [
     DELETED,
 ];
 
-/// The objects of a run, and foreign objects among them.
+/// The objects of a run, and the foreign objects among them.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Names below the run, in the order of [`DIRECTORIES`].
+    /// Names below the run's directory, in the order of [`DIRECTORIES`].
     pub(super) ours: Vec<String>,
-    /// Names in the store.
+    /// Full names in the store of objects that this program does not create.
     pub(super) foreign: Vec<String>,
     /// The bytes of each of `ours`.
     pub(super) sizes: BTreeMap<String, u64>,
@@ -59,7 +59,7 @@ impl Store {
         Reader { objects: Arc::clone(&self.objects), shown: self.shown.clone() }
     }
 
-    /// The store's name in messages: as it was given.
+    /// The store's name in messages, as the user gave it.
     #[must_use]
     pub fn shown(&self) -> &str {
         &self.shown
@@ -73,7 +73,8 @@ impl Store {
         self.wait(answer::read(&*self.objects, &Path::from(name)))
     }
 
-    /// The objects directly in a directory, and its subdirectories, by name; both are empty if it does not exist.
+    /// The objects directly in a directory and its subdirectories, both sorted by name; both are empty if the directory does
+    /// not exist.
     pub(super) fn list(&self, directory: &str) -> object_store::Result<(Vec<Entry>, Vec<String>)> {
         let prefix = (!directory.is_empty()).then(|| Path::from(directory));
         let list = self.wait(self.objects.list_with_delimiter(prefix.as_ref()))?;
@@ -110,17 +111,17 @@ impl Store {
         Ok(found)
     }
 
-    /// Creates an object if absent. True if the name has these bytes now, false if it has others.
+    /// Creates an object if absent. Returns true if the object has these bytes now, false if it has others.
     pub(super) fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<bool> {
         self.wait(answer::create(&*self.objects, &Path::from(name), bytes))
     }
 
-    /// Creates an object whose name has the digest of its content.
+    /// Creates an object whose name contains the digest of its content.
     pub(super) fn create(&self, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
         if self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
             return Ok(());
         }
-        // The existing object is damaged. It was not used when the run was loaded, and its state was computed again: now the
+        // The existing object is damaged. It was ignored when the run was loaded, and its state was computed again. Now the
         // correct object replaces it.
         tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
         let path = Path::from(name);
@@ -131,7 +132,7 @@ impl Store {
         }
     }
 
-    /// Removes objects; those that are already gone are no error.
+    /// Removes objects. An object that is already gone is not an error.
     pub(super) fn remove(&self, names: Vec<String>) -> object_store::Result<()> {
         let paths = futures_util::stream::iter(names.into_iter().map(|name| Ok(Path::from(name)))).boxed();
         self.wait(async {
@@ -166,7 +167,7 @@ impl Store {
     }
 }
 
-/// Whether an object's name, below its run, is one that this program creates.
+/// Whether an object's name, relative to its run, is one that this program creates.
 pub(super) fn is_ours(name: &str, directory: &str) -> bool {
     let Some((_, file)) = name.split_once('/') else { return false };
     match directory {

@@ -1,11 +1,13 @@
-//! Orders. Each is in the store twice, so that no damaged or missing object makes a run unusable or undoes what somebody ordered.
+//! Orders. The store has each of them twice, so that one damaged or missing object neither makes a run unusable nor undoes an
+//! order.
 //!
-//! The first object, `order/BORN-NUMBER`, decides who has given the order: an order is confirmed when this object is there and its
-//! coordinator still leads. The copy follows at once. If it cannot be written, for example because the disk is full, the order holds
-//! all the same; the copy is then written before the run's next write, or when the next coordinator loads the run.
+//! The first object, `order/BORN-NUMBER`, decides which coordinator gave the order: an order is confirmed when this object is
+//! written and its coordinator still leads. The copy follows at once. If the copy cannot be written, for example because the
+//! disk is full, the order is valid all the same. The copy is then written before the run's next write, or when the next
+//! coordinator loads the run.
 //!
-//! A coordinator that was stopped in the middle may write late, when the run is deleted already. So whoever has written the second of
-//! the two objects looks whether it still leads, and otherwise removes what it wrote.
+//! A coordinator that was suspended between the two writes may write late, after the run was deleted. So after the second
+//! write it checks whether it still leads, and removes the object if not.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -21,18 +23,18 @@ use crate::{
     saved::SavedRun,
 };
 
-/// The most orders of coordinators that do not lead any more, which the next order of a run passes over.
+/// How many numbers taken by orders of former leaders the next order of a run skips at most.
 const LATE_ORDERS_MAX: usize = 64;
 
 impl Store {
-    /// Creates the next order of a run; the first one makes the run. Returns its name below the run.
+    /// Creates the next order of a run. The first order creates the run. Returns the order's name, relative to the run.
     pub(super) fn give_order(&mut self, run: &str, epoch: u64, bytes: &Bytes) -> Result<String, StoreFault> {
         let Known { born, order_number, .. } = *self.known(run);
         let born = born.unwrap_or(epoch);
-        // A number may be taken by an order that its coordinator could not confirm any more, or by something foreign.
+        // A number may be taken by an order that its coordinator could no longer confirm, or by a foreign object.
         for number in (order_number + 1..).take(LATE_ORDERS_MAX) {
             if number > order_number + 1 {
-                // If it was given by a coordinator that leads now, this order would hide it.
+                // If the coordinator that leads now gave that order, this one would hide it.
                 self.check_leadership()?;
             }
             let object = order_name(born, number);
@@ -40,27 +42,28 @@ impl Store {
             match self.put(&name, bytes) {
                 Ok(true) => {}
                 Ok(false) => continue,
-                // Without its first order a run would not be found.
+                // A run is found only by its first order.
                 Err(Error::AlreadyExists { .. }) if number > 1 => continue,
                 Err(error) => return Err(self.not_written(&name, &error)),
             }
-            // If another coordinator leads by now, it may not have seen the order.
+            // If another coordinator leads by now, it may have loaded before the order was written.
             self.check_leadership()?;
             let known = self.known(run);
             (known.born, known.order_number) = (Some(born), number);
             known.uncopied = Some((number, bytes.clone()));
             if let Err(why) = self.copy_newest(run) {
-                tracing::warn!("{why}; the order of run {run} holds, and its copy is tried again");
+                tracing::warn!("{why}; the order of run {run} is valid, and writing its copy will be retried");
             }
             return Ok(object);
         }
         Err(StoreFault::Failed(format!(
-            "run {run} in the store {} has {LATE_ORDERS_MAX} orders that nobody was told of: end all coordinators but one",
+            "run {run} in the store {} has {LATE_ORDERS_MAX} orders that were never confirmed: stop all coordinators \
+             but one",
             self.shown
         )))
     }
 
-    /// Writes the copy of a run's newest order, if that could not be done before.
+    /// Writes the copy of a run's newest order if an earlier attempt failed.
     pub(super) fn copy_late(&mut self, run: &str) {
         if self.known(run).uncopied.is_some() && self.copy_newest(run).is_ok() {
             tracing::info!("the copy of the newest order of run {run} is in the store {} now", self.shown);
@@ -76,14 +79,14 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the second object of an order or of a finished replica, or writes one of the two again.
+    /// Writes the second object of an order or of a finished replica, or rewrites one of the two.
     pub(super) fn write_second(&mut self, name: &str, bytes: &Bytes) -> Result<(), String> {
         let sentence = |fault: StoreFault| match fault {
             StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why) => why,
         };
         self.create(name, bytes).map_err(sentence)?;
         self.check_leadership().map_err(|fault| {
-            // Whoever leads now may have deleted the run before this object came.
+            // The new leader may have deleted the run before this object was written.
             if let Err(error) = self.remove(vec![name.to_owned()]) {
                 tracing::warn!("{}", sentence(self.not_written(name, &error)));
             }
@@ -91,8 +94,8 @@ impl Store {
         })
     }
 
-    /// Writes again what is damaged or missing of the orders of a run. Both objects of the newest order are read; of older ones it
-    /// is enough that they are there. What is mended or cannot be mended is a notice of the run.
+    /// Rewrites damaged or missing objects of a run's orders. Both objects of the newest order are read; of older orders both
+    /// only have to exist. Each object that was mended or cannot be mended becomes a notice of the run.
     pub(super) fn mend_orders(&mut self, found: &Found, saved: &mut SavedRun) {
         let of = |directory: &str| {
             let named = found.ours.iter().filter_map(|name| object_named(name, directory));
@@ -111,7 +114,7 @@ impl Store {
             }
             let digest = copy.and_then(|copy| copy.digest.as_ref());
             let read = |named: Option<&Named>| named.map_or(Ok(None), |named| self.valid_order(&run, named, digest));
-            // What cannot be read now is not damaged.
+            // An object that cannot be read now is not damaged.
             let (Ok(good_first), Ok(good_copy)) = (read(first), read(copy)) else { continue };
             let (object, other, bytes) = match (good_first, good_copy) {
                 (Some(bytes), None) => {
@@ -125,21 +128,20 @@ impl Store {
             };
             let name = format!("runs/{run}/{object}");
             if found.foreign.contains(&name) {
-                let what =
-                    format!("{name} is not an object, and order {number} of run {run} is in the store once only");
+                let what = format!("{name} is not an object, so the store has order {number} of run {run} only once");
                 saved.notices.push(format!("{what}: remove {name}, and the next start writes the order there"));
                 continue;
             }
             let was_there = first.is_some_and(|it| it.object == object) || copy.is_some_and(|it| it.object == object);
             let state = if was_there { "damaged" } else { "missing" };
             match self.write_second(&name, &bytes) {
-                // Builds before copies wrote none, and a coordinator may have been killed before it wrote one.
+                // Builds from before copies wrote none, and a coordinator may have been killed before it wrote one.
                 Ok(()) if copy.is_none() => copied += 1,
                 Ok(()) => {
-                    saved.notices.push(format!("the object {name} was {state} and is written again from {other}"));
+                    saved.notices.push(format!("the object {name} was {state} and was rewritten from {other}"));
                 }
                 Err(why) => {
-                    saved.notices.push(format!("the object {name} is {state} and cannot be written again: {why}"));
+                    saved.notices.push(format!("the object {name} is {state} and cannot be rewritten: {why}"));
                 }
             }
         }
@@ -148,7 +150,8 @@ impl Store {
         }
     }
 
-    /// The bytes of an order's object, if they are valid; `digest` is that of its copy. An error if the store does not say.
+    /// The bytes of an order's object if they are valid; `digest` is the one in its copy's name. An error if the store cannot
+    /// be read.
     fn valid_order(&self, run: &str, named: &Named, digest: Option<&String>) -> Result<Option<Bytes>, Error> {
         let bytes = match self.get(&format!("runs/{run}/{}", named.object)) {
             Ok(bytes) => bytes,

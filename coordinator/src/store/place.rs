@@ -17,14 +17,14 @@ use super::{StoreError, answer, bucket};
 /// An opened store.
 pub(super) struct Place {
     pub(super) objects: Arc<dyn ObjectStore>,
-    /// Its directory, if it is one.
+    /// The store's directory, if the store is a directory.
     pub(super) directory: Option<PathBuf>,
-    /// The address of the bucket's server, if it is a bucket.
+    /// The address of the bucket's server, if the store is a bucket.
     endpoint: Option<String>,
 }
 
 impl Place {
-    /// Why it cannot be used: what it did with the first object.
+    /// The error for a store that cannot be used, from its failure on the first object.
     pub(super) fn unusable(&self, spec: &str, error: &object_store::Error) -> StoreError {
         let (place, cause) = (spec.to_owned(), answer::cause(error));
         match self.endpoint.clone() {
@@ -34,14 +34,14 @@ impl Place {
     }
 }
 
-/// The file in a directory that shows a second coordinator on this machine that the directory is in use.
+/// A lock file in the directory. It shows a second coordinator on this machine that the directory is in use.
 const LOCK: &str = "lock";
 /// How long a second coordinator waits for the first one to end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
-/// The interval of its attempts.
+/// The pause between its attempts.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
 
-/// Opens what `spec` names.
+/// Opens the store that `spec` names.
 pub(super) fn open(spec: &str) -> Result<Place, StoreError> {
     let Some(directory) = directory_of(spec) else {
         let settings = bucket::Settings::of_environment();
@@ -77,17 +77,17 @@ fn open_directory(spec: &str, directory: &Path) -> Result<Place, StoreError> {
     Ok(Place { objects, directory: Some(directory.to_owned()), endpoint: None })
 }
 
-/// The lock of a store that is a directory, released when it is dropped. It only tells people of a mistake, where the file
-/// system shows it: who may write is decided by epochs.
+/// The lock of a store that is a directory, released on drop. The lock only catches mistakes of people, where the file system
+/// supports locks. Epochs decide who may write.
 #[derive(Debug, Default)]
 pub struct Lock(Option<File>);
 
 impl Lock {
-    /// Locks the store, if it is a directory whose file system supports locks and has room for a file. The process that has
-    /// locked it may be about to end, so this waits a moment.
+    /// Locks the store if it is a directory whose file system supports locks and has room for a file. The process that holds
+    /// the lock may be about to end, so this waits for a moment.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] if another process has locked it.
+    /// [`StoreError::InUse`] if another process holds the lock.
     pub fn take(spec: &str) -> Result<Self, StoreError> {
         let begun = Instant::now();
         loop {
@@ -99,8 +99,8 @@ impl Lock {
         }
     }
 
-    /// Locks the store now if that can be done and it is not locked already: for a leader that took over from a process
-    /// that still has the lock.
+    /// Locks the store if nobody else holds the lock now. A leader calls this after it took over from a process that may
+    /// still hold the lock.
     pub fn take_if_free(&mut self, spec: &str) {
         if self.0.is_none()
             && let Ok(lock) = Self::attempt(spec)
@@ -109,14 +109,14 @@ impl Lock {
         }
     }
 
-    /// Locks the store; or says which process has locked it.
+    /// Locks the store. The error is the process that holds the lock.
     fn attempt(spec: &str) -> Result<Self, String> {
         let Some(directory) = directory_of(spec) else { return Ok(Self(None)) };
         let file = File::options().read(true).write(true).create(true).truncate(false).open(directory.join(LOCK));
         let Ok(mut file) = file else { return Ok(Self(None)) };
         match file.try_lock() {
             Ok(()) => {
-                // A second coordinator reads this; a failure to write it is harmless.
+                // A second coordinator reads this. Failing to write it is harmless.
                 let who = format!("process {} on {}", std::process::id(), host_name());
                 let _ = file.set_len(0).and_then(|()| file.write_all(who.as_bytes()));
                 Ok(Self(Some(file)))
@@ -131,7 +131,7 @@ impl Lock {
     }
 }
 
-/// Creates a directory so that it survives a power failure: `object_store` does this only for what it creates below.
+/// Creates a directory so that it survives a power failure. `object_store` does that only for directories below this one.
 fn make_directory(directory: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     create_dir_all(directory)?;

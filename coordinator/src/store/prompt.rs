@@ -1,5 +1,5 @@
-//! Requests to a bucket that have a deadline by what they carry. One deadline for all must leave time for the largest checkpoint, and
-//! a store that hangs for a moment would then hold up the smallest request for as long.
+//! Requests to a bucket, each with a deadline that depends on its size. A common deadline would have to be long enough for
+//! the largest checkpoint, and a store that hangs for a moment would then delay even the smallest request for that long.
 
 use std::{
     io,
@@ -20,17 +20,18 @@ use object_store::{
 };
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
-/// The time for an answer to begin, and for each further part of it to come. With the pauses of the client, of the store's thread and
-/// of the core it is below the 10 s in which work goes on when a store has recovered.
+/// How long an answer may take to begin, and each further part of it to arrive. Together with the pauses of the client, of
+/// the store's thread and of the core this stays below 10 s, the time within which work must continue after a store has
+/// recovered.
 const ANSWER_TIME: Duration = Duration::from_secs(4);
-/// What is sent may take a second more for each of so many bytes.
+/// A request body gets another second for each of so many bytes.
 const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 
-/// Connects clients whose requests have such deadlines.
+/// Connects clients whose requests have these deadlines.
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) inner: SpawnedReqwestConnector,
-    /// How many times slower than usual the line may be.
+    /// How many times slower than usual the network may be.
     pub(super) slowness: f64,
 }
 
@@ -47,7 +48,7 @@ struct Timed {
     slowness: f64,
 }
 
-/// The time until the answer to a request with so many bytes begins.
+/// How long the answer to a request of so many bytes may take to begin.
 fn time_for(bytes: usize, slowness: f64) -> Duration {
     (ANSWER_TIME + Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND)).mul_f64(slowness)
 }
@@ -67,7 +68,7 @@ impl HttpService for Timed {
     }
 }
 
-/// An answer whose parts come in time.
+/// An answer with a deadline for each of its parts.
 struct Parts {
     inner: HttpResponseBody,
     pause: Duration,

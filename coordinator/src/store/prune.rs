@@ -1,8 +1,8 @@
 //! Deletion: old checkpoints, whole runs, and files that a killed process left half written. Foreign objects are never
 //! deleted.
 //!
-//! Any of it may come late: the coordinator is stopped after it has seen that it leads, and another one leads when it goes on. So
-//! nothing is removed that a later epoch wrote, and nothing that a later leader may want.
+//! A removal may come late: the coordinator is suspended after it has checked that it leads, and another one leads when it
+//! resumes. So nothing is removed that a later epoch wrote, or that a later leader may need.
 
 use std::collections::BTreeSet;
 
@@ -18,11 +18,11 @@ use crate::{
     names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, ORDER, ORDER_COPY, deleted_name, object_named},
 };
 
-/// The number of newest checkpoints that stay: if the newest is damaged, an older one is used.
+/// How many of the newest checkpoints are kept. If the newest is damaged, an older one is used.
 const NEWEST_KEPT: usize = 3;
 /// The content of the object that marks a run as deleted.
 const DELETION: &[u8] = b"This run is deleted: who leads removes what is left of it.\n";
-/// Checkpoints whose number is a multiple of this stay, as a record.
+/// Checkpoints whose number is a multiple of this are kept, as a record.
 const KEPT_EVERY: u64 = 64;
 
 impl Store {
@@ -37,7 +37,8 @@ impl Store {
         if old.is_empty() {
             return;
         }
-        // The new checkpoint is written twice. That old ones stay is harmless, and their removal is tried again.
+        // The new checkpoint has been written twice. Old ones that stay do no harm, and the next checkpoint retries their
+        // removal.
         match self.remove(old.iter().map(|name| format!("runs/{run}/{name}")).collect()) {
             Ok(()) => self.known(run).checkpoints.retain(|_, names| {
                 names.retain(|name| !old.contains(name));
@@ -47,7 +48,7 @@ impl Store {
         }
     }
 
-    /// Removes the checkpoints of a run that is computed. A later leader may have extended it.
+    /// Removes the checkpoints of a finished run. Those of later epochs stay, because a later leader may have extended the run.
     pub(super) fn drop_checkpoints(&mut self, run: &str) -> Result<(), StoreFault> {
         let epoch = self.own_epoch();
         for directory in [CHECKPOINT_COPY, CHECKPOINT] {
@@ -62,8 +63,8 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes a run: says so, and then removes its objects. Like an order, what is said holds if this coordinator still leads
-    /// afterwards; then whoever leads later knows it, and does what is left to do.
+    /// Deletes a run: first records the deletion, then removes the run's objects. Like an order, the record is valid if this
+    /// coordinator still leads afterwards. A later leader then sees the record and removes the rest.
     pub(super) fn delete_run(&mut self, run: &str) -> Result<(), StoreFault> {
         let known = self.known(run);
         let Some(born) = known.born else { return Ok(()) };
@@ -75,8 +76,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the objects of a run that was submitted in epoch `born` and is deleted, and what earlier ones have left; not those
-    /// of a run of its name that was submitted later.
+    /// Removes the objects of a deleted run that was submitted in epoch `born`, and leftovers of earlier runs. Objects of a
+    /// run of the same name that was submitted later are kept.
     pub(super) fn remove_deleted(&self, run: &str, born: u64) -> object_store::Result<()> {
         self.sweep_staged(run);
         let found = self.find_objects(run)?.ours;
@@ -103,8 +104,8 @@ impl Store {
         StoreFault::Failed(format!("{what} of run {run} cannot be removed from the store {shown}: {cause}"))
     }
 
-    /// Removes files that killed writers left in a directory: an object's name with `#1` appended, which the listing
-    /// does not show. Their writers are dead or do not lead any more.
+    /// Removes files that killed writers left in a directory. Such a file has an object's name with `#1` appended, and
+    /// listings do not show it. Its writer is dead or no longer leads.
     pub(super) fn sweep_staged(&self, run: &str) {
         let Some(root) = &self.directory else { return };
         for directory in DIRECTORIES {

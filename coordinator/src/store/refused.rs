@@ -1,5 +1,6 @@
-//! Who is refused, whoever leads: identities that were convicted, and what people have revoked. Each is an object of its own, and
-//! its name says it all: nobody is acquitted because an object is damaged, or because two coordinators wrote one.
+//! Identities and tokens that every leader must refuse: convicted identities, and everything that people revoked. Each is an
+//! object of its own, and the object's name is all that counts. So nobody is acquitted because an object is damaged, or
+//! because two coordinators wrote it.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -12,43 +13,43 @@ use crate::{
     names::{CONVICTED, REVOKED},
 };
 
-/// Who is refused.
+/// The identities and tokens to refuse.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// The numbers of convicted identities: nothing counts that rests on their word.
+    /// The numbers of convicted identities. Nothing that rests on their word counts.
     pub convicted: BTreeSet<Arc<str>>,
-    /// Identities and tokens that were revoked.
+    /// Identities and tokens that people revoked.
     pub revoked: BTreeSet<Id>,
 }
 
 impl Store {
-    /// Refuses somebody, for whoever leads from now on. That somebody is refused already is no error.
+    /// Refuses an identity or a token under this and every later leader. If it is refused already, that is not an error.
     pub(super) fn refuse(&mut self, directory: &str, id: &str, bytes: &Bytes) -> Result<Stored, StoreFault> {
         let name = format!("{directory}/{id}");
         let is_new = match self.put(&name, bytes) {
             Ok(is_new) => is_new,
-            // A directory of that name refuses as well.
+            // A directory of that name counts as well.
             Err(_) if self.list(directory).is_ok_and(|(_, others)| others.iter().any(|other| other == id)) => false,
             Err(error) => return Err(self.not_written(&name, &error)),
         };
         if !is_new {
-            tracing::info!("{name} was in the store {} before", self.shown);
+            tracing::info!("{name} was already in the store {}", self.shown);
         }
-        // If another coordinator leads by now, it may not have seen it.
+        // If another coordinator leads by now, it may have loaded before the object was written.
         self.check_leadership()?;
         Ok(Stored::Written(Some(name)))
     }
 
-    /// Reads who is refused. Nobody is ever forgotten: a clock that is a year ahead must not let anybody in. Returns a message for each
-    /// object that names nobody.
+    /// Loads everything that is refused. An entry never expires: a clock that is a year ahead must not let anybody in.
+    /// Returns a message for each object whose name is not an identity or a token.
     ///
     /// # Errors
-    /// A [`StoreError`] if the store cannot be listed: then nobody can tell who must stay out.
+    /// A [`StoreError`] if the store cannot be listed, because then nobody can tell whom to refuse.
     pub fn load_refused(&self) -> Result<(Refused, Vec<String>), StoreError> {
         let (mut refused, mut notices) = (Refused::default(), Vec::new());
         for directory in [CONVICTED, REVOKED] {
             let (objects, others) = self.list(directory).map_err(|error| self.unreadable(directory, &error))?;
-            // A directory of that name refuses too: the name says it all.
+            // A directory of that name counts as well: only the name matters.
             for name in objects.into_iter().map(|(name, _)| name).chain(others) {
                 let Ok(id) = name.parse::<Id>() else {
                     notices.push(format!("{directory}/{name} was not written by evoxo and is not used"));

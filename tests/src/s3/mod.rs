@@ -1,6 +1,6 @@
-//! A small S3 in this process, with one bucket: create if absent, read, remove, list in pages. It misbehaves as asked: it loses
-//! answers, conflicts with itself, refuses, is slow, writes late, or lets several create one name. It is no model of
-//! AWS's signatures: whoever has the right key is let in.
+//! A small S3 server in this process, with one bucket: create if absent, read, remove, list in pages. It misbehaves on
+//! request: it loses answers, conflicts with itself, refuses, is slow, writes late, or lets several clients create one name.
+//! It does not check AWS's signatures: every client with the right key is admitted.
 
 mod objects;
 
@@ -29,27 +29,27 @@ use objects::{Created, Objects, Query, decoded};
 
 /// The bucket's name.
 pub const BUCKET: &str = "evoxo-test";
-/// The only key that is known.
+/// The only key that the server knows.
 const KEY: &str = "AKEXAMPLE";
-/// What a client has when it gives an answer up.
+/// After how long clients give up waiting for an answer.
 const CLIENT_TIMEOUT: &str = "1s";
-/// When an answer comes that is too late for it.
+/// How long the server waits to give an answer that is too late for its client.
 const TOO_LATE: Duration = Duration::from_secs(3);
-/// Requests for one name that go wrong in a row in a storm: fewer than a client's attempts.
+/// How many requests for one name fail in a row during a storm: fewer than a client's attempts.
 const STORM_IN_A_ROW: u32 = 2;
 
-/// How a request goes wrong.
+/// How one request goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It is done, and the connection ends without an answer.
+    /// The request is carried out, and the connection ends without an answer.
     Lost,
-    /// It is done, and the answer comes when nobody waits for it any more.
+    /// The request is carried out, but the answer comes when the client no longer waits.
     Slow,
-    /// It is done when nobody waits for the answer any more.
+    /// The request is carried out when the client no longer waits for the answer.
     Late,
-    /// 503, and nothing is done.
+    /// 503, and nothing is carried out.
     Unavailable,
-    /// 409 for a creation, and nothing is done.
+    /// 409 for a creation, and nothing is carried out.
     Conflict,
 }
 
@@ -60,49 +60,49 @@ pub enum Fault {
     Error,
     /// 503.
     Unavailable,
-    /// 403, to whoever has the right key.
+    /// 403, even with the right key.
     Forbidden,
-    /// It never answers.
+    /// The server never answers.
     Hang,
-    /// It is done, and the answer ends in its middle.
+    /// The request is carried out, but the answer is cut in the middle.
     Truncate,
     /// The connection ends with the request.
     Reset,
-    /// One of these, by chance.
+    /// One of these at random.
     Mix,
 }
 
-/// What a mix has.
+/// The faults of a mix.
 const MIX: [Fault; 6] =
     [Fault::Error, Fault::Unavailable, Fault::Forbidden, Fault::Hang, Fault::Truncate, Fault::Reset];
 
-/// What a storm has. What comes late could come when a test is over.
+/// The troubles of a storm. `Late` is not among them, because it could take effect after the test.
 const STORM: [Trouble; 4] = [Trouble::Lost, Trouble::Slow, Trouble::Unavailable, Trouble::Conflict];
 
 #[derive(Default)]
 struct State {
     objects: Objects,
-    /// For the next creations.
+    /// Troubles for the next creations.
     script: VecDeque<Trouble>,
-    /// Of a hundred requests, how many go wrong.
+    /// How many of a hundred requests go wrong.
     storm: u64,
-    /// How many did so in a row, by request.
+    /// How many times each request has gone wrong in a row.
     in_a_row: BTreeMap<String, u32>,
     requests: u64,
     troubles: u64,
-    /// It is not there at all.
+    /// Whether the server is down.
     outage: bool,
-    /// Every request goes wrong in this way.
+    /// The way in which every request goes wrong.
     fault: Option<Fault>,
-    /// It looks whether a name is there, and writes it later.
+    /// Whether the server checks if a name exists, and writes it later.
     looks_first: bool,
 }
 
-/// A running server; it ends with the process.
+/// A running server. It ends with the process.
 pub struct S3 {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
-    /// Its clients are not told how long to wait.
+    /// Whether clients use their own timeout.
     patient: bool,
 }
 
@@ -111,10 +111,10 @@ fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl S3 {
-    /// One with an empty bucket, on loopback.
+    /// Starts a server with an empty bucket, on loopback.
     ///
     /// # Panics
-    /// If the system has no port or no thread for it.
+    /// If the system has no port or thread for it.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it starts a thread")]
     pub fn new() -> Self {
@@ -123,7 +123,7 @@ impl S3 {
         listener.set_nonblocking(true).expect("a socket for a runtime");
         let address = listener.local_addr().expect("an address");
         let served = Arc::clone(&state);
-        // A test may have a runtime of its own, which could not wait for this one.
+        // A test may have its own runtime, which cannot wait for this one.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async { serve(TcpListener::from_std(listener).expect("a socket"), served).await });
@@ -131,26 +131,26 @@ impl S3 {
         Self { address, state, patient: false }
     }
 
-    /// The same with the time for an answer that clients have without being told.
+    /// Lets clients use their own default timeout.
     #[must_use]
     pub fn patient(mut self) -> Self {
         self.patient = true;
         self
     }
 
-    /// Where it listens.
+    /// The address where the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same server, at the near end of a line to it.
+    /// The same server, reached through a proxy at this address.
     #[must_use]
     pub fn through(&self, line: SocketAddr) -> Self {
         Self { address: line, state: Arc::clone(&self.state), patient: self.patient }
     }
 
-    /// The variables with which a client finds it.
+    /// The environment variables with which a client finds the server.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         let endpoint = format!("http://{}", self.address);
@@ -164,27 +164,27 @@ impl S3 {
         variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
 
-    /// The next creations go wrong in these ways, one after the other.
+    /// Makes the next creations go wrong in these ways, one after the other.
     pub fn next_creations(&self, troubles: &[Trouble]) {
         held(&self.state).script.extend(troubles);
     }
 
-    /// From now on this share of requests, in percent, goes wrong in some way.
+    /// Makes this share of all further requests go wrong in some way, in percent.
     pub fn storm(&self, percent: u64) {
         held(&self.state).storm = percent;
     }
 
-    /// Whether it is gone: every request is refused.
+    /// Takes the server down, or up again. While it is down it refuses every request.
     pub fn outage(&self, gone: bool) {
         held(&self.state).outage = gone;
     }
 
-    /// From now on every request goes wrong in this way, or none.
+    /// Makes every further request go wrong in this way, or none.
     pub fn fault(&self, fault: Option<Fault>) {
         held(&self.state).fault = fault;
     }
 
-    /// From now on it looks whether a name is there, and then writes: several win.
+    /// Makes the server check from now on whether a name exists, and then write, so that several clients succeed.
     pub fn look_first(&self) {
         held(&self.state).looks_first = true;
     }
@@ -195,7 +195,7 @@ impl S3 {
         held(&self.state).objects.names()
     }
 
-    /// Requests that have come, and of them those that went wrong.
+    /// How many requests have come, and how many of them went wrong.
     #[must_use]
     pub fn counted(&self) -> (u64, u64) {
         let state = held(&self.state);
@@ -212,12 +212,12 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
                 let state = Arc::clone(&state);
                 async move {
                     let came = Came::from(request).await?;
-                    // It is done even if the client goes away.
+                    // The request is carried out even if the client disconnects.
                     let answered = tokio::spawn(answer(state, came)).await;
                     answered.map_err(io::Error::other)?.ok_or_else(|| io::Error::other("the answer is lost"))
                 }
             });
-            // The client has ended it, or its answer was to be lost.
+            // The client has ended the connection, or its answer was to be lost.
             drop(http1::Builder::new().serve_connection(TokioIo::new(socket), service).await);
         });
     }
@@ -256,7 +256,7 @@ impl Came {
 
 type Answer = Response<BoxBody<Bytes, io::Error>>;
 
-/// None: the connection ends without an answer.
+/// Answers a request. For `None` the connection ends without an answer.
 async fn answer(state: Arc<Mutex<State>>, came: Came) -> Option<Answer> {
     let fault = fault(&mut held(&state));
     match fault {
@@ -286,7 +286,7 @@ async fn answer(state: Arc<Mutex<State>>, came: Came) -> Option<Answer> {
     }
 }
 
-/// How every request goes wrong now.
+/// How every request goes wrong now; `None` if none does.
 fn fault(state: &mut State) -> Option<Fault> {
     let fault = state.fault?;
     state.requests += 1;
@@ -294,7 +294,7 @@ fn fault(state: &mut State) -> Option<Fault> {
     Some(if fault == Fault::Mix { MIX[below(&mut rng, MIX.len() as u64) as usize] } else { fault })
 }
 
-/// An answer that ends in its middle: its head says how long it would be, and the connection ends.
+/// An answer that is cut in the middle: its header states the full length, and then the connection ends.
 async fn halved(answer: Answer) -> Answer {
     let (mut head, body) = answer.into_parts();
     let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
@@ -308,7 +308,7 @@ fn full(bytes: Bytes) -> BoxBody<Bytes, io::Error> {
     Full::new(bytes).map_err(|never| match never {}).boxed()
 }
 
-/// How this request goes wrong, if it does.
+/// How this request goes wrong; `None` if it does not.
 fn trouble(state: &mut State, came: &Came) -> Option<Trouble> {
     state.requests += 1;
     if state.outage {
@@ -372,7 +372,7 @@ fn tagged(tag: &str) -> Answer {
     answer.expect("headers of plain letters")
 }
 
-/// As AWS answers: on several lines, with what was signed, which may have a session's key.
+/// An error as AWS answers it, on several lines, with the text that was signed, which may contain a session's key.
 fn failed(status: StatusCode, code: &str) -> Answer {
     let body = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code>\n<Message>In the words of a server.</Message>\

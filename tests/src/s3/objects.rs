@@ -8,14 +8,15 @@ use std::{
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
 
-/// The names on a page of a list: few, so that lists have several pages.
+/// How many names a page of a list has: few, so that lists have several pages.
 const PAGE: usize = 5;
 
 /// An object.
 pub(super) struct Object {
     pub(super) bytes: Bytes,
     pub(super) tag: String,
-    /// Its number among all that were written: a second after the one before, in January 2026.
+    /// The object's number among all that were written. It gives the time: one second after the previous object, in January
+    /// 2026.
     written: u64,
 }
 
@@ -33,13 +34,13 @@ impl Object {
 
     pub(super) fn modified_http(&self) -> String {
         let (day, time) = self.clock();
-        // The first was a Thursday.
+        // The first of January was a Thursday.
         let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(day as usize - 1) % 7];
         format!("{weekday}, {day:02} Jan 2026 {time} GMT")
     }
 }
 
-/// What became of a creation.
+/// The outcome of a creation.
 pub(super) enum Created {
     New(String),
     Exists,
@@ -60,7 +61,7 @@ impl Query {
     }
 }
 
-/// A text without its percent signs.
+/// A text with its percent codes decoded.
 pub(super) fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -106,11 +107,12 @@ impl Objects {
         self.objects.remove(name);
     }
 
-    /// A page of a list, as ListObjectsV2 answers. Everything after a token, which is the last name or prefix of the page before.
+    /// A page of a list, as ListObjectsV2 answers. It starts after the token, which is the last name or prefix of the
+    /// previous page.
     pub(super) fn list(&self, query: &Query) -> String {
         let (prefix, delimiter) = (query.value("prefix"), query.value("delimiter"));
         let after = query.value("continuation-token").max(query.value("start-after"));
-        // An object, or all below a prefix as one.
+        // An object, or a prefix for all objects below it.
         let shown = |name: &str| match name[prefix.len()..].split_once(delimiter) {
             Some((directory, _)) if !delimiter.is_empty() => format!("{prefix}{directory}{delimiter}"),
             _ => name.to_owned(),
@@ -121,7 +123,7 @@ impl Objects {
         let page = &rest[..rest.len().min(PAGE)];
         let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult>");
         for name in page {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = match self.objects.get(*name) {
                 Some(object) => write!(
                     xml,

@@ -1,5 +1,5 @@
-//! Floods of HTTP/2 frames: whatever a peer sends as fast as it can, and however often it connects again, others are served, and memory and
-//! log stay small.
+//! Floods of HTTP/2 frames. Whatever a peer sends as fast as it can, and however often it reconnects, others are served, and
+//! memory and log stay small.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -26,21 +26,21 @@ use crate::{echoes, pause};
 
 /// Another address of this machine, from which nobody floods.
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-/// Connections that flood at once.
+/// How many connections flood at once.
 const PEERS: usize = 4;
-/// How long a flood lasts before others want something, with THOROUGH and without.
+/// How long a flood lasts before others send requests, with THOROUGH and without.
 const LASTS_MS: [u64; 2] = [20_000, 1000];
-/// The most time that others wait for an answer, on a machine of two cores that the floods have too.
+/// The longest that others may wait for an answer, on a machine of two cores that the floods use too.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// The most memory of the coordinator.
+/// The most memory that the coordinator may use.
 const MEMORY_BYTES_MAX: u64 = 150 << 20;
-/// The most lines of the log that all floods may leave.
+/// The most lines that all floods together may leave in the log.
 const LOG_LINES_MAX: usize = 400;
 
 const SUBMIT: &str = "/evoxo.v1.RunService/Submit";
 const WATCH: &str = "/evoxo.v1.RunService/Watch";
 
-/// A flood: what a connection sends first, and its n-th piece after that.
+/// A flood: the first bytes of a connection, and its n-th piece after that.
 struct Flood {
     name: &'static str,
     first: fn() -> Vec<u8>,
@@ -52,7 +52,7 @@ fn nth(number: u32) -> u32 {
     2 * (number % (1 << 29)) + 1
 }
 
-/// A header that the peer is to keep, of 4,000 bytes (RFC 7541, section 6.2.1), and then its index, 16,000 times.
+/// A header of 4,000 bytes that the peer must keep (RFC 7541, section 6.2.1), and then its index, 16,000 times.
 fn bomb(number: u32) -> Vec<u8> {
     let mut block = headers(SUBMIT);
     block.extend([0x40, 1, b'x', 0x7f]);
@@ -100,7 +100,7 @@ const FLOODS: [Flood; 11] = [
     Flood { name: "unknown frames", first: Vec::new, piece: |_| frame(0xee, 0, 0, &[7; 16_000]) },
 ];
 
-/// Sends one flood from one connection after the other until it is told to end. Nothing that comes back is read by half of them.
+/// Sends a flood from one connection after the other until it is told to stop. Half of the connections read nothing.
 fn send(flood: &Flood, coordinator: SocketAddr, reads: bool, over: &AtomicBool, sent: &AtomicU64) {
     while !over.load(Ordering::Relaxed) {
         let Some(mut stream) = quiet(coordinator) else { continue };
@@ -114,7 +114,7 @@ fn send(flood: &Flood, coordinator: SocketAddr, reads: bool, over: &AtomicBool, 
                     sent.fetch_add(length as u64, Ordering::Relaxed);
                     drop(next.drain(..length));
                 }
-                // Whoever is not read waits.
+                // A peer that is not read has to wait.
                 Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -131,7 +131,8 @@ fn send(flood: &Flood, coordinator: SocketAddr, reads: bool, over: &AtomicBool, 
     }
 }
 
-/// While this flood goes on, somebody at another address submits a run, a worker computes it, and everybody is answered soon.
+/// While this flood lasts, a person at another address submits a run, a worker computes it, and everybody is answered
+/// quickly.
 async fn endure(flood: &'static Flood, coordinator: &Coordinator) {
     let (over, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let floods: Vec<_> = (0..PEERS)

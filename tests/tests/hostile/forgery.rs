@@ -20,7 +20,7 @@ fn failed(_: &Encoded) -> Outcome {
     Outcome::Failure("a reported failure".into())
 }
 
-/// The same failure many times, in assignments that never existed, also from a session that got no task.
+/// The same failure is reported many times, in assignments that never existed, and also from a session that got no task.
 #[tokio::test]
 async fn a_failure_counts_once_and_only_from_assigned_sessions() {
     let site = Site::new();
@@ -45,8 +45,7 @@ async fn a_failure_counts_once_and_only_from_assigned_sessions() {
     worker.abort();
 }
 
-/// Impossible durations do not make the coordinator wait longer: other workers get the tasks of a silent liar within
-/// seconds.
+/// Impossible durations do not make the coordinator wait longer: other workers get the tasks of a silent liar within seconds.
 #[tokio::test]
 async fn forged_durations_delay_no_run() {
     let site = Site::new();
@@ -61,7 +60,7 @@ async fn forged_durations_delay_no_run() {
         .iter()
         .map(|task| TaskResult { elapsed_us: u64::MAX, ..result(assigned.id, task, honest(task)) });
     liar.send(Outgoing::Outputs(Outputs { results: results.collect() })).await;
-    // From now on it only sends heartbeats, as real workers do, so its next tasks would wait for ever.
+    // From now on it only sends heartbeats, as real workers do. Its next tasks would wait forever.
     let heartbeats = tokio::spawn(async move {
         let _ = tokio::time::timeout(Duration::from_secs(60), async {
             loop {
@@ -78,7 +77,7 @@ async fn forged_durations_delay_no_run() {
     heartbeats.abort();
 }
 
-/// A worker that joins first, takes tasks of unknown duration, and sends only heartbeats.
+/// A worker joins first, takes tasks of unknown duration, and sends only heartbeats.
 #[tokio::test]
 async fn a_worker_that_only_sends_heartbeats_delays_no_run() {
     let site = Site::new();
@@ -101,10 +100,10 @@ async fn a_worker_that_only_sends_heartbeats_delays_no_run() {
     worker.abort();
 }
 
-/// Sends another output for the first task that another worker has too.
+/// Sends a different output for the first task that the other worker has as well.
 async fn lie(liar: &mut Session, other: &mut Session) {
     let first = liar.next_tasks().await.expect("tasks");
-    // The other worker can only get a second copy.
+    // All tasks are taken, so the other worker can only get second copies.
     let second = other.next_tasks().await.expect("copies");
     let common: Vec<Encoded> =
         first.tasks.iter().filter(|task| second.tasks.iter().any(|copy| copy.hash == task.hash)).cloned().collect();
@@ -113,7 +112,7 @@ async fn lie(liar: &mut Session, other: &mut Session) {
     let wrong = |task: &Encoded| {
         let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };
         let mut bytes = output.to_vec();
-        // The payload's last byte: still an output of the right form.
+        // This changes the payload's last byte, so the output still has the right form.
         *bytes.last_mut().expect("an output has bytes") ^= 1;
         Outcome::Output(Bytes::from(bytes))
     };
@@ -131,7 +130,7 @@ async fn accepted(session: &mut Session) {
     panic!("the session ended before the results were accepted");
 }
 
-/// If copies differ, the run ends in doubt. All commands tell people, also after a restart.
+/// If copies differ, the run ends in doubt. All commands say so, even after a restart.
 #[tokio::test]
 async fn copies_that_differ_leave_a_run_in_doubt() {
     let site = Site::new();
@@ -153,7 +152,7 @@ async fn copies_that_differ_leave_a_run_in_doubt() {
     let coordinator = site.coordinator_on(&address, &[]);
     let again = person.wait("run", |_| true).await;
     assert_eq!((again.state(), &again.doubts), (RunState::InDoubt, &run.doubts));
-    // A person who fetches it is told, and the exit status shows it.
+    // A person who fetches the results sees it, and the exit status shows it.
     let out = site.path("fetched");
     let out = out.to_str().expect("text");
     let mut fetch = site.program("evoxo", &["fetch", "run", "--coordinator", &address, "--out", out]);
@@ -165,7 +164,7 @@ async fn copies_that_differ_leave_a_run_in_doubt() {
     drop((fetched, coordinator));
 }
 
-/// Another encoding of the same output is equal: a number written with more bytes than necessary is no lie.
+/// Another encoding of the same output is equal: a number with more bytes than necessary is not a lie.
 #[tokio::test]
 async fn a_padded_encoding_is_no_doubt() {
     let site = Site::new();

@@ -1,8 +1,8 @@
-//! HTTP/2 by hand, for peers that do with it what they like (RFC 9113).
+//! HTTP/2 by hand, for peers that may break its rules (RFC 9113).
 
 use std::{io::Write as _, net::SocketAddr, net::TcpStream};
 
-/// How a connection begins.
+/// The first bytes of a connection.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Kinds of frames.
@@ -24,7 +24,7 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The headers of a call, each as a literal that is not indexed (RFC 7541, section 6.2.2).
+/// The headers of a call, each as a literal without indexing (RFC 7541, section 6.2.2).
 pub(super) fn headers(path: &str) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in [
@@ -44,12 +44,12 @@ pub(super) fn headers(path: &str) -> Vec<u8> {
     block
 }
 
-/// The beginning of a call.
+/// The first frame of a call.
 pub(super) fn call(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &headers(path))
 }
 
-/// A connection that has sent the beginning of HTTP/2, and no more.
+/// A connection that has sent only the start of HTTP/2.
 pub(super) fn quiet(coordinator: SocketAddr) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(coordinator).ok()?;
     stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()).ok()?;

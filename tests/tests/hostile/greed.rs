@@ -11,10 +11,10 @@ use tonic::Code;
 
 use crate::{assert_quick, echoes};
 
-/// The most memory that a coordinator uses besides `--memory`.
+/// The most memory that a coordinator uses in addition to `--memory`.
 const BESIDE_BYTES: u64 = 150 << 20;
 
-/// A round of 6.5 GB described in 93 bytes. Another run is computed beside it, and both survive a restart.
+/// A round of 6.5 GB, described in 93 bytes. Another run is computed at the same time, and both survive a restart.
 #[tokio::test]
 async fn a_round_of_gigabytes_is_planned_piece_by_piece() {
     let site = Site::new();
@@ -39,7 +39,7 @@ async fn a_round_of_gigabytes_is_planned_piece_by_piece() {
     assert_eq!(person.finished("after").await.digest, digest_of_one_thread(&small));
 }
 
-/// Ten replicas with rounds of 250 MB: only as many are open as fit in memory.
+/// Ten replicas with rounds of 250 MB: only as many are open as fit into memory.
 #[tokio::test]
 async fn replicas_are_opened_as_memory_allows() {
     let site = Site::new();
@@ -64,7 +64,7 @@ async fn a_run_that_cannot_fit_is_refused_with_a_sentence() {
     let refused = person.try_submit("run", &config).await.expect_err("6.5 GB of outputs");
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert!(refused.message().contains("--memory"), "{refused}");
-    // A run submitted when there was more memory is blocked, and its message says what to do.
+    // A run that was submitted when there was more memory is blocked, and its message says what to do.
     let address = coordinator.address.to_string();
     drop(coordinator);
     let coordinator = site.coordinator_on(&address, &["--memory", "16GiB"]);
@@ -76,7 +76,7 @@ async fn a_run_that_cannot_fit_is_refused_with_a_sentence() {
     assert!(blocked.message.contains("--memory"), "{blocked:?}");
 }
 
-/// Files with 250,000 mistakes, and one of a million characters, are refused quickly and in few lines.
+/// Files with 250,000 mistakes, and one of a million characters, are refused quickly and with few lines.
 #[tokio::test]
 async fn files_full_of_mistakes_delay_no_one_else() {
     let site = Site::new();

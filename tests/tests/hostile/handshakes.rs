@@ -1,4 +1,4 @@
-//! Connections that begin TLS and never finish it.
+//! Connections that start TLS and never finish it.
 
 use std::{
     io::{Read as _, Write as _},
@@ -11,11 +11,11 @@ use evoxo_tests::{live::Site, person::digest_of_one_thread, secure::Secure};
 
 use crate::{assert_quick, pause, some_seconds};
 
-/// The beginning of a ClientHello (RFC 8446, section 4.1.2), whose length says that there is more.
+/// The start of a ClientHello (RFC 8446, section 4.1.2), whose length says that more follows.
 const BEGUN: [u8; 11] = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3];
 
-/// 1,000 of them from the address of everybody else, new ones all the time: whoever finishes gets in, and what runs goes
-/// on.
+/// There are 1,000 such connections from everybody's address, with new ones all the time. Clients that finish their handshake
+/// get in, and the run continues.
 #[tokio::test]
 async fn unfinished_handshakes_lock_no_one_out() {
     let site = Site::new();
@@ -40,7 +40,7 @@ async fn unfinished_handshakes_lock_no_one_out() {
     secure.person(address).worker("two").await;
     assert!(began.elapsed().as_secs() < 60, "it took {:?}", began.elapsed());
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
-    // Every one of them is ended in the end.
+    // In the end every one of them is closed.
     pause(6000).await;
     for stream in &mut crowd {
         stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a timeout");

@@ -23,8 +23,8 @@ use crate::{assert_quick, echoes, pause, some_seconds};
 /// Another address of this machine.
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// Reads frames up to the coordinator's `WINDOW_UPDATE` (RFC 9113, section 6.9): before it, only 65,535 bytes of data
-/// may be sent on a connection, and a connection that sends more is ended.
+/// Reads frames up to the coordinator's `WINDOW_UPDATE` (RFC 9113, section 6.9). Before it, a connection may send only 65,535
+/// bytes of data; a connection that sends more is ended.
 fn await_window(stream: &mut TcpStream) {
     loop {
         let mut head = [0; 9];
@@ -38,12 +38,13 @@ fn await_window(stream: &mut TcpStream) {
     }
 }
 
-/// As many connections as one address gets, without a call. Another address is served at once, and the connections are
-/// closed.
+/// One address opens as many connections as it gets, without a call. Another address is served at once, and the connections
+/// are closed.
 #[tokio::test]
 async fn connections_without_calls_lock_no_one_out() {
     let site = Site::new();
-    // Few open files are allowed; the shares are the same. With THOROUGH as many as it has by itself, and more than that connect.
+    // Few open files are allowed; the shares are the same. With THOROUGH the coordinator has its usual limit, and more
+    // clients than that connect.
     let thorough = std::env::var_os("THOROUGH").is_some();
     let (coordinator, count) = match thorough {
         true => (site.coordinator(&[]), 4600),
@@ -56,7 +57,7 @@ async fn connections_without_calls_lock_no_one_out() {
     let start = Instant::now();
     elsewhere.submit("run", &config).await;
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-    // An address with many connections loses those without a call after five seconds.
+    // After five seconds an address with many connections loses those without a call.
     tokio::time::sleep(Duration::from_secs(12)).await;
     let mut left = 0;
     for stream in &mut crowd {
@@ -76,7 +77,7 @@ async fn connections_without_calls_lock_no_one_out() {
     worker.abort();
 }
 
-/// Requests that begin and do not end, on many connections: memory is limited, and others are served.
+/// Requests that start and do not end, on many connections: memory is limited, and others are served.
 #[tokio::test]
 async fn unfinished_requests_use_little_memory() {
     let site = Site::new();
@@ -101,19 +102,19 @@ async fn unfinished_requests_use_little_memory() {
     if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
         assert!(bytes < 150 << 20, "{} MiB", bytes >> 20);
     }
-    // After the time limit of a request the calls end, and then the connections without calls.
+    // After the time limit of a request, first the calls end and then the connections without calls.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_quick(&coordinator.process.log());
     drop(held);
 }
 
-/// A thousand watches that are never read cost next to nothing.
+/// A thousand watches that are never read cost almost nothing.
 #[tokio::test]
 async fn unread_watches_are_cheap() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
-    // It lasts longer than this test.
+    // The run lasts longer than this test.
     person.submit("run", &some_seconds(20, 100_000)).await;
     let _worker = site.worker(coordinator.address, &[]);
     let mut watches = Vec::new();
@@ -153,7 +154,7 @@ async fn one_address_cannot_use_up_all_runs() {
     assert!(elsewhere.submit("other", &config).await);
 }
 
-/// Carries a connection to the coordinator from this address.
+/// Forwards a connection to the coordinator from this address.
 async fn carry_from(from: Ipv4Addr, mut near: tokio::net::TcpStream, coordinator: SocketAddr) {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind((from, 0).into()).expect("an address of this machine");
@@ -162,7 +163,7 @@ async fn carry_from(from: Ipv4Addr, mut near: tokio::net::TcpStream, coordinator
     let _ = copy_bidirectional(&mut near, &mut far).await;
 }
 
-/// Somebody with one certificate watches from eight addresses: others are answered, also at these addresses.
+/// A client with one certificate watches from eight addresses. Others are answered, even at these addresses.
 #[tokio::test]
 async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     let site = Site::new();
@@ -193,7 +194,7 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     for address in relays {
         assert!(Person::with(address, &secure.operator()).get("run").await.is_ok());
     }
-    // What it gives back is there again.
+    // Places that it gives back can be taken again.
     watches.truncate(1000);
     let mut again = Person::with(coordinator.address, &greedy);
     assert!(again.get("run").await.is_ok(), "streams are apart from other calls");
@@ -204,15 +205,15 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     assert_quick(&coordinator.process.log());
 }
 
-/// All are behind one router. Those who watch as often as they can make room for a new one, whose calls they do not touch; whoever does
-/// not read at all loses a connection.
+/// All clients are behind one router. Clients that watch as often as they can make room for a new one, whose calls they
+/// cannot affect. A client that reads nothing at all loses its connection.
 #[tokio::test]
 async fn watchers_of_one_address_leave_room_for_others_there() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
-    // Nobody computes it, so it does not end.
+    // No worker computes the run, so it does not end.
     secure.person(address).submit("run", &echoes(1, 1, 1, 16)).await;
     let watch = async |person: &mut Person| {
         person.client.watch(WatchRequest { name: "run".into() }).await.map(tonic::Response::into_inner)
@@ -233,7 +234,7 @@ async fn watchers_of_one_address_leave_room_for_others_there() {
         for _ in 0..10 {
             own.push(watch(&mut person).await.expect("somebody makes room"));
         }
-        // It lasts.
+        // The new watches stay.
         pause(1200).await;
         for watch in &mut own {
             assert!(watch.message().await.is_ok_and(|run| run.is_some()), "{name}");
@@ -242,18 +243,18 @@ async fn watchers_of_one_address_leave_room_for_others_there() {
         }
         watches.extend(own);
     }
-    // The first ones were told why they ended.
+    // The first watches were told why they ended.
     let why = loop {
         match watches[0].message().await {
-            Ok(run) => assert!(run.is_some(), "it ended as if all were well"),
+            Ok(run) => assert!(run.is_some(), "it ended without a reason"),
             Err(why) => break why,
         }
     };
-    assert!(why.code() == Code::ResourceExhausted && why.message().contains("makes room"), "{why}");
+    assert!(why.code() == Code::ResourceExhausted && why.message().contains("to make room"), "{why}");
     assert_quick(&coordinator.process.log());
 }
 
-/// Without an access directory nobody is known, and each connection counts for itself.
+/// Without an access directory no client has an identity, and each connection counts separately.
 #[tokio::test]
 async fn without_identities_connections_leave_room_for_others_at_their_address() {
     let site = Site::new();
@@ -273,11 +274,11 @@ async fn without_identities_connections_leave_room_for_others_at_their_address()
     assert_quick(&coordinator.process.log());
 }
 
-/// A session is cheap to begin: 256 fit on one connection, and nothing of them is known before their Hello.
+/// A session is cheap to start: 256 fit on one connection, and nothing is known about them before their Hello.
 #[tokio::test]
 async fn sessions_without_hello_have_a_limit() {
     let site = Site::new();
-    // Connections, and so sessions that begin: 600, of one address 450.
+    // The limit on connections, and so on new sessions, is 600; an address may have 450 of them.
     let coordinator = site.limited_coordinator("ulimit -n 664", &[]);
     let endpoint =
         |from| Endpoint::from_shared(format!("http://{}", coordinator.address)).map(|to| to.local_address(from));
@@ -301,13 +302,13 @@ async fn sessions_without_hello_have_a_limit() {
     let worker = tokio::spawn(async move { worker.work(usize::MAX).await });
     assert_eq!(elsewhere.finished("run").await.digest, digest_of_one_thread(&config));
     worker.abort();
-    // Those that say Hello make room for others, though some of them stay.
+    // Sessions that send Hello make room for others, although some of them stay.
     let mut greeted: Vec<Session> = begun.into_iter().filter_map(Result::ok).collect();
     for session in &greeted {
         session.send(Outgoing::Hello(hello("late"))).await;
     }
     for session in &mut greeted {
-        // Welcome, or that it is to come back.
+        // Either Welcome, or a request to come back later.
         drop(session.receive().await);
     }
     assert_eq!(open(450).await.0.len(), 450);

@@ -1,4 +1,4 @@
-//! Whoever has a small key, and wants the lines of operators to go from the audit log.
+//! The holder of a small token tries to push the lines of operators out of the audit log.
 
 use std::{fs, time::Duration};
 
@@ -15,7 +15,7 @@ use tonic::Code;
 
 use crate::{echoes, pause};
 
-/// What the person's tool prints of what was done, as the operator.
+/// The output of `evoxo access log --done`, as the operator.
 fn done(secure: &Secure<'_>, coordinator: std::net::SocketAddr) -> Vec<Value> {
     let arguments = ["access", "log", "--done", "--lines", "1000"];
     let printed = secure.evoxo(coordinator, Some(secure.operator_path()), &arguments);
@@ -24,15 +24,15 @@ fn done(secure: &Secure<'_>, coordinator: std::net::SocketAddr) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// What operators did, in the order of the log.
+/// The actions of operators, in the order of the log.
 fn orders(lines: &[Value]) -> Vec<(String, String)> {
     let text = |line: &Value, part: &str| line[part].as_str().expect("text").to_owned();
     let own = lines.iter().filter(|line| line["role"] == "operator");
     own.map(|line| (text(line, "what"), text(line, "object"))).collect()
 }
 
-/// The holder of a token joins over and over with the same key, as often as the token allows with other keys, and is refused in each way
-/// that writes a line.
+/// The holder of a token joins over and over: with the same key, and with other keys as often as the token allows. It is also
+/// refused in each way that writes a line.
 async fn attack(site: &Site, coordinator: std::net::SocketAddr, token: &Token, own: &AccessFile, others: usize) {
     let ways = channel(coordinator, Some(own));
     let request = |name: &str, token: &Token| {
@@ -66,7 +66,7 @@ async fn attack(site: &Site, coordinator: std::net::SocketAddr, token: &Token, o
     }
 }
 
-/// Then all lines of the operator are still there: in the file, and in the store when the files are gone.
+/// After the attack, all lines of the operator are still there: in the file, and in the store when the files are gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_has_a_token_hides_nothing_that_operators_did() {
     const OTHERS: usize = 300;
@@ -87,7 +87,7 @@ async fn whoever_has_a_token_hides_nothing_that_operators_did() {
     assert_eq!(orders(&lines), before);
     let joins = lines.iter().filter(|line| line["what"] == "join").count();
     assert!((OTHERS..OTHERS + 5).contains(&joins), "{joins} lines of joins");
-    // Nor is anything else written for each of the joins that are repeated.
+    // The repeated joins do not add anything else either.
     let bytes = |name: &str| fs::metadata(secure.directory.join(name)).expect("a file").len();
     assert!(bytes("records.jsonl") < 500_000 && bytes("audit.jsonl") < 500_000, "{}", bytes("records.jsonl"));
     let mut stored = 0;

@@ -20,11 +20,11 @@ use evoxo_tests::{
 
 use crate::{pause, some_seconds};
 
-/// One of three workers is killed as soon as it has tasks, and restarted, for the whole run.
+/// During the whole run, one of three workers is killed as soon as it has tasks, and restarted.
 #[tokio::test]
 async fn one_worker_of_three_is_killed_again_and_again() {
     let site = Site::new();
-    // Long enough for three of them on a fast machine.
+    // The run is long enough for three kills on a fast machine.
     let config = some_seconds(6, 360);
     let coordinator = site.coordinator(&[]);
     let _healthy = [0, 1].map(|_| site.worker(coordinator.address, &[]));
@@ -46,7 +46,7 @@ async fn one_worker_of_three_is_killed_again_and_again() {
     assert!(kills >= 3, "the run was over after {kills} kills");
 }
 
-/// All workers but one are killed at once, each with a task: the run goes on at once, with the bytes of one thread.
+/// All workers but one are killed at once, each with a task. The run continues at once, with the bytes of one thread.
 #[tokio::test]
 async fn all_workers_but_one_are_killed_at_once() {
     let count = if std::env::var_os("THOROUGH").is_some() { 300 } else { 12 };
@@ -71,7 +71,8 @@ async fn all_workers_but_one_are_killed_at_once() {
     person.worker("last").await;
     person.submit("run", &config).await;
     person.wait("run", |run| run.tasks_done > 2 * count as u64).await;
-    // One call: with a wait for each they would be killed one after the other, and a suspect lost with several of them.
+    // All are killed with one command. If each kill were waited for, they would die one after the other, and a suspect would
+    // be lost with several of them.
     let numbers = crowd.iter().map(|worker| worker.id().to_string());
     let killed = std::process::Command::new("kill").arg("-KILL").args(numbers).status();
     assert!(killed.is_ok_and(|status| status.success()), "all workers can be killed");
@@ -79,7 +80,7 @@ async fn all_workers_but_one_are_killed_at_once() {
     let run = person.finished("run").await;
     assert_eq!(run.digest, digest_of_one_thread(&config));
     assert!(run.doubts.is_empty(), "{run:?}");
-    // Hundreds are killed one after the other, so a suspect may be lost ten times meanwhile. Then the coordinator computes it.
+    // Hundreds die one after the other, so a suspect may be lost ten times meanwhile. Then the coordinator computes it.
     let itself = coordinator.process.log().contains("computes it itself");
     assert!(!itself || count > 12, "a dozen losses convict no task: {run:?}");
     assert!(coordinator.process.log().contains("is lost with "), "the run was over before");
@@ -95,7 +96,7 @@ async fn workers_that_join_and_vanish_convict_no_task() {
     person.submit("run", &config).await;
     for number in 0..40 {
         let mut session = Session::join(coordinator.address, &format!("ghost-{}", number % 5)).await;
-        // It gets tasks, or must wait.
+        // The session gets tasks, or must wait.
         let _ = tokio::time::timeout(Duration::from_millis(300), session.next_tasks()).await;
     }
     let run = person.get("run").await.expect("it serves");
@@ -104,7 +105,7 @@ async fn workers_that_join_and_vanish_convict_no_task() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
 
-/// Computes honestly. Once armed, the first task that any of them gets kills its worker.
+/// Computes honestly. Once armed, the first task that any of these workers gets kills its worker from then on.
 async fn work_until_killed(address: SocketAddr, name: &str, armed: &AtomicBool, poison: &Mutex<Option<Digest>>) {
     let mut session = Session::join(address, name).await;
     while let Some(assigned) = session.next_tasks().await {
@@ -118,14 +119,14 @@ async fn work_until_killed(address: SocketAddr, name: &str, armed: &AtomicBool, 
     }
 }
 
-/// Three proven workers that vanish with the same task convict it: a real killer must be found. It kills the coordinator's own process
-/// too.
+/// Three proven workers that vanish with the same task convict it, because a real killer must be found. It also kills the
+/// coordinator's separate process.
 #[tokio::test]
 async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again() {
     let site = Site::of_tool(example("hostile")).with_variable("HARM", "abort");
     let coordinator = site.coordinator(&["--batch", "1"]);
     let mut person = Person::of(coordinator.address);
-    // The tasks' duration is unknown, so a worker has proved itself after some seconds of work.
+    // The duration of the tasks is unknown, so a worker has proved itself after some seconds of work.
     person.submit("run", &crate::echoes(1, 100_000, 10, 16)).await;
     let (armed, poison) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
     let victims = ["a", "b", "c", "d"].map(|name| {
@@ -136,14 +137,14 @@ async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again()
     armed.store(true, Ordering::Relaxed);
     let mut killed = 0;
     for victim in victims {
-        // The last worker remains when the run has failed.
+        // When the run has failed, the last worker is still there.
         killed += u32::from(tokio::time::timeout(Duration::from_secs(15), victim).await.is_ok());
     }
     assert!(killed >= 3, "only {killed} workers met the task");
     let failed = person.wait("run", |run| run.state() == RunState::Failed).await;
     assert!(failed.message.contains("was the only task of 3 reliable workers"), "{failed:?}");
     assert!(failed.message.contains("its process was ended by signal 6"), "{failed:?}");
-    // Only a person's request starts it again.
+    // Only a person's request restarts the run.
     let address = coordinator.address.to_string();
     drop(coordinator);
     let coordinator = site.coordinator_on(&address, &[]);

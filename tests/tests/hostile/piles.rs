@@ -1,4 +1,4 @@
-//! What has piled up in a store: a start needs no memory for it, and reads it at leisure.
+//! Many results have piled up in a store. A start needs no memory for them, and reads them without haste.
 
 use std::{fs, path::Path, time::Instant};
 
@@ -13,11 +13,11 @@ const LARGE: &str = "experiment = \"evolve\"\nseed = 1\nreplicas = 1\n[settings]
                      population = 1500\nevaluations = 1500\nbaseline = \"none\"\n";
 /// So many copies have ten times the bytes that a coordinator may use.
 const COPIES: usize = 120;
-/// The most memory of a coordinator that takes up such a store with `--memory 64MiB`: that, one replica as it is stored, as it is decoded and
-/// as it is computed with, and the rest of the process.
+/// The most memory of a coordinator that loads such a store with `--memory 64MiB`: that memory, one replica as stored, as
+/// decoded and as computed with, and the rest of the process.
 const PEAK_BYTES: u64 = (64 + 3 * 12 + 50) << 20;
 
-/// The same run under another name, without its bytes once more.
+/// Makes the same run available under another name, without storing its bytes again.
 fn link_run(runs: &Path, from: &str, to: &str) {
     for directory in ["order", "order-copy", "finished", "finished-copy"] {
         fs::create_dir_all(runs.join(to).join(directory)).expect("a directory");
@@ -27,13 +27,13 @@ fn link_run(runs: &Path, from: &str, to: &str) {
     }
 }
 
-/// Bytes that a process has read so far, on Linux.
+/// How many bytes a process has read so far, on Linux.
 fn bytes_read(process: &Process) -> Option<u64> {
     let io = fs::read_to_string(format!("/proc/{}/io", process.id())).ok()?;
     io.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
 }
 
-#[expect(clippy::print_stdout, reason = "docs/operating.md says these figures; `--nocapture` shows them")]
+#[expect(clippy::print_stdout, reason = "docs/operating.md states these figures; `--nocapture` shows them")]
 fn assert_small(process: &Process, when: &str) {
     if let Some(bytes) = process.memory_bytes("VmHWM") {
         println!("{} results of 12 MB, --memory 64MiB, {when}: {} MiB at most", COPIES + 1, bytes >> 20);
@@ -60,14 +60,14 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
     assert!(runs.join("large/index").exists());
     (0..COPIES).for_each(|copy| link_run(&runs, "large", &format!("copy-{copy}")));
 
-    // The copies have no index, as if a build before there was one had written them.
+    // The copies have no index, like runs of a build from before indices.
     let mut coordinator = site.coordinator_on(&address, &["--memory", "64MiB"]);
     assert_eq!(person.wait("copy-7", |_| true).await.digest, digest);
     assert_small(&coordinator.process, "without an index");
-    // kill -9: the index was written before anything was served.
+    // kill -9. The index was written before anything was served.
     coordinator.process.kill();
 
-    // One bit of a result has changed. Its length has not, so a start does not find out.
+    // One bit of a result has changed but not its length, so a start does not find the damage.
     let damaged = only(&runs.join("copy-7/finished"));
     let good = fs::read(&damaged).expect("it is there");
     let mut bytes = good.clone();
@@ -79,11 +79,11 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
     if let Some(bytes) = bytes_read(&coordinator.process) {
         assert!(bytes < 64 << 20, "a start reads {} MiB of {} MiB", bytes >> 20, COPIES * 12);
     }
-    // Whoever asks for the result gets the copy, and the background pass writes the object again.
+    // A client that requests the result gets the copy, and the background pass rewrites the object.
     let mut client = person.client.clone().max_decoding_message_size(16 << 20);
     let mut fetched = client.fetch(FetchRequest { name: "copy-7".into() }).await.expect("it reads").into_inner();
     assert!(fetched.message().await.expect("a replica").is_some_and(|replica| replica.finished));
-    let told = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("is written again from"));
+    let told = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("was rewritten from"));
     person.wait("copy-7", told).await;
     assert!(fs::read(&damaged).expect("it is there") == good);
     assert_small(&coordinator.process, "with an index");
@@ -108,7 +108,7 @@ async fn a_result_that_is_lost_is_computed_again() {
     }
     let coordinator = site.coordinator_on(&address, &["--memory", "512MiB"]);
     let begun = Instant::now();
-    let lost = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("it is computed again"));
+    let lost = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("is computed again"));
     person.wait("large", lost).await;
     let run = person.wait("large", |run| run.state() == RunState::Finished).await;
     assert_eq!(run.digest, digest, "after {:?}", begun.elapsed());

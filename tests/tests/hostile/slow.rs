@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::some_seconds;
 
-/// A task of about 15 seconds, in release, on the fastest machine we had; on the slowest it takes 70.
+/// A task of about 15 seconds, in release, on the fastest machine that we had; on the slowest it takes 70.
 const LONG_TASK: &str = "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"deep\"\ngames = 160000\n\
     test_every = 160000\ntest_games = 20\nsegment_games = 160000\n";
 
@@ -41,8 +41,8 @@ async fn a_task_of_fifteen_seconds_does_not_lose_its_worker() {
     assert!(digests[0].is_string() && digests[0] == digests[1], "{digests:?}");
 }
 
-/// A worker that is stopped for longer than the coordinator waits counts as lost and comes back, and no task is
-/// suspected.
+/// A worker that is stopped for longer than the coordinator waits counts as lost and comes back, and no task becomes a
+/// suspect.
 #[tokio::test]
 async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
     let site = Site::new();
@@ -77,11 +77,11 @@ async fn a_coordinator_that_is_stopped_for_fifteen_seconds_loses_no_worker() {
     assert!(!coordinator.process.log().contains("it sent nothing for"), "{}", coordinator.process.log());
 }
 
-/// Bytes that a slow line takes at a time, and how long each of these takes: 50 kB a second.
+/// How many bytes a slow line carries at a time, and how long that takes: 50 kB per second.
 const PIECE_BYTES: usize = 2048;
 const PIECE_TIME: Duration = Duration::from_millis(41);
 
-/// The near end of a line to `coordinator` that is slow in this direction alone. It keeps as little as the system allows.
+/// The near end of a line to `coordinator` that is slow only in this direction. It buffers as little as the system allows.
 fn slow_line(coordinator: SocketAddr) -> SocketAddr {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(PIECE_BYTES as u32).expect("the system takes any size");
@@ -109,8 +109,8 @@ fn slow_line(coordinator: SocketAddr) -> SocketAddr {
     near
 }
 
-/// A message of a megabyte takes twenty seconds to a coordinator that waits ten for a sign of life, and heartbeats and answers
-/// to pings wait behind it.
+/// A message of a megabyte takes twenty seconds to a coordinator that waits ten for a sign of life. Heartbeats and answers to
+/// pings wait behind it.
 #[tokio::test]
 async fn a_worker_on_a_slow_line_is_not_lost_while_its_outputs_arrive() {
     let site = Site::new();

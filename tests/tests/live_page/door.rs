@@ -1,4 +1,4 @@
-//! The page of a coordinator with an access directory: over TLS, for those who log in, with the rights of their roles.
+//! The page of a coordinator with an access directory: over TLS, for people who log in, with the rights of their roles.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ use tokio_rustls::{
 use super::http::{Answer, exchange};
 use crate::RUN;
 
-/// A cluster whose coordinator shows its page at a port of its own, as `localhost`.
+/// A cluster whose coordinator shows its page on a separate port, as `localhost`.
 struct Lab<'a> {
     secure: Secure<'a>,
     coordinator: Coordinator,
@@ -40,7 +40,7 @@ impl<'a> Lab<'a> {
         Self::with(site, "12h")
     }
 
-    /// One where a login lasts this time.
+    /// A cluster in which a login lasts this long.
     fn with(site: &'a Site, life: &str) -> Self {
         let secure = Secure::init(site, "access");
         let named = std::process::Command::new(program("evoxo-coordinator"))
@@ -60,7 +60,7 @@ impl<'a> Lab<'a> {
         Browser::new(&self.secure.directory, self.page)
     }
 
-    /// Somebody who is logged in.
+    /// A browser that is logged in with this role.
     async fn known(&self, role: Role) -> Browser {
         let mut browser = self.browser();
         let answer = browser.login(&self.token(role, 1).await).await;
@@ -73,7 +73,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// Starts a coordinator, which says where its page is.
+/// Starts a coordinator and returns the address of its page.
 fn begin(secure: &Secure<'_>, listen: &str, page: &str, life: &str) -> (Coordinator, SocketAddr) {
     let coordinator = secure.coordinator(listen, &["--page", page, "--session-life", life]);
     let log = coordinator.process.log();
@@ -81,7 +81,7 @@ fn begin(secure: &Secure<'_>, listen: &str, page: &str, life: &str) -> (Coordina
     (coordinator, told.unwrap_or_else(|| panic!("{log}")))
 }
 
-/// A browser that knows the cluster's authority, and keeps a cookie.
+/// A browser that knows the cluster's authority and keeps a cookie.
 #[derive(Clone)]
 struct Browser {
     page: SocketAddr,
@@ -112,7 +112,7 @@ impl Browser {
         TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await.expect("TLS")
     }
 
-    /// The head of a request, with this origin and the cookie; it does not end yet.
+    /// The head of a request, with this origin and the cookie, but without the empty line at its end.
     fn head(&self, method: &str, path: &str, origin: &str) -> String {
         let host = self.host();
         format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nCookie: {}\r\n", self.cookie)
@@ -121,7 +121,7 @@ impl Browser {
     async fn send(&self, head: &str) -> Answer {
         let exchange = async {
             let mut stream = self.connect().await;
-            // It may have been refused before everything is sent.
+            // The server may refuse the request before everything is sent.
             let _ = stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await;
             let mut received = Vec::new();
             let _ = stream.read_to_end(&mut received).await;
@@ -134,7 +134,7 @@ impl Browser {
         self.send(&self.head(method, path, &format!("https://{}", self.host()))).await
     }
 
-    /// Exchanges a token, and keeps the cookie.
+    /// Exchanges a token for a session, and keeps the cookie.
     async fn login(&mut self, token: &str) -> Answer {
         let head = self.head("POST", "/api/login", &format!("https://{}", self.host()));
         let answer = self.send(&format!("{head}Authorization: Bearer {token}\r\n")).await;
@@ -146,7 +146,7 @@ impl Browser {
         answer
     }
 
-    /// Its identity.
+    /// The identity of the login.
     async fn id(&self) -> String {
         let session = self.ask("GET", "/api/session").await;
         session.json()["id"].as_str().expect("a session").to_owned()
@@ -168,7 +168,7 @@ impl Browser {
     }
 }
 
-/// Waits for the end of a stream of events: a last chunk, of no bytes.
+/// Waits for the end of a stream of events, a last chunk without bytes.
 async fn ends(mut stream: TlsStream<TcpStream>) {
     let all = async {
         let mut received = Vec::new();
@@ -187,7 +187,7 @@ async fn nothing_is_shown_without_a_session_and_a_login_gives_one() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let stranger = lab.browser();
-    // The page itself is in every program; what it shows is not.
+    // The page itself is public, because every program contains it. What it shows is not.
     let index = stranger.ask("GET", "/").await;
     assert_eq!((index.status, index.text().contains("/files/app.js")), (200, true));
     assert!(index.header("content-security-policy").is_some_and(|policy| policy.starts_with("default-src 'self'")));
@@ -204,7 +204,7 @@ async fn nothing_is_shown_without_a_session_and_a_login_gives_one() {
         assert_eq!(known.ask("GET", &format!("/api/{path}")).await.status, 200, "{path}");
     }
     drop(known.events().await);
-    // Cookies that are nearly right, and that of another.
+    // Cookies that are almost right, and the cookie of another login.
     let (name, value) = known.cookie.split_once('=').expect("a cookie");
     let (id, secret) = value.split_once('.').expect("a number and a secret");
     let other = lab.known(Role::Viewer).await;
@@ -220,7 +220,7 @@ async fn nothing_is_shown_without_a_session_and_a_login_gives_one() {
         let browser = Browser { cookie: wrong.clone(), ..known.clone() };
         assert_eq!(browser.ask("GET", "/api/runs").await.status, 401, "{wrong}");
     }
-    // Secrets are nowhere to be read.
+    // The secrets are not written in any file.
     for name in ["records.jsonl", "audit.jsonl"] {
         let text = std::fs::read_to_string(lab.secure.directory.join(name)).expect("a file");
         assert!(!text.contains(secret), "{name}");
@@ -246,9 +246,9 @@ async fn tokens_are_exchanged_as_often_as_they_may_be_and_workers_have_none() {
     for wrong in ["", "x", &token[1..], &token[..30]] {
         let answer = lab.browser().login(wrong).await;
         assert_eq!((answer.status, answer.header("set-cookie")), (400, None), "{wrong}");
-        assert!(!answer.text().contains(&token[20..30]), "what is nearly a secret is not repeated");
+        assert!(!answer.text().contains(&token[20..30]), "a secret with a typo is not repeated");
     }
-    // Never in the address, where logs would keep it.
+    // The token must not be in the address, which logs would keep.
     assert_eq!(lab.browser().ask("POST", &format!("/api/login?token={token}")).await.status, 400);
     assert_eq!(browser.ask("GET", "/api/login").await.status, 405);
 }
@@ -267,7 +267,7 @@ async fn a_viewer_changes_nothing_an_operator_does_and_the_log_says_who() {
     }
     assert_eq!(viewer.ask("POST", "/api/workers/1/drain").await.status, 403);
     assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
-    // Not for another page in the operator's browser, nor for this one without TLS.
+    // Another page in the operator's browser may not give orders, nor may this page without TLS.
     let host = operator.host();
     for origin in ["null", "https://evil.example", "https://localhost:1", &format!("http://{host}")] {
         let head = operator.head("POST", "/api/runs/run/cancel", origin);
@@ -318,7 +318,7 @@ async fn sessions_end_by_revocation_logout_and_restart() {
     assert_eq!(two.ask("POST", "/api/runs/x/pause").await.status, 401);
     assert_eq!(lab.secure.identities(address).await.iter().filter(|known| known.name == "browser").count(), 1);
     assert_eq!(three.ask("GET", "/api/runs").await.status, 200);
-    // Nothing of them is on a disk.
+    // Sessions are not kept on any disk.
     lab.coordinator.process.kill();
     let page = lab.page.to_string();
     (lab.coordinator, lab.page) = begin(&lab.secure, &address.to_string(), &page, "12h");
@@ -340,7 +340,7 @@ async fn a_session_ends_with_its_time() {
     assert!(listed.iter().all(|known| known.name != "browser"), "{listed:?}");
 }
 
-/// Guesses are slow. Neither who is known nor who has a good token notices them.
+/// Guesses are slow. Neither people who are logged in nor those with a valid token notice them.
 #[tokio::test]
 async fn guessing_is_limited_for_each_address() {
     let site = Site::new();
@@ -353,9 +353,9 @@ async fn guessing_is_limited_for_each_address() {
         statuses.push(lab.browser().login(&guess).await.status);
     }
     assert!(statuses.starts_with(&[403; 5]) && statuses.ends_with(&[429]), "{statuses:?}");
-    // Behind the same router.
+    // This browser is behind the same router.
     assert_eq!(lab.browser().login(&token).await.status, 200);
-    // Cookies are guessed on one connection, as fast as it goes.
+    // Cookies are guessed on one connection, as fast as possible.
     let guess = Browser { cookie: "__Host-evoxo=0123456789ab.AAAA".into(), ..lab.browser() };
     let some = format!("{}\r\n", guess.head("GET", "/api/runs", &format!("https://{}", guess.host()))).repeat(20);
     let (mut stream, mut received) = (guess.connect().await, String::new());
@@ -382,7 +382,7 @@ async fn guessing_is_limited_for_each_address() {
     assert_eq!(known.ask("POST", "/api/runs/none/pause").await.status, 404);
 }
 
-/// Those who connect and say nothing hold few places, and not for long; who is known stays.
+/// Clients that connect and send nothing hold few places, and only for a short time. Browsers that are logged in stay.
 #[tokio::test]
 async fn strangers_have_few_connections() {
     let site = Site::new();
@@ -407,7 +407,7 @@ async fn strangers_have_few_connections() {
     drop(watching);
 }
 
-/// One who is logged in opens as many streams as there are; another one behind the same router still sees the page, and what happens.
+/// One login opens as many streams as it can. Another one behind the same router still sees the page and its events.
 #[tokio::test]
 async fn one_session_leaves_connections_and_events_to_others_of_its_address() {
     let site = Site::new();
@@ -433,7 +433,7 @@ async fn one_session_leaves_connections_and_events_to_others_of_its_address() {
     let ended = timeout(Duration::from_millis(200), async {
         while watching.read(&mut [0; 4096]).await.is_ok_and(|count| count > 0) {}
     });
-    assert!(ended.await.is_err(), "who had a stream before goes on");
+    assert!(ended.await.is_err(), "an earlier stream continues");
 }
 
 #[tokio::test]
@@ -442,11 +442,11 @@ async fn the_page_speaks_tls_1_3_alone_and_the_port_of_workers_has_none() {
     let lab = Lab::new(&site);
     let plain = format!("GET / HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\r\n", lab.page.port());
     let told = Answer::of(&exchange(lab.page, plain.as_bytes()).await);
-    assert_eq!((told.status, told.text().contains("begin its address with https://")), (400, true));
+    assert_eq!((told.status, told.text().contains("use an address that starts with https://")), (400, true));
     let stream = lab.browser().connect().await;
     let (_, connection) = stream.get_ref();
     assert_eq!(connection.protocol_version(), Some(tokio_rustls::rustls::ProtocolVersion::TLSv1_3));
-    // HTTP/2 is for programs, elsewhere.
+    // HTTP/2 is for programs, on the other port.
     let mut stream = stream;
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("it reads");
     let mut received = Vec::new();

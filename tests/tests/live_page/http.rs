@@ -1,4 +1,4 @@
-//! A browser as far as these tests need one: HTTP/1.1 and streams of events.
+//! A minimal browser for these tests: HTTP/1.1 and streams of events.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-/// An answer; the status is 0 if there was none.
+/// An answer. The status is 0 if there was none.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
@@ -41,18 +41,18 @@ impl Answer {
     }
 }
 
-/// Sends a request, whose head ends with an empty line, on a connection of its own, and reads to the end.
+/// Sends a request, whose head ends with an empty line, on a new connection, and reads to the end.
 pub(crate) async fn send(to: SocketAddr, request: &str) -> Answer {
     let request = request.replacen("\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1);
     Answer::of(&exchange(to, request.as_bytes()).await)
 }
 
-/// Sends bytes, and returns what comes until the other side closes the connection.
+/// Sends bytes, and returns everything received until the other side closes the connection.
 pub(crate) async fn exchange(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(to).await.expect("it listens");
     let mut received = Vec::new();
     let all = async {
-        // It may have been refused before everything is sent.
+        // The server may refuse the request before everything is sent.
         let _ = stream.write_all(bytes).await;
         let _ = stream.read_to_end(&mut received).await;
     };
@@ -60,7 +60,7 @@ pub(crate) async fn exchange(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     received
 }
 
-/// A request of the page itself.
+/// Sends a request as the page itself would.
 pub(crate) async fn own(to: SocketAddr, method: &str, path: &str) -> Answer {
     send(to, &format!("{method} {path} HTTP/1.1\r\nHost: {to}\r\nOrigin: http://{to}\r\n\r\n")).await
 }
@@ -87,7 +87,7 @@ impl Events {
         Self { stream, received: Vec::new() }
     }
 
-    /// The next message. (Chunks of the transfer are no part of the line that begins with `data: `.)
+    /// The next message. (The transfer's chunk headers are not part of the line that starts with `data: `.)
     pub(crate) async fn next(&mut self) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {

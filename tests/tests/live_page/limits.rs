@@ -1,4 +1,4 @@
-//! What strangers send, and how much of it: they lose their own connection, and a run goes on.
+//! Whatever strangers send, and however much: they only lose their own connection, and a run continues.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ async fn requests_that_are_too_large_are_refused() {
             format!("POST /api/runs/x/pause HTTP/1.1\r\nHost: {to}\r\nOrigin: http://{to}\r\n{length}\r\n\r\nabc");
         assert_eq!(send(to, &body).await.status, 413, "{length}");
     }
-    // Two lengths, and a length beside chunks, are how one request is smuggled in another.
+    // Two lengths, or a length together with chunks, can smuggle one request inside another.
     for twice in ["Content-Length: 0\r\nContent-Length: 5", "Content-Length: 5\r\nTransfer-Encoding: chunked"] {
         let smuggled =
             format!("GET / HTTP/1.1\r\nHost: {to}\r\n{twice}\r\n\r\nGET /api/runs HTTP/1.1\r\nHost: {to}\r\n\r\n");
@@ -87,8 +87,8 @@ async fn garbage_is_dropped() {
     assert!(!coordinator.process.log().contains("panicked"), "{}", coordinator.process.log());
 }
 
-/// One address gets three quarters of a page's connections, and of these three quarters for events; the oldest make room, so whoever comes
-/// is answered. gRPC goes on.
+/// One address gets three quarters of a page's connections, and three quarters of the places for events. The oldest make
+/// room, so every newcomer is answered. gRPC continues.
 #[tokio::test]
 async fn pages_have_a_share_of_the_connections() {
     let site = Site::new();
@@ -105,7 +105,7 @@ async fn pages_have_a_share_of_the_connections() {
     }
     assert_eq!(get(coordinator.address, "/api/runs").await.status, 200);
     drop(Events::open(coordinator.address).await.next().await);
-    // Those whose streams had to end may stay for a while, and ask for something else.
+    // Connections whose streams had to end may stay for a while, and send other requests.
     let mut open = 0;
     for stream in &mut held {
         let ended = async {
@@ -127,8 +127,8 @@ async fn pages_have_a_share_of_the_connections() {
     }
 }
 
-/// Two hundred viewers, half of whom read nothing and half of whom ask for curves and reports too: the run is the same,
-/// and nothing piles up.
+/// Two hundred viewers, half of whom read nothing and half of whom also ask for curves and reports. The run's result is the
+/// same, and nothing piles up.
 #[tokio::test]
 async fn viewers_that_do_not_read_cost_nothing() {
     let site = Site::new();
@@ -145,7 +145,7 @@ async fn viewers_that_do_not_read_cost_nothing() {
                 if number % 2 == 1 {
                     let what = if number % 4 == 1 { "curves?column=1" } else { "report" };
                     let answer = get(address, &format!("/api/runs/run/{what}")).await;
-                    // Too many at once are refused, and a run that does not yet exist has none.
+                    // Too many requests at once are refused, and a run that does not exist yet has no curves or report.
                     assert!(matches!(answer.status, 200 | 404 | 429 | 503), "{}", answer.text());
                 }
                 let runs = event["runs"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The page of a real coordinator, with real sockets: what it answers, whom it refuses, and that it hurts no run.
+//! The page of a real coordinator, with real sockets: what it answers, whom it refuses, and that it does no harm to runs.
 
 mod door;
 pub(crate) mod http;
@@ -21,7 +21,7 @@ use evoxo_tests::{
 use http::{Answer, Events, get, own, post, send};
 use serde_json::{Value, json};
 
-/// Two arms, some seconds in all.
+/// Two arms, some seconds in total.
 pub(crate) const RUN: &str = "experiment = \"invincible\"\nseed = 5\nreplicas = 3\n[settings]\npopulation = 100\n\
     games = 200\ngenerations = 12\nslice = 20\n[arms.one]\npenalty = 1\n[arms.two]\npenalty = 6.5\n";
 
@@ -42,7 +42,7 @@ async fn files_have_types_and_tags_and_every_answer_is_protected() {
         parts.map(path).filter(|part| part.starts_with("/files/")).collect()
     };
     let (mut known, mut open) = (Vec::new(), named(&index.text()));
-    // Every file that a file names is there.
+    // Every file that a file refers to exists.
     while let Some(path) = open.pop() {
         if known.contains(&path) {
             continue;
@@ -92,7 +92,7 @@ async fn strangers_names_and_origins_are_refused() {
         assert_eq!(send(coordinator.address, &ask).await.status, 403, "{origin}");
     }
     assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
-    // And the page's own.
+    // The page's own request is accepted.
     assert_eq!(post(coordinator.address, "/api/runs/run/cancel").await.status, 200);
     assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Cancelled);
 }
@@ -116,7 +116,7 @@ async fn a_run_is_paused_resumed_and_cancelled_by_the_page() {
     assert_eq!(post(coordinator.address, "/api/runs").await.status, 405);
 }
 
-/// It does what it does at SIGTERM, and another goes on.
+/// The worker leaves as on SIGTERM, and another one continues.
 #[tokio::test]
 async fn a_worker_is_asked_to_leave_by_the_page() {
     let site = Site::new();
@@ -140,7 +140,7 @@ async fn a_worker_is_asked_to_leave_by_the_page() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));
 }
 
-/// The curves of a run, of a coordinator that has begun anew too, are those of its report.
+/// The curves of a run are those of its report, even on a coordinator that was restarted.
 #[tokio::test]
 async fn curves_are_those_of_one_thread() {
     let site = Site::new();
@@ -176,7 +176,7 @@ async fn curves_are_those_of_one_thread() {
     assert!(
         listed["replicas"].as_array().into_iter().flatten().all(|one| one["finished"] == true && one["rows"] == 12)
     );
-    // The browser has them already.
+    // The browser has the curves already.
     let tag = answer.header("etag").expect("a tag");
     let again =
         format!("GET /api/runs/run/curves?column={column} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {tag}\r\n\r\n");
@@ -199,7 +199,7 @@ async fn curves_are_those_of_one_thread() {
     assert_eq!(get(coordinator.address, &statuses[2]).await.status, 200);
 }
 
-/// Everything at first, then changes, twice a second at most; workers and what they compute; the loss of one.
+/// First the whole state, then changes, at most twice a second: workers and what they compute, and the loss of one.
 #[tokio::test]
 async fn events_tell_what_changes() {
     let site = Site::new();
@@ -210,7 +210,7 @@ async fn events_tell_what_changes() {
     let begun = tokio::time::Instant::now();
     let mut worker = site.worker(coordinator.address, &["--name", "desk"]);
     let mut person = Person::of(coordinator.address);
-    // It ends with the test.
+    // The run ends with the test.
     person.submit("run", &RUN.replace("generations = 12", "generations = 100000")).await;
     let (mut messages, mut last) = (0, empty["number"].as_u64());
     let (mut seen_run, mut seen_worker) = (false, false);
@@ -225,7 +225,7 @@ async fn events_tell_what_changes() {
     }
     let most = begun.elapsed().as_millis() / 450 + 2;
     assert!(messages <= most, "{messages} messages in {:?}", begun.elapsed());
-    // A second viewer gets everything, and then the same.
+    // A second viewer first gets the whole state, and then the same changes.
     let mut second = Events::open(coordinator.address).await;
     assert_eq!(second.next().await["whole"], true);
     worker.kill();
@@ -264,7 +264,7 @@ async fn without_a_page_there_is_only_grpc() {
     assert!(Person::of(coordinator.address).get("x").await.is_err_and(|status| status.code() == tonic::Code::NotFound));
 }
 
-/// `evoxo run` says where its page is.
+/// `evoxo run` prints the address of its page.
 #[tokio::test]
 async fn evoxo_run_prints_the_address_of_its_page() {
     let site = Site::new();

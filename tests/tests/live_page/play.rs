@@ -1,5 +1,5 @@
-//! Playing on the page: champions of runs answer as they do on one thread, garbage is refused, and many who play at once hurt
-//! no run.
+//! Playing on the page: champions of runs answer as they do on one thread, garbage is refused, and many people who play at
+//! once do no harm to a run.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use serde_json::json;
 use super::http::get;
 use crate::RUN;
 
-/// A run that goes on for longer than a test.
+/// A run that lasts longer than a test.
 const LONG: &str = "experiment = \"invincible\"\nseed = 5\nreplicas = 1\n[settings]\npopulation = 100\ngames = 200\n\
     generations = 100000\nslice = 20\n";
 
@@ -32,7 +32,7 @@ async fn champions_answer_as_on_one_thread() {
     let mut person = Person::of(coordinator.address);
     person.submit("run", RUN).await;
     person.finished("run").await;
-    // Champions are read from the store, also by a coordinator that has not computed them.
+    // Champions are read from the store, even by a coordinator that has not computed them.
     coordinator.process.kill();
     let coordinator = site.coordinator(&[]);
     let to = coordinator.address;
@@ -79,14 +79,14 @@ async fn a_champion_of_a_run_that_goes_on_plays_as_soon_as_something_is_stored()
     person.submit("long", LONG).await;
     let early = get(to, "/api/play/introduction?player=long/0/0").await.json();
     assert_eq!(early["game"], json!(null));
-    assert!(early["why"].as_str().is_some_and(|why| why.contains("nothing stored yet")), "{early}");
+    assert!(early["why"].as_str().is_some_and(|why| why.contains("nothing of this replica is stored yet")), "{early}");
     let _worker = site.worker(to, &[]);
     let begun = Instant::now();
     while get(to, "/api/play/introduction?player=long/0/0").await.json()["game"].is_null() {
         assert!(begun.elapsed() < Duration::from_secs(60), "no champion comes");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    // The checkpoint that was found may make room for a newer one before it is read.
+    // The checkpoint that was found may be replaced by a newer one before it is read.
     let begun = Instant::now();
     let answer = loop {
         let answer = get(to, "/api/play/move?moves=b2&player=long/0/0").await;
@@ -106,7 +106,7 @@ async fn a_champion_of_a_run_that_goes_on_plays_as_soon_as_something_is_stored()
     }
 }
 
-/// Questions made of good and bad parts: each has an answer or a refusal, and nothing else happens.
+/// Questions made of good and bad parts. Each gets an answer or a refusal, and nothing else happens.
 #[tokio::test]
 async fn garbage_is_refused() {
     const WHAT: [&str; 6] = ["introduction", "position", "move", "thoughts", "", "x/y"];
@@ -132,7 +132,8 @@ async fn garbage_is_refused() {
     assert!(of(200) > 20 && of(400) > 100, "{} good, {} bad", of(200), of(400));
 }
 
-/// More questions at once than are answered, each as heavy as one can be: some are refused, and the run is as on one thread.
+/// More questions at once than can be answered, each as expensive as possible. Some are refused, and the run is as on one
+/// thread.
 #[tokio::test]
 async fn many_who_play_at_once_hurt_no_run() {
     let site = Site::new();
@@ -147,7 +148,7 @@ async fn many_who_play_at_once_hurt_no_run() {
     for question in questions.collect::<Vec<_>>() {
         statuses.push(question.await.expect("an answer"));
     }
-    // A connection over the limit is dropped without an answer.
+    // A connection beyond the limit is dropped without an answer.
     assert!(statuses.iter().all(|status| matches!(status, 0 | 200 | 429)), "{statuses:?}");
     assert!(statuses.contains(&200), "{statuses:?}");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));

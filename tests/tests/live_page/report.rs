@@ -1,4 +1,5 @@
-//! The report of a run on the page: that of one thread at the end, unfinished before it, with limits that hurt no run.
+//! The report of a run on the page: equal to that of one thread at the end, unfinished before that, with limits that protect
+//! runs.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,11 +22,12 @@ use tokio::time::{sleep, timeout};
 use super::http::{Answer, get, post, send};
 use crate::RUN;
 
-/// A league that goes on for longer than a test.
+/// A league that lasts longer than a test.
 const LEAGUE: &str = "experiment = \"league\"\nreplicas = 1\n[settings]\ngame = \"score-four\"\npairs = 40000\n\
     pairs_a_round = 1\n[[players]]\nwho = \"random\"\n[[players]]\nwho = \"filtered\"\n[[players]]\nwho = \"alpha-beta:2\"\n";
 
-/// Asks for a part of a run's report until it is as wanted: what was made a moment ago is shown for some seconds.
+/// Requests a part of a run's report until it satisfies `wanted`, because a report is shown for some seconds after it was
+/// made.
 async fn asked(to: SocketAddr, path: &str, wanted: impl Fn(&Value) -> bool) -> Answer {
     let found = async {
         loop {
@@ -36,7 +38,7 @@ async fn asked(to: SocketAddr, path: &str, wanted: impl Fn(&Value) -> bool) -> A
             sleep(Duration::from_millis(100)).await;
         }
     };
-    timeout(PATIENCE, found).await.expect("a report as it is wanted")
+    timeout(PATIENCE, found).await.expect("a report that satisfies the condition")
 }
 
 /// The report of a run's replicas on one thread.
@@ -47,7 +49,7 @@ fn right(text: &str) -> (Config, Vec<Replica>, Report) {
     (config, replicas, report)
 }
 
-/// Whether a report on the page has the tables and notes of this one, each table as a whole.
+/// Checks that a report on the page has the tables and notes of this one, each table completely.
 fn assert_same(shown: &Value, report: &Report) {
     let tables =
         report.tables.iter().map(|it| json!({"title": it.title, "header": it.header, "rows": it.rows, "more": 0}));
@@ -69,7 +71,8 @@ async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
     let (config, _, report) = right(RUN);
     let whole = |found: &Value| found["state"] == "finished";
     assert_same(&asked(coordinator.address, "/api/runs/run/report", whole).await.json(), &report);
-    // A coordinator that has computed nothing of it makes the same of what is stored; there is no checkpoint any more.
+    // A coordinator that has computed nothing of the run makes the same report from the store. There is no checkpoint any
+    // more.
     coordinator.process.kill();
     drop(worker);
     let coordinator = site.coordinator(&[]);
@@ -86,7 +89,7 @@ async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
     assert!(!right.is_empty() && names.into_iter().eq(&right), "{right:?}");
     let svg = plots["plots"][0]["svg"].as_str().expect("a picture");
     assert!(svg.starts_with("<svg xmlns=") && svg.contains("generation"), "{svg}");
-    // The browser has it already.
+    // The browser has the report already.
     let tag = answer.header("etag").expect("a tag");
     let again = format!("GET /api/runs/run/report HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {tag}\r\n\r\n");
     assert_eq!(send(coordinator.address, &again).await.status, 304);
@@ -95,7 +98,7 @@ async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
     }
 }
 
-/// A league to be watched: ratings with intervals while it is played, which are those of the games that are stored.
+/// A league that can be watched: while it is played, its ratings with intervals are those of the stored games.
 #[tokio::test]
 async fn tables_of_a_league_come_while_it_is_played() {
     let site = Site::new();
@@ -114,12 +117,12 @@ async fn tables_of_a_league_come_while_it_is_played() {
     assert_eq!(first["tables"][0]["header"][2], "95 % interval");
     let conclusion = first["conclusion"].as_str().expect("a sentence");
     assert!(conclusion.starts_with("The run is not finished: 0 of 1 replicas are. "), "{conclusion}");
-    // It changes while games are played.
+    // The report changes while games are played.
     let newer = asked(coordinator.address, path, |found| found["tables"] != first["tables"]).await.json();
     assert_eq!((&newer["state"], newer["tables"].as_array().map(Vec::len)), (&json!("unfinished"), Some(3)));
     assert!(!interval(&newer).is_empty());
     assert_eq!(person.get("league").await.expect("it serves").state(), RunState::Running);
-    // A run that stands still has the report of what was stored, and so has one that is cancelled.
+    // A paused run has the report of what was stored, and so has a cancelled one.
     for verb in ["pause", "cancel"] {
         assert_eq!(post(coordinator.address, &format!("/api/runs/league/{verb}")).await.status, 200);
         let still = asked(coordinator.address, path, seen).await.json();
@@ -127,8 +130,8 @@ async fn tables_of_a_league_come_while_it_is_played() {
     }
 }
 
-/// Who asks for the report of too large a run gets a sentence, and many who ask at once wait for one another: the run
-/// goes on.
+/// A request for the report of a run that is too large gets a sentence, and many requests at once wait for one another. The
+/// run continues.
 #[tokio::test]
 async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
     let site = Site::new();
@@ -157,14 +160,15 @@ async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));
     assert_eq!(person.finished("large").await.digest, digest_of_one_thread(large));
     for asker in askers {
-        asker.await.expect("it got its answers");
+        asker.await.expect("the client got its answers");
     }
     asked(to, "/api/runs/run/report", |found| found["state"] == "finished").await;
     assert_eq!(get(to, "/api/runs/large/report").await.status, 429);
     assert!(!coordinator.process.log().contains("panicked"), "{}", coordinator.process.log());
 }
 
-/// Two runs with other seeds are compared by the test of the library, arm by arm; where it does not apply, a sentence says so.
+/// Two runs with different seeds are compared arm by arm, with the library's test. If the test does not apply, a sentence
+/// says so.
 #[tokio::test]
 async fn two_runs_are_compared_at_their_ends() {
     let site = Site::new();
@@ -178,7 +182,7 @@ async fn two_runs_are_compared_at_their_ends() {
     let why = |found: &Value| found["why"].as_str().unwrap_or_default().to_owned();
     let before = asked(to, path, |_| true).await.json();
     assert_eq!((&before["state"], &before["tests"]), (&json!("unfinished"), &json!([])));
-    assert!(why(&before).starts_with("the ends of all replicas"), "{before}");
+    assert!(why(&before).starts_with("the final values of all replicas"), "{before}");
     let _worker = site.worker(to, &[]);
     for name in ["one", "two", "three"] {
         person.finished(name).await;

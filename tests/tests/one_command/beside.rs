@@ -1,4 +1,5 @@
-//! What can be told of a run that goes on, or that was killed: it is read from the store, and nothing of it is disturbed.
+//! What can be shown of a run that continues, or that was killed: everything is read from the store, and nothing disturbs the
+//! run.
 
 use std::{
     fs,
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::{Desk, expected, files, kill, wait_until};
 
-/// Enough that the run goes on until it is held.
+/// So many replicas that the run lasts until it is stopped for the test.
 const MANY: &str = "60";
 
 fn evoxo(arguments: &[&str], desk: &Desk) -> Output {
@@ -22,7 +23,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// Whether `evoxo show` says that the players are not the last ones.
+/// Whether `evoxo show` says that the players are not the final ones.
 fn shows_so_far(desk: &Desk) -> bool {
     let shown = evoxo(&["show", "out", "--json", "--first", "1"], desk);
     let players: Value = serde_json::from_str(&text(&shown)).expect("JSON");
@@ -30,7 +31,7 @@ fn shows_so_far(desk: &Desk) -> bool {
     String::from_utf8_lossy(&shown.stderr).contains("the run in out is not finished: these are its players so far")
 }
 
-/// Rounds of all replicas in a result, and its state.
+/// The rounds of all replicas in a result, and its state.
 fn told(desk: &Desk) -> (u64, String) {
     let result: Value = serde_json::from_str(&text(&evoxo(&["report", "out", "--json"], desk))).expect("JSON");
     (result["rounds"].as_u64().expect("rounds"), result["state"].as_str().expect("a state").to_owned())
@@ -44,7 +45,7 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         let mut child = desk.begin("out", &arguments);
         let goes_on = |child: &mut Child| assert!(child.try_wait().is_ok_and(|status| status.is_none()), "too fast");
         let leaders = || files(&desk.path("out/store/leader"));
-        // Whoever computes is held, so that the run does not end while it is looked at.
+        // Whatever computes is stopped with a signal, so the run does not end while the test looks at it.
         let computing = if workers == "0" { vec![child.id()] } else { desk.processes("worker") };
         computing.iter().for_each(|pid| kill("-STOP", *pid));
         let (leaders_before, (rounds, state)) = (leaders(), told(&desk));
@@ -56,7 +57,7 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         let best: Value = serde_json::from_str(&text(&evoxo(&["best", "out", "--json"], &desk))).expect("JSON");
         assert!(best["O, 1"]["card"].is_null() && best["O, 1"]["worth"].is_number(), "{best}");
         assert!(text(&evoxo(&["best", "out"], &desk)).starts_with("The best champion of each arm so far, by worth"));
-        // Any of its replicas may be the one that has players.
+        // Any of the arm's replicas may be the one that has players.
         assert!(text(&evoxo(&["show", "out", "--first", "1"], &desk)).starts_with("O-1-"));
         assert!(shows_so_far(&desk));
         goes_on(&mut child);
@@ -68,24 +69,24 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         });
         let (later, state) = told(&desk);
         assert!(later >= rounds && state == "unfinished", "{state} after {later}");
-        assert_eq!(leaders(), leaders_before, "who reads does not lead");
+        assert_eq!(leaders(), leaders_before, "a reader does not lead");
         assert!(!desk.path("out/result.json").exists());
         desk.run(&[&arguments[..], &["--out", "out"]].concat());
         assert_eq!(desk.result("out")["digest"], expected(60));
         assert!(!shows_so_far(&desk));
-        // An old result that says unfinished is not believed while the store has more.
+        // An old result that says "unfinished" is not trusted while the store has more.
         let mut old = desk.result("out");
         old["state"] = "unfinished".into();
         fs::write(desk.path("out/result.json"), old.to_string()).expect("a file");
         assert_eq!(told(&desk).1, "finished");
         assert!(!shows_so_far(&desk));
-        // Without a store, as fetched, there is nothing else to believe.
+        // Without a store, as after a fetch, there is nothing else to trust.
         fs::remove_dir_all(desk.path("out/store")).expect("a directory");
         assert!(shows_so_far(&desk));
     }
 }
 
-/// The report in a run's directory is the one that is made of the directory.
+/// The report in a run's directory is the one that is made from the directory.
 #[test]
 fn the_report_to_send_is_that_of_the_directory() {
     let desk = Desk::new();

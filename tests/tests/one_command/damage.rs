@@ -1,4 +1,4 @@
-//! A run's directory in which an object is damaged, or which cannot be written for a while.
+//! A run's directory with a damaged object, or one that cannot be written for a while.
 
 use std::os::unix::{
     fs::{MetadataExt as _, PermissionsExt as _, chown},
@@ -9,10 +9,10 @@ use crate::*;
 
 /// So many rounds that the run is not over before its first checkpoint.
 const LONG: [&str; 6] = ["--workers", "0", "--replicas", "1", "--set", "generations=50000"];
-/// Who has no rights: root may write everywhere.
+/// A user without rights. Root could write everywhere.
 const NOBODY: u32 = 65534;
 
-/// What is below a directory: the directories, itself first, and the files.
+/// The content of a directory: all directories, starting with itself, and all files.
 fn below(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut directories, mut found) = (vec![directory.to_owned()], Vec::new());
     for name in files(directory) {
@@ -52,7 +52,7 @@ fn damage(path: &Path, how: &str) {
     fs::write(path, bytes).expect("an object");
 }
 
-/// What `evoxo report` says of the replicas in a directory.
+/// The rounds and the arms of a directory's results, as `evoxo report` gives them.
 fn told(desk: &Desk, out: &str) -> (Value, Value) {
     let mut command = Command::new(program("evoxo"));
     let output = command.args(["report", out, "--json"]).current_dir(desk.path("")).output().expect("evoxo starts");
@@ -60,7 +60,8 @@ fn told(desk: &Desk, out: &str) -> (Value, Value) {
     (result["rounds"].clone(), result["arms"].clone())
 }
 
-/// A run with one checkpoint is killed. Whatever single object is damaged then, every round in the checkpoint is still there.
+/// A run with one checkpoint is killed. Whatever single object is damaged after that, every round in the checkpoint is still
+/// there.
 #[test]
 fn a_damaged_object_costs_a_killed_run_nothing() {
     let desk = Desk::new();
@@ -86,18 +87,18 @@ fn a_damaged_object_costs_a_killed_run_nothing() {
         damage(&desk.path("bad").join(name), how);
         assert_eq!(told(&desk, "bad"), whole, "{} {how}", name.display());
     }
-    // Whoever goes on writes it again, and says so once.
+    // The command that continues the run rewrites the object, and says so once.
     let checkpoint = at("checkpoint")[0].strip_prefix(desk.path("out")).expect("it is below").to_owned();
     for how in ["deleted", "flipped"] {
         copy(&desk.path("out"), &desk.path("bad"));
         damage(&desk.path("bad").join(&checkpoint), how);
         let mut child = begin("bad");
         let log = || fs::read_to_string(desk.path("bad.log")).expect("a log");
-        wait_until("it is written again", || log().contains("is written again from"));
+        wait_until("it is written again", || log().contains("was rewritten from"));
         wait_until("it goes on", || told(&desk, "bad").0.as_u64() > whole.0.as_u64());
         child.kill().expect("it can be killed");
         child.wait().expect("it has ended");
-        assert_eq!(log().matches("is written again from").count(), 1, "{}", log());
+        assert_eq!(log().matches("was rewritten from").count(), 1, "{}", log());
     }
 }
 

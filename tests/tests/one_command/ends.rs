@@ -1,4 +1,4 @@
-//! What a run ends with: the answer first, a directory for each version and each setting, and a page that stays.
+//! The end of a run: the answer comes first, each version and each setting has its own directory, and the page stays open.
 
 use std::{
     fs,
@@ -41,7 +41,7 @@ fn a_search_ends_with_its_best_candidate_in_numbers_that_are_read() {
     );
     // The card has all digits.
     assert!(fs::read_to_string(desk.path(card)).expect("a card").lines().any(|line| line.trim().len() > 15));
-    // Four champions, two of random search, a line each, and more only if asked.
+    // Four champions, two of them of the random search, one line each, and more only on request.
     let shown = evoxo(&desk, &["show", "out/table"]);
     assert_eq!(shown.lines().count(), 3 + 4, "{shown}");
     assert!(evoxo(&desk, &["show", "out/table", "--populations"]).lines().count() > 10);
@@ -50,7 +50,7 @@ fn a_search_ends_with_its_best_candidate_in_numbers_that_are_read() {
     assert!(longest < Some(11), "{best}");
 }
 
-/// An edited file is computed beside what was before, and compared with it. What was computed is found again.
+/// An edited file is computed into a new directory, and compared with the earlier results. Earlier results are found again.
 #[test]
 fn another_setting_is_another_directory() {
     let desk = desk();
@@ -67,14 +67,14 @@ fn another_setting_is_another_directory() {
         ),
         "{out}"
     );
-    // Each command finds its own results, and the next one another directory.
+    // Each command finds its own results, and the next command uses another directory.
     assert_eq!(desk.run(&["--workers", "0"]), first);
     assert!(desk.run(&["--workers", "0", "--set", "evaluations=90"]).contains("results are in out/table-2\n"));
     assert!(
         desk.run(&["--workers", "0", "--seed", "7"]).contains("before, in out/table-2, with other settings (seed is ")
     );
     assert_eq!(files(&desk.path("out")), ["table", "table-2", "table-3"]);
-    // Whoever names a directory gets that one or a sentence.
+    // A command that names a directory gets that one or a sentence.
     let refused = desk.command(&["--out", "out/table", "--seed", "8"]).output().expect("evoxo starts");
     assert_eq!(refused.status.code(), Some(2));
 }

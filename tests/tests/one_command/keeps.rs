@@ -1,5 +1,5 @@
-//! What a person has is kept: nothing is written over or removed unsaid, and a run that was refused or whose terminal was
-//! closed leaves nothing that is in the way.
+//! A person's files are kept: nothing is overwritten or removed silently. A run that was refused, or whose terminal was
+//! closed, leaves nothing behind that is in the way.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use evoxo_tests::{live::objects_in, programs::program};
 
 use crate::{Desk, expected, files, kill, wait_until};
 
-/// The exit status of a command and what it says.
+/// The exit status of a command and everything that it prints.
 fn evoxo(desk: &Desk, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(program("evoxo")).args(arguments).current_dir(desk.path("")).output();
     let Output { status, stderr, .. } = output.expect("evoxo starts");
@@ -32,7 +32,7 @@ fn a_report_is_written_over_no_other_file_of_the_run() {
     assert_eq!(evoxo(&desk, &["report", "out", "--html", "out/report.html"]), (Some(0), String::new()));
 }
 
-/// A longer run loses no replica, and leaves no card of the shorter one.
+/// A longer run loses no replica, and keeps no card of the shorter one.
 #[test]
 fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
     let desk = Desk::new();
@@ -41,7 +41,7 @@ fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
     assert!(run(&["4", "--set", "generations=2", "--populations"]).status.success());
     let finished = desk.path("out/store/runs/table/finished");
     assert_eq!(objects_in(&finished).len(), 8);
-    // An own file is nobody's card.
+    // The user's own file is not a card.
     fs::write(desk.path("out/champions/mine.json"), "{}").expect("a file");
     let refused = run(&["2", "--set", "generations=4"]);
     let said = String::from_utf8_lossy(&refused.stderr);
@@ -52,11 +52,12 @@ fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
     assert!(run(&["4", "--set", "generations=4", "--populations"]).status.success());
     assert!(run(&["2", "--set", "generations=4"]).status.success());
     let champions = ["O-1-0.json", "O-1-1.json", "X-0.json", "X-1.json", "mine.json"];
-    assert_eq!(files(&desk.path("out/champions")), champions, "of the two replicas that are told of");
-    assert_eq!(files(&desk.path("out/populations")).len(), 2 * 2 * 20, "they are still those of these replicas");
+    assert_eq!(files(&desk.path("out/champions")), champions, "from the two replicas of the report");
+    assert_eq!(files(&desk.path("out/populations")).len(), 2 * 2 * 20, "they still belong to these replicas");
 }
 
-/// Of a run that was refused nothing is computed, so its directory is free for other settings; of one that has begun it is not.
+/// A refused run has computed nothing, so its directory is free for other settings. The directory of a run that has started
+/// is not.
 #[test]
 fn a_refused_run_is_not_in_the_way_of_its_correction() {
     let desk = Desk::new();
@@ -70,7 +71,7 @@ fn a_refused_run_is_not_in_the_way_of_its_correction() {
     let (status, said) = run(&[]);
     assert!(status == Some(0), "{said}");
     assert_eq!(desk.result("out")["digest"], expected(3));
-    // The results may be gone, but what was computed is stored.
+    // The results may be gone, but the computed replicas are in the store.
     for name in ["result.json", "history.csv"] {
         fs::remove_file(desk.path("out").join(name)).expect("a file");
     }
@@ -78,12 +79,12 @@ fn a_refused_run_is_not_in_the_way_of_its_correction() {
     assert!(status == Some(2) && said.contains("other settings (population is 200 there, and 100 here)"), "{said}");
 }
 
-/// A terminal that is closed, which its shell says once more, is a clean stop; for `nohup` it is nothing.
+/// A closed terminal, which its shell reports a second time, is a clean stop. With `nohup` it has no effect.
 #[test]
 fn a_closed_terminal_is_a_clean_stop() {
     let desk = Desk::new();
     for workers in ["0", "2"] {
-        // This test may have been started by nohup.
+        // This test may have been started with nohup.
         let mut heard = Command::new("env");
         heard.arg("--default-signal=HUP").arg(program("evoxo")).args([
             "run",
@@ -122,7 +123,7 @@ fn a_missing_card_is_told() {
     assert!(status == Some(1) && said.contains("out/champions/O-1-0.json is missing"), "{said}");
 }
 
-/// A history that somebody has cut or changed says nothing: what was written down is told, with a note.
+/// A history that was cut or changed is not trusted: the report uses the stored conclusion, with a note.
 #[test]
 fn a_history_that_is_not_that_of_the_result_is_not_believed() {
     let desk = Desk::new();
@@ -139,7 +140,7 @@ fn a_history_that_is_not_that_of_the_result_is_not_believed() {
             .output()
             .expect("evoxo starts");
         let (printed, said) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-        // What came of it follows from the result.
+        // The conclusion follows from the result.
         assert!(status.success() && printed.starts_with(conclusion.as_str().expect("a sentence")), "{printed} {said}");
         let why = "out/history.csv is not the history of this run: `run` or `fetch` writes it again";
         let (status, said) = evoxo(&desk, &["best", "out"]);
@@ -153,7 +154,7 @@ fn a_history_that_is_not_that_of_the_result_is_not_believed() {
 fn a_store_that_is_removed_while_it_is_used_ends_the_command() {
     let desk = Desk::new();
     let child = desk.begin("out", &["--workers", "1", "--replicas", "1000"]);
-    // Processes that write there at this moment may make it again.
+    // Processes that are just writing there may create the directory again.
     wait_until("the store is removed", || fs::remove_dir_all(desk.path("out/store")).is_ok());
     let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&stderr);
@@ -175,7 +176,7 @@ fn too_few_open_files_are_refused_at_once() {
     );
 }
 
-/// Without Slurm on this machine nothing is submitted: no coordinator is asked.
+/// Without Slurm on this machine nothing is submitted, and no coordinator is contacted.
 #[test]
 fn jobs_need_a_scheduler_before_a_run() {
     let desk = Desk::new();

@@ -1,4 +1,5 @@
-//! A finished run goes on with more generations, cycles, games or pairs, and its files are those of a run that had them from the start.
+//! A finished run continues with more generations, cycles, games or pairs. Its files are those of a run that had them from
+//! the start.
 
 use std::{fs, path::Path, process::Output};
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Desk, files, kill, wait_until};
 
-/// A small file of each kind that can go on, and the setting that makes it longer with its value.
+/// A small file of each kind that can be continued, and the setting with the value that makes it longer.
 const KINDS: [(&str, &str); 8] = [
     ("experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 4\npayload_bytes = 20", "rounds=5"),
     (
@@ -29,7 +30,7 @@ const KINDS: [(&str, &str); 8] = [
         { who = \"filtered\" }, { who = \"benchmark\" }]",
         "pairs=12",
     ),
-    // Rounds of 3 openings, of which the shorter run ends with one.
+    // Rounds of 3 openings. The shorter run ends with a round of one.
     (
         "experiment = \"league\"\n[settings]\ngame = \"connect-four\"\npairs = 7\npairs_a_round = 3\n\
         players = [{ who = \"random\" }, { who = \"filtered\" }]",
@@ -41,7 +42,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).expect("a file")
 }
 
-/// What a run has written that does not tell how it was computed.
+/// The files that a run has written, except those that depend on how it was computed.
 fn written(desk: &Desk, out: &str) -> Vec<(String, String)> {
     let directory = desk.path(out);
     let champions = directory.join("champions");
@@ -59,7 +60,7 @@ fn every_kind_that_can_goes_on() {
         fs::write(desk.path("table.toml"), file.replace("\n[settings]", "\nreplicas = 2\n[settings]")).expect("a file");
         desk.run(&["--workers", "0", "--out", "on"]);
         let short = desk.result("on")["digest"].clone();
-        // More replicas come with it, and the second time there is nothing to do.
+        // More replicas are added at the same time, and the second time there is nothing to do.
         let arguments = ["--set", longer, "--replicas", "3"];
         desk.run(&[&["--workers", "0", "--out", "on"], &arguments[..]].concat());
         let again = desk.run(&[&["--out", "on"], &arguments[..]].concat());
@@ -73,14 +74,14 @@ fn every_kind_that_can_goes_on() {
     }
 }
 
-/// A cluster goes on with what was computed on one thread; killed at any time, it goes on again.
+/// A cluster continues what was computed on one thread. Killed at any time, it continues again.
 #[test]
 fn a_longer_run_survives_kills() {
     let desk = Desk::new();
     desk.run(&["--workers", "0", "--out", "on"]);
     let longer = ["--set", "generations=60", "--out"];
     desk.run(&[&longer[..], &["whole", "--workers", "0"]].concat());
-    // As if it had been killed between its two renamings.
+    // As if it had been killed between its two renames.
     fs::rename(desk.path("on/store"), desk.path("on/store.before")).expect("a directory");
     fs::create_dir(desk.path("on/store.new")).expect("a directory");
     let mut child = desk.command(&[&longer[..], &["on", "--workers", "2"]].concat()).spawn().expect("evoxo starts");
@@ -93,8 +94,8 @@ fn a_longer_run_survives_kills() {
     assert_eq!(written(&desk, "on"), written(&desk, "whole"));
 }
 
-/// Where more of a number changes what was computed before, and where there is less of it, the directory is refused with the
-/// number, and stays as it is.
+/// If a greater number changes what was computed before, or if the number is smaller, the directory is refused with that
+/// number, and stays unchanged.
 #[test]
 fn other_changes_are_refused() {
     let desk = Desk::new();
@@ -118,7 +119,7 @@ fn other_changes_are_refused() {
     }
 }
 
-/// A run's directory is shown with all its players, in text and as JSON, whether their cards were written or not.
+/// A run's directory is shown with all its players, as text and as JSON, whether their cards were written or not.
 #[test]
 fn all_players_of_a_run_are_shown() {
     let desk = Desk::new();
@@ -135,7 +136,7 @@ fn all_players_of_a_run_are_shown() {
     assert!(json["X-1-19"][0]["board"].is_string(), "{json}");
     let shown = String::from_utf8(show(&["out/table", "--populations", "--first", "1"]).stdout).expect("text");
     assert!(shown.matches("A table that plays X").count() == 40 && shown.contains("O-1-0-0: "), "{shown}");
-    // Without being asked for all of them, the champions: in the store, or, of what was fetched, as cards.
+    // Without a request for all players, the champions are shown: from the store or, after a fetch, from their cards.
     let champions = show(&["out/table", "--json"]).stdout;
     fs::remove_dir_all(desk.path("out/table/store")).expect("a directory");
     assert_eq!(show(&["out/table", "--json"]).stdout, champions);

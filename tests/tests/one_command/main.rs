@@ -1,4 +1,4 @@
-//! `evoxo run`: one command, one directory, the same digest through all interruptions.
+//! `evoxo run`: one command, one directory, and the same digest through all interruptions.
 
 mod beside;
 mod damage;
@@ -51,14 +51,14 @@ impl Desk {
         command
     }
 
-    /// Runs to the end, successfully.
+    /// Runs the command to its end, successfully.
     fn run(&self, arguments: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.command(arguments).output().expect("evoxo starts");
         assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
         String::from_utf8(stdout).expect("text")
     }
 
-    /// Starts it and waits until some replicas are finished.
+    /// Starts the command and waits until some replicas are finished.
     fn begin(&self, out: &str, arguments: &[&str]) -> Child {
         let child = self.command(arguments).args(["--out", out]).spawn().expect("evoxo starts");
         let finished = self.path(out).join("store/runs/table/finished");
@@ -71,7 +71,7 @@ impl Desk {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Process ids of living processes that work in this directory.
+    /// The ids of running processes that work in this directory.
     fn processes(&self, verb: &str) -> Vec<u32> {
         let directory = self.directory.path().canonicalize().expect("the directory is there");
         let entries = fs::read_dir("/proc").expect("processes").flatten();
@@ -190,14 +190,14 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     let log =
         Command::new(program("evoxo")).args(["report"]).arg(desk.path("out/table")).output().expect("evoxo starts");
     assert!(first.starts_with(&*String::from_utf8_lossy(&log.stdout)) && log.status.success(), "{log:?}");
-    // The sentence follows from the figures, whatever was written down.
+    // The sentence is made from the figures, not from the stored text.
     let alone = desk.path("alone.json");
     let text = fs::read_to_string(desk.path("out/table/result.json")).expect("a result");
     fs::write(&alone, text.replace("\"conclusion\": \"", "\"conclusion\": \"\\u001b[31mNobody knows. "))
         .expect("a file");
     let alone = Command::new(program("evoxo")).arg("report").arg(alone).output().expect("evoxo starts");
     assert_eq!(String::from_utf8_lossy(&alone.stdout), String::from_utf8_lossy(&log.stdout));
-    // A damaged file is written again, and the provenance is kept.
+    // A damaged file is rewritten, and the provenance is kept.
     let kept = ["result.json", "history.csv", "champions/X-0.json", "plots/X.svg"]
         .map(|name| desk.path("out/table").join(name));
     let before = kept.each_ref().map(|path| fs::read_to_string(path).expect("a file"));
@@ -228,7 +228,7 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     assert_eq!(desk.result("out/table")["digest"], expected(6));
 }
 
-/// The best champions are those of the best last rows, and their cards are there.
+/// The best champions are those with the best last rows, and their cards exist.
 #[test]
 fn the_best_of_each_arm_is_found() {
     let desk = Desk::new();
@@ -236,7 +236,7 @@ fn the_best_of_each_arm_is_found() {
     let output = Command::new(program("evoxo")).arg("best").arg(desk.path("out/table")).arg("--json").output();
     let best: Value = serde_json::from_slice(&output.expect("evoxo starts").stdout).expect("JSON");
     let history = fs::read_to_string(desk.path("out/table/history.csv")).expect("a history");
-    // The name of an arm may have a comma, so columns are counted from the right.
+    // The name of an arm may contain a comma, so columns are counted from the right.
     let columns = |line: &str| line.rsplit(',').map(str::to_owned).collect::<Vec<String>>();
     let (header, lines) = history.split_once('\n').expect("a header");
     let place = |name: &str| columns(header).iter().position(|column| column == name).expect("a column");
@@ -250,7 +250,7 @@ fn the_best_of_each_arm_is_found() {
     }
 }
 
-/// An arm with several objectives is ranked by their hypervolume, and the others by their best value.
+/// An arm with several objectives is ranked by hypervolume, the others by their best value.
 #[test]
 fn the_best_is_named_by_what_decides_it() {
     let desk = Desk::new();
@@ -272,7 +272,7 @@ fn the_best_is_named_by_what_decides_it() {
     assert!(table.starts_with("The best champion of each arm, by best or hypervolume"), "{table}");
 }
 
-/// Populations are written if there are any; otherwise a line says so.
+/// Populations are written if there are any. Otherwise a line says so.
 #[test]
 fn populations_are_written_or_reported_as_missing() {
     let desk = Desk::new();
@@ -286,7 +286,7 @@ fn populations_are_written_or_reported_as_missing() {
     assert!(names.len() == 16 && names.iter().all(|name| name.starts_with("O-1-")), "{names:?}");
 }
 
-/// With a closed standard error the exit status still shows the result.
+/// Even if standard error is closed, the exit status shows the result.
 #[test]
 fn a_closed_standard_error_does_no_harm() {
     let desk = Desk::new();
@@ -299,7 +299,7 @@ fn a_closed_standard_error_does_no_harm() {
     assert_eq!(status(&["--workers", "0"]), Some(0), "nor does closed progress output");
 }
 
-/// The content of a run without a valid order or copy of one is unknown, so it is refused at once.
+/// The content of a run without a valid order, or copy of one, is unknown, so the run is refused at once.
 #[test]
 fn a_run_whose_order_is_damaged_is_refused_at_once() {
     let desk = Desk::new();
@@ -341,7 +341,7 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
                 log.contains(&format!("the players that are left are in {out}/champions and {out}/populations")),
                 "{log}"
             );
-            // What there is looks like results, and says that it is not all.
+            // The partial results have the form of results, and say that they are incomplete.
             assert!(log.contains(&format!("what there is so far is in {out}: `evoxo report {out}` shows it")), "{log}");
             let unfinished = desk.result(&out);
             assert_eq!((&unfinished["state"], unfinished["digest"].is_null()), (&"unfinished".into(), true));
@@ -352,7 +352,7 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
             assert!(report.status.success() && report.stdout.starts_with(conclusion.as_bytes()), "{report:?}");
             let legs = unfinished["provenance"]["legs"].as_array().expect("legs").clone();
             stopped = Some((legs, unfinished["provenance"]["seconds"].as_f64().expect("seconds")));
-            // Each replica that has begun has its players, and its best one.
+            // Each replica that has started has its players, and the best of them.
             let count = |name: &str| fs::read_dir(desk.path(&out).join(name)).map_or(0, Iterator::count);
             let population = count("populations");
             assert!(population >= count("champions") && count("champions") > 0, "{log}");
@@ -363,7 +363,7 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
         let finished = desk.result(&out);
         assert_eq!(finished["digest"], expected(12));
         if let Some((legs, seconds)) = stopped {
-            // Seconds and workers are those of both legs, and the second begins where the first was saved.
+            // Seconds and workers are those of both legs, and the second leg starts where the first was saved.
             let provenance = &finished["provenance"];
             let all = provenance["legs"].as_array().expect("legs");
             assert!(provenance["seconds"].as_f64() > Some(seconds) && provenance["workers"] == 2, "{provenance}");

@@ -1,4 +1,4 @@
-//! Whoever cannot print, or cannot go on, says so.
+//! A command that cannot print, or cannot continue, says so.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use evoxo_tests::programs::program;
 
 use crate::Desk;
 
-/// A shell's line with the program as `$0`: its status and what it says on standard error.
+/// Runs a shell's line with the program as `$0`. Returns its status and its standard error.
 fn shell(desk: &Desk, line: &str) -> (Option<i32>, String) {
     let mut command = Command::new("bash");
     command.arg("-c").arg(line).arg(program("evoxo")).current_dir(desk.path(""));
@@ -22,7 +22,7 @@ fn what_cannot_be_printed_is_no_success() {
             let said = format!("error: cannot write to standard output: {why}\n");
             assert_eq!(shell(&desk, &format!("$0 {verb} {place}")), (Some(1), said), "{verb} {place}");
         }
-        // As head expects, and a caller that wants nothing of it, however it has opened /dev/null.
+        // `head` expects this, and so does a caller that does not want the output, however it has opened /dev/null.
         for place in ["| true; exit ${PIPESTATUS[0]}", "| head -1; exit ${PIPESTATUS[0]}", ">/dev/null", "1<>/dev/null"]
         {
             assert_eq!(shell(&desk, &format!("$0 {verb} {place}")), (Some(0), String::new()), "{verb} {place}");
@@ -37,7 +37,7 @@ fn a_run_without_files_or_memory_ends_with_a_sentence() {
         let (status, said) = shell(&desk, &format!("ulimit -n {files}; $0 run table.toml --workers 2 --out out"));
         assert!(status == Some(1) && said.starts_with("error: ") && said.lines().count() == 1, "{files}: {said}");
     }
-    // A file may be too large for `ulimit -f`, from the first one on, or for a checkpoint.
+    // Under `ulimit -f`, either the first file is too large, or a checkpoint.
     for blocks in [0, 1] {
         let line = format!(
             "ulimit -f {blocks}; timeout -s INT 12 $0 run table.toml --workers 2 --replicas 12 --out out{blocks}"
@@ -45,7 +45,7 @@ fn a_run_without_files_or_memory_ends_with_a_sentence() {
         let (status, said) = shell(&desk, &line);
         assert!(status != Some(0) && said.contains("File too large"), "{blocks}: {status:?} {said}");
     }
-    // With how much it can just run depends on the machine. It never waits for what does not come.
+    // How much memory is just enough depends on the machine. The command must never wait for something that does not come.
     for kib in [150_000, 260_000] {
         let line = format!("ulimit -v {kib}; RUST_BACKTRACE=1 timeout 40 $0 run table.toml --workers 2 --out out");
         let (status, said) = shell(&desk, &line);

@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::DISPATCH;
 
-/// Fills a pipe with empty lines until nobody can write anything into it.
+/// Fills a pipe with empty lines until nothing more can be written into it.
 async fn fill(pipe: &Sender) {
     while let Ok(ready) = timeout(Duration::from_millis(300), pipe.writable()).await {
         ready.expect("a pipe");
@@ -26,7 +26,7 @@ async fn fill(pipe: &Sender) {
     }
 }
 
-/// Reads a pipe until all of these texts have come; returns where each begins.
+/// Reads a pipe until all of these texts have come. Returns the position of each.
 async fn read(pipe: &Receiver, texts: &[&str]) -> Vec<usize> {
     let (mut all, mut buffer) = (Vec::new(), vec![0_u8; 1 << 16]);
     let reading = async {
@@ -46,8 +46,8 @@ async fn read(pipe: &Receiver, texts: &[&str]) -> Vec<usize> {
     timeout(PATIENCE, reading).await.expect("the lines come when the pipe is read")
 }
 
-/// While no line can be written, orders are carried out and answered, and a worker joins and computes. When the pipe is read, all lines
-/// come in order. A coordinator that is stopped while the pipe is full ends, and says what is missing.
+/// While no line can be written, orders are carried out and answered, and a worker joins and computes. When the pipe is read,
+/// all lines come in order. A coordinator that is stopped while the pipe is full ends, and says which lines are missing.
 #[tokio::test]
 async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
     let site = Site::new();
@@ -71,7 +71,7 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
         assert!(unread.missing.starts_with("the audit log on the coordinator's host cannot be read"));
         worker
     };
-    let worker = timeout(PATIENCE, asked).await.expect("who asks is answered");
+    let worker = timeout(PATIENCE, asked).await.expect("requests are answered");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
     let log = coordinator.process.log();
     assert!(log.contains("the disk does not take the lines of"), "{log}");
@@ -84,6 +84,6 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
     coordinator.process.signal("TERM");
     assert!(coordinator.process.end().await.success(), "{}", coordinator.process.log());
     let log = coordinator.process.log();
-    assert!(log.contains("the last lines of the audit log are not on this host"), "{log}");
+    assert!(log.contains("the last lines of the audit log could not be written on this host"), "{log}");
     drop(worker);
 }

@@ -1,5 +1,5 @@
-//! `evoxo submit --autoscale slurm`, with real workers and a Slurm of scripts (`tests/slurm`): their jobs are processes.
-//! `deploy/slurm/check` does the same with a real one.
+//! `evoxo submit --autoscale slurm`, with real workers and a Slurm made of scripts (`tests/slurm`), whose jobs are processes.
+//! `deploy/slurm/check` does the same with a real Slurm.
 
 use std::{
     env, fs,
@@ -17,11 +17,11 @@ use evoxo_tests::{
     secure::Secure,
 };
 
-/// Sixteen tasks at a time, which is more than the slots of three jobs.
+/// Sixteen tasks at a time, more than the slots of three jobs.
 const ENDLESS: &str = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 1000000\ntasks = 8\npayload_bytes = 16\n\
                        reply_bytes = 16\n";
 
-/// A place where jobs can be submitted. Whatever is left of them ends with it.
+/// A place where jobs can be submitted. Jobs that are left over end with it.
 struct Slurm<'a> {
     site: &'a Site,
     desk: PathBuf,
@@ -38,7 +38,7 @@ impl<'a> Slurm<'a> {
         Self { site, desk, coordinator, operator: secure.operator_path() }
     }
 
-    /// The command, for a run of this name, whose jobs are this script.
+    /// The command for a run of this name, whose jobs are this script.
     fn submit(&self, run: &str, config: &str, script: &Path) -> Process {
         let file = self.site.path(&format!("{run}.toml"));
         fs::write(&file, config).expect("a file");
@@ -71,7 +71,7 @@ impl<'a> Slurm<'a> {
 impl Drop for Slurm<'_> {
     fn drop(&mut self) {
         for process in self.jobs().into_iter().filter_map(|job| fs::read_to_string(job).ok()) {
-            // It may have ended.
+            // The process may have ended.
             let _ = Command::new("kill").args(["-KILL", process.trim()]).status();
         }
     }
@@ -81,7 +81,8 @@ fn worker_script() -> PathBuf {
     workspace().join("deploy/slurm/worker.sbatch")
 }
 
-/// Jobs begin while tasks are left over, end when they are of no use, begin again, and are gone at the end of the run.
+/// Jobs start while there are more tasks than slots, end when they are of no use, start again, and are gone at the end of the
+/// run.
 #[tokio::test]
 async fn jobs_follow_what_is_open() {
     let site = Site::new();
@@ -108,7 +109,7 @@ async fn jobs_follow_what_is_open() {
     assert!(!coordinator.process.log().contains("is lost"), "each left in order: {}", coordinator.process.log());
 }
 
-/// With the run the command ends well, and its jobs do.
+/// At the end of the run the command succeeds, and so do its jobs.
 #[tokio::test]
 async fn a_run_is_computed_by_jobs_alone() {
     let site = Site::new();
@@ -123,7 +124,7 @@ async fn a_run_is_computed_by_jobs_alone() {
     assert_eq!(run.digest, digest_of_one_thread(&config));
 }
 
-/// Without anybody at the terminal there are no jobs; the run is still there.
+/// When the command ends, its jobs end too, but the run is still there.
 #[tokio::test]
 async fn jobs_end_with_the_command() {
     let site = Site::new();
@@ -158,7 +159,7 @@ async fn what_keeps_jobs_from_working_is_said() {
     assert_eq!(submit.end().await.code(), Some(1));
     let sentence = "error: sbatch refuses (exit status: 1): Batch job submission failed: Invalid account";
     assert!(submit.log().contains(sentence), "{}", submit.log());
-    // What tells jobs apart is not for others to say.
+    // The option that tells jobs apart is reserved for the command.
     let mut submit = slurm.submit("r", ENDLESS, Path::new("--array=1-2"));
     assert_eq!(submit.end().await.code(), Some(2));
     assert!(submit.log().contains("--array=1-2 is not for --autoscale"), "{}", submit.log());

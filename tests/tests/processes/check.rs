@@ -1,11 +1,11 @@
-//! `evoxo check` with programs in C: one that is pure, and what makes one impure.
+//! `evoxo check` with programs in C: a pure one, and several ways to make it impure.
 
 use std::{fs, path::Path, process::Command};
 
 use evoxo_tests::programs::{program, workspace};
 use serde_json::Value;
 
-/// Compiles the example with a change; the option for `evoxo check`.
+/// Compiles the example with a change. Returns the option for `evoxo check`.
 fn compiled(directory: &Path, name: &str, from: &str, to: &str) -> String {
     let text = fs::read_to_string(workspace().join("examples/programs/rosen.c")).expect("the example");
     assert!(text.contains(from), "the example has changed");
@@ -17,14 +17,14 @@ fn compiled(directory: &Path, name: &str, from: &str, to: &str) -> String {
     format!("rosen=exec {}", binary.display())
 }
 
-/// The exit status of `evoxo check` and all that it says.
+/// The exit status of `evoxo check` and everything that it prints.
 fn check(arguments: &[&str]) -> (Option<i32>, String) {
     let done = Command::new(program("evoxo")).arg("check").args(arguments).output().expect("evoxo starts");
     let text = [done.stdout, done.stderr].concat();
     (done.status.code(), String::from_utf8(text).expect("UTF-8"))
 }
 
-/// The start of the value in the example.
+/// The start of the value's computation in the example.
 const COST: &str = "double cost = 0;\n    int i;";
 
 #[test]
@@ -43,14 +43,14 @@ fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
             0,
         ),
         ("started", "extern int getpid(void);\n    double cost = getpid();\n    int i;", "a fresh process", 0),
-        // Only the candidate in the middle, of which all genes are 0.
+        // This changes only the candidate in the middle, whose genes are all 0.
         (
             "before",
             "static double last;\n    double cost = x[0] == 0 ? last : 0;\n    int i;\n    last = x[0];",
             "the same process in reversed order",
             2,
         ),
-        // What it saw first stays.
+        // The first gene that it sees is remembered.
         (
             "first",
             "static double first = -99;\n    double cost = first == -99 ? (first = x[0]) : first;\n    int i;",
@@ -77,7 +77,7 @@ fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
     assert!(said.ends_with("rosen is not pure: its values must follow from the genes and the seed alone\n"), "{said}");
 }
 
-/// Each worker asks the program too, and would refuse it, so the run would wait for ever.
+/// Each worker checks the program too, and would refuse it. Without the check the run would wait forever.
 #[test]
 fn a_run_of_a_program_that_differs_from_process_to_process_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -91,7 +91,7 @@ fn a_run_of_a_program_that_differs_from_process_to_process_is_refused() {
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
     assert!(said.contains("asked once more, a program does not answer as before"), "{said}");
-    // The command that the sentence names takes the file too.
+    // The command that the sentence names accepts the file too.
     let file = directory.path().join("rosen.toml");
     let (status, said) = check(&["--program", &differing, file.to_str().expect("a path")]);
     assert!(status == Some(1) && said.contains("a fresh process"), "{said}");

@@ -21,8 +21,7 @@ pub(crate) fn random_moments() -> Generator {
     Stream::root(seed).rng()
 }
 
-/// Waits until the run has advanced by some rounds, and then for a moment, so that the speed of the machine matters
-/// little.
+/// Waits until the run has advanced by some rounds, and then for a moment, so the speed of the machine matters little.
 async fn moment(rng: &mut Generator, person: &mut Person) -> Run {
     let before = person.wait("run", |_| true).await.rounds_done;
     let rounds = 1 + below(rng, 25);
@@ -64,7 +63,7 @@ async fn the_coordinator_may_be_killed_and_workers_reconnect() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("echo", DISPATCH).await;
-    // Enough rounds that they are not over before the first kill.
+    // There are enough rounds that they are not over before the first kill.
     let trials = TD3D.replace("segment_games = 70", "segment_games = 3");
     person.submit("trials", &trials).await;
     person.submit("networks", NNDTF).await;
@@ -77,7 +76,7 @@ async fn the_coordinator_may_be_killed_and_workers_reconnect() {
         tokio::time::sleep(Duration::from_millis(below(&mut rng, 200))).await;
         coordinator = site.coordinator_on(&address.to_string(), &[]);
     }
-    assert!(cut_short >= 2 && trials_cut_short >= 1, "the runs ended before anything happened to them");
+    assert!(cut_short >= 2 && trials_cut_short >= 1, "the runs ended before anything was killed");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
     assert_eq!(person.finished("trials").await.digest, digest_of_one_thread(TD3D));
@@ -95,7 +94,7 @@ async fn both_may_be_killed() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("networks", NNDTF).await;
-    // Enough rounds that they are not over before the first kill.
+    // There are enough rounds that they are not over before the first kill.
     let rules = RULES.replace("cycles = 60", "cycles = 500");
     person.submit("rules", &rules).await;
     let strings = TERNARY.replace("generations = 30", "generations = 300");
@@ -112,7 +111,7 @@ async fn both_may_be_killed() {
         coordinator = site.coordinator_on(&address.to_string(), &["--batch", "3"]);
         workers[victim] = site.worker(address, &[]);
     }
-    assert!(cut_short >= 1, "the cycles and the strings ended before anything happened to them");
+    assert!(cut_short >= 1, "the cycles and the strings ended before anything was killed");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("networks").await.digest, digest_of_one_thread(NNDTF));
     assert_eq!(person.finished("rules").await.digest, digest_of_one_thread(&rules));

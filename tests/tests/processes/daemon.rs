@@ -30,7 +30,7 @@ async fn an_address_that_cannot_be_announced_is_an_error() {
     assert!(log.contains("error: cannot announce the address on standard output"), "{log}");
 }
 
-/// Ctrl-C reaches every process of a terminal, not only the one that somebody started.
+/// Ctrl-C reaches every process of a terminal, not only the one that was started by hand.
 #[tokio::test]
 async fn ctrl_c_saves_everything() {
     let site = Site::new();
@@ -123,10 +123,10 @@ async fn a_full_disk_delays_the_run_and_nothing_saved_is_lost() {
     worker.abort();
     assert!(waits.message.contains("runs/run/checkpoint/") && waits.message.contains("free space"), "{waits:?}");
     assert!(waits.state() == RunState::Running && waits.rounds_done > 0, "{waits:?}");
-    // It cannot save its state, says so, and does not wait for ever.
+    // The coordinator cannot save its state, says so, and does not wait forever.
     coordinator.process.signal("TERM");
     assert_eq!(coordinator.process.end().await.code(), Some(1), "{}", coordinator.process.log());
-    // With room, the run continues from what was saved.
+    // With free space, the run continues from what was saved.
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
     let run = person.get("run").await.expect("the run is there");
@@ -144,7 +144,7 @@ fn an_idle_coordinator_is_small() {
     assert!(bytes < 40 << 20, "{bytes} bytes");
 }
 
-/// Only proper files are left: no probe, no half-written object.
+/// Only proper files remain: no test file, no half-written object.
 #[tokio::test]
 async fn a_stopped_coordinator_leaves_a_tidy_store() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! Whoever joins and does not get the answer: the coordinator has used the token, and must not use it once more.
+//! A newcomer joins but does not get the answer: the coordinator has used the token, and must not use it again.
 
 use std::{
     fs,
@@ -20,8 +20,8 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Carries connections to the coordinator. When somebody has joined, one ends before the answer is carried: the coordinator answers when the
-/// line is in the audit log.
+/// Forwards connections to the coordinator. After a newcomer has joined, one connection ends before the answer arrives. The
+/// coordinator answers when the line is in the audit log.
 fn answer_lost(secure: &Secure<'_>, coordinator: SocketAddr) -> SocketAddr {
     let (log, lost) = (secure.directory.join("audit.jsonl"), Arc::new(AtomicBool::new(false)));
     let before = joins(&log);
@@ -61,7 +61,8 @@ async fn a_worker_whose_answer_is_lost_joins_with_the_same_token() {
     assert!(!site.path("one.access.joining").exists(), "the key is in the access file now");
 }
 
-/// A person's tool does not try again by itself; it keeps the key for the next start, also of a coordinator that was restarted.
+/// The command-line client does not retry by itself. It keeps the key for the next start, and that works even after the
+/// coordinator was restarted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_whose_answer_is_lost_joins_with_the_same_token() {
     let site = Site::new();

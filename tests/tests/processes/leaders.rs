@@ -16,7 +16,8 @@ use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus,
 
 use crate::lasting;
 
-/// Whether it leads. Whoever becomes a leader or a standby ends its connections: a call in the middle of that is repeated.
+/// Whether the coordinator leads. A coordinator that becomes leader or standby ends its connections, so a call that is
+/// interrupted by that is repeated.
 pub(crate) async fn health(coordinator: SocketAddr) -> ServingStatus {
     let endpoint = Endpoint::new(format!("http://{coordinator}")).expect("a good URL");
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Workers with certificates that send wrong outputs of the right form, on a run that does not trust them.
+//! Workers with certificates send wrong outputs of the right form, for a run that does not trust them.
 
 use std::{fs, net::SocketAddr, time::Duration};
 
@@ -17,10 +17,10 @@ use serde_json::Value;
 use super::standby::secure_standby;
 use crate::DISPATCH;
 
-/// After this nothing is left for a worker.
+/// After this much silence no task is left for a worker.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Nobody can join with this token.
+/// Waits until nobody can join with this token.
 async fn is_revoked(secure: &Secure<'_>, token: &Token, coordinator: SocketAddr) {
     let again = secure.join(coordinator, token, "another").await;
     let refused = matches!(&again, Err(Refusal::Final(why)) if why.contains("revoked"));
@@ -38,7 +38,7 @@ fn lie(task: &Encoded) -> Outcome {
     Outcome::Output(Bytes::from(bytes))
 }
 
-/// The name of all runs here.
+/// The name of all runs in these tests.
 const RUN: &str = "run";
 
 fn submit(secure: &Secure<'_>, site: &Site, coordinator: SocketAddr, level: &str) -> (bool, String) {
@@ -51,7 +51,7 @@ fn submit(secure: &Secure<'_>, site: &Site, coordinator: SocketAddr, level: &str
 }
 
 /// A liar works first and alone. Then a trusted worker comes: the result is right, the liar is revoked, and the audit log
-/// says why; also after the coordinator was killed.
+/// says why, even after the coordinator was killed.
 #[tokio::test]
 async fn a_liar_is_revoked_and_the_result_is_right() {
     let site = Site::new();
@@ -76,7 +76,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     assert_eq!(person.finished(RUN).await.digest, digest_of_one_thread(DISPATCH));
     let close = liar.end().await;
     assert!(close.is_err() || close.is_ok_and(|close| close.reason.contains("computes wrongly")));
-    // The revocation is written beside the core's work.
+    // Another thread writes the revocation, so it may come later.
     let revoked = async || !secure.identities(address).await.iter().any(|known| known.id == id);
     while !revoked().await {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -94,7 +94,8 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     drop((trusted, coordinator));
 }
 
-/// A liar does all of it alone, on its own word. The coordinator is killed after its conviction. All of it is undone.
+/// A liar computes everything alone, on its own word. The coordinator is killed after the liar's conviction. All of the
+/// liar's work is undone.
 #[tokio::test]
 async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     let site = Site::new();
@@ -106,7 +107,7 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     let access = secure.newcomer(address, Role::Worker, "liar").await;
     let id = id_of(&access);
     let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
-    // Until nothing is left for it.
+    // Until no task is left for it.
     while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
@@ -124,7 +125,8 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     drop((trusted, coordinator));
 }
 
-/// The coordinator was killed when the store had a conviction, and its directory had not: the token is refused all the same.
+/// The coordinator was killed when the store had a conviction but the access directory did not. The token is refused all the
+/// same.
 #[tokio::test]
 async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
     let site = Site::new();
@@ -134,18 +136,18 @@ async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
     let token: Token = secure.token(address, Role::Worker, 3600, 9).await.parse().expect("a token");
     let access = secure.join(address, &token, "liar").await.expect("an access file");
     coordinator.process.kill();
-    // The name of the object says all.
+    // The name of the object is all that counts.
     let convicted = site.path("store/convicted");
     fs::create_dir_all(&convicted).expect("a directory");
     fs::write(convicted.join(id_of(&access)), "").expect("a file");
     coordinator = secure.coordinator(&address.to_string(), &[]);
     is_revoked(&secure, &token, address).await;
-    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "so it is for whoever leads later");
+    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "it is refused by later leaders too");
     drop(coordinator);
 }
 
-/// The standby's copy of the access directory is from before. A liar is convicted, a guest is revoked, and the leader is killed:
-/// both stay out, so does who comes with the liar's token, and what the liar did is undone.
+/// The standby's copy of the access directory is older. A liar is convicted, a guest is revoked, and the leader is killed.
+/// Both stay out, as does a newcomer with the liar's token, and the liar's work is undone.
 #[tokio::test]
 async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let site = Site::new();
@@ -153,7 +155,7 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let mut one = secure.coordinator("127.0.0.1:0", &[]);
     let liars: Token = secure.token(one.address, Role::Worker, 3600, 9).await.parse().expect("a token");
     let two = secure_standby(&site);
-    // Who is revoked exits, also if it has another address, of a standby that lets nobody in.
+    // A revoked worker exits, even if it also has the address of a standby that admits nobody.
     let both = format!("{},{}", one.address, two.address);
     let with = |token: &str, name: &str| {
         let file = site.path(&format!("{name}.access")).to_string_lossy().into_owned();
@@ -193,12 +195,12 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let run = secure.person(two.address).finished(RUN).await;
     assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
     assert!(Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(), "it is out for good");
-    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "so is who was revoked");
+    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "the revoked guest is out too");
     is_revoked(&secure, &liars, two.address).await;
     drop(trusted);
 }
 
-/// Two identities are a quorum; one, however often it connects, is none.
+/// Two identities make a quorum; one identity does not, however often it connects.
 #[tokio::test]
 async fn a_quorum_needs_two_identities() {
     let site = Site::new();
@@ -210,7 +212,7 @@ async fn a_quorum_needs_two_identities() {
     let mut person = secure.person(address);
     let first = secure.worker(address, &token, "one");
     person.worker("one").await;
-    // The same certificate, another process.
+    // The same certificate in another process.
     let second = secure.worker(address, &token, "one");
     let run = person.wait(RUN, |run| run.message.contains("two identities")).await;
     assert_eq!((run.state(), run.tasks_done), (RunState::Running, 0));

@@ -1,5 +1,5 @@
-//! Real programs on loopback: for any number of workers, any division of the work, and kills of any process at any
-//! time, a run has the result of one undisturbed thread.
+//! Real programs on loopback. For any number of workers, any division of the work, and kills of any process at any time, a
+//! run has the result of one undisturbed thread.
 
 mod audit;
 mod autoscale;
@@ -39,7 +39,7 @@ side = "O"
 fitness = "exact"
 "#;
 
-/// Searches of every kind, on both networks, farmed out both ways.
+/// Searches of every kind, on both networks, distributed in both ways.
 pub(crate) const NNDTF: &str = r#"
 experiment = "nndtf"
 seed = 7
@@ -59,7 +59,7 @@ algorithm = "traditional"
 algorithm = "cma-es"
 "#;
 
-/// Agents of rules, farmed out both ways.
+/// Agents of rules, distributed in both ways.
 pub(crate) const RULES: &str = r#"
 experiment = "rules"
 seed = 7
@@ -75,7 +75,7 @@ farming = "couples"
 couples_per_task = 3
 "#;
 
-/// Many tasks that do nothing, with bytes shared by the tasks of a round.
+/// Many tasks that do nothing, with bytes that the tasks of a round share.
 pub(crate) const DISPATCH: &str = r#"
 experiment = "dispatch"
 replicas = 3
@@ -87,8 +87,7 @@ shared_bytes = 3000
 reply_bytes = 100
 "#;
 
-/// Trials in many small segments, with tests between them, against both kinds of opponents; and in rounds of several
-/// workers.
+/// Trials in many small segments, with tests between them, against both kinds of opponents, and in rounds of several workers.
 pub(crate) const TD3D: &str = r#"
 experiment = "td3d"
 replicas = 2
@@ -114,7 +113,7 @@ momentum = 0.9
 join = "all"
 "#;
 
-/// Strings of both sides in slices, with repairs in the outputs.
+/// Strings for both sides in slices, with repairs in the outputs.
 pub(crate) const TERNARY: &str = r#"
 experiment = "ternary"
 seed = 5
@@ -132,7 +131,7 @@ strings = "long"
 alphabet = "9"
 "#;
 
-/// Machines of matchboxes, a task after another.
+/// Machines of matchboxes, one task after the other.
 pub(crate) const MENACE: &str = r#"
 experiment = "menace"
 seed = 5
@@ -146,7 +145,7 @@ side = "O"
 opponent = "itself"
 "#;
 
-/// A long run of invincible: this number of replicas of each of two arms, and of generations.
+/// A long run of invincible with two arms: this many replicas of each, and this many generations.
 pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
     format!(
         "experiment = \"invincible\"\nseed = 11\nreplicas = {replicas}\n[settings]\npopulation = 200\n\
@@ -154,7 +153,7 @@ pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
     )
 }
 
-/// Two replicas of this number of rounds, each of four small tasks that do nothing.
+/// Two replicas of this many rounds, each of four small tasks that do nothing.
 pub(crate) fn echoes(rounds: u32) -> String {
     format!(
         "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = {rounds}\ntasks = 4\npayload_bytes = 16\nreply_bytes = 16\n"

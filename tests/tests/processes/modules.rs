@@ -1,5 +1,5 @@
-//! WebAssembly modules: the result of a search is that of the same function built in, and workers have nothing but what the
-//! coordinator sends; a module that is not to be trusted ends its run with a sentence, or is refused before.
+//! WebAssembly modules. A search has the same result as with the built-in function, and workers have only what the
+//! coordinator sends. A module that cannot be trusted ends its run with a sentence, or is refused before.
 
 use std::{fs, path::Path, process::Command};
 
@@ -12,11 +12,11 @@ use evoxo_tests::{
     registry,
 };
 
-/// Rosenbrock's valley, as the function that is built in.
+/// Rosenbrock's valley, as the built-in function.
 const BUILT_IN: &str = "experiment = \"evolve\"\nseed = 3\nreplicas = 3\n[settings]\nproblem = \"rosenbrock\"\nlength = 6\n\
                         algorithm = \"cma-es\"\nevaluations = 3000\nslice = 2\n";
 
-/// The same with a module. `settings` stand before the others.
+/// The same search with a module. `settings` come before the other settings.
 fn file(settings: &str) -> String {
     let problem = format!("{settings}problem = \"wasm:rosen.wasm\"\nobjectives = \"min cost\"\n");
     let settings = BUILT_IN.replace("problem = \"rosenbrock\"\nlength = 6\n", &problem);
@@ -27,7 +27,7 @@ fn example(name: &str) -> std::path::PathBuf {
     workspace().join("examples/wasm").join(name)
 }
 
-/// A site with the file, and the module in a directory beside it.
+/// A site with the file, and the module in a subdirectory.
 fn site(settings: &str) -> Site {
     let site = Site::new();
     fs::create_dir(site.path("mine")).expect("a directory");
@@ -49,8 +49,8 @@ fn digest(site: &Site, results: &str) -> String {
     result["digest"].as_str().expect("a digest").to_owned()
 }
 
-/// On a cluster whose workers come and go, on one thread, and from the results alone; with the random search that `evoxo submit`
-/// adds, once.
+/// On a cluster whose workers come and go, on one thread, and from the results alone; with the random search that `evoxo
+/// submit` adds exactly once.
 #[tokio::test]
 async fn a_module_has_the_result_of_the_function_everywhere() {
     let site = site("");
@@ -72,7 +72,7 @@ async fn a_module_has_the_result_of_the_function_everywhere() {
     assert_eq!((digest(&site, "fetched"), digest(&site, "again")), (right.clone(), right));
 }
 
-/// What a person could send without the tool.
+/// A module that a person could send without the command-line client.
 #[tokio::test]
 async fn files_without_a_good_module_are_refused() {
     let site = Site::new();
@@ -95,7 +95,7 @@ async fn a_module_without_an_end_fails_its_run_and_nothing_else() {
     let site = site("fuel = 1000000000\n");
     let coordinator = site.coordinator(&[]);
     let _workers = [1, 2, 3].map(|number| site.worker(coordinator.address, &["--name", &format!("w{number}")]));
-    // It exports what it must, and its evaluation is an endless loop.
+    // The module exports everything that it must, and its evaluation is an endless loop.
     let endless = "AGFzbQEAAAABDQJgAX8Bf2ADf39+AX8DAwIAAQUDAQABByoDBm1lbW9yeQIADGV2b3hvX2J1ZmZlcgAADmV2b3hvX2V2YWx1\
                    YXRlAAEKEAIFAEGACAsIAANADAALAAs=";
     let mut person = Person::of(coordinator.address);
@@ -118,8 +118,8 @@ fn digest_with(module: &Path) -> String {
     digest_of_one_thread(&config.to_toml())
 }
 
-/// Another version of the compiler may give other bytes; what they compute must be the same. Where there is no compiler, the
-/// committed modules are all that is looked at.
+/// Another version of the compiler may produce other bytes, but their results must be the same. Without a compiler only the
+/// committed modules are checked.
 #[test]
 fn the_examples_are_made_of_their_sources() {
     let right = digest_of_one_thread(BUILT_IN);
@@ -138,7 +138,7 @@ fn the_examples_are_made_of_their_sources() {
     }
 }
 
-/// The digest of the search with the module that the command in a source's first comment makes of it.
+/// The digest of the search with the module that is built from a source, by the command in its first comment.
 fn rebuilt(source: &str, command: &str, module: &str) -> String {
     let text = fs::read_to_string(example(source)).expect("the source");
     let lines = text.lines().skip_while(|line| !line.contains(command));

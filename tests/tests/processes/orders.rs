@@ -31,7 +31,7 @@ use crate::{DISPATCH, INVINCIBLE, lasting};
 async fn sigterm_saves_everything_and_exits_with_0() {
     let site = Site::new();
     let config = lasting(3, 40);
-    // No checkpoint is due in time: there is only the last one, on SIGTERM.
+    // The checkpoint interval is long, so the only checkpoint is the last one, on SIGTERM.
     let mut coordinator = site.coordinator(&["--checkpoint-interval", "3600"]);
     let address = coordinator.address;
     let mut worker = site.worker(address, &[]);
@@ -62,7 +62,7 @@ async fn a_worker_that_is_asked_to_leave_finishes_its_tasks() {
     person.wait("run", |run| run.tasks_done > 30).await;
     leaver.signal("TERM");
     assert_eq!(leaver.end().await.code(), Some(0), "{}", leaver.log());
-    // It does not wait long for the coordinator to notice.
+    // The worker does not wait long for the coordinator to notice.
     let start = Instant::now();
     while !coordinator.process.log().contains(" left (session") {
         assert!(start.elapsed() < PATIENCE, "{}", coordinator.process.log());
@@ -101,7 +101,7 @@ async fn submitting_twice_is_one_run_and_more_replicas_extend_it() {
 #[tokio::test]
 async fn paused_runs_stay_paused_if_the_coordinator_is_killed() {
     let site = Site::new();
-    // Longer than this test.
+    // The run lasts longer than this test.
     let config = lasting(1, 50_000);
     let coordinator = site.coordinator(&[]);
     let address = coordinator.address;
@@ -183,7 +183,7 @@ async fn states_and_champions_can_be_fetched_and_workers_listed() {
     assert!(workers[0].tasks_done > 0 && workers[0].tasks_assigned == 0);
 }
 
-/// Carries connections to the coordinator. The first one that brings this many bytes from it ends there.
+/// Forwards connections to the coordinator. The first one that carries this many bytes from it ends there.
 fn broken_once(coordinator: SocketAddr, bytes: u64) -> SocketAddr {
     let broken = Arc::new(AtomicBool::new(false));
     relay(move |near| {
@@ -202,7 +202,7 @@ fn broken_once(coordinator: SocketAddr, bytes: u64) -> SocketAddr {
     })
 }
 
-/// As at a takeover.
+/// The connection breaks as it does at a takeover.
 #[tokio::test]
 async fn fetched_results_are_whole_if_the_connection_breaks_in_the_middle() {
     let site = Site::new();

@@ -1,5 +1,5 @@
-//! Tasks that the coordinator computes in a process of its own, because every worker fails them: real coordinators, and workers that
-//! fail whatever they get.
+//! Tasks that the coordinator computes in a separate process because every worker fails them: real coordinators, and workers
+//! that fail every task.
 
 use std::{fs, net::SocketAddr, path::Path, time::Instant};
 
@@ -12,7 +12,7 @@ use evoxo_tests::{
 };
 use tokio::task::JoinHandle;
 
-/// Three tasks.
+/// A run of three tasks.
 const THREE: &str =
     "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\ntasks = 3\npayload_bytes = 16\nreply_bytes = 8\n";
 
@@ -33,7 +33,7 @@ fn all_broken(coordinator: SocketAddr) -> [JoinHandle<()>; 3] {
     ["w1", "w2", "w3"].map(|name| broken(coordinator, name))
 }
 
-/// The processes that this one has started and that are not over.
+/// The running child processes of this process.
 fn children_of(process: u32) -> Vec<u32> {
     let children = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let of_thread = children.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -55,7 +55,7 @@ fn is_over(process: u32) -> bool {
     !Path::new(&format!("/proc/{process}")).exists()
 }
 
-/// Every program that has a coordinator in it, and one worker after the other fails whatever it gets.
+/// Every program that contains a coordinator, and one worker after the other that fails every task.
 #[tokio::test]
 async fn a_run_ends_well_although_every_worker_fails() {
     for site in [Site::new(), Site::of_tool(program("evoxo"))] {
@@ -73,12 +73,13 @@ async fn a_run_ends_well_although_every_worker_fails() {
     }
 }
 
-/// A failed run, and how long that took.
+/// The run after it has failed.
 async fn failed(person: &mut Person, name: &str) -> Run {
     person.wait(name, |run| run.state() == RunState::Failed).await
 }
 
-/// A crash, an end without a word, a panic, a stack or a memory without an end: they end the process, and the coordinator goes on.
+/// A crash, an end without a result, a panic, an endless stack or endless memory: each ends the process, and the coordinator
+/// continues.
 #[tokio::test]
 async fn a_task_that_does_harm_ends_only_its_own_process() {
     let cases = [
@@ -100,7 +101,7 @@ async fn a_task_that_does_harm_ends_only_its_own_process() {
         let said = run.message.split("the coordinator could not compute it either: ").nth(1).unwrap_or_default();
         assert!(said.contains(wanted), "{harm}: {}", run.message);
         workers.iter().for_each(JoinHandle::abort);
-        // What workers compute ends as ever.
+        // Runs that workers can compute end as usual.
         let good = spawn_worker(coordinator.address, "good");
         person.submit("after", &THREE.replace("tasks = 3", "tasks = 50")).await;
         person.finished("after").await;
@@ -109,7 +110,8 @@ async fn a_task_that_does_harm_ends_only_its_own_process() {
     }
 }
 
-/// An endless loop: the process ends with its run, with the coordinator, and when somebody kills it; and others wait no longer for it.
+/// An endless loop: the process ends with its run, with the coordinator, or when it is killed. Then others no longer wait for
+/// it.
 #[tokio::test]
 async fn a_process_that_does_not_end_outlives_neither_its_run_nor_its_coordinator() {
     let site = Site::of_tool(example("hostile")).with_variable("HARM", "loop");
@@ -122,7 +124,7 @@ async fn a_process_that_does_not_end_outlives_neither_its_run_nor_its_coordinato
     person.submit("killed", &THREE.replace("replicas = 1", "replicas = 1\nseed = 2")).await;
     person.client.cancel(CancelRequest { name: "cancelled".into(), delete: false }).await.expect("it is there");
     until("it ends with its run", || is_over(own).then_some(())).await;
-    // The next run has its turn. Whoever kills this process has not killed the coordinator.
+    // The next run gets its turn. Killing its process does not end the coordinator.
     let next = until("the next one", || children_of(id).first().copied()).await;
     let killed = std::process::Command::new("kill").args(["-KILL", &next.to_string()]).status();
     assert!(killed.is_ok_and(|status| status.success()));
@@ -135,7 +137,7 @@ async fn a_process_that_does_not_end_outlives_neither_its_run_nor_its_coordinato
     workers.iter().for_each(JoinHandle::abort);
 }
 
-/// After the time that any worker has for such a task it is ended.
+/// The process is ended after the time that any worker has for such a task.
 #[tokio::test]
 async fn a_process_that_does_not_end_is_ended_after_a_minute() {
     if std::env::var_os("THOROUGH").is_none() {
@@ -145,7 +147,7 @@ async fn a_process_that_does_not_end_is_ended_after_a_minute() {
     let coordinator = site.coordinator(&["--batch", "1"]);
     let mut person = Person::of(coordinator.address);
     person.submit("run", &THREE.replace("rounds = 1", "rounds = 50")).await;
-    // It is known how long such tasks take.
+    // The coordinator knows how long such tasks take.
     let mut good = Session::join(coordinator.address, "good").await;
     good.work(5).await;
     drop(good);

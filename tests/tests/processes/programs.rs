@@ -1,5 +1,5 @@
-//! Programs beside workers: the result of a search is that of the same function built in, whatever becomes of their
-//! processes; and a program that is not to be trusted ends its run with a sentence.
+//! Programs next to workers. A search has the same result as with the built-in function, whatever happens to the programs'
+//! processes. A program that cannot be trusted ends its run with a sentence.
 
 use std::{collections::BTreeSet, fs, net::SocketAddr, path::Path, process::Command, time::Duration};
 
@@ -12,8 +12,8 @@ use evoxo_tests::{
 
 use super::crashes::random_moments;
 
-/// Counts the ones of each candidate, whose tasks have one each. A line says how it behaves. Each process writes down its
-/// number.
+/// Counts the ones of each candidate; each task has one candidate. One line determines its behaviour. Each process writes
+/// down its number.
 const ONES: &str = r#"echo $$ >> "$0.pids"
 echo '{"evoxo":1,"name":"NAME","version":"VERSION","objectives":["max ones"],"genome":[{"name":"x","type":"bits","length":24}],"canned":CANNED}'
 while read -r line; do
@@ -27,7 +27,7 @@ while read -r line; do
 done
 "#;
 
-/// The search with generations and with a window, for a program or for the function that is built in.
+/// The search with generations and with a window, for a program or for the built-in function.
 fn file(problem: &str, evaluations: u32) -> String {
     format!(
         "experiment = \"evolve\"\nseed = 3\nreplicas = 1\n[settings]\nproblem = {problem}\n\
@@ -35,14 +35,14 @@ fn file(problem: &str, evaluations: u32) -> String {
     )
 }
 
-/// The setting of the function that is built in.
+/// The setting of the built-in function.
 const ONEMAX: &str = "\"onemax\"\nlength = 24";
 
 fn built_in(evaluations: u32) -> String {
     digest_of_one_thread(&file(ONEMAX, evaluations))
 }
 
-/// Writes the program "ones" into the site; its command.
+/// Writes the program "ones" into the site. Returns its command.
 fn write(site: &Site, name: &str, version: &str, canned: u32, behaviour: &str) -> String {
     write_named("ones", site, name, version, canned, behaviour)
 }
@@ -54,13 +54,13 @@ fn write_named(program: &str, site: &Site, name: &str, version: &str, canned: u3
     format!("{program}=exec sh {}", site.path(name).display())
 }
 
-/// The processes of a program so far, by what they have written down.
+/// The processes of a program so far, from the numbers that they wrote down.
 fn processes(site: &Site, name: &str) -> BTreeSet<u32> {
     let text = fs::read_to_string(site.path(&format!("{name}.pids"))).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and has not ended.
 fn lives(process: u32) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -86,7 +86,7 @@ async fn submit(site: &Site, coordinator: SocketAddr, evaluations: u32, program:
     assert!(status.success(), "{}", submitting.log());
 }
 
-/// SIGKILL for this process; whether it was there.
+/// Sends SIGKILL to this process. Returns whether it existed.
 fn kill(process: u32) -> bool {
     Command::new("kill").args(["-9", &process.to_string()]).status().is_ok_and(|status| status.success())
 }
@@ -94,7 +94,7 @@ fn kill(process: u32) -> bool {
 #[tokio::test]
 async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
     let (site, mut rng) = (Site::new(), random_moments());
-    // A hundred and fifty kills and more.
+    // At least 150 kills.
     let (rounds, evaluations) = if std::env::var_os("THOROUGH").is_some() { (120, 16_000) } else { (12, 3000) };
     let mut coordinator = site.coordinator(&[]);
     let address = coordinator.address;
@@ -105,7 +105,7 @@ async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
     let (mut kills, mut cut_short) = (0, 0);
     for round in 0..rounds {
         let before = person.wait("ones", |_| true).await.tasks_done;
-        // So little that the run lasts for all rounds, also where it moves on much further meanwhile.
+        // So few tasks that the run lasts for all rounds, even on machines where it advances much further in the meantime.
         let more = 1 + below(&mut rng, 100);
         let moved = |run: &evoxo_proto::v1::Run| run.tasks_done >= before + more || run.state() == RunState::Finished;
         let run = person.wait("ones", moved).await;
@@ -114,16 +114,16 @@ async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
         if run.state() == RunState::Finished || living.is_empty() {
             continue;
         }
-        // All at once, or one of them.
+        // All processes at once, or one of them.
         let victims = if round % 3 == 0 { 0..living.len() } else { 0..1 };
         let first = below(&mut rng, living.len() as u64) as usize;
         victims.for_each(|offset| kills += u32::from(kill(living[(first + offset) % living.len()])));
-        // The program of a worker that is killed ends by itself.
+        // The program of a killed worker ends by itself.
         if round % 12 == 5 {
             workers[0].kill();
             workers[0] = site.worker(address, &["--program", &program]);
         }
-        // Those of the others go on; the workers hold what they answer until the coordinator is there again.
+        // The programs of the other workers continue. The workers keep the answers until the coordinator is back.
         if [2, 8].contains(&(round % 12)) {
             coordinator.process.kill();
             coordinator = site.coordinator_on(&address.to_string(), &[]);
@@ -155,7 +155,7 @@ async fn a_worker_whose_program_computes_something_else_gets_no_tasks() {
     assert_eq!(person.worker("other").await.tasks_done, 0);
 }
 
-/// The same for programs that leave the genome to the file, and say the same of themselves.
+/// The same for programs that leave the genome to the file and have the same description.
 #[tokio::test]
 async fn a_worker_whose_program_answers_otherwise_is_found_by_the_genome_of_the_file() {
     let site = Site::new();
@@ -185,7 +185,7 @@ async fn a_worker_whose_program_answers_otherwise_is_found_by_the_genome_of_the_
     person.worker_that("other", |worker| worker.programs == ["ones answers differently"]).await;
 }
 
-/// The run of a program that behaves like this, after it has ended.
+/// The run of a program with this behaviour, after it has ended.
 async fn failed(behaviour: &str) -> String {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
@@ -195,7 +195,7 @@ async fn failed(behaviour: &str) -> String {
     let mut person = Person::of(coordinator.address);
     submit(&site, coordinator.address, 300, &program).await;
     let run = person.wait("ones", |run| run.state() == RunState::Failed).await;
-    // All workers are still there, and compute what others want.
+    // All workers are still there, and compute other runs.
     assert!(person.submit("after", &file(ONEMAX, 300)).await);
     assert_eq!(person.finished("after").await.digest, built_in(300));
     run.message
@@ -220,7 +220,7 @@ async fn a_program_that_answers_nonsense_ends_its_run() {
     assert!(message.contains("gave a wrong answer: its \"batch\" is 77"), "{message}");
 }
 
-/// What programs do instead of answering, and a part of the sentence that follows.
+/// What programs do instead of answering, with a part of the resulting sentence.
 const HOSTILE: [(&str, &str, &str); 13] = [
     ("rubbish", "echo 'oh dear'; continue", "it is not JSON (expected value at line 1 column 1); it wrote \"oh dear\""),
     ("half", "printf '{\"batch\":'; exit 0", "ended (exit status: 0) before it could answer"),
@@ -261,8 +261,8 @@ const HOSTILE: [(&str, &str, &str); 13] = [
     ),
 ];
 
-/// Three workers have a program for each way to do wrong. Each run ends with its sentence, and nothing else does: the workers
-/// are the same, they have not grown, and no process of a program is left.
+/// Three workers have a program for each way to misbehave. Each run ends with its sentence, and nothing else happens: the
+/// workers are the same, they have not grown, and no process of a program is left.
 #[tokio::test]
 async fn hostile_programs_fail_their_runs_and_nothing_else() {
     let site = Site::new();
@@ -296,7 +296,8 @@ async fn hostile_programs_fail_their_runs_and_nothing_else() {
             assert!(bytes < 256 << 20, "{bytes} bytes for lines of 16 MiB");
         }
     }
-    // A slot may still wait for one of them. A worker that is killed leaves it, and one that ends does not.
+    // A slot may still wait for one of the processes. A worker that is killed would leave that process behind; one that ends
+    // does not.
     for worker in &mut workers {
         worker.signal("TERM");
         assert_eq!(worker.end().await.code(), Some(0), "{}", worker.log());
@@ -306,7 +307,7 @@ async fn hostile_programs_fail_their_runs_and_nothing_else() {
     }
 }
 
-/// Whoever stops a run does not stop a program in the middle of a candidate. It would go on for ever.
+/// A run is stopped in the middle of a candidate. Its program must end too, or it would run forever.
 #[tokio::test]
 async fn no_program_outlives_a_run_that_is_stopped() {
     for (workers, signals) in [("1", 1), ("0", 2)] {

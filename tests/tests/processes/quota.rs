@@ -1,4 +1,4 @@
-//! Two people and a coordinator with little memory: one of them wants more of it than there is for one.
+//! Two people and a coordinator with little memory. One of them wants more of it than one person may have.
 
 use evoxo_access::Role;
 use evoxo_proto::v1::RunState;
@@ -8,11 +8,12 @@ use evoxo_tests::{
     secure::Secure,
 };
 
-/// With 16 MiB of memory each takes at least 5.3 MiB, and up to 8 MiB if they are there; the runs of one person have 12 MiB.
+/// With 16 MiB of memory each run takes at least 5.3 MiB, and up to 8 MiB if available; the runs of one person may have 12
+/// MiB.
 const LARGE: &str =
     "experiment = \"dispatch\"\nreplicas = 60\n[settings]\nrounds = 2\ntasks = 4\npayload_bytes = 60000\n";
 
-/// The second run of the greedy one waits, with a sentence, and nobody else; the coordinator is killed meanwhile, and nothing is lost.
+/// Only the second run of the greedy person waits, with a sentence. The coordinator is killed meanwhile, and nothing is lost.
 #[tokio::test]
 async fn the_runs_of_one_person_leave_memory_for_another() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! Clusters with an access directory: the same digests as everywhere, and nobody else.
+//! Clusters with an access directory: the same digests as elsewhere, and nobody else gets in.
 
 use std::{
     collections::BTreeSet,
@@ -23,19 +23,19 @@ use tonic_prost::ProstCodec;
 
 use crate::{DISPATCH, lasting};
 
-/// The exit status and standard error of a program that was to be refused.
+/// The standard error of a program that must fail with exit status 1.
 fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The last words of a worker that was to be refused.
+/// The last lines of a worker that must be refused.
 async fn gone(worker: &mut Process) -> String {
     assert_eq!(worker.end().await.code(), Some(3), "{}", worker.log());
     worker.log()
 }
 
-/// Two workers, the coordinator and a worker killed at several moments.
+/// Two workers; the coordinator and a worker are killed at several moments.
 #[tokio::test]
 async fn a_secure_cluster_computes_what_one_thread_does() {
     let site = Site::new();
@@ -56,24 +56,24 @@ async fn a_secure_cluster_computes_what_one_thread_does() {
         coordinator.process.kill();
         workers[round % 2].kill();
         coordinator = secure.coordinator(&address.to_string(), &[]);
-        // The token has no uses left: it is the kept certificate that lets it in.
+        // The token has no uses left, so the worker is admitted with its kept certificate.
         workers[round % 2] = secure.worker(address, &token, ["one", "two"][round % 2]);
     }
-    assert!(cut_short >= 1, "the run ended before anything happened to it");
+    assert!(cut_short >= 1, "the run ended before anything was killed");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
     assert_eq!(secure.identities(address).await.iter().filter(|known| known.role == "worker").count(), 2);
 }
 
-/// What is in the way of the epochs in the store is taken away later: then the coordinator leads by itself, and the store gets all
-/// lines of the audit log.
+/// Something blocks the epochs in the store and is removed later. Then the coordinator leads by itself, and the store gets
+/// all lines of the audit log.
 #[tokio::test]
 async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let leader = site.path("store/leader");
     fs::create_dir(site.path("store")).expect("a directory");
-    // A link to nowhere: nothing can be written below it until it is gone.
+    // A dangling link: nothing can be written below it until it is gone.
     symlink(site.path("nowhere"), &leader).expect("a link");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
@@ -119,16 +119,16 @@ async fn a_revoked_worker_is_out_at_once_and_its_run_goes_on() {
     assert!(revoked.known && revoked.connections == 1 && token.contains(&revoked.token), "{revoked:?}");
     assert!(gone(&mut one).await.contains("because it was revoked"), "{}", one.log());
     assert_eq!(person.reason_of_loss("one").await, "its identity was revoked");
-    // Neither a restart of the worker nor one of the coordinator brings it back.
+    // Neither restarting the worker nor restarting the coordinator brings it back.
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);
     let mut again = secure.worker(address, &token, "one");
     assert!(gone(&mut again).await.contains("because it was revoked"), "{}", again.log());
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
-    // A revoked token lets nobody in.
+    // A revoked token admits nobody.
     secure.revoke(address, &revoked.token).await;
     let mut three = secure.worker(address, &token, "three");
-    assert!(gone(&mut three).await.contains("the token is not known here, or was revoked"), "{}", three.log());
+    assert!(gone(&mut three).await.contains("the token is not known here: it was revoked"), "{}", three.log());
     drop((coordinator, two));
 }
 
@@ -138,7 +138,7 @@ async fn tokens_are_good_for_their_uses_their_time_their_secret_and_their_cluste
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
-    // Who gets a token for people is told that the page takes it too.
+    // Whoever creates a token for people learns that the page accepts it too.
     for (role, page) in [("viewer", true), ("worker", false)] {
         let made = secure.evoxo(address, Some(secure.operator_path()), &["token", "create", "--role", role]);
         assert!(made.status.success() && made.stdout.starts_with(b"evoxo1."), "{made:?}");
@@ -147,7 +147,7 @@ async fn tokens_are_good_for_their_uses_their_time_their_secret_and_their_cluste
     let token = secure.token(address, Role::Worker, 3600, 2).await;
     let _first = secure.worker(address, &token, "first");
     secure.person(address).worker("first").await;
-    // What was used stays used when the coordinator is killed.
+    // Uses that were taken stay taken when the coordinator is killed.
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);
     let _second = secure.worker(address, &token, "second");
@@ -190,7 +190,7 @@ async fn who_speaks_otherwise_or_is_of_another_cluster_gets_a_sentence() {
     assert!(worker.contains("speaks only TLS"), "{worker}");
     let foreign = refused(&secure.evoxo(address, Some(other.operator_path()), &["runs"]));
     assert!(foreign.contains("not the coordinator of this cluster"), "{foreign}");
-    // The reverse: TLS to a coordinator without.
+    // The reverse: TLS to a coordinator without an access directory.
     let open_site = Site::new();
     let open = open_site.coordinator(&[]);
     let tls = refused(&secure.evoxo(open.address, Some(secure.operator_path()), &["runs"]));
@@ -209,7 +209,7 @@ async fn call(coordinator: SocketAddr, access: Option<&AccessFile>, path: &'stat
     let answer = client.unary::<(), (), _>(Request::new(()), PathAndQuery::from_static(path), codec);
     match tokio::time::timeout(PATIENCE, answer).await.expect("an answer") {
         Ok(_) => Some(Code::Ok),
-        // A connection that was refused has no answer of a service.
+        // A refused connection has no answer from a service.
         Err(status) if std::error::Error::source(&status).is_some() => None,
         Err(status) => Some(status.code()),
     }
@@ -237,11 +237,11 @@ const FOR_OPERATORS: [&str; 9] = [
     "/evoxo.v1.AccessService/ReadLog",
 ];
 const FOR_WORKERS: [&str; 1] = ["/evoxo.v1.WorkerService/Work"];
-// Health/Watch would never end; the table of rights is tested for it.
+// Health/Watch would never end. The table of rights is tested for it instead.
 const FOR_ALL: [&str; 2] = ["/evoxo.v1.AccessService/Renew", "/grpc.health.v1.Health/Check"];
 const JOIN: &str = "/evoxo.v1.AccessService/Join";
 
-/// Every call with a certificate of every role, of another cluster, one that has expired, and in plain text.
+/// Every call with a certificate of every role, with one of another cluster, with an expired one, and in plain text.
 #[tokio::test]
 async fn every_call_and_every_caller() {
     let site = Site::new();
@@ -275,7 +275,7 @@ async fn every_call_and_every_caller() {
     }
     // A certificate of another authority, shown to the right coordinator: the connection is refused.
     let mixed = mixed(&site, &secure, &other);
-    // One that has expired.
+    // An expired certificate.
     let restarted = {
         drop(coordinator);
         secure.coordinator(&address.to_string(), &["--worker-certificate-life", "1s"])
@@ -290,7 +290,7 @@ async fn every_call_and_every_caller() {
     drop(restarted);
 }
 
-/// The certificate and key of one cluster with the authority of another, so that its holder trusts the latter.
+/// The certificate and key of one cluster, with the authority of another cluster, so that the holder trusts the latter.
 fn mixed(site: &Site, secure: &Secure<'_>, other: &Secure<'_>) -> AccessFile {
     let text = |path: PathBuf| fs::read_to_string(path).expect("text");
     let foreign = text(other.operator_path());
@@ -312,7 +312,7 @@ async fn certificates_are_renewed_and_the_coordinators_own_is_taken_up() {
     person.worker("one").await;
     let path = site.path("one.access");
     let first = AccessFile::load(&path).expect("a file").certificate().expect("a certificate");
-    // Another certificate of the coordinator while it runs.
+    // The coordinator gets another certificate while it runs.
     let old = secure.operator();
     fs::remove_file(secure.directory.join("server.pem")).expect("there is one");
     let again = Secure::init(&site, "access");
@@ -322,14 +322,14 @@ async fn certificates_are_renewed_and_the_coordinators_own_is_taken_up() {
     person.submit("run", DISPATCH).await;
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
     assert!(!worker.has_ended(), "{}", worker.log());
-    assert!(coordinator.process.log().contains("are taken up"), "{}", coordinator.process.log());
-    // The operator that the second init made is another one, and both may.
+    assert!(coordinator.process.log().contains("new certificates were loaded from"), "{}", coordinator.process.log());
+    // The second `init` created another operator, and both have access.
     again.person(address).get("run").await.expect("the run");
     Person::with(address, &old).get("run").await.expect("the run");
     assert_ne!(again.operator(), old);
 }
 
-/// Whoever the authority before let in is out, also on a connection that goes on.
+/// Everybody whom the previous authority admitted is out, even on an open connection.
 #[tokio::test]
 async fn with_the_authority_its_connections_end() {
     let site = Site::new();
@@ -346,14 +346,14 @@ async fn with_the_authority_its_connections_end() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(
-        coordinator.process.log().contains("whom the one before let in (1) were ended"),
+        coordinator.process.log().contains("the previous authority had admitted (1) were ended"),
         "{}",
         coordinator.process.log()
     );
-    other.access(coordinator.address).list_access(ListAccessRequest {}).await.expect("whom the new one lets in");
+    other.access(coordinator.address).list_access(ListAccessRequest {}).await.expect("admitted by the new authority");
 }
 
-/// The coordinator, and a worker, are off for longer than certificates last. The token is used up.
+/// The coordinator and a worker are off for longer than certificates last. The token is used up.
 #[tokio::test]
 async fn a_worker_comes_back_after_its_certificate_has_expired() {
     let site = Site::new();

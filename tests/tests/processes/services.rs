@@ -33,7 +33,7 @@ async fn a_lost_worker_is_replaced_and_its_late_results_are_accepted() {
     let mut first = Session::join(coordinator.address, "w").await;
     let assigned = first.next_tasks().await.expect("tasks");
     drop(first);
-    // The same worker in a new session sends what it computed in the old one.
+    // The same worker sends in a new session what it computed in the old one.
     let mut second = Session::join(coordinator.address, "w").await;
     second.answer(0, &assigned.tasks, honest).await;
     loop {
@@ -64,7 +64,7 @@ async fn a_stopped_coordinator_tells_its_workers_to_come_back() {
     assert!(run.rounds_done > 0, "what was absorbed is saved: {run:?}");
 }
 
-/// A worker of another build may compute one kind equally and another differently.
+/// A worker of another build may compute one kind in the same way and another one differently.
 #[tokio::test]
 async fn a_worker_gets_only_kinds_with_equal_signatures() {
     let site = Site::new();

@@ -21,7 +21,7 @@ const RUNS: [(&str, &str); 7] = [
 /// A worker with default options.
 const NO_MORE: &[&str] = &[];
 
-/// All small runs at once, on a coordinator with these arguments and one worker for each of the others.
+/// Computes all small runs at once, on a coordinator with these arguments and a worker for each entry of `workers`.
 async fn assert_same_digests(coordinator: &[&str], workers: &[&[&str]]) {
     let site = Site::new();
     let coordinator = site.coordinator(coordinator);
@@ -63,7 +63,7 @@ async fn with_all_tasks_at_once() {
     assert_same_digests(&["--batch", "1000000"], &[NO_MORE; 2]).await;
 }
 
-/// Trials of many games in segments of a thousand, of ten thousand, and in one.
+/// Trials of many games, in segments of a thousand, of ten thousand, and in one segment.
 #[tokio::test]
 async fn with_segments_of_any_length() {
     let trials = |segment: u32| {

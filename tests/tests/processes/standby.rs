@@ -1,4 +1,4 @@
-//! A coordinator and its standby on one store: whoever leads is killed, stopped, or started twice, and runs end as they should.
+//! A coordinator and its standby on one store. The leader is killed, stopped, or started twice, and runs end as they should.
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration, time::Instant};
 
@@ -15,17 +15,17 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use super::leaders::health;
 use crate::lasting;
 
-/// A standby that is not patient.
+/// The arguments of a standby with little patience.
 pub(super) const STANDBY: [&str; 3] = ["--standby", "--takeover-after", "2s"];
 
 const TAKES_OVER: &str = "this coordinator takes over: ";
 
-/// A worker that knows both.
+/// A worker that knows the addresses of both coordinators.
 fn worker(site: &Site, name: &str, coordinators: &str) -> Process {
     site.program("evoxo-worker", &["--coordinator", coordinators, "--slots", "1", "--name", name])
 }
 
-/// Waits until this process says that it leads, or that it does not.
+/// Waits until this process reports that it leads, or that it does not.
 pub(super) async fn serves(coordinator: SocketAddr, wanted: ServingStatus) {
     let start = Instant::now();
     while health(coordinator).await != wanted {
@@ -34,7 +34,7 @@ pub(super) async fn serves(coordinator: SocketAddr, wanted: ServingStatus) {
     }
 }
 
-/// Waits until its log has these words.
+/// Waits until the process's log has these words.
 async fn says(process: &Process, words: &str) {
     let start = Instant::now();
     while !process.log().contains(words) {
@@ -43,7 +43,7 @@ async fn says(process: &Process, words: &str) {
     }
 }
 
-/// Waits until this standby, which knows nothing of runs, says that the other one leads.
+/// Waits until this standby, which knows no runs, says that the other one leads.
 async fn names(standby: &mut Person, leader: SocketAddr) {
     let start = Instant::now();
     loop {
@@ -51,13 +51,13 @@ async fn names(standby: &mut Person, leader: SocketAddr) {
         if refused.message().contains("is a standby") && refused.message().contains(&leader.to_string()) {
             return;
         }
-        // Who has just been superseded says so, ends its connections, and has not looked yet.
+        // A coordinator that was just superseded says so and ends its connections, but may not know the new leader yet.
         assert!(is_absence(&refused) && start.elapsed() < PATIENCE, "it does not say who leads: {refused}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// What `evoxo` prints for a run, asked at all addresses.
+/// The output of `evoxo` for a run, with all addresses given.
 fn asked(coordinators: &str, arguments: &[&str]) -> String {
     let output = Command::new(program("evoxo")).args(arguments).args(["--coordinator", coordinators]).output();
     let output = output.expect("it starts");
@@ -65,7 +65,7 @@ fn asked(coordinators: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Waits until the run has advanced by this number of rounds.
+/// Waits until the run has advanced by so many rounds.
 async fn advances(person: &mut Person, rounds: u64) {
     let before = person.wait("run", |_| true).await.rounds_done;
     let run = person.wait("run", |run| run.rounds_done >= before + rounds || run.state() == RunState::Finished).await;
@@ -95,7 +95,7 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
     assert!(two.process.log().contains(TAKES_OVER), "{}", two.process.log());
     assert!(asked(&both, &["runs"]).contains("run"));
 
-    // The first one comes back, now as a standby, and the second one is stopped without an end.
+    // The first coordinator comes back as a standby, and the second one is stopped without being ended.
     let again = site.coordinator_on(&one.address.to_string(), &STANDBY);
     two.process.signal("STOP");
     serves(again.address, ServingStatus::Serving).await;
@@ -103,16 +103,17 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
     serves(two.address, ServingStatus::NotServing).await;
     advances(&mut first, 20).await;
     assert!(two.process.log().contains("it is a standby from now on"), "{}", two.process.log());
-    // One of them may have been on its way to the next.
+    // One of the workers may have been on its way to the next coordinator.
     let told = |worker: &Process| worker.log().contains("it closed the session: another coordinator leads");
-    assert!(workers.iter().any(told), "no worker was sent away by the coordinator that leads no more");
+    assert!(workers.iter().any(told), "no worker was sent away by the superseded coordinator");
     assert!(asked(&both, &["runs"]).contains("run"));
     assert_eq!(first.finished("run").await.digest, digest_of_one_thread(&config));
     assert!(watch.end().await.success(), "{}", watch.log());
     assert!(watch.log().contains(": run is looked for again, for up to a minute"), "{}", watch.log());
 }
 
-/// Its host hangs at the store, as at a share whose server is gone: the operating system does not let it go.
+/// The standby's process hangs in the store, as on a share whose server is gone, and the operating system does not interrupt
+/// it.
 #[tokio::test]
 async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
     let site = Site::new();
@@ -125,7 +126,7 @@ async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
     let order = fs::read_dir(&orders).expect("orders").next().expect("an order").expect("an entry").path();
     let kept = site.path("order");
     fs::rename(&order, &kept).expect("it is moved");
-    // Whoever opens it waits for a writer.
+    // A process that opens the pipe waits for a writer.
     assert!(Command::new("mkfifo").arg(&order).status().expect("it starts").success());
     let two = site.coordinator(&STANDBY);
     says(&two.process, "the store has not answered for 30 s").await;
@@ -137,7 +138,7 @@ async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
 
-/// It does not say who leads and under which authority.
+/// A damaged epoch does not say who leads, and under which authority.
 #[tokio::test]
 async fn a_standby_does_not_take_over_from_an_epoch_that_is_damaged() {
     let site = Site::new();
@@ -152,7 +153,7 @@ async fn a_standby_does_not_take_over_from_an_epoch_that_is_damaged() {
     serves(three.address, ServingStatus::Serving).await;
 }
 
-/// As from hosts that do not see the lock: the later one leads, and the other one waits for its turn.
+/// Both start as if from hosts that do not see the lock: the later one leads, and the other one waits for its turn.
 #[tokio::test]
 async fn of_two_coordinators_on_one_store_the_later_one_leads() {
     let site = Site::new();
@@ -172,7 +173,7 @@ async fn of_two_coordinators_on_one_store_the_later_one_leads() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
 
-/// A tool that has seen a later epoch with its access file does not believe an earlier one, though nobody else answers.
+/// A client that has seen a later epoch with its access file does not trust an earlier one, even if nobody else answers.
 #[tokio::test]
 async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
     let site = Site::new();
@@ -200,19 +201,19 @@ async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
         assert!(said.contains("leads no more: it says epoch 2, and a later one was seen"), "{said}");
     }
     assert!(runs(&new).status.success());
-    // As after a backup was restored.
+    // As after a restored backup.
     fs::remove_file(site.path("access/operator.access.epochs")).expect("it was kept");
     assert!(runs(&old).status.success());
 }
 
-/// As after a start without the share that both use: a tool that knows both addresses takes neither cluster for the other.
+/// As after a start without the share that both use: a client that knows both addresses takes neither cluster for the other.
 #[tokio::test]
 async fn tools_refuse_the_addresses_of_two_clusters() {
     let site = Site::new();
     let one = site.coordinator(&[]);
     let empty = site.path("empty");
     let empty = ["--store", empty.to_str().expect("a path of plain letters")];
-    // The epoch of this one is higher.
+    // This makes the epoch of the second cluster higher.
     drop(site.coordinator(&empty));
     let two = site.coordinator(&empty);
     for both in [[&one, &two], [&two, &one]].map(|[first, next]| format!("{},{}", first.address, next.address)) {
@@ -224,7 +225,7 @@ async fn tools_refuse_the_addresses_of_two_clusters() {
     }
 }
 
-/// Three standbys on an unused store: one leads, and another one after it.
+/// Three standbys on an unused store: one leads, and then another one.
 #[tokio::test]
 async fn of_several_standbys_one_leads() {
     let site = Site::new();
@@ -248,7 +249,7 @@ async fn of_several_standbys_one_leads() {
     }
 }
 
-/// A standby with a copy of the access directory, as it is now.
+/// A standby with a copy of the access directory as it is now.
 pub(crate) fn secure_standby(site: &Site) -> Coordinator {
     let copied = Command::new("cp").arg("-a").arg(site.path("access")).arg(site.path("copy")).status();
     assert!(copied.is_ok_and(|status| status.success()));
@@ -266,7 +267,7 @@ async fn a_secure_standby_takes_over() {
     let two = secure_standby(&site);
     let (mut first, mut second) = (secure.person(one.address), secure.person(two.address));
     first.submit("echo", crate::DISPATCH).await;
-    // It sees that the leader lives.
+    // The standby sees that the leader is alive.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let seen = first.get("echo").await;
     assert!(seen.is_ok() && !two.process.log().contains(TAKES_OVER), "{seen:?}\n{}", two.process.log());
@@ -283,7 +284,7 @@ async fn waits(standby: &Coordinator, why: &str) {
     }
 }
 
-/// Who leads is killed, and neither takes over; started by somebody, one does.
+/// The leader is killed, and neither standby takes over. When a person starts one of them as a leader, it leads.
 #[tokio::test]
 async fn standbys_of_another_authority_and_in_plain_text_wait() {
     let site = Site::new();
@@ -309,13 +310,13 @@ async fn a_leader_whose_name_nobody_knows_is_not_superseded() {
     let site = Site::new();
     let leader = site.coordinator(&["--advertise", "nobody.invalid:7600"]);
     let standby = site.coordinator(&STANDBY);
-    waits(&standby, "nobody.invalid:7600 means nothing on this host").await;
+    waits(&standby, "nobody.invalid:7600 cannot be resolved on this host").await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(!standby.process.log().contains(TAKES_OVER), "{}", standby.process.log());
     assert_eq!(health(leader.address).await, ServingStatus::Serving);
 }
 
-/// What each line of the audit log says was done, as this coordinator tells it, with the epoch.
+/// The completed actions in the audit log, as this coordinator returns it, each with its epoch.
 async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)> {
     let lines = secure.audit_log(coordinator, 1000).await.lines;
     let line = |line: &String| {
@@ -325,7 +326,7 @@ async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)
     lines.iter().map(line).collect()
 }
 
-/// The leader is stopped and comes back; the audit log is that of both hosts, and outlives the first one's.
+/// The leader is stopped and comes back. The audit log has the lines of both hosts, and outlives the first host's own.
 #[tokio::test]
 async fn who_led_is_in_the_audit_log_of_whoever_leads() {
     let site = Site::new();
@@ -345,7 +346,7 @@ async fn who_led_is_in_the_audit_log_of_whoever_leads() {
     }
     one.process.signal("STOP");
     secure.person(two.address).wait("echo", |_| true).await;
-    // Its own directory is lost with the first host.
+    // The first host's own directory is lost with the host.
     let at_once = told(&secure, two.address).await;
     let led = |epoch| ("lead".to_owned(), epoch);
     let place = |what: &(String, u64)| at_once.iter().position(|line| line == what);

@@ -53,7 +53,7 @@ async fn broken_watches_do_not_affect_a_run() {
     drop(silent);
 }
 
-/// Sends these messages on one stream, and returns how the coordinator ends it.
+/// Sends these messages on one stream. Returns how the coordinator ends it.
 async fn ends(coordinator: &Coordinator, messages: Vec<Outgoing>) -> (Option<CloseKind>, String) {
     let session = Session::open(coordinator.address).await;
     for message in messages {
@@ -103,7 +103,7 @@ async fn invalid_messages_end_their_session_and_nothing_else() {
         (vec![hello(), hello()], Some(CloseKind::Refused), "an invalid message"),
         (vec![hello(), outputs(7, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
         (vec![hello(), outputs(32, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
-        (vec![Outgoing::Heartbeat(Heartbeat {})], None, "a session begins with Hello"),
+        (vec![Outgoing::Heartbeat(Heartbeat {})], None, "a session must begin with Hello"),
     ] {
         let (found, reason) = ends(&coordinator, messages).await;
         assert_eq!(found, kind, "{reason}");
@@ -117,7 +117,7 @@ async fn works(coordinator: &Coordinator) {
     let mut person = Person::of(coordinator.address);
     let start = Instant::now();
     while let Err(status) = person.try_submit("works", &echoes(3)).await {
-        // There may be no room for a while.
+        // For a while there may be no room.
         assert!(is_absence(&status) && start.elapsed() < PATIENCE, "{status}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -158,7 +158,7 @@ async fn an_oversized_message_ends_its_session_and_a_name_cannot_colour_the_log(
 fn is_dropped(coordinator: &Coordinator, bytes: &[u8]) -> bool {
     let mut stream = TcpStream::connect(coordinator.address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
-    // It may be closed before all is written.
+    // The coordinator may close the connection before everything is written.
     drop(stream.write_all(bytes));
     let start = Instant::now();
     loop {
@@ -199,7 +199,7 @@ async fn connections_beyond_the_limit_wait_and_the_log_stays_short() {
     works(&coordinator).await;
     drop(crowd);
     let log = coordinator.process.log();
-    assert_eq!(log.matches("only 32 connections at once").count(), 1, "{log}");
+    assert_eq!(log.matches("only 32 connections are possible at once").count(), 1, "{log}");
     assert!(!log.contains("could not be accepted"), "{log}");
 }
 

@@ -1,5 +1,5 @@
-//! Whoever leads is killed, or stopped for longer than its standby waits, again and again: each run goes on with the other one, and ends with
-//! the bytes of one thread. On files, and on a bucket.
+//! The leader is killed, or stopped for longer than its standby waits, again and again. Each run continues under the other
+//! coordinator, and ends with the bytes of one thread. On files, and on a bucket.
 
 use std::{net::SocketAddr, time::Instant};
 
@@ -21,7 +21,7 @@ fn config() -> String {
     crate::lasting(1, 60)
 }
 
-/// How often whoever leads is interrupted, with THOROUGH and without.
+/// How often the leader is interrupted, with THOROUGH and without.
 fn interruptions() -> usize {
     if std::env::var_os("THOROUGH").is_some() { 28 } else { 4 }
 }
@@ -40,7 +40,7 @@ impl Pair<'_> {
         Pair { start, leads, waits }
     }
 
-    /// Who leads is killed, and comes back as a standby when the other one leads.
+    /// Kills the leader, which comes back as a standby when the other one leads.
     async fn kill(&mut self) {
         self.leads.process.kill();
         serves(self.waits.address, ServingStatus::Serving).await;
@@ -48,19 +48,20 @@ impl Pair<'_> {
         self.leads = std::mem::replace(&mut self.waits, again);
     }
 
-    /// Who leads is stopped until the other one leads, and learns that when it goes on: for a moment both think that they lead.
+    /// Stops the leader until the other one leads. The old leader learns that when it resumes: for a moment both believe that
+    /// they lead.
     async fn split(&mut self) {
         self.leads.process.signal("STOP");
         serves(self.waits.address, ServingStatus::Serving).await;
         self.leads.process.signal("CONT");
         serves(self.leads.address, ServingStatus::NotServing).await;
         assert_eq!(health(self.waits.address).await, ServingStatus::Serving, "the later one leads");
-        // Whoever is superseded again and again is more patient each time.
+        // A coordinator that is superseded again and again is more patient each time.
         self.kill().await;
     }
 }
 
-/// The run, as soon as somebody leads and it is so.
+/// The run, as soon as a coordinator leads and `is_so` returns true.
 async fn until(asked: &[SocketAddr; 2], name: &str, is_so: impl Fn(&Run) -> bool) -> Run {
     let (start, mut persons) = (Instant::now(), asked.map(Person::of));
     loop {

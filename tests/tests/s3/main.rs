@@ -1,5 +1,5 @@
-//! Stores in buckets, through the real client: over an S3 in this process that loses answers, refuses, conflicts with itself,
-//! is slow, or lets two create one name.
+//! Stores in buckets, through the real client: over an S3 server in this process that loses answers, refuses, conflicts with
+//! itself, is slow, or lets two clients create one name.
 
 mod recovery;
 
@@ -28,7 +28,7 @@ use object_store::ObjectStore;
 use prost::Message as _;
 use tokio::{io::copy_bidirectional, net::TcpStream, sync::watch};
 
-/// Where the stores of these tests are.
+/// The address of the stores in these tests.
 fn spec() -> String {
     format!("s3://{BUCKET}/lab/a")
 }
@@ -59,7 +59,7 @@ fn finished(ordinal: u64) -> Write {
     Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
 }
 
-/// Repeats a write until it is done, as the core does.
+/// Repeats a write until it succeeds, as the core does.
 fn insist(store: &mut Store, write: &Write) -> Stored {
     for _ in 0..100 {
         match store.write("demo", write) {
@@ -80,7 +80,7 @@ fn what_is_written_to_a_bucket_is_loaded_and_removed() {
     for number in 1..=7 {
         first.write("demo", &checkpoint(number)).expect("a checkpoint");
     }
-    // More than a page of a list.
+    // More objects than fit on one page of a list.
     for ordinal in 0..12 {
         first.write("demo", &finished(ordinal)).expect("a replica");
     }
@@ -96,7 +96,7 @@ fn what_is_written_to_a_bucket_is_loaded_and_removed() {
     assert_eq!(s3.names(), ["lab/a/leader/000002"]);
 }
 
-/// Each way in which an answer goes wrong, for each thing that is created: nothing is created twice, nothing is lost.
+/// Each way in which an answer can go wrong, for each kind of object: nothing is created twice, and nothing is lost.
 #[test]
 fn an_answer_that_goes_wrong_changes_nothing() {
     for trouble in [Trouble::Lost, Trouble::Slow, Trouble::Unavailable, Trouble::Conflict] {
@@ -111,11 +111,11 @@ fn an_answer_that_goes_wrong_changes_nothing() {
         let names = s3.names();
         assert_eq!(names.len(), 9, "the orders, the replica and the checkpoint have copies: {trouble:?}: {names:?}");
         assert!(names.contains(&"lab/a/runs/demo/order/000001-000002".to_owned()), "{trouble:?}: {names:?}");
-        assert!(s3.counted().1 >= 5, "{trouble:?}: each creation has met with it");
+        assert!(s3.counted().1 >= 5, "{trouble:?}: each creation has run into it");
     }
 }
 
-/// The client gives up, finds nothing, and the object comes afterwards.
+/// The client gives up and finds nothing, and the object appears later.
 #[test]
 fn a_write_that_comes_late_is_found_by_the_next() {
     let s3 = S3::new();
@@ -130,7 +130,7 @@ fn a_write_that_comes_late_is_found_by_the_next() {
         assert!(start.elapsed() < PATIENCE, "it does not come");
         thread::sleep(Duration::from_millis(20));
     }
-    // Another order does not take its number, and hides it.
+    // Another order must not take the same number and hide the late one.
     store.write("demo", &order(3)).expect("an order");
     let run = store.load().expect("a list").0.remove(0);
     assert_eq!((run.order_number, run.order.rounds_done), (3, 3));
@@ -149,7 +149,7 @@ fn a_store_works_through_a_storm() {
     let mut second = store(&s3);
     while second.lead().is_err() {}
     let run = second.load().expect("a list").0.remove(0);
-    // An order that is given again after an unclear end has the next number.
+    // If an order is repeated after an unclear outcome, it gets the next number.
     assert!(run.order_number >= 1 && run.checkpoint_number == 10, "{} {}", run.order_number, run.checkpoint_number);
     let (requests, troubles) = s3.counted();
     assert!(troubles > 10, "{troubles} of {requests}");
@@ -186,10 +186,10 @@ fn a_bucket_that_lets_two_create_one_name_is_refused() {
     let s3 = S3::new();
     s3.look_first();
     let why = check_objects(&objects(&s3), &spec(), 5).expect_err("several win");
-    assert!(why.contains("were told that they have created") && why.contains(&spec()), "{why}");
+    assert!(why.contains("creators were told that they created") && why.contains(&spec()), "{why}");
 }
 
-/// What a server says of a request is not repeated: it has parts of keys.
+/// A server's text about a request is not repeated, because it contains parts of keys.
 #[test]
 fn a_refusal_is_one_line_without_keys() {
     let s3 = S3::new();
@@ -205,7 +205,7 @@ fn a_refusal_is_one_line_without_keys() {
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
-/// Variables of the environment with which a bucket cannot be opened, and parts of the message.
+/// Environment variables with which a bucket cannot be opened, and parts of the resulting message.
 #[tokio::test]
 async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
     const NOWHERE: (&str, &str) = ("AWS_ENDPOINT", "http://127.0.0.1:1");
@@ -222,7 +222,7 @@ async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
         (&[NOWHERE, KEYS[0], KEYS[1]], &["http://127.0.0.1:1 is not encrypted", "AWS_ALLOW_HTTP=true"]),
         (&[("AWS_ENDPOINT", "minio:9000")], &["\"minio:9000\" is not the address of a server", "AWS_ENDPOINT"]),
         (&[NOWHERE, PLAIN, KEYS[1]], &["at http://127.0.0.1:1: ", WHAT]),
-        // Without keys, a host at AWS is asked for those of its role.
+        // Without keys, the client asks the metadata server of an AWS host for its role's keys.
         (&[NOWHERE, PLAIN, ("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")], &["Connection refused", WHAT]),
         (&foreign, REFUSED),
     ];
@@ -236,9 +236,9 @@ async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             if waits {
-                // Perhaps the server knows the key again later: it is tried a few times more, and said once.
+                // The server may know the key again later, so opening is retried several times, but reported once.
                 tokio::time::sleep(Duration::from_secs(3)).await;
-                assert!(!process.has_ended() && process.log().contains("it is tried again until it can be used"));
+                assert!(!process.has_ended() && process.log().contains("opening it is retried until that succeeds"));
                 process.signal("TERM");
             }
             let (status, log) = (process.end().await, process.log());
@@ -252,8 +252,8 @@ async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
     }
 }
 
-/// A coordinator is killed in the middle of a run, its standby takes over, and that one is killed and started again, while the
-/// bucket is in a storm, and gone for a while.
+/// A coordinator is killed in the middle of a run, and its standby takes over, is killed and restarted, while the bucket is
+/// in a storm and down for a while.
 #[tokio::test]
 async fn a_run_over_a_bucket_outlives_its_coordinators() {
     const STANDBY: [&str; 3] = ["--standby", "--takeover-after", "2s"];
@@ -272,7 +272,7 @@ async fn a_run_over_a_bucket_outlives_its_coordinators() {
     let done = person.wait("run", |run| run.rounds_done >= 20).await.rounds_done;
     one.process.kill();
     let mut person = Person::of(two.address);
-    // At the end there are no 20 rounds more.
+    // Near the end there are fewer than 20 rounds left.
     let advanced = |run: &Run, done: u64| run.rounds_done >= (done + 20).min(run.rounds_total);
     let done = person.wait("run", |run| advanced(run, done)).await.rounds_done;
     s3.outage(true);
@@ -287,7 +287,7 @@ async fn a_run_over_a_bucket_outlives_its_coordinators() {
     drop(again);
 }
 
-/// The near end of a line to the bucket, and whether the line is whole.
+/// The near end of a line to the bucket, and a sender that says whether the line works.
 fn line(s3: SocketAddr) -> (SocketAddr, watch::Sender<bool>) {
     let (whole, is_whole) = watch::channel(true);
     let near = relay(move |mut from| {
@@ -306,8 +306,8 @@ fn line(s3: SocketAddr) -> (SocketAddr, watch::Sender<bool>) {
     (near, whole)
 }
 
-/// The leader alone is cut off from the store, and goes back to it later. Its workers go to the standby, and nobody is served at
-/// two places.
+/// Only the leader is cut off from the store, and gets back to it later. Its workers go to the standby, and nobody is served
+/// by both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_cannot_read_the_store_makes_room_for_its_standby() {
     const QUICK: [&str; 2] = ["--takeover-after", "2s"];
@@ -324,7 +324,7 @@ async fn a_leader_that_cannot_read_the_store_makes_room_for_its_standby() {
     person.wait("run", |run| run.rounds_done >= 20).await;
     whole.send_replace(false);
     assert_eq!(Person::of(two.address).finished("run").await.digest, digest_of_one_thread(config));
-    assert!(person.get("run").await.is_err(), "who was cut off answers nobody: {}", one.process.log());
+    assert!(person.get("run").await.is_err(), "the coordinator that was cut off answers nobody: {}", one.process.log());
     whole.send_replace(true);
     let watches = async {
         while !person.get("run").await.is_err_and(|status| status.message().contains("leads in epoch 2")) {

@@ -1,5 +1,5 @@
-//! A bucket that misbehaves in one way for a while and recovers: work goes on soon, also with a coordinator that was killed and started
-//! again meanwhile. `TRIALS` asks for more than one trial of each.
+//! A bucket misbehaves in one way for a while and then recovers. Work continues soon, even with a coordinator that was killed
+//! and restarted meanwhile. `TRIALS` sets the number of trials of each kind.
 
 use std::{
     net::SocketAddr,
@@ -17,10 +17,10 @@ use tokio::{
     net::TcpStream,
 };
 
-/// How long a bucket misbehaves, and how soon work must go on afterwards.
+/// How long a bucket misbehaves, and how soon after that work must continue.
 const MISBEHAVES: Duration = Duration::from_secs(12);
 const GOES_ON: Duration = Duration::from_secs(10);
-/// The same on a machine that has other things to do.
+/// How soon work must continue on a machine that is busy with other tests.
 const ENDS: Duration = Duration::from_secs(100);
 /// When the coordinator is killed.
 const KILLED: Duration = Duration::from_secs(3);
@@ -28,7 +28,8 @@ const KILLED: Duration = Duration::from_secs(3);
 const FAULTS: [Fault; 7] =
     [Fault::Error, Fault::Unavailable, Fault::Forbidden, Fault::Hang, Fault::Truncate, Fault::Reset, Fault::Mix];
 
-/// Every trial of each fault, those of one number at the same time. One trial, as beside other tests, only has to end.
+/// Runs every trial of each fault, the faults of one trial in parallel. A single trial, which may run together with other
+/// tests, only has to end.
 #[expect(clippy::print_stdout, reason = "what was measured")]
 async fn trials(restarts: bool) {
     let trials = std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(1);
@@ -83,21 +84,21 @@ async fn recovery(fault: Fault, restarts: bool) -> Duration {
     took
 }
 
-/// A coordinator that is started where one was killed. It answers whoever asks.
+/// Restarts a coordinator where one was killed. The new one answers every client.
 async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> Process {
     let mut process = site.coordinator_of_bucket_again(s3, killed);
     let start = Instant::now();
     let mut person = Person::of(killed.address);
     loop {
         let told = person.get("run").await.err().map(|status| status.message().to_owned()).unwrap_or_default();
-        // Before its first answer there is nothing to say of it.
+        // Before the server's first answer there is nothing to report about it.
         let is_refused = fault != Fault::Forbidden || told.contains("403 Forbidden");
         if told.contains("this coordinator is starting") && is_refused {
             if fault == Fault::Forbidden {
                 assert_eq!(process.log().matches("403 Forbidden").count(), 1, "{}", process.log());
                 assert!(told.contains("the keys in AWS_ACCESS_KEY_ID"), "{told}");
             }
-            // A mix lets it lead at any time.
+            // With a mix, the coordinator may lead at any time.
             if fault != Fault::Mix {
                 let page = page(killed.address).await;
                 assert!(page.starts_with("HTTP/1.1 503 ") && page.contains("this coordinator is starting"), "{page}");
@@ -105,7 +106,7 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
             }
             return process;
         }
-        // A mix lets some requests pass.
+        // A mix lets some requests succeed.
         let leads = fault == Fault::Mix && told.is_empty();
         if leads {
             return process;
@@ -115,7 +116,7 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
     }
 }
 
-/// What a browser gets here.
+/// The answer that a browser gets here.
 async fn page(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("it reads");

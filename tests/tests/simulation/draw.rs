@@ -23,23 +23,23 @@ pub(crate) struct Faults {
     pub(crate) damage: u64,
     pub(crate) delay_ms_max: u64,
     pub(crate) budget: u64,
-    /// How often the coordinator is killed.
+    /// How many times a coordinator is killed.
     pub(crate) crashes: u64,
-    /// Coordinators besides the first one, which wait to take over.
+    /// Coordinators in addition to the first one, which wait to take over.
     pub(crate) standbys: u64,
-    /// How often a coordinator is stopped for a while, or all are cut off from each other.
+    /// How many times a coordinator is stopped for a while, or all are cut off from each other.
     pub(crate) stops: u64,
-    /// How often another coordinator leads between a look at the store and a write, in thousandths.
+    /// How often another coordinator leads between a check of the store and a write, in thousandths.
     pub(crate) rival: u64,
-    /// A person pauses and resumes.
+    /// Whether a person pauses and resumes runs.
     pub(crate) people: bool,
-    /// Workers that flap, forge results or send invalid outputs, besides honest ones.
+    /// Workers that flap, forge results or send invalid outputs, in addition to honest ones.
     pub(crate) bad_workers: u64,
-    /// The longest task, in milliseconds.
+    /// The longest duration of a task, in milliseconds.
     pub(crate) task_ms_max: u64,
-    /// Workers that are admitted per second.
+    /// How many workers are admitted per second.
     pub(crate) admissions: u32,
-    /// How outputs are verified. With any but the plain level workers have certificates.
+    /// How outputs are verified. At any level but the plain one, workers have certificates.
     pub(crate) level: Level,
 }
 
@@ -82,7 +82,7 @@ impl Faults {
             standbys: up_to(4) / 2,
             stops: up_to(4),
             rival: up_to(30),
-            // Most clusters get no requests, so that progress relies on the wakes that the core asks for.
+            // Most clusters get no requests, so their progress relies on the wakes that the core asks for.
             people: up_to(9) <= 1,
             bad_workers: up_to(5),
             task_ms_max: if up_to(9) == 1 { 40_000 } else { 60 },
@@ -92,7 +92,7 @@ impl Faults {
     }
 }
 
-/// Workers: at least one of them is honest.
+/// The characters of the workers. At least one worker is honest.
 pub(super) fn characters(rng: &mut Generator, bad: u64) -> Vec<Character> {
     let good = 1 + below(rng, 4) as usize;
     let mut characters = vec![Character::Honest; good];
@@ -114,7 +114,7 @@ pub(super) fn settings(rng: &mut Generator, runs: &[(String, Arc<Prepared>)], fa
         1 => Batch::Tasks(1_000_000),
         _ => Batch::Auto,
     };
-    // Often hardly enough for one run, so that the other has to wait.
+    // Often there is hardly enough memory for one run, so the other one has to wait.
     let least = runs.iter().map(|(_, prepared)| prepared.least_bytes(64 << 20)).max().unwrap_or(0);
     let memory_bytes_max = if chance(rng, 1, 2) { 2 * least + below(rng, least) } else { 2 << 30 };
     let settings = Settings {
@@ -134,10 +134,10 @@ const SETTINGS_OF_DISPATCH: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nr
 const SETTINGS_OF_SHARING: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nshared_bytes = 30\nreply_bytes = 60";
 /// Rounds that are planned in three pieces.
 const SETTINGS_OF_GREED: &str = "rounds = 2\ntasks = 40\npayload_bytes = 65536\nreply_bytes = 9";
-/// Trials of a few games of a small network.
+/// Trials of a few games with a small network.
 const SETTINGS_OF_TD3D: &str = "network = \"small\"\nunits = 8\ngame = \"tic-tac-toe\"\ngames = 12\ntest_every = 6\n\
     test_games = 2\nsegment_games = 5\nepisodes = 2";
-/// One learner alone, against itself and the benchmark player; one with several workers.
+/// One learner alone, against itself and against the benchmark player; and one with several workers.
 const ARMS_OF_TD3D: &str = "[arms.self]\naveraging_games = 50\n[arms.other]\nopponent = \"benchmark\"\n\
     [arms.joint]\nlearners = 3\nouter_rate = 0.7\nmomentum = 0.9\ntest_every = 12\ntest_games = 24\n";
 const SETTINGS_OF_INVINCIBLE: &str =
@@ -149,13 +149,13 @@ const ARMS_OF_NNDTF: &str = "[arms.segments]\n[arms.evaluations]\nnetwork = \"tr
 const SETTINGS_OF_RULES: &str = "agents = 8\nrules = 20\ngames = 3\ncycles = 7\nweak = \"replace\"\n\
     knowledge = \"shared\"\ncycles_per_task = 3\ncouples_per_task = 2";
 const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\"\n";
-/// Strings of both sides, which are the shared bytes of a round's tasks.
+/// Strings for both sides, which are the shared bytes of a round's tasks.
 const SETTINGS_OF_TERNARY: &str = "population = 10\ngenerations = 4\nopponents = 3\nrandom_games = 2\nslice = 4";
 const ARMS_OF_TERNARY: &str = "[arms.short]\n[arms.long]\nside = \"O\"\nstrings = \"long\"\nalphabet = \"9\"\n";
-/// Tasks that begin where the last one ended.
+/// Tasks that begin where the previous one ended.
 const SETTINGS_OF_MENACE: &str = "games = 90\nslice = 25";
 const ARMS_OF_MENACE: &str = "[arms.random]\n[arms.itself]\nside = \"O\"\nopponent = \"itself\"\nempty = \"resign\"\n";
-/// Games in rounds of two openings, the last of one; exact odds.
+/// Games in rounds of two openings, with one in the last round; and exact odds.
 const SETTINGS_OF_LEAGUE: &str = "pairs = 5\npairs_a_round = 2\nplayers = [{ who = \"random\" }, { who = \"filtered\" }, \
     { who = \"benchmark\" }]";
 const ARMS_OF_LEAGUE: &str = "[arms.exact]\n[arms.games]\ngame = \"score-four\"\n";
@@ -164,7 +164,8 @@ const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\n
     [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
     [arms.nsga]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\n\
     [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 20\n";
-/// Windows narrower and wider than what the workers compute at once. The second ends in the middle of one.
+/// Windows narrower and wider than the number of tasks that the workers compute at once. The second arm ends in the middle of
+/// a window.
 const ARMS_OF_WINDOWS: &str = "[arms.narrow]\nwindow = 2\n\
     [arms.target]\nproblem = \"onemax\"\nwindow = 5\ntarget = \"6\"\n\
     [arms.wide]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\nwindow = 30\n\

@@ -1,9 +1,9 @@
-//! How long a run takes on many hosts, on the virtual clock: the real core, the real replicas and the real state machines of
-//! the workers, each on a processor of its own, behind network cards of a given speed. Nothing fails.
+//! How long a run takes on many hosts, on the virtual clock. The core, the replicas and the workers' state machines are real;
+//! each host has its own processor, behind a network card of a given speed. Nothing fails.
 //!
-//! In [`Model::measured`] everything that is computed takes as long on the virtual clock as it takes the thread of this
-//! simulation, in processor time: tasks, the coordinator's events and jobs, and the bytes of messages. The clock adds what a
-//! network takes, what a task might take more, and [`CARRY`]. What is left out: TLS, and other work of the hosts.
+//! In a [`Model::measured`] model, computation takes as long on the virtual clock as this simulation's thread takes for it,
+//! in processor time: tasks, the coordinator's events and jobs, and the encoding of messages. The clock adds the time of the
+//! network, extra time per task, and [`CARRY`]. TLS and other work of the hosts are left out.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -38,37 +38,37 @@ use super::{
 type Nanos = u64;
 
 const MS: Nanos = 1_000_000;
-/// What HTTP/2 and the system take for each byte at each end. With 1 ns the simulation of one process on the same host is
-/// 1.0 to 1.2 times as fast as a real one (docs/many-workers.md).
+/// The time that HTTP/2 and the system take for each byte at each end. With 1 ns, the simulation of one process on the same
+/// host is 1.0 to 1.2 times as fast as a real one (docs/many-workers.md).
 const CARRY: Nanos = 1;
-/// What a write to the store takes: about that of a local disk.
+/// The time of a write to the store, about that of a local disk.
 const WRITE: Nanos = 2 * MS;
 
-/// What takes how long.
+/// How long everything takes.
 #[derive(Clone, Copy)]
 struct Model {
-    /// Of each host's network card, in each direction; 0: as fast as you like.
+    /// The speed of each host's network card, in each direction; 0 means unlimited.
     gigabits: u64,
-    /// From one host to another.
+    /// The latency from one host to another.
     latency: Nanos,
-    /// What each task takes more than what it takes here.
+    /// How much longer each task takes than it takes here.
     more: Nanos,
-    /// Whether what is computed takes time.
+    /// Whether computation takes time.
     measured: bool,
 }
 
 impl Model {
-    /// How long these bytes occupy a card.
+    /// How long so many bytes occupy a card.
     fn on_card(&self, bytes: usize) -> Nanos {
         (8 * bytes as u64).checked_div(self.gigabits).unwrap_or(0)
     }
 
-    /// How long one end works on these bytes.
+    /// How long one end works on so many bytes.
     fn at_end(&self, bytes: usize) -> Nanos {
         if self.measured { CARRY * bytes as u64 } else { 0 }
     }
 
-    /// Does something, and says how long that takes.
+    /// Does some work, and returns how long it took.
     fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, Nanos) {
         let began = ThreadTime::now();
         let done = work();
@@ -76,12 +76,12 @@ impl Model {
     }
 }
 
-/// Something that does one thing after another: it is free from then on.
+/// A resource that does one thing after another. The value is when it is free.
 #[derive(Default)]
 struct Queue(Nanos);
 
 impl Queue {
-    /// Takes this long, once it is free; returns the end.
+    /// Occupies the resource for this long, once it is free; returns when that ends.
     fn take(&mut self, from: Nanos, how_long: Nanos) -> Nanos {
         self.0 = self.0.max(from) + how_long;
         self.0
@@ -90,7 +90,7 @@ impl Queue {
 
 enum Happening {
     ToCore(Event),
-    /// Bytes of a worker reach the coordinator's card.
+    /// A worker's bytes reach the coordinator's card.
     AtCard(usize, Vec<u8>),
     ToWorker(usize, Vec<u8>),
     LinkUp(usize),
@@ -128,7 +128,7 @@ fn millis(at: Nanos) -> Millis {
     Millis(at / MS)
 }
 
-/// The time from the order of a run to its end with this many hosts, and the digest of the result.
+/// The time from the submission of a run to its end with this many hosts, and the digest of the result.
 fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, String) {
     let mut store = Store::over(Arc::new(InMemory::new()), "the simulation", registry().clone());
     store.lead().expect("memory can be written");
@@ -156,7 +156,7 @@ fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, Str
         finished: None,
     };
     (0..hosts).for_each(|host| all.plan(0, Happening::WakeWorker(host)));
-    // All workers have joined by then.
+    // All workers have joined by this time.
     let begin = 5000 * MS;
     let request = Request::Submit {
         name: "run".into(),
@@ -271,7 +271,7 @@ impl Hosts {
         }
     }
 
-    /// After that time a worker is told of an event.
+    /// Gives a worker an event after this time.
     fn tell_worker(&mut self, host: usize, event: worker_core::Event, after: Nanos) {
         let (model, at) = (self.model, self.hosts[host].thread.take(self.now, after));
         let (effects, took) = model.timed(|| self.hosts[host].worker.handle(millis(at), event));
@@ -281,7 +281,7 @@ impl Hosts {
                 worker_core::Effect::Connect => self.plan(at + 2 * model.latency, Happening::LinkUp(host)),
                 worker_core::Effect::Send(message) => {
                     let (bytes, encoding) = model.timed(|| message.encode_to_vec());
-                    // The coordinator's card begins to take the bytes when the first one arrives.
+                    // The coordinator's card starts to receive the bytes when the first one arrives.
                     let begins = self.hosts[host].card.0.max(at + encoding + model.at_end(bytes.len()));
                     self.hosts[host].card.take(begins, model.on_card(bytes.len()));
                     self.plan(begins + model.latency, Happening::AtCard(host, bytes));
@@ -302,7 +302,7 @@ impl Hosts {
         }
     }
 
-    /// The slot computes its next task, if there is one.
+    /// Lets the slot compute its next task, if there is one.
     fn compute(&mut self, at: Nanos, host: usize, slot: usize) {
         let Some(task) = self.hosts[host].tasks.pop_front() else { return };
         let run = || registry().run(&task, &mut NoPrograms).expect("planned tasks are good");
@@ -312,7 +312,7 @@ impl Hosts {
     }
 }
 
-/// Rounds of 16 tasks of 10 ms: no host waits for another one longer than the network takes.
+/// Rounds of 16 tasks of 10 ms. No host waits for another one longer than the network takes.
 #[test]
 fn rounds_are_shared_by_all_hosts() {
     let prepared = draw::prepared(
@@ -329,8 +329,8 @@ fn rounds_are_shared_by_all_hosts() {
     }
 }
 
-/// A trial of this many games as experiments/td3d-many-workers.toml has it, with a single test, by this many learners; by the
-/// serial learner if there is none.
+/// A trial of so many games by so many learners, or by the serial learner for 0. The settings are those of
+/// experiments/td3d-many-workers.toml, with a single test.
 fn trial(learners: usize, games: usize) -> Arc<Prepared> {
     let join = match learners {
         0 => "learners = 1\nouter_rate = 1\nmomentum = 0".to_owned(),
@@ -342,12 +342,12 @@ fn trial(learners: usize, games: usize) -> Arc<Prepared> {
     ))
 }
 
-/// Prints what docs/benchmarks/many-hosts.csv has.
+/// Prints the content of docs/benchmarks/many-hosts.csv.
 #[test]
 #[ignore = "it computes for some minutes"]
 fn one_learner_on_many_hosts() {
     const GAMES: usize = 1024;
-    // Beside a real process on one host, and then hosts of their own.
+    // First all learners on one host, next to a real process, and then each on its own host.
     let mut rows: Vec<(usize, usize, u64, u64)> = [0, 1, 2, 4, 8, 16].map(|learners| (learners, 1, 0, 0)).to_vec();
     for learners in [1, 2, 4, 8, 16] {
         let networks = [1, 10, 0].into_iter();
@@ -363,7 +363,7 @@ fn one_learner_on_many_hosts() {
             let latency = if gigabits == 0 { 0 } else { MS / 10 };
             // A task is four games.
             let model = Model { gigabits, latency, more: 4 * game_ms * MS, measured: true };
-            // The longer one without the shorter one: without the test, and without the beginning and the end.
+            // The difference between a longer and a shorter run, which excludes the test, the start and the end.
             let [half, whole] = [GAMES, 2 * GAMES].map(|games| {
                 let (time, digest) = simulate(&trial(learners, games), hosts, model);
                 assert_eq!(*digests.entry((learners, games)).or_insert_with(|| digest.clone()), digest);

@@ -1,9 +1,9 @@
-//! The whole cluster on one thread, from one seed: the coordinator's core, store and replicas, workers, a network and
-//! objects that fail in every way that the seed draws; virtual time. The result must be that of one undisturbed thread.
+//! The whole cluster on one thread, from one seed, in virtual time: the coordinator's core, store and replicas, workers, and
+//! a network and objects that fail in every way that the seed draws. The result must be that of one undisturbed thread.
 //!
 //! `cargo test` runs some hundreds of clusters. `SEEDS=1000000 cargo sim` runs as many as given; with `FIRST_SEED=n` the
-//! first test begins with seed n, so that parts of a search can run side by side. `SEED=n cargo sim NAME` runs one, and
-//! prints what its coordinators say.
+//! first test starts at seed n, so that parts of a search can run in parallel. `SEED=n cargo sim NAME` runs one cluster and
+//! prints what its coordinators log.
 
 #![expect(clippy::print_stdout, reason = "the seeds and their outcomes")]
 
@@ -56,7 +56,7 @@ fn every_cluster_ends_with_the_bytes_of_one_thread() {
          coordinators superseded, {rivals} others led between a look and a write, {deleted} runs deleted, \
          {revived} of them submitted to another leader meanwhile, {extended} times asked for more replicas"
     );
-    // A simulation without faults would prove nothing.
+    // Without enough faults, the simulation would prove nothing.
     if seeds >= 500 {
         assert!(crashes > seeds / 2 && lost > seeds && away > seeds / 10 && repeated > seeds);
         assert!(damaged > seeds / 50 && unheard > seeds / 20);

@@ -1,4 +1,5 @@
-//! The objects that coordinators share: create-only, as the real ones. Sometimes a response is lost, or a bit flips.
+//! The objects that coordinators share. Like the real ones they can only be created. Sometimes a response is lost, or a bit
+//! flips.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ fn now<T>(future: impl Future<Output = object_store::Result<T>>) -> T {
     future.now_or_never().expect("memory answers at once").expect("the object is there")
 }
 
-/// The names of all objects, in order.
+/// The names of all objects, sorted.
 pub(super) fn names(objects: &Arc<Objects>) -> Vec<String> {
     let found: Vec<object_store::ObjectMeta> = now(objects.list(None).try_collect());
     let mut names: Vec<String> = found.into_iter().map(|meta| meta.location.to_string()).collect();
@@ -22,7 +23,7 @@ pub(super) fn names(objects: &Arc<Objects>) -> Vec<String> {
     names
 }
 
-/// Damages a checkpoint or a finished replica: flips a bit of it or cuts it short. False if there is none.
+/// Damages a checkpoint or a finished replica, by flipping a bit or cutting it short. Returns false if there is none.
 pub(super) fn damage(objects: &Arc<Objects>, rng: &mut Generator) -> bool {
     let mut names = names(objects);
     names.retain(|name| {
@@ -39,7 +40,7 @@ pub(super) fn damage(objects: &Arc<Objects>, rng: &mut Generator) -> bool {
         length => bytes[below(rng, length as u64) as usize] ^= 1 << below(rng, 8),
     }
     let put = || objects.put(name, Bytes::from(bytes.clone()).into()).now_or_never();
-    // A fault drawn for a coordinator that is gone may affect the first one.
+    // A fault that was drawn for a coordinator that is gone may affect this creation.
     drop(put());
     drop(put());
     true

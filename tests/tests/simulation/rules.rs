@@ -1,4 +1,4 @@
-//! Rules about lost workers, each in clusters made for it.
+//! Rules about lost workers, each tested in clusters made for it.
 
 use std::sync::Arc;
 
@@ -16,20 +16,21 @@ use super::{
     worker::Character,
 };
 
-/// Tasks that need some computing: 40 rounds of 20.
+/// A run that needs some computation: 40 rounds of 20 tasks.
 fn long_run(replicas: u32) -> Arc<Prepared> {
     draw::prepared(&format!(
         "experiment = \"dispatch\"\nreplicas = {replicas}\n[settings]\nrounds = 40\ntasks = 20\npayload_bytes = 16\n"
     ))
 }
 
-/// No other faults than these workers have.
+/// No faults but those of these workers.
 fn calm(task_ms_max: u64) -> Faults {
-    // A budget without probabilities: second copies are made. As many are admitted as die; else the healthy may wait for long.
+    // The budget is not 0, so second copies are made, but no other fault has a probability. As many workers are admitted as
+    // die; otherwise healthy ones might wait for long.
     Faults { budget: 1, task_ms_max, admissions: 20, ..Faults::none() }
 }
 
-/// The seeds of this many clusters, or of a twentieth of `SEEDS` if that is more; with `SEED` this one.
+/// The seeds of this many clusters, or of a twentieth of `SEEDS` if that is more; with `SEED` only that one.
 fn clusters(count: u64) -> std::ops::Range<u64> {
     match crate::number("SEED") {
         Some(seed) => seed..seed + 1,
@@ -37,12 +38,12 @@ fn clusters(count: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// One seed says nothing about how often something happens.
+/// Whether something happens often. A single seed cannot tell.
 fn often(is_so: bool) -> bool {
     is_so || crate::number("SEED").is_some()
 }
 
-/// However many workers are lost every two seconds, the run ends if one is healthy, and those that flap must wait.
+/// However many workers are lost every two seconds, the run ends if one worker is healthy. Workers that flap must wait.
 #[test]
 fn runs_outlive_workers_that_flap_up_to_all_but_one() {
     let mut away = 0;
@@ -61,7 +62,7 @@ fn runs_outlive_workers_that_flap_up_to_all_but_one() {
     assert!(often(away > 100), "workers had to wait only {away} times");
 }
 
-/// However many workers fail whatever they get, from the first task on, the run ends if one computes.
+/// However many workers fail every task from the first one on, the run ends if one worker computes.
 #[test]
 fn runs_outlive_workers_that_fail_everything() {
     for seed in clusters(60) {
@@ -80,8 +81,8 @@ fn runs_outlive_workers_that_fail_everything() {
     }
 }
 
-/// Every worker fails whatever it gets, and some are lost all the time. The coordinator computes the tasks itself, and nobody is
-/// blamed who is not broken.
+/// Every worker fails every task, and some workers are lost all the time. The coordinator computes the tasks itself, and only
+/// broken workers are blamed.
 #[test]
 fn a_run_ends_although_every_worker_fails() {
     let mut here = 0;
@@ -103,10 +104,10 @@ fn a_run_ends_although_every_worker_fails() {
     assert!(often(here >= 6 * 60), "{here} tasks were computed by coordinators");
 }
 
-/// The most workers that a killer task may kill: ten that have nothing else, and those with which it was found.
+/// The most workers that a killer task may kill: ten that had nothing else, and those with which it was found.
 const VICTIMS_MAX: u64 = 20;
 
-/// A task that kills its workers is found, also among workers that flap, and its run fails.
+/// A task that kills its workers is found, even among workers that flap, and its run fails.
 #[test]
 fn a_task_that_kills_its_workers_is_found() {
     let mut most = 0;
@@ -131,13 +132,13 @@ fn a_task_that_kills_its_workers_is_found() {
     assert!(often(most >= 3), "at most {most} victims: the clusters are too easy");
 }
 
-/// A task of the first round of the first replica.
+/// The hash of a task of the first round of the first replica.
 fn first_task(prepared: &Prepared, task: usize) -> Digest {
     let replica = Replica::start(&prepared.config, &prepared.config.arms[0], 0);
     Encoder::default().encode(replica.plan(task..task + 1).remove(0)).hash
 }
 
-/// With every fault that a seed draws: liars of any share, who lie always or now and then, and one worker that is trusted.
+/// With every fault that a seed draws, there is any share of liars, who lie always or now and then, and one trusted worker.
 #[test]
 fn liars_never_change_a_verified_result() {
     let (mut convicted, mut liars) = (0, 0);
@@ -158,19 +159,20 @@ fn liars_never_change_a_verified_result() {
         convicted += cluster.outcome().convicted.len();
         liars += count;
     }
-    // Who lies now and then is not always found before the run is over.
+    // A worker that lies only now and then is not always found before the run is over.
     assert!(often(convicted > liars / 3), "{convicted} of {liars} liars were convicted");
 }
 
-/// If everything is audited, all that was absorbed of liars is found and computed again, whoever leads and whatever is stopped.
+/// If everything is audited, every absorbed output of a liar is found and computed again, whoever leads and whatever is
+/// stopped.
 #[test]
 fn what_liars_did_is_undone_if_everything_is_audited() {
     let (mut convicted, mut undone) = (0, 0);
-    // In the last one a void replica is still being written when it is finished for the second time.
+    // In the last seed, a void replica is still being written when it is finished for the second time.
     for seed in clusters(100).chain([1108]) {
         let mut rng = Stream::root(seed).text("audits").rng();
         let level = Level::Audited { millionths: 1_000_000 };
-        // With tasks of 40 s, and people who pause every few seconds, it would take hours, and the simulation minutes.
+        // With tasks of 40 s and people who pause every few seconds a run would take hours, and its simulation minutes.
         let faults = Faults { level, task_ms_max: 60, ..Faults::drawn(seed) };
         let mut characters = vec![Character::Trusted];
         characters.extend(vec![Character::Honest; below(&mut rng, 3) as usize]);
@@ -191,8 +193,9 @@ fn what_liars_did_is_undone_if_everything_is_audited() {
     );
 }
 
-/// Almost nothing is drawn, and slow tasks have second copies. Two that differ are audited, and a run does not end before that,
-/// however often the coordinator is killed and the run paused. (A leader that is superseded may know of some that nobody else does.)
+/// Audits are drawn almost never, and slow tasks have second copies. Two copies that differ are audited, and a run does not
+/// end before that, however often the coordinator is killed and the run paused. (A superseded leader may know of differences
+/// that nobody else knows.)
 #[test]
 fn copies_that_differ_are_settled_after_kills_and_pauses() {
     let (mut disputes, mut lives) = (0, 0);
@@ -214,12 +217,12 @@ fn copies_that_differ_are_settled_after_kills_and_pauses() {
     assert!(often(disputes > 10 && lives > 100), "{disputes} disputes were stored, in {lives} lives of coordinators");
 }
 
-/// Liars who do not know each other do not change the result of a quorum either, if two are honest.
+/// If two workers are honest, liars that do not agree with each other do not change the result of a quorum either.
 #[test]
 fn liars_who_do_not_agree_are_outvoted() {
     for seed in clusters(60) {
         let mut rng = Stream::root(seed).text("quorum").rng();
-        // A run of many tasks: of 40 s each it would take hours, and the simulation minutes.
+        // The run has many tasks. With 40 s each it would take hours, and its simulation minutes.
         let faults = Faults { level: Level::Quorum, task_ms_max: 60, ..Faults::drawn(seed) };
         let mut characters = vec![Character::Honest; 2 + below(&mut rng, 2) as usize];
         for _ in 0..1 + below(&mut rng, 4) {
@@ -233,8 +236,8 @@ fn liars_who_do_not_agree_are_outvoted() {
     }
 }
 
-/// Two liars who lie alike are a quorum. As soon as both are convicted, nothing stands on their word alone, also in runs that were
-/// finished: a trusted worker, who takes part like any other, convicts whoever differs from it.
+/// Two liars that lie alike are a quorum. A trusted worker, which takes part like any other, convicts every worker that
+/// differs from it. As soon as both liars are convicted, nothing rests on their word alone any more, even in finished runs.
 #[test]
 fn what_two_accomplices_agreed_on_is_undone_when_both_are_convicted() {
     let (mut both, mut undone) = (0, 0);

@@ -1,5 +1,5 @@
 //! A coordinator process in the simulation: the real core, the real store over objects in memory, the real replicas of its
-//! runs, and the real watch of a standby. Its threads' work takes time on the virtual clock.
+//! runs, and the real watch of a standby. The work of its threads takes time on the virtual clock.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,16 +25,16 @@ use super::objects::Objects;
 pub(super) struct Seat {
     process: Option<Process>,
     standby: Option<(Watch, Store)>,
-    /// Until then it is stopped; what its clock has not counted because of that, in milliseconds.
+    /// The time until which the process is stopped, and how much its clock has not counted because of stops, in milliseconds.
     pub(super) stopped_until: Millis,
     lost_ms: u64,
-    /// The newest order of each run when it took over: epoch of the run's submission, and number.
+    /// The newest order of each run at the takeover: the epoch of the run's submission, and the order's number.
     pub(super) loaded_orders: BTreeMap<String, (u64, u64)>,
-    /// Counts processes: events of an older one are ignored.
+    /// Counts processes. Events for an older one are ignored.
     pub(super) life: u64,
     /// The wake that is in the queue.
     pub(super) wake_at: Option<Millis>,
-    /// The process that computes a task here was asked to stop; what it would have come to does not count.
+    /// The separate process that computes a task was asked to stop, so its outcome does not count.
     pub(super) computing_stopped: bool,
     /// The last published views.
     pub(super) views: BTreeMap<String, v1::Run>,
@@ -45,18 +45,18 @@ struct Process {
     store: Store,
     writes: VecDeque<(WriteId, String, Write)>,
     threads: BTreeMap<ThreadId, Replicas>,
-    /// When a thread has done all its jobs.
+    /// When each thread will have done all its jobs.
     idle_at: BTreeMap<ThreadId, Millis>,
 }
 
-/// What a coordinator has seen.
+/// What a coordinator has observed.
 pub(super) enum Seen {
     Nothing,
     TookOver,
     Superseded,
 }
 
-/// A write that was tried.
+/// A write that was attempted.
 pub(super) struct Done {
     pub(super) run: String,
     pub(super) what: Write,
@@ -65,7 +65,7 @@ pub(super) struct Done {
     pub(super) more: bool,
 }
 
-/// The looks after which a standby takes over.
+/// After how many misses in a row a standby takes over.
 const MISSES_MAX: u32 = 3;
 
 impl Seat {
@@ -77,7 +77,7 @@ impl Seat {
         self.process.is_some()
     }
 
-    /// The epoch in which it leads, or thinks so.
+    /// The epoch in which it leads, or believes that it leads.
     pub(super) fn epoch(&self) -> Option<u64> {
         self.process.as_ref()?.store.epoch().map(|epoch| epoch.number)
     }
@@ -89,7 +89,7 @@ impl Seat {
         self.views.clear();
     }
 
-    /// Starts a process on these objects that leads, whoever led before; false if it cannot write.
+    /// Starts a process on these objects that leads, whoever led before. Returns false if it cannot write.
     pub(super) fn take_over_at_once(&mut self, settings: Settings, objects: &Arc<Objects>) -> bool {
         let mut store = Store::over(objects.clone(), "the simulation", registry().clone());
         if store.lead().is_err() {
@@ -99,7 +99,7 @@ impl Seat {
         true
     }
 
-    /// Takes up everything after it has become the leader.
+    /// Loads everything after becoming the leader.
     fn begin(&mut self, settings: Settings, mut store: Store) {
         let (refused, _) = store.load_refused().expect("objects in memory can be listed");
         let (saved, _) = store.load().expect("objects in memory can be listed");
@@ -110,7 +110,7 @@ impl Seat {
         self.views.clear();
     }
 
-    /// Looks who leads; these epochs' coordinators answer.
+    /// Looks who leads. The coordinators of these epochs answer.
     pub(super) fn look(&mut self, settings: Settings, answering: &[u64]) -> Seen {
         if let Some(process) = &self.process {
             let leader = process.store.leader().expect("objects in memory can be listed");
@@ -131,18 +131,18 @@ impl Seat {
         Seen::Nothing
     }
 
-    /// SIGSTOP for this time.
+    /// Stops the process for this time, like SIGSTOP.
     pub(super) fn stop(&mut self, now: Millis, ms: u64) {
         self.stopped_until = now + ms;
         self.lost_ms += ms;
     }
 
-    /// kill -9. The write in progress is done or not.
+    /// Kills the process, like kill -9. The write in progress may be made or not.
     pub(super) fn kill(&mut self, write_is_made: bool) {
         if let Some(mut process) = self.process.take()
             && let Some((_, run, what)) = process.writes.pop_front().filter(|_| write_is_made)
         {
-            // No process is left to get the report.
+            // No process is left to receive the report.
             drop(process.store.write(&run, &what));
         }
         self.standby = None;
@@ -152,10 +152,10 @@ impl Seat {
         (self.stopped_until, self.lost_ms) = (Millis(0), 0);
     }
 
-    /// Gives the core an event; without a process nothing happens.
+    /// Gives the core an event. Without a process nothing happens.
     pub(super) fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         let Some(process) = &mut self.process else { return Vec::new() };
-        // Its clock stands still while it is stopped.
+        // The clock stands still while the process is stopped.
         let mut effects = process.core.handle(Millis(now.0 - self.lost_ms), event);
         process.core.check_invariants();
         effects.retain(|effect| match effect {
@@ -172,7 +172,7 @@ impl Seat {
         effects
     }
 
-    /// When the core wants to be woken, if that is not in the queue.
+    /// When the core wants to be woken, unless that wake is already in the queue.
     pub(super) fn next_wake(&mut self) -> Option<Millis> {
         let wake = self.process.as_ref()?.core.next_wake().map(|at| at + self.lost_ms);
         let new = wake.filter(|at| self.wake_at != Some(*at));
@@ -199,7 +199,7 @@ impl Seat {
         }
     }
 
-    /// Does a job that takes this long, after those before; returns its reports and their time.
+    /// Runs a job that takes this long, after the earlier ones; returns its reports and when they are ready.
     pub(super) fn run_job(
         &mut self,
         now: Millis,
@@ -226,7 +226,7 @@ impl Seat {
         self.process.as_ref()?.writes.front().map(|(_, run, what)| (run.as_str(), what))
     }
 
-    /// Does the first write.
+    /// Makes the first write.
     pub(super) fn make_write(&mut self) -> Option<Done> {
         let process = self.process.as_mut()?;
         let (write, run, what) = process.writes.pop_front()?;

@@ -21,26 +21,26 @@ use evoxo_worker::core::{Effect, Event, Settings, Worker};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Character {
     Honest,
-    /// The same, with the certificate of a trusted worker.
+    /// An honest worker with the certificate of a trusted worker.
     Trusted,
-    /// Sends outputs of the right form that are wrong, this many of a thousand.
+    /// Sends wrong outputs of the right form, for this many of a thousand tasks.
     Liar(u32),
-    /// Sends wrong outputs always, and the same as all others of its kind.
+    /// Always sends wrong outputs, the same ones as all others of its kind.
     Accomplice,
-    /// Its build computes other results: it must be refused.
+    /// Its build computes different results, so it must be refused.
     Foreign,
     /// Sends invalid outputs.
     Garbled,
-    /// Reports that tasks failed, three times each, also tasks that it was not assigned; and claims endless durations.
+    /// Reports three failures of each task, even of tasks that it was not assigned, and claims endless durations.
     Forger,
-    /// Fails every task: its host lacks something.
+    /// Fails every task, because its host lacks something.
     Broken,
     /// Dies about every two seconds, and comes back.
     Flapping,
 }
 
 impl Character {
-    /// Whether it sends wrong outputs that look right.
+    /// Whether the worker sends wrong outputs that look right.
     pub(crate) fn lies(self) -> bool {
         matches!(self, Self::Liar(_) | Self::Accomplice)
     }
@@ -49,7 +49,7 @@ impl Character {
 /// One worker process.
 pub(crate) struct SimWorker {
     pub(crate) character: Character,
-    /// Its index.
+    /// The worker's index.
     pub(crate) number: usize,
     /// The seat of its coordinator.
     pub(crate) seat: usize,
@@ -58,20 +58,20 @@ pub(crate) struct SimWorker {
     pub(crate) task_ms: u64,
     /// The current connection.
     pub(crate) link: Option<SessionId>,
-    /// Counts lives of this process: events of an older life are ignored.
+    /// Counts lives of this process. Events of an older life are ignored.
     pub(crate) life: u64,
     /// False after an exit.
     pub(crate) alive: bool,
-    /// The earliest wake that is in the queue.
+    /// The earliest wake in the queue.
     pub(crate) wake_at: Option<Millis>,
     core: Worker,
     /// The tasks of each slot.
     slots_busy: BTreeMap<usize, VecDeque<Encoded>>,
     /// Unfinished assignments of the current session, with the number of tasks left.
     unfinished: BTreeMap<u64, usize>,
-    /// The greatest number of them at a time.
+    /// The greatest number of unfinished assignments at a time.
     pub(crate) unfinished_max: usize,
-    /// Shared bytes that were received, each with its session.
+    /// Shared bytes that the worker received, each with its session.
     shared: Vec<(SessionId, Bytes)>,
     pub(crate) computed: u64,
 }
@@ -97,17 +97,17 @@ impl SimWorker {
         }
     }
 
-    /// The address it connects from: two workers share a host.
+    /// The address that the worker connects from. Two workers share a host.
     pub(crate) fn address(&self) -> String {
         format!("10.0.0.{}", self.number / 2)
     }
 
-    /// Whom its certificate belongs to, if there are certificates.
+    /// The holder of the worker's certificate, if there are certificates.
     pub(crate) fn holder(&self) -> Holder {
         Holder { id: format!("{:012x}", self.number).into(), trusted: self.character == Character::Trusted }
     }
 
-    /// The process dies and a new one replaces it without memory.
+    /// Kills the process. A new one without memory replaces it.
     pub(crate) fn die(&mut self, now: Millis) {
         self.life += 1;
         self.core = core(now, self.number, self.character, self.slots, self.life);
@@ -126,14 +126,14 @@ impl SimWorker {
         self.slots_busy.get(&slot)?.front()
     }
 
-    /// Gives the state machine an event and returns its effects, without those that start tasks.
+    /// Gives the state machine an event. Returns its effects, except those that start tasks.
     pub(crate) fn tell(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         if let Event::Message(v1::ToWorker { message: Some(to_worker::Message::Assignment(assignment)) }) = &event {
             self.unfinished.insert(assignment.id, assignment.tasks.len());
             self.unfinished_max = self.unfinished_max.max(self.unfinished.len());
             for piece in &assignment.shared {
                 let session = self.link.expect("an assignment came in a session");
-                // Half of a worker's cache: some bytes that the coordinator counts may have been lost on the way.
+                // Half of a worker's cache, because some bytes that the coordinator counts may have been lost on the way.
                 let kept = self.shared.iter().rev().filter(|(of, _)| *of == session).take(SHARED_PIECES_MAX / 2);
                 let mut kept = kept.map(|(_, other)| other);
                 assert!(kept.all(|other| other != piece), "shared bytes were sent again that are still cached");
@@ -144,9 +144,9 @@ impl SimWorker {
         for effect in &mut effects {
             match effect {
                 Effect::Start { slot, tasks } => {
-                    assert!(!self.slots_busy.contains_key(slot), "slot {slot} has something to do already");
+                    assert!(!self.slots_busy.contains_key(slot), "slot {slot} already has tasks");
                     self.slots_busy.insert(*slot, tasks.iter().cloned().collect());
-                    assert!(self.slots_busy.len() <= self.slots, "more slots are busy than there are");
+                    assert!(self.slots_busy.len() <= self.slots, "more slots are busy than exist");
                 }
                 Effect::Send(v1::FromWorker { message: Some(from_worker::Message::Outputs(outputs)) }) => {
                     outputs.results.iter().for_each(|result| self.count(result.assignment));
@@ -174,7 +174,7 @@ impl SimWorker {
         }
     }
 
-    /// A slot has computed its first task. The second value says whether it has another.
+    /// Notes that a slot has computed its first task. The second value says whether the slot has another task.
     pub(crate) fn computed(&mut self, now: Millis, slot: usize) -> (Vec<Effect>, bool) {
         let Some(queue) = self.slots_busy.get_mut(&slot) else { return (Vec::new(), false) };
         let Some(task) = queue.pop_front() else { return (Vec::new(), false) };
@@ -200,7 +200,7 @@ impl SimWorker {
         (self.tell(now, event), more)
     }
 
-    /// The connection is lost.
+    /// Notes that the connection is lost.
     pub(crate) fn link_down(&mut self, now: Millis) -> Vec<Effect> {
         self.link = None;
         self.unfinished.clear();
@@ -212,7 +212,8 @@ pub(super) fn output_of(task: &Encoded) -> Bytes {
     registry().run(task, &mut NoPrograms).expect("planned tasks are good")
 }
 
-/// Another output of the right form: with one bit changed, for each liar another one. If there is none, the right output.
+/// A wrong output of the right form: with one bit changed, a different one for each liar. If no such output exists, the right
+/// one.
 fn lie(task: &Encoded, liar: usize) -> Bytes {
     let right = output_of(task);
     let decoded = registry().decode(task).expect("a planned task");
@@ -225,7 +226,7 @@ fn lie(task: &Encoded, liar: usize) -> Bytes {
     lies.nth(liar).unwrap_or_else(|| right.clone())
 }
 
-/// Puts forged results first: each task failed three times, in an assignment that never existed; and claims endless
+/// Puts forged results first: each task failed three times, in an assignment that never existed. Also claims endless
 /// durations.
 fn forge(results: &mut Vec<TaskResult>) {
     let failure = Some(Outcome::Failure("a reported failure".into()));

@@ -1,4 +1,4 @@
-//! A line of the audit log: who asked for what, and the outcome.
+//! A line of the audit log: who made which request, and the outcome.
 
 use std::{
     collections::BTreeSet,
@@ -10,26 +10,26 @@ use serde_json::{Value, json};
 
 use crate::core::Rejection;
 
-/// The longest text of others in a line, in characters.
+/// The longest text from others in a line, in characters.
 const TEXT_CHARS_MAX: usize = 300;
 
 /// The role of this coordinator.
 const OWN: &str = "coordinator";
-/// The outcome of what was done.
+/// The outcome of a request that was carried out.
 const DONE: &str = "done";
-/// Before the reason, the outcome of what was refused, and of what may have been done.
+/// The outcome of a request that was refused, and of one that may have been carried out, before the reason.
 const REFUSED: &str = "refused: ";
 const UNKNOWN: &str = "unknown: ";
 
-/// What became of something that somebody asked for.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome<'a> {
     Done,
-    /// What had been granted before was granted again.
+    /// An earlier grant was given again.
     Again,
-    /// It was not done, for this reason.
+    /// The request was not carried out, for this reason.
     Refused(&'a str),
-    /// It was answered with this reason, and may have been done all the same.
+    /// The request was answered with this reason, and may have been carried out all the same.
     Unknown(&'a str),
 }
 
@@ -49,41 +49,41 @@ impl<'a, T> From<&'a Result<T, Rejection>> for Outcome<'a> {
     }
 }
 
-/// Who asked for something.
+/// Who made a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asker {
-    /// The identity's number; empty for somebody without a certificate.
+    /// The identity's number; empty without a certificate.
     pub(crate) id: String,
     pub(crate) role: &'static str,
-    /// Without the port.
+    /// The address, without the port.
     pub(crate) address: String,
-    /// The token by which it came, if that is known: all who came by it have one share of the log. For what this coordinator did, the
-    /// cause; empty if only an operator can bring it about.
+    /// The token with which the identity joined, if known. All identities of one token have one share of the log. For an
+    /// action of this coordinator this is the cause; empty if only an operator can cause it.
     pub(crate) account: String,
-    /// It is an operator, or this coordinator.
+    /// Whether this is an operator or this coordinator.
     pub(crate) strong: bool,
 }
 
 impl Asker {
-    /// This coordinator, which does something because of this.
+    /// This coordinator, acting for this cause.
     pub(crate) fn own(cause: &str) -> Self {
         Self { role: OWN, account: cause.to_owned(), strong: true, ..Self::default() }
     }
 
-    /// Whether this coordinator does it because of somebody who need not be an operator.
+    /// Whether this coordinator acts because of somebody who need not be an operator.
     pub(super) fn is_caused(&self) -> bool {
         self.role == OWN && !self.account.is_empty()
     }
 }
 
-/// Whether a line says that something was done or may have been, and not that it was refused.
+/// Whether a line says that something was done or may have been done, rather than refused.
 pub(crate) fn says_done(line: &str) -> bool {
     let line: Value = serde_json::from_str(line).unwrap_or_default();
     line["outcome"].as_str().is_some_and(|outcome| outcome == DONE || outcome.starts_with(UNKNOWN))
 }
 
-/// The newest of the lines on this host and in the store, in order of time; each line that both have is there once. First those of
-/// operators and about rights, then the others: these fill at most half of the answer as long as there are enough of the first.
+/// The newest of the lines on this host and in the store, in order of time, without duplicates. Lines about rights and of
+/// operators come first. As long as there are enough of them, the other lines fill at most half of the answer.
 pub(crate) fn merge(here: [Vec<String>; 2], stored: [Vec<String>; 2], count: usize) -> Vec<String> {
     let [here_rights, here_others] = here;
     let [stored_rights, stored_others] = stored;
@@ -96,20 +96,20 @@ pub(crate) fn merge(here: [Vec<String>; 2], stored: [Vec<String>; 2], count: usi
     rights.into_iter().map(|(_, line)| line).collect()
 }
 
-/// A line, after what orders it: time, epoch, number.
+/// A line with its sort key: time, epoch, number.
 type Placed = ((String, u64, u64), String);
 
-/// What is here and what is in the store, in order.
+/// The lines here and in the store, sorted.
 fn joined(here: Vec<String>, stored: Vec<String>) -> Vec<Placed> {
     let place = |line: &String| {
         let line: Value = serde_json::from_str(line).unwrap_or_default();
         let number = |name: &str| line[name].as_u64().unwrap_or(0);
         (line["time"].as_str().unwrap_or_default().to_owned(), number("epoch"), number("number"))
     };
-    // By their whole text: after a store was restored, epochs and numbers come again.
+    // Lines are compared by their whole text, because epochs and numbers repeat after a store was restored.
     let (known, mut seen) = (here.iter().collect::<BTreeSet<_>>(), BTreeSet::new());
     let own = here.iter().map(|line| (place(line), line.clone()));
-    // Lines from a time without a leader have no number, and the same line may be there several times.
+    // Lines from a time without a leader have no number, and the same line may legitimately occur several times.
     let stored = stored.iter().map(|line| (place(line), line.clone()));
     let stored =
         stored.filter(|((.., number), line)| !known.contains(line) && (*number == 0 || seen.insert(line.clone())));
@@ -135,7 +135,7 @@ pub(super) fn line(now_s: u64, asker: &Asker, what: &str, object: &str, outcome:
     })
 }
 
-/// The line that says how many are missing in the file. The store may have them, so this one is not for it.
+/// The line that says how many lines are missing in the file. The store may have them, so this line is not stored there.
 pub(super) fn lost(count: u64) -> String {
     let object = format!("{count} lines that the disk did not take");
     line(now_s(), &Asker::own(""), "lost", &object, Outcome::Done).to_string()

@@ -1,9 +1,11 @@
-//! The audit log, in the access directory: who wanted what, when and from where, one JSON object a line. It has two files: what operators
-//! and this coordinator do, and everything that changes rights, is in `audit-rights.jsonl`; what all others do is in `audit.jsonl`. So
-//! nobody with fewer rights can push the lines of operators out of a file. What is written while this coordinator leads has the epoch and a
-//! number in it, and goes into the store too, where the two parts are apart as well. So does, without them, what is written while a
-//! coordinator serves whose store cannot be written yet. The files are written by [somebody else](super::writer): nothing here waits for
-//! the disk but the reading of [lines for people](Tail).
+//! The audit log, in the access directory: who wanted what, when and from where, one JSON object per line.
+//!
+//! It has two files. `audit-rights.jsonl` has the actions of operators and of this coordinator, and everything that changes
+//! rights; `audit.jsonl` has the actions of everybody else. So nobody with fewer rights can push the lines of operators out
+//! of a file. Lines that are written while this coordinator leads have its epoch and a number, and are also stored in the
+//! store, where the two parts are separate as well. Lines from a coordinator that serves while its store cannot be written
+//! yet are stored too, without epoch and number. The files are written by [another thread](super::writer): the only thing
+//! here that waits for the disk is reading [lines for people](Tail).
 
 mod line;
 mod shares;
@@ -27,10 +29,11 @@ pub(crate) use tail::Tail;
 use super::writer::{Writer, Written};
 use crate::store::{BATCH_BYTES_MAX, BATCH_LINES_MAX, LogPart};
 
-/// The lines of each part that may wait for the store. If it cannot be written for long, the oldest are on this host only.
+/// The most lines of each part that may wait for the store. If the store cannot be written for long, the oldest lines stay on
+/// this host only.
 const UNSAVED_MAX: usize = 10_000;
-/// How long lines that need not be saved at once wait for the store. It has room for a number of batches, so somebody who is refused all
-/// the time would push the others out if each refusal made one.
+/// How long lines that are not urgent wait for the store. The store keeps a limited number of batches. If each refusal made a
+/// batch, a caller that is refused all the time would push the other batches out.
 const SAVE_WAIT_S: u64 = 3600;
 
 /// A line that the store does not have yet.
@@ -38,11 +41,11 @@ const SAVE_WAIT_S: u64 = 3600;
 struct Unsaved {
     line: String,
     at_s: u64,
-    /// It says that something was refused, or granted again: it is saved with others, or after a while.
+    /// The line is about a refusal or a repeated grant: it is stored together with others, or after a while.
     waits: bool,
 }
 
-/// One file, and what the store does not have of it.
+/// One file, and the lines that the store does not have yet.
 #[derive(Debug)]
 struct Part {
     writer: Writer,
@@ -53,21 +56,21 @@ struct Part {
 #[derive(Debug)]
 pub(crate) struct Audit {
     directory: PathBuf,
-    /// In the order of [`LogPart::ALL`].
+    /// The parts, in the order of [`LogPart::ALL`].
     parts: [Part; 2],
     lost: Counter,
     shares: Shares,
-    /// The epoch in which this coordinator leads, and its lines so far.
+    /// The epoch in which this coordinator leads, and the number of its lines so far.
     leads: Option<(u64, u64)>,
-    /// Nobody can lead yet, because the store cannot be written.
+    /// Nobody can lead yet because the store cannot be written.
     waits: bool,
 }
 
 impl Audit {
-    /// Opens it, and begins it if there is none.
+    /// Opens the log, and creates it if there is none.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the log cannot be written.
     pub(crate) fn open(directory: &Path) -> anyhow::Result<Self> {
         let missing = Counter::default();
         let open = |part: LogPart| {
@@ -94,13 +97,13 @@ impl Audit {
         }
     }
 
-    /// From now on lines wait for the store: this coordinator leads as soon as it can be written.
+    /// From now on lines wait for the store: this coordinator leads as soon as the store can be written.
     pub(crate) fn wait(&mut self) {
         self.lead(None);
         self.waits = true;
     }
 
-    /// The next lines of a part for the store; none while only such wait as need not be saved at once, and not for long.
+    /// The next lines of a part for the store. Empty if all waiting lines may wait longer.
     pub(crate) fn unsaved(&mut self, part: LogPart, now_s: u64) -> Vec<String> {
         let at_once = part == LogPart::Rights || self.shares.has(now_s, &Whose::Batches);
         let unsaved = &self.parts[part as usize].unsaved;
@@ -117,17 +120,17 @@ impl Audit {
         lines.take(BATCH_LINES_MAX).take_while(fits).cloned().collect()
     }
 
-    /// The store has them.
+    /// Notes that the store has these lines.
     pub(crate) fn saved(&mut self, part: LogPart, now_s: u64, lines: &[String]) {
         let unsaved = &mut self.parts[part as usize].unsaved;
         let mut waited = true;
-        // Some may have been dropped meanwhile.
+        // Some lines may have been dropped in the meantime.
         while let Some(saved) = unsaved.front().filter(|unsaved| lines.contains(&unsaved.line)) {
             waited &= saved.waits;
             unsaved.pop_front();
         }
         if part == LogPart::Others && !waited {
-            // If there is no share, they have waited long enough.
+            // Without a share, the lines have waited long enough.
             let _ = self.shares.take(now_s, &[Whose::Batches]);
         }
     }
@@ -156,7 +159,8 @@ impl Audit {
         Written::default()
     }
 
-    /// Writes what was left out and has a share now: if whoever did it does nothing more, the number of the lines is known all the same.
+    /// Writes lines that were left out and have a share now. So the number of lines is known even if their author does
+    /// nothing more.
     pub(crate) fn write_left_out(&mut self, now_s: u64) {
         for (LeftOut { part, line, waits, .. }, left_out) in self.shares.due(now_s) {
             drop(self.add(now_s, part, line, waits, left_out));
@@ -192,14 +196,14 @@ impl Audit {
         self.lost.clone()
     }
 
-    /// The ends of the files, with what was added until now. They are read while others go on to add lines.
+    /// The ends of the files, with everything added so far. They can be read while lines are added.
     pub(crate) fn tails(&self) -> [Tail; 2] {
         let [rights, others] = LogPart::ALL.map(|part| (self.directory.join(file_of(part)), part as usize));
         [rights, others].map(|(path, part)| Tail { path, last: self.parts[part].writer.last() })
     }
 }
 
-/// The name of a part's file; the file before it has ".1" after that.
+/// The name of a part's file. The previous file's name has ".1" at its end.
 fn file_of(part: LogPart) -> &'static str {
     match part {
         LogPart::Rights => "audit-rights.jsonl",
@@ -207,7 +211,7 @@ fn file_of(part: LogPart) -> &'static str {
     }
 }
 
-/// Where a line may stand, with the shares that it takes there: in the first of these that has room.
+/// The parts where a line may be written, each with the shares that it takes there. The first one with room is used.
 fn places(asker: &Asker, outcome: Outcome<'_>) -> Vec<(LogPart, Vec<Whose>)> {
     let Asker { id, account, address, strong, .. } = asker;
     let account_of = || if account.is_empty() { Whose::Identity(id.clone()) } else { Whose::Account(account.clone()) };
@@ -218,7 +222,7 @@ fn places(asker: &Asker, outcome: Outcome<'_>) -> Vec<(LogPart, Vec<Whose>)> {
         Outcome::Refused(_) => vec![(LogPart::Others, vec![Whose::Identity(id.clone()), account_of()])],
         Outcome::Done | Outcome::Unknown(_) if *strong && !asker.is_caused() => vec![(LogPart::Rights, Vec::new())],
         Outcome::Done | Outcome::Unknown(_) if *strong => {
-            // If somebody brings about very many, they go on among the others.
+            // If somebody causes very many of these lines, the rest go to the other part.
             vec![(LogPart::Rights, vec![Whose::Cause(account.clone())]), (LogPart::Others, vec![account_of()])]
         }
         Outcome::Done | Outcome::Unknown(_) => vec![(LogPart::Others, vec![account_of()])],

@@ -1,5 +1,5 @@
-//! How many lines of the audit log somebody can bring about: some at once, and then one in a while. So nobody fills the disk, and nobody
-//! hides what others do. No clock: times come in, in seconds since 1970.
+//! Limits how many lines of the audit log somebody can cause: several at once, and then one per interval. So nobody can fill
+//! the disk or hide what others do. There is no clock here: times come in, in seconds since 1970.
 
 use std::{
     collections::BTreeMap,
@@ -10,30 +10,30 @@ use serde_json::Value;
 
 use crate::store::LogPart;
 
-/// The shares that are remembered at once. With more, those of which least is used are forgotten.
+/// The most shares that are remembered. Beyond that, the least used ones are forgotten.
 const SHARES_MAX: usize = 10_000;
 
-/// Whose lines are counted together.
+/// Which lines are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Whose {
-    /// What is refused to an identity.
+    /// Refusals of one identity.
     Identity(String),
-    /// What all who came by this token do and are refused, or what has this cause.
+    /// Everything that identities of this token do or are refused, or everything with this cause.
     Account(String),
-    /// What is refused to those without a certificate at an address.
+    /// Refusals of strangers without a certificate at one address.
     Address(String),
-    /// The same at all addresses.
+    /// Refusals of strangers at all addresses together.
     Strangers,
-    /// Joins with this token that are repeated.
+    /// Repeated joins with this token.
     Repeated(String),
-    /// What this coordinator does for a cause that others can bring about, among the lines that outlive all others.
+    /// Actions of this coordinator for a cause that others can bring about, in the part that outlives the other one.
     Cause(String),
-    /// Batches of other lines that do not wait for the store.
+    /// Batches of the other part that do not wait for the store.
     Batches,
 }
 
 impl Whose {
-    /// Strangers at this address. Somebody with IPv6 has all addresses of a network of 64 bits.
+    /// Strangers at this address. A host with IPv6 has all addresses of a network of 64 bits.
     pub(super) fn at(address: &str) -> Self {
         Self::Address(match address.parse() {
             Ok(IpAddr::V6(v6)) => Ipv6Addr::from(u128::from(v6) >> 64 << 64).to_string(),
@@ -41,23 +41,23 @@ impl Whose {
         })
     }
 
-    /// The lines that it may have at once, and the time after which it has one more, in seconds.
+    /// How many lines are allowed at once, and the interval in seconds after which one more is.
     fn rate(&self) -> (u64, u64) {
         match self {
             Self::Identity(_) => (32, 60),
-            // As many as one token lets in of a large cluster at once.
+            // As many members of a large cluster may join at once with one token.
             Self::Account(_) => (1024, 15),
             Self::Address(_) => (8, 60),
             Self::Strangers => (64, 2),
             Self::Repeated(_) => (1, 3600),
-            // They are among the lines of operators, so few can be brought about.
+            // These lines are among those of operators, so few are allowed.
             Self::Cause(_) => (32, 3600),
             Self::Batches => (64, 600),
         }
     }
 }
 
-/// A line that is left out for now. If no other comes, it is written when there is a share for it.
+/// A line that is left out for now. If no other follows, it is written when its share has room.
 #[derive(Debug)]
 pub(super) struct LeftOut {
     pub(super) part: LogPart,
@@ -66,14 +66,14 @@ pub(super) struct LeftOut {
     pub(super) waits: bool,
 }
 
-/// What somebody has used of its share.
+/// How much of a share is used.
 #[derive(Debug)]
 struct Share {
-    /// Since when a further line is on its way.
+    /// Since when the next line has been accruing.
     at_s: u64,
-    /// The lines that it may have now.
+    /// How many lines are allowed now.
     lines: u64,
-    /// Those that were left out since its last line, and the last of them.
+    /// How many lines were left out since the last written one, and the last of these.
     left_out: u64,
     waiting: Option<LeftOut>,
 }
@@ -83,10 +83,10 @@ struct Share {
 pub(super) struct Shares(BTreeMap<Whose, Share>);
 
 impl Shares {
-    /// Takes a line of each of these shares, and returns how many were left out before it.
+    /// Takes a line from each of these shares. Returns how many were left out before it.
     ///
     /// # Errors
-    /// The one that is used up; then none is taken.
+    /// The share that is used up; then nothing is taken.
     pub(super) fn take(&mut self, now_s: u64, whose: &[Whose]) -> Result<u64, Whose> {
         for one in whose {
             if self.share(now_s, one).lines == 0 {
@@ -110,12 +110,12 @@ impl Shares {
         share.waiting = Some(line);
     }
 
-    /// Whether there is room.
+    /// Whether the share has room for a line.
     pub(super) fn has(&mut self, now_s: u64, whose: &Whose) -> bool {
         self.share(now_s, whose).lines > 0
     }
 
-    /// The lines that were left out and have room now, the last of each share, with the number of those before it.
+    /// The left-out lines that have room now: the last of each share, with the number of those before it.
     pub(super) fn due(&mut self, now_s: u64) -> Vec<(LeftOut, u64)> {
         let waiting = |(whose, share): (&Whose, &Share)| share.waiting.is_some().then(|| whose.clone());
         let mut due = Vec::new();
@@ -123,16 +123,16 @@ impl Shares {
             let share = self.share(now_s, &whose);
             let Some(line) = share.waiting.take_if(|_| share.lines > 0) else { continue };
             match self.take(now_s, &line.whose) {
-                // It was counted itself.
+                // The count includes the line itself.
                 Ok(left_out) => due.push((line, left_out.saturating_sub(1))),
-                // Another share has no room for it.
+                // Another share has no room for the line.
                 Err(_) => self.share(now_s, &whose).waiting = Some(line),
             }
         }
         due
     }
 
-    /// What somebody has now.
+    /// The share as it is now.
     fn share(&mut self, now_s: u64, whose: &Whose) -> &mut Share {
         let (at_once, each_s) = whose.rate();
         if self.0.len() >= SHARES_MAX && !self.0.contains_key(whose) {
@@ -147,8 +147,8 @@ impl Shares {
         share
     }
 
-    /// Makes room for another one: those who have their whole share again are forgotten, or else a tenth of all, those of which nothing was
-    /// left out and least is used.
+    /// Makes room for another share. Shares that are full again are forgotten. If that is not enough, so is a tenth of all:
+    /// those with nothing left out and the least use.
     fn forget(&mut self, now_s: u64) {
         let used = |whose: &Whose, share: &Share| {
             let (at_once, each_s) = whose.rate();
@@ -184,7 +184,7 @@ mod tests {
         assert!(shares.0.len() <= SHARES_MAX && !shares.has(0, &loud) && !shares.has(0, &identity));
         assert!(shares.has(60, &loud));
         shares.forget(1_000_000);
-        assert!(shares.0.is_empty(), "who has its whole share again is forgotten");
+        assert!(shares.0.is_empty(), "a share that is full again is forgotten");
     }
 
     #[test]
@@ -200,6 +200,6 @@ mod tests {
         let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|address| vec![Whose::at(address), Whose::Strangers]);
         let taken = |shares: &mut Shares, whose: &[Whose]| (0..99).filter(|_| shares.take(5, whose).is_ok()).count();
         assert_eq!((taken(&mut shares, &one), taken(&mut shares, &other)), (8, 8));
-        assert_eq!(taken(&mut shares, &[Whose::Strangers]), 64 - 16, "what one address was refused, others have");
+        assert_eq!(taken(&mut shares, &[Whose::Strangers]), 64 - 16, "other addresses have what one was refused");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::core::Rejection;
 
-/// Long before refusals have waited for an hour.
+/// A time at which refusals still wait for the store.
 const NOW: u64 = 9;
 
 fn operator() -> Asker {
@@ -31,17 +31,17 @@ fn read(lines: &[String]) -> Vec<Value> {
     lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What is on this host of each part.
+/// The lines of each part on this host.
 fn here(audit: &Audit, lines: usize, done: bool) -> [Vec<String>; 2] {
     audit.tails().map(|tail| tail.newest(lines, done).unwrap())
 }
 
-/// What the store does not have of each part.
+/// The lines of each part that the store does not have.
 fn unsaved(audit: &mut Audit, now_s: u64) -> [Vec<String>; 2] {
     LogPart::ALL.map(|part| audit.unsaved(part, now_s))
 }
 
-/// What is said of all that is on this host.
+/// The content of all lines on this host.
 fn all(audit: &Audit) -> Vec<Value> {
     read(&merge(here(audit, 10_000, false), Default::default(), 10_000))
 }
@@ -54,7 +54,7 @@ fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
     let refused = Outcome::Refused("no");
     let long = (&*"join".repeat(1000), &*"no".repeat(1000));
     (0..20).for_each(|_| drop(audit.write(1, &stranger(1), long.0, "x", Outcome::Refused(long.1))));
-    // One that is loud hides no other.
+    // One loud address does not hide another.
     drop(audit.write(1, &stranger(2), "join", "y", refused));
     drop(audit.write(61, &stranger(1), "join", "z", refused));
     let lines = all(&audit);
@@ -64,10 +64,10 @@ fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
     assert!(["what", "outcome"].iter().all(|part| lines[1][part].as_str().unwrap().len() < 400));
     assert_eq!([1, 9, 10].map(|line| lines[line]["left_out"].clone()), [json!(0), json!(0), json!(12)]);
     assert_eq!(lines[9]["object"], "y");
-    // All together have few as well.
+    // All strangers together have few lines as well.
     (0..2000).for_each(|each| drop(audit.write(61, &stranger(each), "join", "x", refused)));
     assert_eq!(all(&audit).len(), 11 + 63);
-    // Nor can anybody else push the lines of others out.
+    // Nor can anybody push out the lines of others.
     let before = all(&audit).len();
     for second in [62, 122] {
         (0..100).for_each(|_| drop(audit.write(second, &worker(1, "t"), "Pause", "", refused)));
@@ -79,14 +79,14 @@ fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
         (of(&audit, &worker(1, "t")).len(), of(&audit, &worker(1, "t"))[32]["left_out"].clone()),
         (33, json!(68))
     );
-    // However many identities a token lets in.
+    // The limit applies however many identities a token admits.
     (0..3000).for_each(|each| drop(audit.write(122, &worker(each, "t"), "Pause", "", refused)));
     assert_eq!(all(&audit).len() - before, 1024 + 4);
     drop(audit.write(122, &worker(9, "other"), "Pause", "", refused));
     assert_eq!(of(&audit, &worker(9, "other")).last().unwrap()["left_out"], json!(0));
 }
 
-/// The lines of operators and about rights are in a file and in batches of their own, whatever others do.
+/// Lines of operators and about rights have a file and batches of their own, whatever others do.
 #[test]
 fn no_weak_role_pushes_out_what_operators_did() {
     let directory = tempfile::tempdir().unwrap();
@@ -117,7 +117,7 @@ fn no_weak_role_pushes_out_what_operators_did() {
             }
         }
     }
-    // In half an hour: 32 lines of each of the two causes.
+    // The lines of half an hour: 32 for each of the two causes.
     assert_eq!(rights.1, 30 + 64);
     assert!(others.1 < 4500 && others.0 < 64 + 4 + others.1 / BATCH_LINES_MAX, "{others:?}");
     for (here, stored) in [(here(&audit, 1000, true), Default::default()), (Default::default(), stored)] {
@@ -128,7 +128,7 @@ fn no_weak_role_pushes_out_what_operators_did() {
     }
 }
 
-/// Joins that are repeated are a number, which is known even if none follows.
+/// Repeated joins are counted, and the count is written even if no further join follows.
 #[test]
 fn joins_that_are_repeated_are_a_number() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn joins_that_are_repeated_are_a_number() {
     };
     (0..10_000).for_each(|each| again(&mut audit, 1, "one", each));
     again(&mut audit, 1, "other", 9);
-    assert!(audit.unsaved(LogPart::Others, 1).is_empty(), "no batch of the store for such lines alone");
+    assert!(audit.unsaved(LogPart::Others, 1).is_empty(), "such lines alone make no batch in the store");
     let told = |audit: &Audit| -> Vec<(String, u64)> {
         let told = |line: &Value| (line["object"].as_str().unwrap().to_owned(), line["left_out"].as_u64().unwrap());
         all(audit).iter().map(told).collect()
@@ -156,7 +156,7 @@ fn joins_that_are_repeated_are_a_number() {
     assert_eq!(told(&audit).len(), 4);
 }
 
-/// What was left out of one share waits for all shares that it needs.
+/// A line left out of one share waits for all shares that it needs.
 #[test]
 fn what_many_strangers_were_refused_comes_later_and_slowly() {
     let directory = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ fn what_many_strangers_were_refused_comes_later_and_slowly() {
     assert!(left_out > 5000, "{left_out}");
 }
 
-/// An answer of a few lines has some of the others too.
+/// An answer of a few lines also has lines of the other part.
 #[test]
 fn others_have_half_of_what_is_shown() {
     let line = |second: u64, what: &str| line::line(second, &operator(), what, "", Outcome::Done).to_string();
@@ -190,7 +190,7 @@ fn others_have_half_of_what_is_shown() {
     assert_eq!(shown(5, 5, 1), (1, 0));
 }
 
-/// One who is refused all the time makes one batch an hour, and it has all that happened.
+/// A caller that is refused all the time makes one batch per hour, and the batch has everything that happened.
 #[test]
 fn refusals_alone_wait_for_the_store() {
     let directory = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ fn refusals_alone_wait_for_the_store() {
     assert_eq!(audit.unsaved(LogPart::Others, 2).len(), BATCH_LINES_MAX, "a full batch does not wait");
 }
 
-/// The store failed in the middle, or another coordinator leads: nobody may take what was perhaps done for refused.
+/// The store failed half way, or another coordinator leads: an action that may have been carried out must not look refused.
 #[test]
 fn what_may_have_been_done_is_not_called_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -240,7 +240,7 @@ fn what_may_have_been_done_is_not_called_refused() {
     assert_eq!(audit.unsaved(LogPart::Rights, 2).len(), 1, "it does not wait for the store as refusals do");
 }
 
-/// A backup of the store was put back, and the coordinator leads in the same epoch once more.
+/// A backup of the store was restored, and the coordinator leads in the same epoch again.
 #[test]
 fn lines_whose_epoch_and_number_come_again_are_there() {
     let directory = tempfile::tempdir().unwrap();
@@ -264,13 +264,13 @@ fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
     one.write(1, &asker, "before", "", Outcome::Done);
     assert!(one.unsaved(LogPart::Rights, NOW).is_empty(), "nobody leads");
     one.lead(Some(7));
-    // The same twice in a second, and the third one is not in the store when the host is gone.
+    // The same action happens three times in one second. The store has two of the lines when the host is lost.
     (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Outcome::Done)));
     let batch: Vec<String> = one.unsaved(LogPart::Rights, NOW).into_iter().take(2).collect();
     one.saved(LogPart::Rights, NOW, &batch);
     assert_eq!(one.unsaved(LogPart::Rights, NOW).len(), 1);
     two.lead(Some(8));
-    // Of the other part too.
+    // A line of the other part, too.
     two.write(1, &worker(1, "t"), "logout", "", Outcome::Done);
     two.write(2, &asker, "resume", "r", Outcome::Done);
     let [rights, others] = unsaved(&mut two, NOW);
@@ -285,7 +285,7 @@ fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
     assert_eq!(told(&one, 2), ["logout", "resume"], "each part has a place");
 }
 
-/// The store cannot be written when the coordinator starts, and later it can.
+/// The store cannot be written when the coordinator starts, but later it can.
 #[test]
 fn lines_wait_for_a_store_that_cannot_be_written_yet() {
     let directory = tempfile::tempdir().unwrap();
@@ -296,15 +296,15 @@ fn lines_wait_for_a_store_that_cannot_be_written_yet() {
     };
     audit.write(1, &asker, "standby", "", Outcome::Done);
     audit.wait();
-    // Twice in a second.
+    // The same action twice in one second.
     (0..2).for_each(|_| drop(audit.write(2, &asker, "pause", "r", Outcome::Done)));
     audit.lead(Some(7));
     audit.write(3, &asker, "lead", "", Outcome::Done);
     let stored = unsaved(&mut audit, NOW);
     assert_eq!(what(&stored[0]), ["pause", "pause", "lead"]);
     let told = merge(here(&audit, 9, false), stored.clone(), 9);
-    assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each is there once");
+    assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each line is there once");
     assert_eq!(what(&merge(Default::default(), stored, 9)), ["pause", "pause", "lead"], "the host is gone");
     audit.lead(Some(8));
-    assert!(audit.unsaved(LogPart::Rights, NOW).is_empty(), "what another time as leader has left is not told anew");
+    assert!(audit.unsaved(LogPart::Rights, NOW).is_empty(), "lines of an earlier period as leader are not repeated");
 }

@@ -1,4 +1,4 @@
-// The frame of the page: which view is shown, and whether what it shows is live.
+// The frame of the page: which view is shown, and whether its data is live.
 
 import { championView } from "./champion.js";
 import { compareView } from "./compare.js";
@@ -24,7 +24,7 @@ const who = document.getElementById("who");
 const AGAIN_MS = 2000;
 let view = null;
 
-/** The parts of a path; of one that is badly encoded, what leads nowhere. */
+/** The parts of a path. A badly encoded path gives parts that lead nowhere. */
 function partsOf(path) {
   try {
     return path.split("/").map(decodeURIComponent);
@@ -49,7 +49,7 @@ function viewOf(address) {
 }
 
 function navigate(first) {
-  // A link within the view, such as the one that skips the menu.
+  // The link is within the view, such as the one that skips the menu.
   if (location.hash && !location.hash.startsWith("#/")) return;
   view?.end();
   let page;
@@ -79,18 +79,18 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 
-/** Asks for a token. */
+/** Shows the login form. */
 function login(token) {
   state.link = "out";
   update();
   main.replaceChildren(loginView(token, begin));
 }
 
-/** Begins, as soon as it is known who looks; where a coordinator asks nobody, nobody has to log in. */
+/** Starts as soon as the viewer is known. Some coordinators need no login. */
 async function begin(token = given()) {
   try {
     state.who = await get("/api/session");
-    // Whoever brings another token wants to be who that lets in.
+    // Somebody who brings another token wants to log in with that one.
     if (token && state.who.id) {
       await leave();
       return login(token);
@@ -107,13 +107,13 @@ async function begin(token = given()) {
   listen(update);
   start();
   navigate(true);
-  // Times pass also when nothing changes.
+  // Relative times change even if nothing else does.
   setInterval(update, 5000);
 }
 
 who.lastElementChild.addEventListener("click", () => leave().finally(() => location.reload()));
 addEventListener("hashchange", () => {
-  // A login link in a tab that shows the page already: all begins anew, as whoever it lets in.
+  // A login link in a tab that shows the page already: reload and log in with its token.
   if (isGiven()) location.reload();
   else if (view) navigate(false);
 });

@@ -1,5 +1,5 @@
-// What a champion is: its boards with their moves, the rules it follows, or what its kind says of it; a network's
-// weights as the coordinator has drawn them.
+// A champion: its boards with their moves, its rules, or its kind's description; for a network, the coordinator's
+// picture of its weights.
 
 import { attribute, h, s } from "./dom.js";
 import { get } from "./live.js";
@@ -7,7 +7,7 @@ import { savers } from "./save.js";
 
 const CELL = 22;
 
-/** The letters of a part's board, the cell that it moves to, and what stands below; null if it is no board of 3x3. */
+/** A part's board as letters, the cell of its move, and the caption; null if it is not a 3x3 board. */
 function boardOf(part) {
   const names = ["a3", "b3", "c3", "a2", "b2", "c2", "a1", "b1", "c1"];
   const letters = part.board ?? part.when;
@@ -31,7 +31,7 @@ function picture({ letters, to, below }) {
   return h("figure", null, svg, h("figcaption", null, below));
 }
 
-/** A picture of the coordinator's, which has a title and a description in it, and the button that saves it. */
+/** A picture from the coordinator, which contains a title and a description, and the button that saves it. */
 function drawn(markup, index, file) {
   const svg = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
   const name = svg.querySelector("title").textContent;
@@ -39,10 +39,10 @@ function drawn(markup, index, file) {
   return [h("div", label, document.adoptNode(svg)), savers(name, () => `${file}-${index + 1}`, { svg: () => markup })];
 }
 
-/** Pictures of all parts, or its text with pictures of weights and curves. */
+/** Pictures of all parts, or the champion's text with pictures of weights and curves. */
 function shown({ text, parts, more, pictures }, file) {
   const boards = Array.isArray(parts) && parts.length > 0 ? parts.map(boardOf) : [null];
-  const rest = more && h("p", { class: "soft" }, "And more, which evoxo show prints.");
+  const rest = more && h("p", { class: "soft" }, "There are more parts: evoxo show prints them.");
   if (boards.includes(null)) {
     const drawings = pictures.flatMap((markup, index) => drawn(markup, index, file));
     return [h("pre", { tabindex: "0", role: "region", "aria-label": "Its parts" }, text), rest, ...drawings];

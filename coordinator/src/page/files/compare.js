@@ -1,4 +1,4 @@
-// Two runs beside one another: the settings that differ, digests, curves, tests, results.
+// Two runs side by side: the settings that differ, digests, curves, tests, results.
 
 import { curvesOf } from "./curves.js";
 import { attribute, h, keyed, show, text } from "./dom.js";
@@ -8,12 +8,12 @@ import { asker, resultsOf, warning } from "./results.js";
 import { listSavers } from "./save.js";
 
 const LETTERS = ["A", "B"];
-/** Longer values are cut off, such as a module of WebAssembly. */
+/** Longer values, such as a module of WebAssembly, are cut off. */
 const VALUE_MAX = 160;
-/** The most arms that are named beside a value. */
+/** The most arms that are named next to a value. */
 const ARMS_MAX = 6;
 
-/** A list of the other runs, and a button that leads to one of them beside this one. */
+/** A list of the other runs, and a button that compares this run with one of them. */
 export function chooser(name, chosen = null) {
   const choice = h("select", { id: "with" });
   const go = () => { location.hash = `#/runs/${name}/with/${choice.value}`; };
@@ -39,7 +39,7 @@ export function chooser(name, chosen = null) {
   };
 }
 
-/** The names of both runs behind their letters. */
+/** The names of both runs after their letters. */
 function lettered(names) {
   return names.map((name, index) => `${LETTERS[index]} ${name}`);
 }
@@ -52,7 +52,7 @@ function scroll(label, ...content) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...content);
 }
 
-/** What the hashes of two runs say of them, and how it looks. */
+/** What the hashes of two runs say about them, and the style of the sentence. */
 function verdict([one, two]) {
   const [same, both] = [one.config_hash === two.config_hash, Boolean(one.digest && two.digest)];
   const equal = both && one.digest === two.digest;
@@ -62,7 +62,7 @@ function verdict([one, two]) {
   }
   if (!both) return ["The configurations are equal, so at the end the digests must be equal too."];
   if (equal) return ["One configuration was computed twice, and its results are the same, bit for bit."];
-  const wrong = "One configuration has one digest, but here are two: evoxo verify says which run is wrong.";
+  const wrong = "Equal configurations must have equal digests, but these differ: evoxo verify says which run is wrong.";
   return [wrong, "warning"];
 }
 
@@ -108,7 +108,7 @@ function glance(names) {
   };
 }
 
-/** The value of a setting in a run: one, or several with their arms. `cut` leaves out what is too long. */
+/** The value of a setting in a run: one value, or several with their arms. `cut` shortens what is too long. */
 function valueOf(details, setting, cut) {
   const arms = new Map();
   details.arm_settings.forEach((values, index) => {
@@ -125,10 +125,10 @@ function valueOf(details, setting, cut) {
   return each.join("; ");
 }
 
-/** What differs of two configurations, as lists of a name, both values and a meaning. */
+/** The differences of two configurations: for each a name, both values and a meaning. */
 function differences(both) {
   const lines = [
-    ["seed", (details) => details.seed, "Of all random numbers."],
+    ["seed", (details) => details.seed, "Seed of all random numbers."],
     ["replicas", (details) => `${details.replicas_total / details.arms.length}`, "Repetitions of each arm."],
     ["arms", (details) => details.arms.map((arm) => arm.name).join(", "), "What is compared within the run."],
     ...both[0].settings.map(({ name, doc }) => [name, (details, cut) => valueOf(details, name, cut), doc.trim()]),
@@ -151,7 +151,7 @@ function settingsOf(names, both) {
     ...(found.length > 0 ? [table(), save] : [h("p", null, "None: all settings are equal.")]));
 }
 
-/** What a test says of the ends of both runs. */
+/** The tests of the final values of both runs. */
 function testsOf(names) {
   const [failed, why, body] = [warning(), h("p"), h("tbody")];
   const within = (mean, half, digits) => `${number(mean, digits)} ± ${number(half, 2)}`;
@@ -180,7 +180,7 @@ function testsOf(names) {
   const update = asker(`/api/runs/${names[0]}/comparison?with=${names[1]}`, () => true, take, failed);
   return {
     node: h("section", { class: "card", "aria-labelledby": "tested" },
-      h("h2", { id: "tested" }, "Is the difference chance?"), failed, why, table, note),
+      h("h2", { id: "tested" }, "Is the difference due to chance?"), failed, why, table, note),
     update(both) {
       const over = both.every((run) => ["finished", "in doubt"].includes(run.state));
       const sum = (of) => both.reduce((all, run) => all + of(run), 0);
@@ -190,7 +190,7 @@ function testsOf(names) {
   };
 }
 
-/** What needs the settings of both runs, which are asked for whenever a configuration is another one. */
+/** The parts that need the settings of both runs, which are requested whenever a configuration changes. */
 function asked(names) {
   const node = h("div");
   const failed = warning();
@@ -223,7 +223,7 @@ function asked(names) {
       parts.forEach((part) => part.update(both));
       text(failed, "");
     } catch (error) {
-      // The next message tries again.
+      // The next message retries.
       text(failed, `The runs cannot be compared: ${error.message}.`);
     } finally {
       loading = false;
@@ -261,7 +261,7 @@ export function compareView(first, second) {
     const [same, known] = [first === second, gone.length === 0];
     show(body, known && !same);
     show(missing, !known || same);
-    text(missing, same ? "These are one run: choose another one." : state.known
+    text(missing, same ? "This is the same run twice: choose another one." : state.known
       ? `There is no run ${gone.join(" and no run ")} here (any more).` : "Waiting for the coordinator.");
     show(choice.node, Boolean(both[0]));
     if (both[0]) choice.update(both[0]);

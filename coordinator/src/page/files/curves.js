@@ -1,5 +1,5 @@
-// The curves of a run, or of two over one another, with what chooses them: the column, the axis, the arms. A table
-// behind them, and a file.
+// The curves of one run, or of two in one picture, with controls for the column, the axis and the arms, a table of
+// the numbers, and files.
 
 import { chart } from "./chart.js";
 import { attribute, h, keyed, show, text } from "./dom.js";
@@ -8,13 +8,13 @@ import { get } from "./live.js";
 import { sample } from "./plot.js";
 import { csv, json, savers, svg } from "./save.js";
 
-/** The time between two questions for new curves. */
+/** The time between two requests for new curves. */
 const ASK_MS = 2500;
-/** The most rows of the table behind the curves. */
+/** The most rows of the table of numbers. */
 const ROWS = 40;
-/** A picture whose beginning makes the rest this much flatter is zoomed at first. */
+/** If the beginning makes the rest this much flatter, the picture is zoomed at first. */
 const FLAT = 2.5;
-/** Means that span more powers of ten have a logarithmic axis at first. */
+/** If the means span more powers of ten, the axis is logarithmic at first. */
 const DECADES = 3;
 
 /** A button that shows or hides an arm. */
@@ -36,7 +36,7 @@ function toggle(first, hidden, draw) {
   };
 }
 
-/** The figures of arms as a table: a row for an x. */
+/** The numbers of the arms as a table, with a row for each x. */
 function rows(arms, xName) {
   const xs = [...new Set(arms.flatMap((arm) => arm.x))].sort((a, b) => a - b);
   const step = Math.max(1, Math.ceil(xs.length / ROWS));
@@ -52,7 +52,7 @@ function rows(arms, xName) {
     h("tbody", null, ...chosen.map(row)));
 }
 
-/** The figures of arms as the text of a CSV file; of two runs, with the run of each. */
+/** The numbers of the arms as a CSV file. For two runs each line names its run. */
 function lines(arms, runs) {
   const of = (arm) => (runs.length > 1 ? [arm.run] : []);
   const line = (arm, x, at) =>
@@ -61,14 +61,14 @@ function lines(arms, runs) {
   return csv([head, ...arms.flatMap((arm) => arm.x.map((x, at) => line(arm, x, at)))]);
 }
 
-/** The same as JSON: the lists of each arm. */
+/** The numbers as JSON: the lists of each arm. */
 function lists(arms, runs, column) {
   const list = ({ arm, row, x, mean, low, high, count }) => ({ name: arm, row, x, mean, low, high, replicas: count });
   const of = ({ name }) => ({ run: name, column, arms: arms.filter((arm) => arm.run === name).map(list) });
   return json(runs.length > 1 ? runs.map(of) : of(runs[0]));
 }
 
-/** The arms of all runs, one after another. Of two runs, the second one's curves have rings, and names a letter. */
+/** The arms of all runs. With two runs, names start with a letter, and the second run's curves have rings. */
 function joined(runs, answers) {
   const of = ({ name, letter }, run) => answers[run].arms.map((arm) =>
     ({ ...arm, run: name, arm: arm.name, name: letter ? `${letter} ${arm.name}` : arm.name, ringed: run > 0 }));
@@ -91,8 +91,8 @@ function controls(columns, column, chosen, drawn) {
 }
 
 /**
- * The section with the curves of a run, or of two of one experiment. A run has a `name` and `details`, and one of two a
- * `letter`.
+ * The section with the curves of a run, or of two runs of one experiment. Each has a `name` and `details`, and a
+ * `letter` if there are two.
  */
 export function curvesOf(...runs) {
   const hidden = new Set();
@@ -140,7 +140,7 @@ export function curvesOf(...runs) {
     const data = { arms: shown, xName, yName: shownColumn(), log: above.log.checked, whole };
     const drawn = picture.update({ ...data, zoom: above.zoom.checked });
     if (fresh && !busy && drawn && drawn.arms.length > 0) {
-      // A new column gets the axis that shows most of it; afterwards a person decides.
+      // A new column first gets the axis that shows most of it; after that the viewer decides.
       fresh = false;
       above.log.checked = drawn.decades > DECADES;
       above.zoom.checked = !above.log.checked && drawn.gain > FLAT;
@@ -149,11 +149,11 @@ export function curvesOf(...runs) {
     if (answers.length === 0) return;
     keyed(legend, arms(), (arm) => `${arm.index} ${arm.name}`, (arm) => toggle(arm, hidden, draw));
     const without = answers.reduce((sum, answer) => sum + answer.left_out, 0);
-    const left = without > 0 ? ` ${counted(without, "replica")} left out, since they are too many.` : "";
+    const left = without > 0 ? ` ${counted(without, "replica")} left out because there are too many.` : "";
     const begun = arms().reduce((sum, arm) => sum + arm.replicas, 0);
     const rings = runs.length > 1 ? ` Lines with rings: ${runs[1].letter}, ${runs[1].name}.` : "";
     const lines = `Line: mean over replicas; band: 10th to 90th percentile; of ${counted(begun, "replica")}. `
-      + `A finished one counts with its last row from then on.${rings}${left}`;
+      + `A finished replica keeps its last row.${rings}${left}`;
     [picture.node, save, figures].forEach((part) => show(part, begun > 0));
     text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
     if (figures.open) listed.replaceChildren(rows(shown, xName));
@@ -179,7 +179,7 @@ export function curvesOf(...runs) {
     node,
     end: () => picture.end(),
     update(...states) {
-      // What is computed now is stored a little later, so a run that stands still is asked for once more.
+      // Rounds are stored a little later, so curves are requested once more after a run has stopped.
       const now = states.map((run) => `${run.rounds_done} ${run.state} ${run.replicas_finished}`).join();
       const since = Date.now() - asked;
       if (busy || since < ASK_MS || (now === seen && since < 4 * ASK_MS)) return;

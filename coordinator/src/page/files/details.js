@@ -1,4 +1,4 @@
-// What of a run is read when it is asked for: its replicas, its settings, its file.
+// The parts of a run that are loaded on request: its replicas, its settings, its file.
 
 import { h, show, table } from "./dom.js";
 import { count, number } from "./format.js";
@@ -15,7 +15,7 @@ function head(names) {
   return h("thead", null, h("tr", null, ...names.map((name) => h("th", { scope: "col" }, name))));
 }
 
-/** Settings: those in which arms differ, an arm a row; then those that all have. */
+/** Settings: first those in which arms differ, one row per arm; then the common ones. */
 function settings(name, run) {
   const arms = run.arm_settings;
   const same = (setting) => arms.every((arm) => arm[setting.name] === arms[0][setting.name]);
@@ -24,30 +24,30 @@ function settings(name, run) {
   if (different.length > 0) {
     const row = (arm, index) => h("tr", null, h("th", { scope: "row" }, run.arms[index].name),
       ...different.map((setting) => h("td", null, arm[setting.name])));
-    parts.push(h("h3", null, "In which the arms differ"), scroll("Settings in which the arms differ",
+    parts.push(h("h3", null, "Settings in which the arms differ"), scroll("Settings in which the arms differ",
       h("table", null, head(["Arm", ...different.map((setting) => setting.name)]),
         h("tbody", null, ...arms.map(row)))));
   }
   const row = ([name, value, doc]) => h("tr", null, h("th", { scope: "row" }, name), h("td", null, value),
     h("td", { class: "soft" }, doc));
   const told = (setting) => [setting.name, arms[0]?.[setting.name], setting.doc.trim()];
-  const rows = [["seed", run.seed, "Of all random numbers."], ...run.settings.filter(same).map(told)];
+  const rows = [["seed", run.seed, "Seed of all random numbers."], ...run.settings.filter(same).map(told)];
   const all = () => arms.map((arm, index) => ({ arm: run.arms[index].name, seed: run.seed, ...arm }));
   const save = listSavers("the settings of each arm", () => `${name}-settings`, all);
-  parts.push(h("h3", null, "The same for all"), scroll("Settings that are the same for all arms",
+  parts.push(h("h3", null, "The same for all arms"), scroll("Settings that are the same for all arms",
     h("table", { class: "settings" }, head(["Setting", "Value", "Meaning"]),
       h("tbody", null, ...rows.map(row)))), save);
   return parts;
 }
 
-/** The replicas with their newest rows, asked for when the list is opened. */
+/** The replicas with their newest rows, loaded when the list is opened. */
 function replicas(name, run) {
   const shown = h("div");
   const value = (one, index) => (index < one.last.length ? number(one.last[index], 5) : "–");
   const columns = [
     { name: "Arm", value: (one) => run.arms[one.arm]?.name ?? "", sort: (one) => one.arm },
     { name: "Replica", class: "number", value: (one) => one.replica, sort: (one) => one.replica },
-    { name: "State", value: (one) => (one.finished ? "✓ finished" : "going on"), sort: (one) => one.finished },
+    { name: "State", value: (one) => (one.finished ? "✓ finished" : "running"), sort: (one) => one.finished },
     ...run.columns.map((column, index) => ({ name: column.name, class: "number", title: column.doc,
       value: (one) => value(one, index), sort: (one) => one.last[index] ?? -Infinity })),
   ];
@@ -60,7 +60,8 @@ function replicas(name, run) {
     if (!node.open) return;
     try {
       const answer = await get(`/api/runs/${name}/replicas`);
-      const more = answer.next === null ? [] : [h("p", { class: "soft" }, `The first ${count(answer.next)} of them.`)];
+      const first = () => h("p", { class: "soft" }, `Only the first ${count(answer.next)} replicas.`);
+      const more = answer.next === null ? [] : [first()];
       known = answer.replicas;
       shown.replaceChildren(list.node, ...more, save);
       list.update(known);
@@ -74,7 +75,7 @@ function replicas(name, run) {
   return node;
 }
 
-/** Links to the champions of each arm, and to boards on which they play, if they play a game. */
+/** Links to the champions of each arm and, if they play a game, to boards on which they play. */
 function champions(name, run) {
   const plays = [];
   const links = run.arms.slice(0, ARMS_MAX).map((arm, index) => {
@@ -89,7 +90,7 @@ function champions(name, run) {
     h("ul", { class: "links" }, ...links));
 }
 
-/** All of it, as sections that can be opened. */
+/** All parts, as sections that can be opened. */
 export function detailsOf(name, run) {
   const section = (title, ...content) => h("details", { class: "card" }, h("summary", null, title), ...content);
   return [

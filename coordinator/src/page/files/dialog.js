@@ -1,8 +1,8 @@
-// A question before something that is not taken back by another click.
+// A question before an action that another click cannot undo.
 
 import { h } from "./dom.js";
 
-/** A dialog; `sure` is called if somebody agrees. Its `open` shows it. */
+/** A dialog. `open` shows it, and `sure` is called if the viewer agrees. */
 export function question({ id, title, body, keep, agree }, sure) {
   const heading = h("h2", { id }, title);
   const node = h("dialog", { "aria-labelledby": id }, heading, h("p", null, body),

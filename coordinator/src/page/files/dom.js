@@ -1,4 +1,4 @@
-// Elements: made, and changed only where something has changed, so that focus, selection and scrolling stay.
+// Creates elements, and changes only what differs, so that focus, selection and scrolling stay.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -12,7 +12,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** An HTML element; attributes that begin with "on" are listeners. */
+/** An HTML element. Attributes that start with "on" are listeners. */
 export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
@@ -22,13 +22,13 @@ export function s(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Sets a text if it is another one. */
+/** Sets a text if it differs. */
 export function text(node, value) {
   const wanted = String(value);
   if (node.textContent !== wanted) node.textContent = wanted;
 }
 
-/** Sets an attribute if it is another one; null removes it. */
+/** Sets an attribute if it differs; null removes it. */
 export function attribute(node, name, value) {
   if (value === null || value === false) {
     if (node.hasAttribute(name)) node.removeAttribute(name);
@@ -42,11 +42,11 @@ export function show(node, shown) {
   if (node.hidden === shown) node.hidden = !shown;
 }
 
-/** Makes the children of a node those of the items: old ones are kept and updated. `make` returns {node, update}. */
+/** Gives a node one child per item. Old children are kept and updated. `make` returns {node, update}. */
 export function keyed(parent, items, keyOf, make) {
   const old = parent.evoxoChildren ?? new Map();
   const now = new Map();
-  // First those that go: a node that is moved loses the focus, and none need be moved because another one goes.
+  // Removals come first: a moved node loses the focus, and a removal should not force others to move.
   const wanted = new Set(items.map(keyOf));
   for (const [key, child] of old) if (!wanted.has(key)) child.node.remove();
   let place = parent.firstElementChild;
@@ -61,7 +61,7 @@ export function keyed(parent, items, keyOf, make) {
   parent.evoxoChildren = now;
 }
 
-/** A table's row whose cells are texts or elements, as `columns` say. */
+/** A table row with the cells of `columns`, which are texts or elements. */
 function row(columns) {
   const cells = columns.map((column, index) =>
     index === 0 ? h("th", { scope: "row", class: column.class }) : h("td", { class: column.class }));
@@ -80,8 +80,8 @@ function row(columns) {
 }
 
 /**
- * A table. Columns have `name`, `value(item)`, and maybe `class`, `title` and `sort(item)`: then a button in the head
- * sorts by it. Returns {node, update(items)}.
+ * A table. Columns have `name`, `value(item)`, and optionally `class`, `title` and `sort(item)`, which puts a button
+ * for sorting into the head. Returns {node, update(items)}.
  */
 export function table(caption, columns, keyOf, sorted = null) {
   let order = sorted;
@@ -92,7 +92,7 @@ export function table(caption, columns, keyOf, sorted = null) {
       update(latest);
     };
     const button = () => h("button", { type: "button", class: "sort", onclick: sort }, column.name);
-    // Beside heads that sort, the others stand at the same height.
+    // This puts plain heads at the same height as those with buttons.
     const plain = () => columns.some((other) => other.sort) ? h("span", { class: "sort" }, column.name) : column.name;
     const inside = column.sort ? button() : plain();
     return h("th", { scope: "col", class: column.class, title: column.title }, inside);

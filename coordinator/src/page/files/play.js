@@ -1,5 +1,5 @@
-// Playing: a board, two players, hints, a list of moves. The coordinator knows the rules and computes every answer; the
-// address says what is played, so that it can be shared.
+// Playing: a board, two players, hints, a list of moves. The coordinator knows the rules and computes every answer.
+// The game is in the address, so it can be shared.
 
 import { boardOf, hintOf, moveAt } from "./board.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
@@ -8,7 +8,7 @@ import { chooser } from "./players.js";
 
 const SIDES = ["X", "O"];
 const PACE_MS = 900;
-/** The adviser that is the one who moves, where two players are watched. */
+/** The adviser "whoever moves", for watching two players. */
 const MOVER = "mover";
 
 const THOUGHTS = [
@@ -17,7 +17,7 @@ const THOUGHTS = [
   { name: "What it says", value: (thought) => thought.says },
 ];
 
-/** What the address says: the game, who plays, the moves. */
+/** The game, the players and the moves in the address. */
 function read(path, query) {
   const said = new URLSearchParams(query);
   const side = (name, otherwise) => said.get(name) || otherwise;
@@ -28,7 +28,7 @@ function read(path, query) {
   };
 }
 
-/** The question about a player: "alpha-beta:4" or "RUN/ARM/REPLICA:2". */
+/** A question to a player, such as "alpha-beta:4" or "RUN/ARM/REPLICA:2". */
 function question(what, game, moves, who) {
   const [player, plies] = who.split(":");
   const asked = [`game=${game}`, `moves=${moves.join(".")}`];
@@ -37,18 +37,18 @@ function question(what, game, moves, who) {
   return `/api/play/${what}?${asked.join("&")}`;
 }
 
-/** A game in progress: what is on the board, and who is asked next. `changed` is called when something changes. */
+/** A game in progress: the board, and who moves next. `changed` is called after each change. */
 function match(game, who, moves, changed) {
   const state = { game, who, moves: [...moves], whys: [], position: null, error: "", busy: false, going: false,
     thoughts: [], silent: "", adviser: "", seen: null, at: null };
   let [turn, advice, reviews] = [0, 0, 0];
-  /** The moves that are asked for, until the coordinator has answered. */
+  /** The requested moves, until the coordinator has answered. */
   let goal = null;
 
   const human = () => state.who[state.position.to_move] === "you";
   const over = () => state.position?.to_move === null;
 
-  /** Asks, unless something else has been asked for meanwhile. */
+  /** Sends a request. The answer is dropped if another request was sent meanwhile. */
   async function ask(path, took) {
     const own = (turn += 1);
     advice += 1;
@@ -67,7 +67,7 @@ function match(game, who, moves, changed) {
     changed();
   }
 
-  /** On the board from now on: an earlier position, or the present. One still on its way comes too late. */
+  /** Shows an earlier position, or the present one. A position that is still on its way is dropped. */
   function shows(seen) {
     reviews += 1;
     [state.seen, state.at] = [seen, seen && seen.count];
@@ -83,7 +83,7 @@ function match(game, who, moves, changed) {
     else if (state.going) setTimeout(() => state.going && !state.busy && step(), PACE_MS);
   }
 
-  /** Asks what the adviser thinks of the moves in the position that is shown; it may have nothing to say there. */
+  /** Asks the adviser about the moves in the shown position. It may have nothing to say. */
   async function advise() {
     [state.thoughts, state.silent] = [[], ""];
     const own = (advice += 1);
@@ -106,7 +106,7 @@ function match(game, who, moves, changed) {
     });
   }
 
-  /** Goes to the position after these moves: until the coordinator has answered, all stays as it is. */
+  /** Goes to the position after these moves. Until the coordinator has answered, nothing changes. */
   function look(moves) {
     goal = moves;
     return ask(question("position", game.name, moves, ""), (position) => {
@@ -121,7 +121,7 @@ function match(game, who, moves, changed) {
       if (state.busy || state.seen || over() || !human()) return;
       look([...state.moves, move]);
     },
-    /** Back to the last position in which a person moved, else by one move. */
+    /** Goes back to the last position in which a person moved, or else by one move. */
     undo() {
       const moves = goal ?? state.moves;
       const sides = moves.map((_, index) => state.who[SIDES[index % 2]] === "you");
@@ -129,7 +129,7 @@ function match(game, who, moves, changed) {
       state.going = false;
       look(moves.slice(0, own >= 0 ? own : Math.max(0, moves.length - 1)));
     },
-    /** Goes this many moves on in what is shown, from what was last asked for; the game itself stays as it is. */
+    /** Goes this many moves further in the display, from the last requested position. The game stays unchanged. */
     async review(by) {
       const last = state.moves.length;
       const count = Math.min(Math.max(0, (state.at ?? last) + by), last);
@@ -165,7 +165,7 @@ function match(game, who, moves, changed) {
   };
 }
 
-/** What is to be said of a position. */
+/** The sentence about a position. */
 function said({ position, moves, whys, who, busy, seen }) {
   if (!position) return "";
   if (seen) return `After ${seen.count} of ${moves.length} moves.`;
@@ -210,7 +210,7 @@ function boardView(current, again) {
     const name = typed.value.trim().toLowerCase();
     const move = state.position?.legal.find((legal) => legal.move === name || game.cells[legal.cell] === name);
     show(failed, !move);
-    if (!move) return text(failed, `${name || "Nothing"} is no move here: ${legalText()}.`);
+    if (!move) return text(failed, `${name || "Nothing"} is not a legal move here: choose ${legalText()}.`);
     typed.value = "";
     current.play(move.move);
   } }, h("label", { for: "move" }, "Type a move"), typed, h("button", null, "Play it"));
@@ -232,7 +232,7 @@ function boardView(current, again) {
   const node = h("div", { class: "match" },
     h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
       h("div", { class: "buttons" }, step, watched && go, undo, earlier, later, button("New game", again),
-        // Over plain HTTP from another host browsers have none.
+        // Over plain HTTP from another host there is no clipboard.
         navigator.clipboard && share)),
     h("div", { class: "beside" },
       h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves),
@@ -258,12 +258,12 @@ function boardView(current, again) {
       return { node: h("li", null, h("strong", null, `${SIDES[index % 2]} ${move}`), reason), update() {} };
     });
     show(thoughts.node, state.thoughts.length > 0);
-    text(silent, state.silent && `Nothing to say here: ${state.silent}.`);
+    text(silent, state.silent && `There are no hints here: ${state.silent}.`);
     thoughts.update(state.thoughts);
     const position = state.seen?.position ?? state.position;
     if (position) board.update(position, lastCell(position), state.thoughts);
   }
-  /** The cell of the last move: where stones fall, the highest stone of its pile. */
+  /** The cell of the last move. If stones fall, the highest stone of its pile. */
   function lastCell(position) {
     const name = state.moves[seen() - 1];
     if (!name) return -1;
@@ -281,8 +281,8 @@ function address({ game, who, moves }) {
 
 export function playView(path, query) {
   const heading = h("h1", { tabindex: "-1" }, "Play");
-  const lead = h("p", { class: "lead" }, "Against what has evolved here, against players that need no learning, or let "
-    + "two of them play each other.");
+  const lead = h("p", { class: "lead" }, "Play against evolved champions or players that need no learning, or let two "
+    + "of them play each other.");
   const [setup, place] = [h("div"), h("div")];
   const node = h("div", { class: "inside" }, heading, lead, setup, place);
   let current = null;
@@ -306,7 +306,7 @@ export function playView(path, query) {
     const { games } = await get("/api/play");
     const asked = read(path, query);
     let wanted = asked.game;
-    // A champion brings its game, and perhaps the only side that it plays.
+    // A champion determines the game, and possibly the only side that it plays.
     for (const side of SIDES) {
       if (!asked.who[side].includes("/")) continue;
       const told = await get(`/api/play/introduction?player=${asked.who[side].split(":")[0]}`);

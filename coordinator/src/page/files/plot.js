@@ -1,25 +1,25 @@
-// The picture of curves with bands, as SVG: lines and bands, axes, names at the ends of lines.
+// Draws curves as SVG: lines and bands, axes, names at the ends of lines.
 
 import { s } from "./dom.js";
 import { number } from "./format.js";
 
 const COLOURS = 8;
 const DASHES = [null, "8 4", "2 4", "10 4 2 4"];
-/** With more curves, bands and names at the ends would hide one another. */
+/** With more curves, bands and names at the ends would overlap. */
 const CROWD = 8;
-/** A narrower picture is lower and has no names at the ends. */
+/** A narrower picture is lower and has no names at the ends of lines. */
 const NARROW = 560;
 const NAME_HEIGHT = 15;
 const LETTER = 6.6;
 const NAMES_MAX = 190;
-/** The share of the horizontal axis that does not count when a picture is zoomed. */
+/** The first share of the horizontal axis, which a zoomed picture ignores. */
 const BEGINNING = 0.15;
-/** Ticks that are nearer to one another, as a part of their size, are no round numbers. */
+/** Ticks closer than this, relative to their size, cannot be round numbers. */
 const NEAR = 1e-12;
 /** The least distance between two rings on a line. */
 const RING_GAP = 44;
 
-/** The look of a curve: a colour, and a dash that tells it apart without one. */
+/** The look of a curve: a colour, and a dash that distinguishes it without colour. */
 export function look(index) {
   return { class: `c${index % COLOURS}`, dash: DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length] };
 }
@@ -43,22 +43,22 @@ function spaced(points) {
 
 /** Round numbers that cover a range. */
 function ticks(low, high, wanted, whole) {
-  // The range between two numbers may be more than a number can say.
+  // The difference of two numbers may exceed the largest number.
   const rough = Number.isFinite(high - low) ? (high - low || 1) / wanted : high / wanted - low / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   let step = [1, 2, 5, 10].map((nice) => nice * power).find((nice) => nice >= rough * 0.999);
   if (whole) step = Math.max(1, step);
-  // Between two numbers may be too little room for round ones: then the ends are the ticks. So the loop has an end.
+  // If the range is too small for round numbers, its ends are the ticks. This also ends the recursion.
   if (!(step > NEAR * Math.max(Math.abs(low), Math.abs(high)))) return [low, high];
   const end = Math.min(Number.MAX_VALUE, high + step * 1e-9);
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= end; at += 1) found.push(at * step);
-  // A range between two round numbers has hardly a tick: then there are finer ones.
+  // A range between two round numbers has hardly any ticks, so finer ones are used.
   if (found.length < 3 && !whole && high > low) return ticks(low, high, 2 * wanted, whole);
   return found.map((value) => Number(value.toPrecision(12)));
 }
 
-/** Powers of ten in a range; with steps between them if they are few. */
+/** The powers of ten in a range, with steps between them if there are few. */
 function logTicks(low, high) {
   const found = [];
   const decades = Math.log10(high) - Math.log10(low);
@@ -74,7 +74,7 @@ function path(points) {
   return points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 }
 
-/** Moves names apart that would cover one another, as little as possible. */
+/** Moves overlapping names apart, as little as possible. */
 function apart(names, top, bottom) {
   names.sort((a, b) => a.y - b.y);
   names.forEach((name, index) => {
@@ -87,9 +87,9 @@ function apart(names, top, bottom) {
   return names;
 }
 
-/** Places of values between two ends. */
+/** Maps values to places between two ends. */
 function scale(low, high, from, to, log) {
-  // By halves: the whole range may be more than a number can say.
+  // Halves are used because the whole range may exceed the largest number.
   const by = log ? Math.log10 : (value) => value / 2;
   const [first, span] = [by(low), by(high) - by(low) || 1];
   return (value) => from + ((by(value) - first) / span) * (to - from);
@@ -122,7 +122,7 @@ function decades(arms) {
   return least > 0 ? Math.log10(most / least) : 0;
 }
 
-/** Where everything is: the curves that are drawn, the scales and the margins. */
+/** The layout: the curves to draw, the scales and the margins. */
 export function frame(data, width) {
   const height = width < NARROW ? 260 : 360;
   const arms = data.arms.map((arm) => shown(arm, data.log)).filter((arm) => arm.x.length > 0);
@@ -143,7 +143,7 @@ export function frame(data, width) {
     base: height - margin.bottom,
     x: scale(left, right, margin.left, width - margin.right, false),
     y: scale(low, high, height - margin.bottom, margin.top, data.log),
-    /** By how much a zoom would magnify; and how many powers of ten the means span, if all of them are positive. */
+    /** How much a zoom would magnify, and how many powers of ten the means span if all are positive. */
     gain: (everything[1] - everything[0]) / (end[1] - end[0] || 1),
     decades: decades(data.arms),
   };
@@ -168,7 +168,7 @@ export function axes({ margin, width, height, low, high, left, right, base, x, y
   return parts;
 }
 
-/** The curves of a frame, below them their bands; what is outside the axes is cut off. */
+/** The curves of a frame, on top of their bands. Everything outside the axes is cut off. */
 export function curves({ arms, crowded, margin, width, base, low, x, y, log }) {
   const inside = s("g", { "clip-path": "url(#axes)" });
   const clip = s("clipPath", { id: "axes" },

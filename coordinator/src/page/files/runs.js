@@ -37,13 +37,13 @@ export function progress() {
   };
 }
 
-/** The sentence for a run that nobody computes. */
+/** The sentence for a run without workers. */
 export function starving(run) {
   const why = run.message || `No worker that computes ${run.experiment} is connected.`;
   return `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
 }
 
-/** Names and values that can be read at a glance. `update` takes pairs. */
+/** A short list of names and values. `update` takes pairs. */
 export function figures(look) {
   const node = h("dl", { class: look });
   const one = () => {
@@ -59,7 +59,7 @@ export function figures(look) {
   return { node, update: (pairs) => keyed(node, pairs, (pair) => pair[0], one) };
 }
 
-/** The figures of a run; those of its pace only while it runs. */
+/** The figures of a run. Its pace is included only while it runs. */
 export function figuresOf(run) {
   const done = percent(run.rounds_done, run.rounds_total);
   const pairs = [
@@ -75,7 +75,7 @@ export function figuresOf(run) {
   ];
 }
 
-/** The most arms of a run in the list. */
+/** The most arms that are listed for a run. */
 const ARMS_MAX = 8;
 
 function arms(curves) {

@@ -1,12 +1,12 @@
-// Files that a person saves: tables as CSV and JSON, pictures as SVG.
+// Saving files: tables as CSV and JSON, pictures as SVG.
 
 import { attribute, h, s } from "./dom.js";
 
 const MEDIA = { csv: "text/csv", json: "application/json", svg: "image/svg+xml", toml: "application/toml" };
-/** What a picture's elements get from the style of the page. */
+/** The style properties of the page that a saved picture keeps. */
 const LOOKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-family",
   "font-size", "font-weight"];
-/** The height of the line above a picture that says what it is. */
+/** The height of the title line above a saved picture. */
 const HEAD = 28;
 
 function save(name, media, content) {
@@ -26,7 +26,7 @@ export function json(value) {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** A picture of the page as the text of a file: with the looks that it has on the page, without what is left out. */
+/** A picture of the page as an SVG file, in the page's style, without the elements that match `leftOut`. */
 export function svg(picture, title, leftOut) {
   const copy = picture.cloneNode(true);
   const [all, copies] = [picture, copy].map((root) => [root, ...root.querySelectorAll("*")]);
@@ -37,7 +37,7 @@ export function svg(picture, title, leftOut) {
   copy.querySelectorAll(leftOut).forEach((element) => element.remove());
   const { width, height } = picture.viewBox.baseVal;
   const colour = getComputedStyle(picture.closest(".card"));
-  // On the page a heading says what it is.
+  // On the page the picture has a heading instead.
   const [y, whole] = [-HEAD, height + HEAD];
   copy.prepend(s("title", null, title), s("rect", { y, width, height: whole, fill: colour.backgroundColor }),
     s("text", { x: 12, y: 18 - HEAD, "font-family": colour.fontFamily, "font-size": 14, fill: colour.color }, title));
@@ -46,7 +46,7 @@ export function svg(picture, title, leftOut) {
   return `${new XMLSerializer().serializeToString(copy)}\n`;
 }
 
-/** Buttons that save something under a name: for each ending what makes the content. */
+/** Buttons that save something under a name. `contents` makes the content for each file extension. */
 export function savers(what, name, contents) {
   const button = ([ending, content]) => {
     const label = ending.toUpperCase();
@@ -56,7 +56,7 @@ export function savers(what, name, contents) {
   return h("p", { class: "savers" }, "Save as ", ...Object.entries(contents).map(button));
 }
 
-/** The same for a list of records with the same names: CSV with a column for each name, and JSON. */
+/** Buttons for a list of records with the same keys: CSV with a column for each key, and JSON. */
 export function listSavers(what, name, records) {
   const rows = () => {
     const [all, names] = [records(), Object.keys(records()[0] ?? {})];

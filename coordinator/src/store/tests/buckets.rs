@@ -1,4 +1,4 @@
-//! Addresses and settings of buckets, and answers that mean something else than they say.
+//! Addresses and settings of buckets, and answers that do not mean what they say.
 
 use object_store::Error;
 
@@ -19,8 +19,8 @@ fn addresses_of_buckets() {
         ("s3://", "\"\" cannot be the name of a bucket"),
         ("s3:///prefix", "\"\" cannot be the name of a bucket"),
         ("s3://key:secret@bucket/a", "cannot be the name of a bucket"),
-        ("s3://bucket//a", "\"/a\" cannot be the prefix of names"),
-        ("s3://bucket/a/../b", "\"a/../b\" cannot be the prefix"),
+        ("s3://bucket//a", "\"/a\" cannot be a prefix of object names"),
+        ("s3://bucket/a/../b", "\"a/../b\" cannot be a prefix"),
         ("gs://bucket", "of no known kind: name a directory, or a bucket as s3://BUCKET/PREFIX"),
     ] {
         let why = opened(wrong, &[]).unwrap_err();
@@ -44,7 +44,7 @@ fn settings_of_buckets() {
         (&[("AWS_ENDPOINT", "https://me:SECOND@minio")], "AWS_ENDPOINT has an @"),
         (&[("AWS_REGION", "eu central")], "\"https://s3.eu central.amazonaws.com\" is not the address of a server"),
         (&[("AWS_ENDPOINT", "http://minio:9000")], "http://minio:9000 is not encrypted: set AWS_ALLOW_HTTP=true"),
-        (&[("AWS_SESSION_TOKEN", "FIRST\nSECOND")], "AWS_SESSION_TOKEN has something else than printable letters"),
+        (&[("AWS_SESSION_TOKEN", "FIRST\nSECOND")], "AWS_SESSION_TOKEN has characters other than printable ASCII"),
         (&[("AWS_ACCESS_KEY_ID", "a")], "check the bucket's name, AWS_ENDPOINT, AWS_REGION, and the keys"),
         (&[("AWS_TIMEOUT", "soon")], "cannot be used at https://s3.us-east-1.amazonaws.com: "),
     ] {
@@ -54,8 +54,8 @@ fn settings_of_buckets() {
     }
 }
 
-/// S3 says so while another request for the name is under way, and it says so of what it has just written itself if its first
-/// answer was lost.
+/// S3 says that a name is taken while another request for it is in progress. It says so even of an object that it has just
+/// written itself, if its first answer was lost.
 #[test]
 fn nobody_believes_that_a_name_is_taken() {
     let faulty = Arc::new(Faulty::default());

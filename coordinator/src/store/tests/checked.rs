@@ -1,4 +1,4 @@
-//! Stores that keep their promises, and some that do not.
+//! Stores that keep their promises, and stores that break them.
 
 use std::{collections::BTreeMap, fmt, sync::Mutex};
 
@@ -15,13 +15,13 @@ use crate::store::{check, check_objects};
 /// How a store misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
-    /// It looks whether the name is there, and then writes: several win.
+    /// It checks whether the name exists and then writes: several creators succeed.
     LooksFirst,
-    /// The last one wins, and the first one is told so too.
+    /// The last creator's bytes stay, and the first one is told that it succeeded too.
     Overwrites,
-    /// It lists what was there a while ago.
+    /// Its listings lack objects written a moment ago.
     ListsLate,
-    /// It lists what has gone.
+    /// Its listings show objects that were removed.
     ListsRemoved,
 }
 
@@ -101,10 +101,10 @@ fn a_directory_can_be_used_and_is_left_as_it_was() {
 #[test]
 fn stores_that_break_a_promise_are_refused_and_the_sentence_says_which() {
     for (flaw, words) in [
-        (Flaw::LooksFirst, "were told that they have created check-store/"),
-        (Flaw::Overwrites, "were told that they have created check-store/"),
-        (Flaw::ListsLate, "was written, and a listing made afterwards does not show it"),
-        (Flaw::ListsRemoved, "was removed, and a listing made afterwards shows it"),
+        (Flaw::LooksFirst, "creators were told that they created check-store/"),
+        (Flaw::Overwrites, "creators were told that they created check-store/"),
+        (Flaw::ListsLate, "was written, but a later listing does not show it"),
+        (Flaw::ListsRemoved, "was removed, but a later listing still shows it"),
     ] {
         let flawed = Flawed { flaw, objects: InMemory::new(), listed: Mutex::default() };
         let objects: Arc<dyn ObjectStore> = Arc::new(flawed);

@@ -1,5 +1,5 @@
-//! Every object of a small store, damaged in every way: the run goes on from where it was and ends with the digest of one thread, and
-//! what somebody ordered last stays in force.
+//! Damages every object of a small store in every way. The run continues from where it was and ends with the digest of one
+//! thread, and the newest order stays in force.
 
 use object_store::{ObjectStore, ObjectStoreExt as _, memory::InMemory};
 
@@ -21,7 +21,7 @@ use crate::{
 
 const LIAR: &str = "0123456789ab";
 const GUEST: &str = "ba9876543210";
-/// There is an index as soon as a replica has finished.
+/// An index is written as soon as a replica has finished.
 const INDEXED: Thresholds = Thresholds { objects: 1, bytes: u64::MAX };
 /// The runs of the sample, and their seeds.
 const RUNS: [(&str, u64); 3] = [("demo", 1), ("done", 1), ("other", 2)];
@@ -52,7 +52,7 @@ fn loaded(store: &mut Store, run: &str) -> SavedRun {
     runs.into_iter().find(|saved| saved.name == run).unwrap_or_else(|| panic!("{run} is there"))
 }
 
-/// Rounds of each replica in the store.
+/// How many rounds of each replica the store has.
 fn rounds_of(saved: &SavedRun) -> Vec<u64> {
     let unfinished = saved.checkpoint.iter().flat_map(|checkpoint| &checkpoint.replicas);
     let mut rounds = vec![0; 2];
@@ -62,7 +62,7 @@ fn rounds_of(saved: &SavedRun) -> Vec<u64> {
     rounds
 }
 
-/// Takes a run up and computes so many rounds of each replica, with a checkpoint after each.
+/// Loads a run and computes so many rounds of each replica, with a checkpoint after each.
 fn go_on(store: &mut Store, run: &str, rounds: [u64; 2]) {
     loaded(store, run);
     let saved = store.load_run(run).unwrap().unwrap();
@@ -93,17 +93,17 @@ fn go_on(store: &mut Store, run: &str, rounds: [u64; 2]) {
     }
 }
 
-/// Rounds of each replica of `demo` in the sample. The newest checkpoint alone has the last one of the second.
+/// Rounds of each replica of `demo` in the sample. Only the newest checkpoint has the last round of the second replica.
 const ROUNDS: [u64; 2] = [6, 5];
 
-/// A store of two epochs: of `demo` one replica is finished, and the newest order pauses it; `done` is finished.
+/// A store of two epochs. One replica of `demo` is finished, and the newest order pauses the run; `done` is finished.
 fn sample(directory: &Path) {
     let mut store = leading(directory);
     for (run, seed) in RUNS {
         store.write(run, &ordered(&prepared(seed), RunState::Running)).unwrap();
         go_on(&mut store, run, [2, 1]);
     }
-    // Whoever leads next removes the record.
+    // The next leader removes the record.
     let record = fs::read(directory.join("leader/000001")).unwrap();
     let mut store = leading(directory);
     for (run, _) in RUNS {
@@ -140,7 +140,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Another object of this kind: of the other run, or of an earlier time of the same.
+/// Another object of the same kind: from the other run, or from an earlier time of the same run.
 fn another(path: &Path, of_other_run: bool) -> Option<Vec<u8>> {
     let text = path.to_str().unwrap();
     let directory = path.parent().unwrap();
@@ -176,7 +176,7 @@ fn damage(path: &Path, how: &str) -> bool {
     true
 }
 
-/// A store that somebody takes over, again and again.
+/// A store that is taken over again and again.
 enum Place {
     Directory(TempDir),
     Bucket(Arc<dyn ObjectStore>),
@@ -195,7 +195,7 @@ impl Place {
         }
     }
 
-    /// The same objects in a bucket. Where the directory has a directory, the bucket has an object below the name.
+    /// The same objects in a bucket. Where the directory has a subdirectory, the bucket has an object below that name.
     fn bucket(directory: &Path) -> Self {
         fn add(root: &Path, below: &Path, objects: &InMemory) {
             for path in names(below).into_iter().map(|name| below.join(name)) {
@@ -218,7 +218,7 @@ impl Place {
     }
 }
 
-/// The names directly in a directory of a run.
+/// The names directly in one directory of a run.
 fn names_in(store: &Store, run: &str, directory: &str) -> Vec<String> {
     let (objects, inner) = store.list(&format!("runs/{run}/{directory}")).unwrap();
     objects.into_iter().map(|(name, _)| name).chain(inner).collect()
@@ -269,14 +269,14 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
                 "{case}: {:?}",
                 saved.notices
             );
-            assert_eq!(rounds_of(&saved), before, "{case}: rounds of {run} that are left");
+            assert_eq!(rounds_of(&saved), before, "{case}: the remaining rounds of {run}");
             if let Some(checkpoint) = saved.checkpoint.filter(|_| how != "directory") {
                 let copies = names_in(&store, run, "checkpoint-copy");
-                assert_eq!(copies, [checkpoint.object.split_once('/').unwrap().1], "{case}: of the newest only");
-                let mended = saved.notices.iter().any(|notice| notice.contains("is written again from"));
+                assert_eq!(copies, [checkpoint.object.split_once('/').unwrap().1], "{case}: only the newest has it");
+                let mended = saved.notices.iter().any(|notice| notice.contains("was rewritten from"));
                 assert!(mended || !checkpoint.from_copy, "{case}: {:?}", saved.notices);
             }
-            // Whoever comes next finds nothing to mend, and all that was computed since.
+            // The next coordinator finds nothing to mend, and everything computed since.
             go_on(&mut store, run, [6, 6]);
             let saved = loaded(&mut place.lead(), run);
             let told = |notice: &String| notice.contains("order") || notice.contains("finished");
@@ -288,7 +288,7 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
             ends.sort_unstable_by_key(|(index, _)| *index);
             assert_eq!(ResultDigest::of_run(ends.into_iter().map(|(_, digest)| digest)), right, "{case}: {run}");
             store = place.lead();
-            // What has its length is found by whoever reads it, and written again.
+            // Damage that keeps the length is found by the first reader, and mended.
             store.load().unwrap();
             for it in saved.finished.iter().filter(|_| how != "directory") {
                 let mut mend = || match store.write(run, &Write::Mend { object: it.object.clone() }) {
@@ -302,7 +302,7 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
     }
 }
 
-/// What is damaged while a coordinator runs is found when somebody asks for it.
+/// Damage that happens while a coordinator runs is found when the object is requested.
 #[test]
 fn a_finished_replica_is_read_from_its_copy() {
     for how in ["deleted", "emptied", "halved", "flipped", "directory"] {
@@ -313,13 +313,13 @@ fn a_finished_replica_is_read_from_its_copy() {
         let good = store.read("done", &object).unwrap();
         assert!(damage(&directory.path().join("runs/done").join(&object), how));
         assert_eq!(store.read("done", &object), Ok(good.clone()), "{how}");
-        // Neither is good, or there is no copy.
+        // Now neither object is good, or there is no copy.
         assert!(damage(&directory.path().join("runs/done/finished-copy").join(object.split_once('/').unwrap().1), how));
         assert_ne!(store.read("done", &object), Ok(good), "{how}");
     }
 }
 
-/// A store of a build that wrote none has them after the next start, and nobody is told of damage.
+/// The store of a build that wrote no copies has them after the next start, and no damage is reported.
 #[test]
 fn a_finished_replica_without_a_copy_has_one_after_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ fn a_finished_replica_without_a_copy_has_one_after_the_next_start() {
     assert_eq!((names(&copies), before.len()), (before, 2));
 }
 
-/// A void replica does not come back from its copy.
+/// A void replica is not restored from its copy.
 #[test]
 fn what_is_void_is_removed_with_its_copy() {
     let (directory, mut store) = with_run(1);
@@ -347,7 +347,7 @@ fn what_is_void_is_removed_with_its_copy() {
     }
 }
 
-/// Without its state in either, a crash would lose the whole replica.
+/// If the replica's state were in neither object, a crash would lose the whole replica.
 #[test]
 fn no_checkpoint_leaves_out_a_finished_replica_that_could_not_be_written() {
     let objects = Arc::new(Faulty::default());
@@ -357,7 +357,7 @@ fn no_checkpoint_leaves_out_a_finished_replica_that_could_not_be_written() {
         let (first, second) = (Arc::clone(&objects), Arc::clone(&objects));
         match fails {
             "the first" => first.next_put(Fault::Failed),
-            // After the first of the two.
+            // After the first of the two objects.
             _ => second.before_next_put(move || {
                 let objects = Arc::clone(&first);
                 first.before_next_put(move || objects.next_put(Fault::Failed));
@@ -367,7 +367,7 @@ fn no_checkpoint_leaves_out_a_finished_replica_that_could_not_be_written() {
         store.write("demo", &finished(4)).unwrap();
         let refused = store.write("demo", &checkpoint(1));
         assert!(matches!(&refused, Err(StoreFault::Failed(why)) if why.contains("waits for finished/")), "{refused:?}");
-        // The core writes the replica again first. One that is void by now it does not write.
+        // The core first writes the replica again, unless it is void by now.
         store.write("demo", &checkpoint(1)).unwrap();
         store.write("demo", &finished(3)).unwrap();
         assert_eq!(store.load().unwrap().0[0].finished.len(), 2, "{fails}");
@@ -378,7 +378,7 @@ fn no_checkpoint_leaves_out_a_finished_replica_that_could_not_be_written() {
     }
 }
 
-/// The order before the last one undoes what the last one wanted. Nobody may have to find that out.
+/// The order before the newest one has the opposite effect. If it came into force again, that must not go unnoticed.
 #[test]
 fn an_order_that_is_lost_with_its_copy_is_told() {
     let directory = tempfile::tempdir().unwrap();
@@ -393,7 +393,7 @@ fn an_order_that_is_lost_with_its_copy_is_told() {
     assert!(saved.notices.iter().any(|notice| notice.contains(told)), "{:?}", saved.notices);
 }
 
-/// As on a disk that is full after the first of the two objects.
+/// The disk is full after the first of the two objects.
 #[test]
 fn an_order_holds_without_its_copy_which_comes_later() {
     let (directory, mut store) = with_run(1);
@@ -407,13 +407,13 @@ fn an_order_holds_without_its_copy_which_comes_later() {
     store.write("demo", &checkpoint(3)).unwrap();
     let found = names(&copies);
     assert!(found.len() == 1 && found[0].starts_with("000001-000002-"), "{found:?}");
-    // That of the first order is missing, as if its coordinator had been killed.
+    // The copy of the first order is missing, as if its coordinator had been killed.
     let mut next = leading(directory.path());
     next.load().unwrap();
     assert_eq!(names(&copies).len(), 2);
 }
 
-/// A coordinator is stopped between the two objects of an order. The next one deletes the run meanwhile.
+/// A coordinator is suspended between the two objects of an order. Meanwhile the next one deletes the run.
 #[test]
 fn a_late_copy_does_not_bring_a_deleted_run_back() {
     let objects = Arc::new(Faulty::default());

@@ -1,4 +1,4 @@
-//! Objects in memory whose next creation can be made to fail, or to come late, as a listing and a removal can.
+//! Objects in memory whose next creation, listing or removal can be made to fail or to come late.
 
 use std::sync::Mutex;
 
@@ -12,20 +12,20 @@ use object_store::{
 /// How a creation fails.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The object is created, and the failure is reported afterwards: the response was lost.
+    /// The object is created, but a failure is reported: the response was lost.
     WrittenButDenied,
-    /// The object is created, and its name is said to be taken: the first response was lost, and the request repeated.
+    /// The object is created, but its name is reported as taken: the first response was lost, and the request repeated.
     WrittenButTaken,
     /// The object is not created.
     Failed,
-    /// The object is not created, and its name is said to be taken.
+    /// The object is not created, and its name is reported as taken.
     Taken,
 }
 
-/// What others do between a coordinator's look at the store and its write.
+/// Runs between a coordinator's check of the store and its write.
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Default)]
 pub(super) struct Faulty {
     objects: InMemory,
@@ -37,34 +37,35 @@ pub(super) struct Faulty {
 }
 
 impl Faulty {
-    /// The object of this name cannot be read.
+    /// Makes the object of this name unreadable.
     pub(super) fn cannot_read(&self, name: Option<String>) {
-        *self.unreadable.lock().expect("no panic has held it") = name;
+        *self.unreadable.lock().expect("no thread panics while it holds the lock") = name;
     }
 
     pub(super) fn next_put(&self, fault: Fault) {
-        *self.next.lock().expect("no panic has held it") = Some(fault);
+        *self.next.lock().expect("no thread panics while it holds the lock") = Some(fault);
     }
 
-    /// Before the next creation, the coordinator that makes it is stopped, and this happens.
+    /// Before the next creation its coordinator is suspended, and `meanwhile` runs.
     pub(super) fn before_next_put(&self, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.before_put.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+        *self.before_put.lock().expect("no thread panics while it holds the lock") = Some(Box::new(meanwhile));
     }
 
-    /// The same before the next listing of a directory.
+    /// The same before the next listing of `directory`.
     pub(super) fn before_next_list(&self, directory: String, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.before_list.lock().expect("no panic has held it") = Some((directory, Box::new(meanwhile)));
+        *self.before_list.lock().expect("no thread panics while it holds the lock") =
+            Some((directory, Box::new(meanwhile)));
     }
 
     /// The same before the next removal.
     pub(super) fn before_next_removal(&self, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.before_removal.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+        *self.before_removal.lock().expect("no thread panics while it holds the lock") = Some(Box::new(meanwhile));
     }
 }
 
 fn let_happen(meanwhile: Option<Meanwhile>) {
     if let Some(meanwhile) = meanwhile {
-        // Another store has a runtime of its own, which this thread could not begin.
+        // The other store has its own runtime, and this thread cannot start a second one.
         std::thread::spawn(meanwhile).join().expect("no panic happens meanwhile");
     }
 }
@@ -84,9 +85,9 @@ impl std::fmt::Display for Faulty {
 #[async_trait]
 impl ObjectStore for Faulty {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let meanwhile = self.before_put.lock().expect("no panic has held it").take();
+        let meanwhile = self.before_put.lock().expect("no thread panics while it holds the lock").take();
         let_happen(meanwhile);
-        let fault = self.next.lock().expect("no panic has held it").take();
+        let fault = self.next.lock().expect("no thread panics while it holds the lock").take();
         if !matches!(fault, Some(Fault::Failed | Fault::Taken)) {
             let done = self.objects.put_opts(location, payload, options).await;
             if fault.is_none() {
@@ -111,7 +112,7 @@ impl ObjectStore for Faulty {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let unreadable = self.unreadable.lock().expect("no panic has held it").clone();
+        let unreadable = self.unreadable.lock().expect("no thread panics while it holds the lock").clone();
         if unreadable.is_some_and(|name| location.as_ref() == name) {
             return Err(Error::Generic { store: "faulty", source: "it does not answer".into() });
         }
@@ -119,7 +120,7 @@ impl ObjectStore for Faulty {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let meanwhile = self.before_removal.lock().expect("no panic has held it").take();
+        let meanwhile = self.before_removal.lock().expect("no thread panics while it holds the lock").take();
         let_happen(meanwhile);
         self.objects.delete_stream(locations)
     }
@@ -132,7 +133,7 @@ impl ObjectStore for Faulty {
         let meanwhile = self
             .before_list
             .lock()
-            .expect("no panic has held it")
+            .expect("no thread panics while it holds the lock")
             .take_if(|(directory, _)| prefix.is_some_and(|prefix| prefix.as_ref() == directory));
         let_happen(meanwhile.map(|(_, meanwhile)| meanwhile));
         self.objects.list_with_delimiter(prefix).await

@@ -1,4 +1,4 @@
-//! What a start reads of finished replicas: those that the index of their run lacks.
+//! A start reads only those finished replicas that the index of their run lacks.
 
 use super::*;
 use crate::{
@@ -31,7 +31,7 @@ fn in_directory(store: &Store, directory: &str) -> Vec<String> {
     found.into_iter().map(|(name, _)| format!("runs/demo/{directory}/{name}")).collect()
 }
 
-/// The finished replicas by what a start knows of them, and how many it has read.
+/// The finished replicas that a start knows, how many it has read, and its notices.
 fn started(objects: &Arc<Faulty>) -> (Vec<u32>, usize, Vec<String>) {
     let mut store = over(objects, 1);
     let (mut runs, _) = store.load().unwrap();
@@ -47,7 +47,7 @@ fn what_is_in_the_index_is_not_read_at_a_start() {
     let all = in_directory(&store, "finished");
     assert_eq!((all.len(), in_directory(&store, "index").len()), (5, 2), "the newest two indices stay");
     for object in all {
-        // It would not start if it read this one.
+        // The start would fail if it read this object.
         objects.cannot_read(Some(object));
         assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()));
     }
@@ -59,7 +59,7 @@ fn few_small_replicas_have_no_index_and_are_read() {
     let store = computed(&objects, REPLICAS + 1);
     assert_eq!(in_directory(&store, "index"), [""; 0]);
     assert_eq!(started(&objects), ((0..5).collect(), 5, Vec::new()));
-    // That start has written it.
+    // That start has written the index.
     assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()));
 }
 
@@ -84,13 +84,13 @@ fn a_damaged_or_missing_index_costs_nothing_but_reading() {
         let (replicas, read, notices) = started(&objects);
         let told = if how == "missing" { 0 } else { damaged };
         assert_eq!((replicas.len(), notices.len()), (5, told), "{how}: {notices:?}");
-        // The index before lacks what finished last.
+        // The index before lacks the replica that finished last.
         assert_eq!(read, if damaged == 2 { 5 } else { 1 }, "{how}");
-        assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()), "{how}: it was written again");
+        assert_eq!(started(&objects), ((0..5).collect(), 0, Vec::new()), "{how}: the index was rewritten");
     }
 }
 
-/// An index is written so rarely that all of them together are small.
+/// An index is written so rarely that all indices together stay small.
 #[test]
 fn indices_of_many_replicas_are_few() {
     let objects = Arc::new(Faulty::default());
@@ -134,6 +134,6 @@ fn one_of_two_objects_is_mended_from_the_other() {
     fs::write(path("finished"), b"x").unwrap();
     fs::remove_file(path("finished-copy")).unwrap();
     let told = mend();
-    assert!(matches!(&told, Mended::Lost(sentence) if sentence.contains("it is computed again")), "{told:?}");
+    assert!(matches!(&told, Mended::Lost(sentence) if sentence.contains("is computed again")), "{told:?}");
     assert!(!path("finished").exists());
 }

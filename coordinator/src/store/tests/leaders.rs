@@ -16,7 +16,7 @@ fn over(objects: &Arc<Faulty>) -> Store {
     Store::over(objects.clone(), "memory", registry().clone())
 }
 
-/// A coordinator that takes over and loads.
+/// A coordinator that takes over and loads the store.
 fn leading(objects: &Arc<Faulty>) -> Store {
     let mut store = over(objects);
     store.lead().unwrap();
@@ -24,14 +24,14 @@ fn leading(objects: &Arc<Faulty>) -> Store {
     store
 }
 
-/// An order with which the run should be in this state.
+/// An order that wants the run in this state.
 fn wanting(wanted: v1::RunState) -> Write {
     let config = "experiment = \"dispatch\"\n".into();
     let order = v1::Order { config, wanted: wanted.into(), ..v1::Order::default() };
     Write::Order { bytes: seal(Kind::Order, &order.encode_to_vec()) }
 }
 
-/// What a coordinator that starts now takes for the newest order.
+/// The newest order as a coordinator that starts now sees it.
 fn in_force(objects: &Arc<Faulty>) -> Option<v1::RunState> {
     let (mut runs, _) = over(objects).load().unwrap();
     runs.pop().map(|run| run.order.wanted())
@@ -46,7 +46,8 @@ fn keep(sender: &Sender<Store>, store: Store) {
     sender.send(store).unwrap();
 }
 
-/// Who took it for one that says nothing would begin another cluster, whatever authority holds in this one.
+/// A coordinator that took an unreadable record for an empty one would start another cluster, whatever authority this one
+/// has.
 #[test]
 fn an_epoch_that_cannot_be_read_now_is_not_taken_for_a_damaged_one() {
     let objects = Arc::new(Faulty::default());
@@ -76,7 +77,7 @@ fn a_higher_epoch_fences() {
     new.write("demo", &checkpoint(2)).unwrap();
     assert_eq!(rounds(&mut open(&directory)), 2);
     assert_eq!(names(&directory.path().join("leader")), ["000002"], "older epochs go");
-    assert!(superseded(old.write("demo", &Write::Load)), "and it does not take the run back");
+    assert!(superseded(old.write("demo", &Write::Load)), "the old leader does not load the run");
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn a_creation_that_succeeds_makes_no_leader() {
     let meanwhile = Arc::clone(&objects);
     objects.before_next_put(move || {
         drop(leading(&meanwhile));
-        // Its takeover removes epoch 2, so that the name can be created again.
+        // This takeover removes epoch 2, so its name can be created again.
         keep(&sender, leading(&meanwhile));
     });
     assert_eq!(late.lead_after(before.as_ref()), Ok(false));
@@ -110,8 +111,8 @@ fn a_creation_that_succeeds_makes_no_leader() {
     assert!(superseded(late.write("demo", &order(1))));
 }
 
-/// The leader is stopped between its look and its order; another one takes over and gives one meanwhile. What it has
-/// confirmed stays in force.
+/// The leader is suspended between its check and its order. Meanwhile another one takes over and gives an order, which stays
+/// in force once it is confirmed.
 #[test]
 fn two_leaders_cannot_both_give_the_same_order() {
     let objects = Arc::new(Faulty::default());
@@ -125,7 +126,7 @@ fn two_leaders_cannot_both_give_the_same_order() {
     assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
 }
 
-/// The same, but the new leader gives its order when the old one's late order is already there.
+/// The same, but the new leader gives its order after the old leader's late order was written.
 #[test]
 fn a_late_order_does_not_hide_those_that_follow() {
     let objects = Arc::new(Faulty::default());
@@ -134,7 +135,11 @@ fn a_late_order_does_not_hide_those_that_follow() {
     let (sender, others) = channel();
     let meanwhile = Arc::clone(&objects);
     objects.before_next_put(move || keep(&sender, leading(&meanwhile)));
-    assert!(superseded(old.write("demo", &wanting(v1::RunState::Cancelled))), "nobody is told that it is in force");
+    assert!(
+        superseded(old.write("demo", &wanting(v1::RunState::Cancelled))),
+        "nobody learns that the order is in \
+                                                                               force"
+    );
     let given = others.recv().unwrap().write("demo", &wanting(v1::RunState::Paused)).unwrap();
     assert!(matches!(given, Stored::Written(Some(name)) if name == order_name(1, 3)));
     assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
@@ -154,7 +159,7 @@ fn a_late_order_does_not_bring_a_deleted_run_back() {
     });
     assert!(superseded(old.write("demo", &wanting(v1::RunState::Paused))));
     assert_eq!(in_force(&objects), None);
-    // The name can be used again, and what is left of the old run does not mix with the new one.
+    // The name can be used again, and leftovers of the old run do not mix with the new one.
     let mut new = others.recv().unwrap();
     new.write("demo", &wanting(v1::RunState::Running)).unwrap();
     new.write("demo", &checkpoint(1)).unwrap();
@@ -179,12 +184,12 @@ fn a_late_checkpoint_of_a_deleted_run_is_not_used() {
         new.write("demo", &Write::Delete).unwrap();
         keep(&sender, new);
     });
-    // States are a function of the configuration, so a late one of the same run does no harm. This one is of another run.
+    // States are a function of the configuration, so a late state of the same run does no harm. This one is from another run.
     old.write("demo", &checkpoint(7)).unwrap();
     let mut new = others.recv().unwrap();
     new.write("demo", &order(1)).unwrap();
     let (runs, _) = over(&objects).load().unwrap();
-    // One notice for each of its two objects.
+    // One notice for each of the checkpoint's two objects.
     assert!(runs[0].checkpoint.is_none() && runs[0].notices.len() == 2, "{:?}", runs[0].notices);
 }
 
@@ -212,8 +217,8 @@ fn of_checkpoints_and_finished_replicas_the_highest_epoch_counts() {
     assert_eq!((run.finished.len(), run.finished[0].replica.rounds), (1, 5));
 }
 
-/// A coordinator is stopped while it deletes a run. The next one deletes it too, and has another run of the same name by the time
-/// that the first one goes on.
+/// A coordinator is suspended while it deletes a run. The next one deletes it too, and has another run of the same name by
+/// the time the first one resumes.
 #[test]
 fn a_late_deletion_does_not_hurt_the_next_run_of_that_name() {
     for looks_again in [false, true] {
@@ -242,7 +247,7 @@ fn a_late_deletion_does_not_hurt_the_next_run_of_that_name() {
     }
 }
 
-/// It was being sealed when somebody deleted the run.
+/// The checkpoint was being sealed when the run was deleted.
 #[test]
 fn what_comes_for_a_deleted_run_is_not_written() {
     let objects = Arc::new(Faulty::default());
@@ -257,7 +262,7 @@ fn what_comes_for_a_deleted_run_is_not_written() {
     store.write("demo", &checkpoint(1)).unwrap();
 }
 
-/// A coordinator is stopped before it says that a run is deleted. Somebody goes on with the run under the next one.
+/// A coordinator is suspended before it records a deletion. Meanwhile the run is continued under the next one.
 #[test]
 fn a_deletion_that_comes_late_counts_for_nothing() {
     let objects = Arc::new(Faulty::default());
@@ -275,7 +280,7 @@ fn a_deletion_that_comes_late_counts_for_nothing() {
     assert_eq!((in_force(&objects), third.list("runs").unwrap().1), (None, vec![]));
 }
 
-/// A coordinator is killed while it deletes a run, whatever is removed by then. The next one removes the rest.
+/// A coordinator is killed while it deletes a run, at any point of the removal. The next one removes the rest.
 #[test]
 fn a_deletion_that_was_interrupted_is_finished() {
     for killed_after in 0..6 {
@@ -292,10 +297,15 @@ fn a_deletion_that_was_interrupted_is_finished() {
         });
         for path in paths.take(killed_after) {
             fs::remove_file(&path).unwrap();
-            // The store does not leave empty directories either.
+            // The store does not leave empty directories behind either.
             drop(fs::remove_dir(path.parent().unwrap()));
         }
-        assert_eq!(open(&directory).load().unwrap().0.len(), 0, "who does not lead does not show it");
+        assert_eq!(
+            open(&directory).load().unwrap().0.len(),
+            0,
+            "a coordinator that does not lead does not show the \
+                                                                 run"
+        );
         assert!(run.exists());
         let mut next = open(&directory);
         next.lead().unwrap();
@@ -304,7 +314,8 @@ fn a_deletion_that_was_interrupted_is_finished() {
     }
 }
 
-/// A coordinator is stopped before it removes the checkpoints of a finished run, which somebody extends under the next one.
+/// A coordinator is suspended before it removes the checkpoints of a finished run. Meanwhile the run is extended under the
+/// next one.
 #[test]
 fn checkpoints_of_a_later_leader_are_not_dropped() {
     let objects = Arc::new(Faulty::default());
@@ -336,7 +347,7 @@ fn lost_answers_make_no_second_order() {
     assert_eq!((run.order_number, run.order.rounds_done), (3, 4));
 }
 
-/// A directory as builds before epochs in names have left it.
+/// A directory as written by builds from before epochs were part of names.
 #[test]
 fn a_store_of_an_earlier_build_goes_on() {
     let directory = tempfile::tempdir().unwrap();
@@ -379,7 +390,7 @@ fn an_epoch_says_under_which_authority_it_is_led() {
     let mut store = over(&objects);
     let led = |store: &Store| store.leader().unwrap().and_then(|leader| leader.security);
     store.lead().unwrap();
-    assert_eq!(led(&store), None, "as the object of an earlier build");
+    assert_eq!(led(&store), None, "like the object of an earlier build");
     for security in [Security::PlainText, Security::Authority([7; 32].as_slice().try_into().unwrap())] {
         store.speak(security);
         store.lead().unwrap();
@@ -387,7 +398,7 @@ fn an_epoch_says_under_which_authority_it_is_led() {
     }
 }
 
-/// Workers and tools have seen the epochs of the time after the copy.
+/// Workers and tools have seen epochs that are newer than the copy.
 #[test]
 fn a_restored_store_goes_on_above_all_epochs_that_were() {
     let objects = Arc::new(Faulty::default());
@@ -396,17 +407,17 @@ fn a_restored_store_goes_on_above_all_epochs_that_were() {
     let cluster = store.cluster();
     let (before, now) = over(&objects).restored().unwrap();
     assert_eq!((before, now), (1, 1_000_001));
-    // Whoever led meanwhile has not led that often.
+    // The step is greater than the number of leaders since the copy was made.
     let mut next = leading(&objects);
     assert_eq!((next.epoch().unwrap().number, next.cluster()), (now + 1, cluster));
     assert!(
         superseded(store.write("demo", &wanting(v1::RunState::Running))),
-        "who led in the copy's time leads no more"
+        "the leader from before the copy no longer leads"
     );
     assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
     next.write("demo", &wanting(v1::RunState::Running)).unwrap();
     next.write("other", &wanting(v1::RunState::Running)).unwrap();
     assert_eq!(over(&objects).load().unwrap().0.len(), 2);
-    // Restored once more.
+    // The store is restored once more.
     assert_eq!(over(&objects).restored().unwrap(), (now + 1, now + 1 + 1_000_000));
 }

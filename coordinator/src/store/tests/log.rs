@@ -46,7 +46,7 @@ fn a_batch_whose_answer_is_lost_is_there_once_and_one_that_failed_is_tried_again
     }
 }
 
-/// The newest 1,024 stay, because the clock may be wrong.
+/// The newest 1,024 batches stay whatever the clock says, because it may be wrong.
 #[test]
 fn old_batches_go_if_there_are_many() {
     let (directory, store) = with_run(1);
@@ -68,7 +68,7 @@ fn old_batches_go_if_there_are_many() {
     assert_eq!(lines(&store, 1), ["newest"]);
 }
 
-/// However many batches there are of what others did, those of operators stay.
+/// Batches of operators stay, however many batches of others there are.
 #[test]
 fn batches_of_one_part_push_none_of_the_other_out() {
     let (directory, store) = with_run(1);
@@ -82,7 +82,7 @@ fn batches_of_one_part_push_none_of_the_other_out() {
         fs::copy(audit.join(&first), audit.join(name)).unwrap();
     }
     add(&store, &mut Log::new(store.reader(), 2), &["newest"]).unwrap();
-    assert_eq!(names(&audit).len(), 4097, "those before the newest 4,096 are gone");
+    assert_eq!(names(&audit).len(), 4097, "batches older than the newest 4,096 are gone");
     let rights = store.runtime.block_on(store.reader().newest_log(LogPart::Rights, 9, |_| true));
     assert_eq!((rights.unwrap(), lines(&store, 1)), (vec!["order".to_owned()], vec!["newest".to_owned()]));
     assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");

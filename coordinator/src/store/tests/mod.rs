@@ -60,7 +60,7 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(evoxo_experiments::registry)
 }
 
-/// Where the first coordinator writes this, or the first order of a run.
+/// The path of the object that the first coordinator, or the first order of a run, creates with this write.
 fn object(directory: &TempDir, write: &Write) -> std::path::PathBuf {
     directory.path().join("runs/demo").join(object_name(write, 1).unwrap_or_else(|| order_name(1, 1)))
 }
@@ -204,7 +204,7 @@ fn old_checkpoints_are_pruned_but_every_64th() {
     let found: Vec<String> =
         names(&directory.path().join("runs/demo/checkpoint")).iter().map(|name| format!("checkpoint/{name}")).collect();
     assert_eq!(found, kept);
-    // A new process continues to prune checkpoints that it found.
+    // A new process also prunes the checkpoints that it found.
     let mut store_two = open(&directory);
     store_two.load().unwrap();
     store_two.lead().unwrap();
@@ -240,7 +240,7 @@ fn taking_over_removes_half_written_files() {
     fs::write(&foreign, b"mine").unwrap();
     let mut store = open(&directory);
     store.load().unwrap();
-    assert!(Path::new(&half).exists(), "who only looks removes nothing");
+    assert!(Path::new(&half).exists(), "opening a store to read removes nothing");
     store.lead().unwrap();
     store.load().unwrap();
     assert!(!Path::new(&half).exists());
@@ -273,7 +273,7 @@ fn an_unclear_result_is_checked() {
     assert!(matches!(&fault, StoreFault::Failed(why) if said(why)), "{fault:?}");
     store.write("demo", &checkpoint(2)).unwrap();
     assert_eq!(rounds(&mut store), 2);
-    // Creating the epoch may have an unclear result too.
+    // The outcome of creating an epoch may be unclear too.
     faulty.next_put(Fault::WrittenButDenied);
     store.lead().unwrap();
     assert_eq!(store.epoch().unwrap().number, 2);
@@ -282,7 +282,7 @@ fn an_unclear_result_is_checked() {
     assert!(matches!(store.lead(), Err(StoreFault::Failed(_))));
 }
 
-/// What cannot be read for a while is not damaged: without the newest order an older one would count, and with it what it wanted.
+/// An object that cannot be read for a while is not damaged. Without the newest order an older one would come into force.
 #[test]
 fn an_object_that_cannot_be_read_now_is_not_passed_over() {
     let faulty = Arc::new(Faulty::default());
@@ -319,7 +319,7 @@ fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
     let file = directory.path().join("file");
     fs::write(&file, b"").unwrap();
     let below_file = file.join("runs");
-    // /proc cannot be written even by root.
+    // Even root cannot write in /proc.
     for spec in [file.to_str().unwrap(), below_file.to_str().unwrap(), "/proc/evoxo", "/proc"] {
         let error = Store::open(spec, registry().clone()).err().expect(spec).to_string();
         assert!(error.contains("--store") || error.contains("name a directory"), "{error}");
@@ -332,7 +332,7 @@ fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
 #[test]
 fn a_store_that_becomes_unwritable_fails_the_write_and_not_the_process() {
     let (directory, mut store) = with_run(1);
-    // A file where the directory of checkpoints should be prevents even root from writing.
+    // A file in place of the directory of checkpoints stops even root from writing.
     fs::remove_dir_all(directory.path().join("runs/demo/checkpoint")).unwrap();
     fs::write(directory.path().join("runs/demo/checkpoint"), b"").unwrap();
     let fault = store.write("demo", &checkpoint(2)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Who is refused is in the store for whoever leads later.
+//! Refused identities are in the store for every later leader.
 
 use super::*;
 use crate::{
@@ -46,7 +46,7 @@ fn who_is_refused_is_known_to_the_next_leader_whatever_is_in_the_object() {
     assert_eq!(refused.revoked.iter().map(ToString::to_string).collect::<Vec<_>>(), [GUEST]);
     assert_eq!(notices, ["revoked/notes was not written by evoxo and is not used"]);
     assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");
-    // Another coordinator has found out the same, with other words.
+    // Another coordinator has found the same, and words it differently.
     assert!(open(&directory).lead().is_ok());
     let mut next = open(&directory);
     next.lead().unwrap();
@@ -58,7 +58,7 @@ fn nobody_who_is_refused_is_ever_forgotten() {
     let (directory, mut store) = with_run(1);
     store.write("", &conviction("it lied")).unwrap();
     store.write("", &revocation()).unwrap();
-    // As a clock that is ten years ahead sees it.
+    // These objects look old to a clock that is ten years ahead.
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(10 * 366 * 24 * 3600);
     for name in [format!("convicted/{LIAR}"), format!("revoked/{GUEST}")] {
         let file = fs::File::options().write(true).open(directory.path().join(name)).unwrap();
@@ -90,7 +90,8 @@ fn a_lost_answer_convicts_and_a_full_store_says_so() {
     }
 }
 
-/// The new leader has loaded before the old one's conviction was there: the old one must not act on what nobody else knows.
+/// The new leader loaded before the old one's conviction was written. The old one must not act on a conviction that nobody
+/// else knows.
 #[test]
 fn who_leads_no_more_convicts_nobody() {
     let objects = Arc::new(Faulty::default());

@@ -1,4 +1,4 @@
-//! The effects of the coordinators and the workers of a simulated cluster.
+//! Carries out the effects of the coordinators and workers of a simulated cluster.
 
 use evoxo_coordinator::core::{Effect, StoreFault, Write};
 use evoxo_proto::v1::to_worker;
@@ -65,7 +65,7 @@ impl Cluster {
                 let number = usize::from_str_radix(&identity, 16).expect("a number of the simulation");
                 let character = self.workers[number].character;
                 assert!(character.lies(), "{character:?} {number} was convicted: {what}");
-                let epoch = self.seats[seat].epoch().expect("who convicts leads");
+                let epoch = self.seats[seat].epoch().expect("a coordinator that convicts leads");
                 self.outcome.convicted.entry(identity).or_insert(epoch);
             }
             Effect::Audit { .. }
@@ -90,11 +90,11 @@ impl Cluster {
         }
     }
 
-    /// A process of a coordinator's own has ended, which a task kills that kills workers.
+    /// The separate process of a coordinator has ended. A task that kills workers kills this process too.
     pub(super) fn computed_here(&mut self, seat: usize, task: Option<Encoded>) {
         let outcome = match task {
             None => Err("it was asked to stop".to_owned()),
-            // This is what was asked to stop, and has been reported.
+            // This is the process that was asked to stop, which has been reported already.
             Some(_) if std::mem::take(&mut self.seats[seat].computing_stopped) => return,
             Some(task) if Some(task.hash) == self.poison => Err("its process was ended by signal 9".to_owned()),
             Some(task) => {
@@ -110,7 +110,7 @@ impl Cluster {
         self.plan(ms, SimEvent::Written(seat, self.seats[seat].life));
     }
 
-    /// The store does a write; sometimes it fails, or its success is not reported, or its name is said to be
+    /// Lets the store make a write. Sometimes the write fails, or its success is not reported, or its name is reported as
     /// taken.
     pub(super) fn write(&mut self, seat: usize) {
         if self.is_stopped(seat) {
@@ -133,7 +133,7 @@ impl Cluster {
         let loads = |(run, what): (&str, &Write)| (*what == Write::Load).then(|| format!("runs/{run}/"));
         let loads = self.seats[seat].next_write().and_then(loads);
         if let Some(run) = loads.filter(|_| self.fault(self.faults.store)) {
-            // It is listed, and for a moment it cannot be read.
+            // The object is listed, but for a moment it cannot be read.
             let mut names = names(&self.objects);
             names.retain(|name| name.starts_with(&run));
             let unreadable = (!names.is_empty()).then(|| below(&mut self.rng, names.len() as u64) as usize);
@@ -158,7 +158,7 @@ impl Cluster {
         self.tell(seat, event);
     }
 
-    /// The travel time of the next message of a stream: it arrives after the others, unless a fault changes that.
+    /// The travel time of the next message of a stream. It arrives after the earlier ones, unless a fault changes that.
     pub(super) fn arrival_ms(&mut self, session: SessionId, to_coordinator: bool) -> u64 {
         let ms = self.draw_ms(self.faults.delay_ms_max);
         if self.fault(self.faults.repeat) {
@@ -209,7 +209,7 @@ impl Cluster {
         }
     }
 
-    /// The worker's side of the stream is closed.
+    /// Closes the worker's side of the stream.
     pub(super) fn end_stream(&mut self, link: Option<SessionId>) {
         if let Some(session) = link {
             let ms = self.arrival_ms(session, true);
@@ -220,7 +220,7 @@ impl Cluster {
     fn transmit(&mut self, worker: usize, message: v1::FromWorker) {
         let Some(session) = self.workers[worker].link else { return };
         let times = if self.fault(self.faults.lose) { 0 } else { 1 + u64::from(self.fault(self.faults.repeat)) };
-        // Hello opens the stream, so it cannot be repeated: the second would belong to another session.
+        // Hello opens the stream, so it cannot be repeated: a second one would belong to another session.
         let hello = matches!(message.message, Some(v1::from_worker::Message::Hello(_)));
         for _ in 0..if hello { times.min(1) } else { times } {
             let ms = self.arrival_ms(session, true);

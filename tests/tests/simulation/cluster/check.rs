@@ -1,4 +1,4 @@
-//! A simulated cluster from outside, and what must be true at its end.
+//! A simulated cluster seen from outside, and what must be true at its end.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -34,10 +34,10 @@ impl Cluster {
         format!("{asked:#?} {:#?}", views.collect::<Vec<_>>())
     }
 
-    /// The view of a run that is finished, with all replicas that were asked for.
+    /// The view of a run, if the run is finished with all requested replicas.
     fn finished(&self, run: usize) -> Option<&v1::Run> {
         let (name, prepared) = &self.runs[run];
-        // A coordinator that leads no more may still show a run that was deleted since.
+        // A coordinator that no longer leads may still show a run that has since been deleted.
         let newest = self.seats.iter().filter_map(Seat::epoch).max();
         let seats = self.seats.iter().filter(|seat| self.outcome.deleted == 0 || seat.epoch() == newest);
         let mut views = seats.filter_map(|seat| seat.views.get(name));
@@ -52,7 +52,7 @@ impl Cluster {
         self.outcome.failure.is_some() || (0..self.runs.len()).all(finished)
     }
 
-    /// The end: the result of one thread, in the views and in the store, with not too much work.
+    /// Checks the end: the result of one thread, in the views and in the store, without too much work.
     pub(crate) fn check(&mut self, seed: u64) {
         let mut needed = 0;
         for (number, (name, prepared)) in self.runs.iter().enumerate() {
@@ -67,7 +67,7 @@ impl Cluster {
             assert_eq!((&run.digest, run.doubts.len()), (&digest, 0), "seed {seed}, run {name}: another result");
         }
         self.check_store(seed);
-        // What a damaged checkpoint said, nobody knows any more.
+        // The content of a damaged checkpoint is unknown.
         if self.outcome.objects_damaged == 0 {
             self.check_disputes(seed);
         }
@@ -78,11 +78,11 @@ impl Cluster {
         self.outcome.tasks_repeated = computed.saturating_sub(needed);
         let lives = self.outcome.lives;
         let faults = self.faults.budget - self.faults_left;
-        // Two compute each task, and what nobody asked for again is lost with a session.
+        // With verification two workers compute each task, and results that nobody requests again are lost with a session.
         let times = match self.faults.level {
             Level::Plain => 2,
             Level::Quorum | Level::Verified => 4,
-            // What was computed before each conviction may be void.
+            // Everything computed before a conviction may be void.
             Level::Audited { .. } => 4 * (1 + self.outcome.convicted.len() as u64),
         };
         let bound = times * needed * lives + 100 * faults;
@@ -102,27 +102,28 @@ impl Cluster {
         }
     }
 
-    /// The names of the objects of a run, below it.
+    /// The names of the objects of a run, relative to the run.
     pub(super) fn objects_of(&self, name: &str) -> Vec<String> {
         let below = format!("runs/{name}/");
         names(&self.objects).iter().filter_map(|name| Some(name.strip_prefix(&below)?.to_owned())).collect()
     }
 
-    /// Of two who differ, one lied. Whoever found that out may have been gone as soon as the store had it.
+    /// Checks that of two workers that differ, one is convicted. The coordinator that found the difference may have ended as
+    /// soon as the store had it.
     pub(crate) fn check_disputes(&self, seed: u64) {
         let stored = names(&self.objects);
         for pair in &self.outcome.disputes {
             let convicted = pair.iter().any(|identity| stored.contains(&format!("convicted/{identity}")));
-            assert!(convicted, "seed {seed}: {pair:?} differ, and nobody is convicted");
+            assert!(convicted, "seed {seed}: {pair:?} differ, but neither is convicted");
         }
     }
 
-    /// Notes who contradict each other in a checkpoint that is stored.
+    /// Notes the workers that contradict each other in a stored checkpoint.
     pub(super) fn note_disputes(&mut self, checkpoint: &Bytes) {
         let body = open(Kind::Checkpoint, checkpoint).expect("it was sealed here");
         let checkpoint = v1::Checkpoint::decode(body).expect("it was sealed here");
         for audits in checkpoint.replicas.iter().map(|state| &state.audits) {
-            // They are in order of the tasks.
+            // The audits are in the order of their tasks.
             for pair in
                 audits.windows(2).filter(|pair| pair[0].task == pair[1].task && pair[0].output != pair[1].output)
             {
@@ -149,7 +150,7 @@ impl Cluster {
                 Some(Named { number, digest: Some(digest), .. }) => format!("{number} {digest}"),
                 _ => object.clone(),
             };
-            // Of audited runs and of quorums the objects also say on whose word they were computed.
+            // With audits and quorums, the objects also say on whose word they were computed.
             let (expected, kept): (BTreeSet<String>, BTreeSet<String>) = match self.faults.level {
                 Level::Audited { .. } | Level::Quorum => (
                     replicas.iter().map(|replica| replica.digest().to_string()).collect(),
@@ -162,7 +163,8 @@ impl Cluster {
             };
             assert!(kept.is_subset(&expected), "seed {seed}: the store has foreign bytes");
             assert!(kept == expected || !saved.notices.is_empty(), "seed {seed}: {kept:?} of {expected:?}");
-            // A first order that was written late, by who led no more, stays beside the run that the next leader was given.
+            // If a former leader wrote a first order late, that order stays in addition to the run that the next leader
+            // accepted.
             let late =
                 saved.notices.iter().filter(|notice| notice.contains("-000001 is of an earlier run")).count() as u64;
             let most = 2 * self.outcome.objects_damaged + late.min(self.outcome.takeovers + self.outcome.rivals);
@@ -171,9 +173,9 @@ impl Cluster {
     }
 }
 
-/// The number of different tasks of each round of each replica. Two rounds may have the same task (a search that
-/// evaluates the same candidates again); outputs are not kept that long. Without a barrier the last round may leave tasks
-/// that nobody needs.
+/// The number of different tasks of each round of each replica. Two rounds may have the same task, for example if a search
+/// evaluates the same candidates again, because outputs are not kept that long. Without a barrier the last round may have
+/// tasks that nobody needs.
 fn count_tasks(config: &Config) -> u64 {
     let mut count = 0;
     for mut replica in local::start(config) {

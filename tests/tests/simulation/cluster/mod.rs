@@ -36,32 +36,32 @@ use super::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) crashes: u64,
-    /// Times that a coordinator led.
+    /// How many times a coordinator led.
     pub(crate) lives: u64,
-    /// Standbys that took over, coordinators that learnt that they lead no more, and others that led between a look and a
-    /// write.
+    /// How many standbys took over; how many coordinators learnt that they no longer lead; and how many others led between a
+    /// check and a write.
     pub(crate) takeovers: u64,
     pub(crate) superseded: u64,
     pub(crate) rivals: u64,
-    /// Runs that people deleted, and those that somebody submitted to another leader in the middle of it.
+    /// How many runs people deleted; and how many of them were submitted to another leader meanwhile.
     pub(crate) deleted: u64,
     pub(crate) revived: u64,
-    /// Times that a person asked for more replicas.
+    /// How many times a person asked for more replicas.
     pub(crate) extended: u64,
     pub(crate) workers_lost: u64,
     pub(crate) workers_refused: u64,
     pub(crate) objects_damaged: u64,
     pub(crate) answers_lost: u64,
     pub(crate) tasks_repeated: u64,
-    /// Tasks that a coordinator computed itself.
+    /// How many tasks a coordinator computed itself.
     pub(crate) computed_here: u64,
-    /// Workers that computed a task that kills its worker.
+    /// How many workers a killer task has killed.
     pub(crate) victims: u64,
-    /// Identities that were convicted, each with the epoch.
+    /// The convicted identities, each with the epoch.
     pub(crate) convicted: BTreeMap<String, u64>,
-    /// Those of whom two sent different outputs of a task, as a checkpoint in the store says.
+    /// Pairs of identities that sent different outputs of a task, according to a checkpoint in the store.
     pub(crate) disputes: BTreeSet<[String; 2]>,
-    /// Replicas that were begun anew because of that.
+    /// How many replicas were restarted because of convictions.
     pub(crate) undone: u64,
     /// The message of a failed run.
     pub(crate) failure: Option<String>,
@@ -82,7 +82,7 @@ enum SimEvent {
     Flap(usize),
     /// The seat, its life, and its threads' reports.
     Reported(usize, u64, ThreadId, Vec<Report>),
-    /// The process of a seat's own has ended that computed this task; or it was asked to end.
+    /// The separate process of a seat ended after computing this task; `None` if it was asked to end.
     ComputedHere(usize, u64, Option<Encoded>),
     /// The first write of a seat is done.
     Written(usize, u64),
@@ -91,7 +91,7 @@ enum SimEvent {
     /// A person asks for more replicas of a run.
     Extend(usize),
     PauseOrResume,
-    /// A person deletes a run, or asks for it again.
+    /// A person deletes a run; the flag marks a repeated request.
     Delete(usize, bool),
     Crash,
     /// A seat, and whether its process is started as a standby.
@@ -100,7 +100,7 @@ enum SimEvent {
     Look(usize, u64),
     /// A coordinator is stopped for a while, or all are cut off from each other.
     StopOrSplit,
-    /// What came for a coordinator while it was stopped.
+    /// An event that arrived for a coordinator while it was stopped.
     Held(usize, u64, Event),
 }
 
@@ -119,15 +119,15 @@ pub(crate) struct Cluster {
     now: Millis,
     queue: BTreeMap<(Millis, u64), SimEvent>,
     counter: u64,
-    /// The first one leads in the beginning.
+    /// The coordinators' seats. The first one leads at the start.
     seats: Vec<Seat>,
-    /// Until then the coordinators do not reach each other.
+    /// The time until which the coordinators cannot reach each other.
     split_until: Millis,
     confirmed: seats::Confirmed,
     /// The highest epoch that each worker has seen.
     seen: BTreeMap<usize, u64>,
     sessions: BTreeMap<SessionId, Ends>,
-    /// When the last message of a stream arrives, in either direction: the next one arrives later.
+    /// When the last message of a stream arrives, in either direction. The next one arrives later.
     arrivals: BTreeMap<(SessionId, bool), Millis>,
     workers: Vec<SimWorker>,
     objects: Arc<Objects>,
@@ -220,7 +220,7 @@ impl Cluster {
         cluster
     }
 
-    /// Handles events until this is so.
+    /// Handles events until `is_so` returns true.
     pub(crate) fn run_until(&mut self, is_so: impl Fn(&mut Self) -> bool, seed: u64) {
         let end = Millis(40_000_000);
         while !is_so(self) {
@@ -242,17 +242,17 @@ impl Cluster {
         self.now
     }
 
-    /// From now on this task kills its worker.
+    /// Makes this task kill its worker from now on.
     pub(crate) fn poison(&mut self, task: Digest) {
         self.poison = Some(task);
     }
 
-    /// Whether any worker computes something.
+    /// Whether the first slot of any worker has a task.
     pub(crate) fn has_assigned(&self) -> bool {
         self.workers.iter().any(|worker| worker.next_task(0).is_some())
     }
 
-    /// The worker's host is gone, without a message.
+    /// Takes a worker's host down, without a message.
     pub(crate) fn silence(&mut self, worker: usize) {
         self.workers[worker].alive = false;
         self.workers[worker].life += 1;
@@ -267,7 +267,7 @@ impl Cluster {
         below(&mut self.rng, most + 1)
     }
 
-    /// Whether a fault happens now.
+    /// Draws whether a fault happens now.
     fn fault(&mut self, thousandths: u64) -> bool {
         let happens = self.faults_left > 0 && chance(&mut self.rng, thousandths, 1000);
         self.faults_left -= u64::from(happens);
@@ -379,8 +379,7 @@ impl Cluster {
         }
     }
 
-    /// The process dies and a new one starts after at most `ms_max`; half of the time the coordinator does not notice
-    /// the end.
+    /// Kills the process. A new one starts after at most `ms_max`. Half of the time the coordinator does not notice the end.
     pub(crate) fn kill(&mut self, worker: usize, ms_max: u64) {
         if !self.workers[worker].alive {
             return;

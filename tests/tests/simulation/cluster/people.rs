@@ -1,4 +1,4 @@
-//! People: they submit, pause and resume runs, ask for more replicas of some, and delete some, which they submit again or not.
+//! People: they submit, pause and resume runs, ask for more replicas of some, and delete some, which they may submit again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,21 +20,21 @@ use super::{Cluster, Event, Request, RequestId, SimEvent, below, chance};
 /// The first id of a request to delete a run.
 const DELETIONS: u64 = 1 << 32;
 
-/// After every this many orders to pause or resume, the wait between two of them grows by the first one.
+/// After every so many orders to pause or resume, the pause between two of them grows by the initial one.
 const ORDERS: u64 = 64;
 
-/// What people do about deletion and more replicas. It is drawn apart, so that nothing else depends on it.
+/// What people do about deletion and more replicas. It has its own random stream, so nothing else depends on it.
 pub(super) struct People {
     rng: Generator,
-    /// How often they wanted to pause or resume a run.
+    /// How many times people wanted to pause or resume a run.
     orders: u64,
-    /// The runs whose deletion is not answered yet, with the highest epoch that was asked.
+    /// The runs whose deletion is not confirmed yet, with the highest epoch that was asked.
     asked: BTreeMap<usize, u64>,
-    /// How often each run was deleted.
+    /// How many times each run was deleted.
     pub(super) deleted: BTreeMap<usize, u64>,
     /// The runs that nobody submits again.
     gone: BTreeSet<usize>,
-    /// What runs were before somebody asked for more replicas, until that is answered.
+    /// The runs as they were before somebody asked for more replicas, until that request is answered.
     smaller: BTreeMap<usize, Arc<Prepared>>,
 }
 
@@ -68,7 +68,8 @@ impl Cluster {
         }
     }
 
-    /// A person pauses or resumes a run. All orders of a run are kept and listed, so a cluster that computes for hours would take minutes.
+    /// A person pauses or resumes a run. The pauses grow, because all orders of a run are kept and listed: otherwise a
+    /// cluster that computes for hours would take minutes.
     pub(super) fn pause_or_resume(&mut self) {
         let ms = self.draw_ms(200) * (1 + self.people.orders / ORDERS);
         self.people.orders += 1;
@@ -84,7 +85,7 @@ impl Cluster {
         }
     }
 
-    /// From now on people ask for more replicas too, up to twice.
+    /// From now on people also ask for more replicas, up to twice.
     pub(crate) fn let_people_extend(&mut self) {
         for _ in 0..below(&mut self.people.rng, 3) {
             let ms = below(&mut self.people.rng, 40 * self.faults.task_ms_max);
@@ -93,7 +94,8 @@ impl Cluster {
         }
     }
 
-    /// A person asks for more replicas of a run, until they are confirmed; not if it is being deleted, or was for good.
+    /// A person asks for more replicas of a run, until they are confirmed. Nothing happens if the run is being deleted or was
+    /// deleted for good.
     pub(super) fn extend(&mut self, run: usize) {
         let People { asked, gone, .. } = &self.people;
         if !self.submitted.contains(&run) || asked.contains_key(&run) || gone.contains(&run) {
@@ -108,7 +110,7 @@ impl Cluster {
         self.submit(run);
     }
 
-    /// From now on people delete runs too, up to three times.
+    /// From now on people also delete runs, up to three times.
     pub(crate) fn let_people_delete(&mut self) {
         for _ in 0..1 + below(&mut self.people.rng, 3) {
             let ms = below(&mut self.people.rng, 20 * self.faults.task_ms_max);
@@ -117,7 +119,7 @@ impl Cluster {
         }
     }
 
-    /// A person deletes a run, and asks again until it is deleted.
+    /// A person deletes a run, and repeats the request until the run is deleted.
     pub(super) fn delete(&mut self, run: usize, again: bool) {
         let People { asked, gone, .. } = &self.people;
         if again != asked.contains_key(&run) || gone.contains(&run) || !self.submitted.contains(&run) {
@@ -131,9 +133,9 @@ impl Cluster {
         self.tell(seat, Event::Request { id: RequestId(DELETIONS + run as u64), request });
     }
 
-    /// What a seat answers.
+    /// Handles an answer of a seat.
     pub(super) fn on_response(&mut self, seat: usize, id: RequestId, response: &Result<Response, Rejection>) {
-        let epoch = self.seats[seat].epoch().expect("who answers leads");
+        let epoch = self.seats[seat].epoch().expect("a coordinator that answers leads");
         let run = (DELETIONS..u64::MAX).contains(&id.0).then(|| (id.0 - DELETIONS) as usize);
         let leads = self.seats.iter().all(|other| other.epoch() <= Some(epoch));
         match (response, run) {
@@ -148,13 +150,13 @@ impl Cluster {
             (Err(Rejection::Exhausted(why)), _) => self.on_refused(id.0 as usize, why),
             (Err(Rejection::Invalid(why)), _) => panic!("a drawn run was refused: {why}"),
             (Ok(Response::Run(_)), Some(run)) => self.note_deleted(run, epoch),
-            // Who leads no more does not know the runs of who does.
+            // A former leader does not know the runs of the present one.
             (Err(Rejection::NotFound(_)), Some(run)) if leads => self.note_deleted(run, epoch),
             _ => {}
         }
     }
 
-    /// There is no memory for it. With more replicas a run may need too much, and it stays what it was.
+    /// There is not enough memory. With more replicas a run may need too much, and then it stays as it was.
     fn on_refused(&mut self, run: usize, why: &str) {
         if let Some(smaller) = self.people.smaller.remove(&run) {
             self.runs[run].1 = smaller;
@@ -163,7 +165,7 @@ impl Cluster {
         assert!(self.submitted.contains(&run), "a drawn run was refused: {why}");
     }
 
-    /// In this epoch somebody was told that a run is deleted: nothing of it is left.
+    /// Notes that a person was told in this epoch that a run is deleted, and checks that nothing of it is left.
     fn note_deleted(&mut self, run: usize, epoch: u64) {
         if self.people.asked.remove(&run).is_none() {
             return;
@@ -175,7 +177,7 @@ impl Cluster {
             assert!(since > Some(epoch), "{name} is deleted in epoch {epoch}, and {object} is still there");
         }
         let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Unless somebody has submitted it to a later leader.
+        // Unless somebody has submitted the run to a later leader.
         match confirmed.get(&name) {
             Some((_, by)) if *by > epoch => self.outcome.revived += 1,
             _ => drop(confirmed.remove(&name)),
@@ -198,7 +200,7 @@ impl Cluster {
         self.people.gone.contains(&run) && !confirmed.contains_key(&self.runs[run].0)
     }
 
-    /// Whether an order that was confirmed in this epoch may be gone, because the run's deletion was asked for since.
+    /// Whether an order that was confirmed in this epoch may be gone because the run's deletion was requested later.
     pub(super) fn may_be_deleted(&self, name: &str, confirmed_in: u64) -> bool {
         let run = self.runs.iter().position(|(known, _)| known == name);
         run.and_then(|run| self.people.asked.get(&run)).is_some_and(|asked| confirmed_in <= *asked)

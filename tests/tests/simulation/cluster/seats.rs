@@ -18,12 +18,12 @@ use crate::{objects::Objects, seat::Seen};
 
 /// How often a coordinator looks who leads, in milliseconds.
 const LOOK_MS: u64 = 100;
-/// The longest time that a coordinator is stopped, or that two do not reach each other.
+/// The longest time that a coordinator is stopped, or that coordinators cannot reach each other.
 const PAUSE_MS_MAX: u64 = 3000;
-/// The epoch and the number of the newest order of a run that somebody was told of.
+/// The epoch and the number of a run's newest confirmed order.
 type Place = (u64, u64);
 
-/// Orders that were confirmed, by run, and the epoch of who confirmed them.
+/// The confirmed orders by run, each with the epoch of the coordinator that confirmed it.
 pub(super) type Confirmed = Arc<Mutex<std::collections::BTreeMap<String, (Place, u64)>>>;
 
 fn confirm(confirmed: &Confirmed, run: &str, stored: &Stored, by: Option<u64>) {
@@ -31,16 +31,16 @@ fn confirm(confirmed: &Confirmed, run: &str, stored: &Stored, by: Option<u64>) {
     let Some(named) = object_named(object, "order") else { return };
     let mut confirmed = confirmed.lock().unwrap_or_else(PoisonError::into_inner);
     let newest = confirmed.entry(run.to_owned()).or_default();
-    *newest = (*newest).max(((named.epoch, named.number), by.expect("who confirms leads")));
+    *newest = (*newest).max(((named.epoch, named.number), by.expect("a coordinator that confirms leads")));
 }
 
 impl Cluster {
-    /// The seats that lead, or think so, and are not stopped.
+    /// The seats that lead, or believe that they lead, and are not stopped.
     pub(super) fn leading(&self) -> Vec<usize> {
         (0..self.seats.len()).filter(|seat| self.seats[*seat].leads() && !self.is_stopped(*seat)).collect()
     }
 
-    /// One of them: in a split, people ask either.
+    /// One of the leading seats. In a split, people ask either.
     pub(super) fn asked(&mut self) -> Option<usize> {
         let leading = self.leading();
         let count = leading.len() as u64;
@@ -51,12 +51,12 @@ impl Cluster {
         self.now <= self.seats[seat].stopped_until
     }
 
-    /// When what comes for a stopped coordinator reaches it.
+    /// After how long events for a stopped coordinator reach it.
     pub(super) fn after_stop_ms(&self, seat: usize) -> u64 {
         self.seats[seat].stopped_until - self.now + 1
     }
 
-    /// A process starts: it takes over at once, or waits as a standby.
+    /// Starts a process, which takes over at once or waits as a standby.
     pub(super) fn start(&mut self, seat: usize, as_standby: bool) {
         if self.seats[seat].is_taken() {
             return;
@@ -72,8 +72,8 @@ impl Cluster {
         self.plan(LOOK_MS, SimEvent::Look(seat, self.seats[seat].life));
     }
 
-    /// A seat leads now. It has every order that anybody was told of, but for those of one that took over while it was still
-    /// reading.
+    /// Notes that a seat leads now, and checks that it has every confirmed order. Orders confirmed by a coordinator that took
+    /// over while this one was still loading are excepted.
     fn begin(&mut self, seat: usize) {
         self.outcome.lives += 1;
         let confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -85,11 +85,11 @@ impl Cluster {
             assert!(loaded >= Some(place), "the order {place:?} of {run} is lost: {loaded:?} is in force");
         }
         self.tell(seat, Event::Wake);
-        // A client submits again what was not confirmed; that must not make a second run.
+        // A client submits again whatever was not confirmed. That must not create a second run.
         (0..self.runs.len()).for_each(|run| self.plan(20, SimEvent::Submit(run)));
     }
 
-    /// A coordinator looks who leads.
+    /// Lets a coordinator look who leads.
     pub(super) fn look(&mut self, seat: usize) {
         if self.is_stopped(seat) {
             let ms = self.after_stop_ms(seat);
@@ -109,7 +109,7 @@ impl Cluster {
         self.plan(LOOK_MS, SimEvent::Look(seat, self.seats[seat].life));
     }
 
-    /// A coordinator learns that it leads no more: it sends its workers away, and is a standby.
+    /// A coordinator learns that it no longer leads: it sends its workers away and becomes a standby.
     pub(super) fn supersede(&mut self, seat: usize) {
         self.outcome.superseded += 1;
         let sessions = self.sessions.iter().filter(|(_, ends)| ends.seat == seat);
@@ -129,7 +129,7 @@ impl Cluster {
         self.plan(LOOK_MS, SimEvent::Look(seat, self.seats[seat].life));
     }
 
-    /// A coordinator that leads is killed, and its disk may be damaged.
+    /// Kills a coordinator that leads. Its disk may be damaged.
     pub(super) fn crash(&mut self) {
         let Some(seat) = self.asked() else { return };
         self.outcome.crashes += 1;
@@ -166,7 +166,7 @@ impl Cluster {
         }
     }
 
-    /// Where a worker connects: to the first coordinator of its list that leads in no lower epoch than it has seen.
+    /// Where a worker connects: to the first coordinator of its list that leads in an epoch no lower than it has seen.
     pub(super) fn address_of(&mut self, worker: usize) -> Option<usize> {
         let first = self.workers[worker].seat;
         let seats = self.seats.len();
@@ -182,8 +182,9 @@ impl Cluster {
         None
     }
 
-    /// Before the next creation of an object, its coordinator is stopped; another one takes over, gives an order that is
-    /// confirmed, and is gone. Where something is removed, sometimes before that: then it also submits what is not there.
+    /// Arranges that this coordinator is stopped before the next creation of an object. Meanwhile another one takes over,
+    /// gives an order that is confirmed, and ends. If the write removes objects, it may happen before the listing or the
+    /// removal instead; the rival then also submits the runs that are missing.
     pub(super) fn arrange_rival(&mut self, seat: usize) {
         let (objects, confirmed): (Arc<Objects>, Confirmed) = (Arc::clone(&self.objects), Arc::clone(&self.confirmed));
         let looks_in = match self.seats[seat].next_write() {
@@ -197,7 +198,7 @@ impl Cluster {
         let meanwhile = move || {
             let mut store = Store::over(objects, "the rival", registry().clone());
             if store.lead().is_err() {
-                // The fault that was meant for another has hit this one.
+                // The fault that was meant for the other coordinator has hit this one.
                 return;
             }
             let (saved, _) = store.load().expect("objects in memory can be listed");
@@ -229,7 +230,7 @@ impl Cluster {
         }
     }
 
-    /// Whoever leads since a conviction knows of it.
+    /// Checks that every leader since a conviction refuses the convicted worker.
     pub(super) fn check_welcome(&self, seat: usize, worker: usize) {
         let (epoch, holder) = (self.seats[seat].epoch(), self.workers[worker].holder());
         let since = self.outcome.convicted.get(&*holder.id);
@@ -239,7 +240,7 @@ impl Cluster {
         );
     }
 
-    /// A new session of a worker with a seat.
+    /// Opens a new session of a worker with a seat.
     pub(super) fn join(&mut self, worker: usize, seat: usize) {
         self.counter += 1;
         let session = super::SessionId(self.counter);
