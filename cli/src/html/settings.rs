@@ -1,4 +1,4 @@
-//! The settings of a run: in which its arms differ, and those that are the same for all.
+//! The settings of a run: those in which its arms differ, and those that are the same for all arms.
 
 use evoxo_common::{experiment::Config, report::Table, settings::Value};
 
@@ -41,10 +41,10 @@ pub(super) fn section(config: &Config) -> Option<Html> {
     Some(parts.into())
 }
 
-/// Arms up to which their settings are shown at once.
+/// With more arms than this, their settings are folded.
 const ARMS_MAX: usize = 24;
 
-/// The most letters of a value: a module or a long text says nothing here.
+/// The most letters of a value. More would show nothing useful of a module or a long text.
 const LETTERS_MAX: usize = 60;
 
 /// A value as people read it.

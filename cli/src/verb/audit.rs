@@ -1,4 +1,4 @@
-//! `evoxo audit FILE`, also against a suite of solved positions, which it makes.
+//! `evoxo audit FILE`: audits a player, also against a suite of solved positions; `--make` makes such a suite.
 
 use std::{
     io::Write as _,
@@ -21,7 +21,7 @@ use crate::{
     say::{notice, stdout, usage, whole},
 };
 
-/// The card and the output.
+/// The champion and the output.
 #[derive(clap::Args)]
 #[command(
     after_help = "A table's card needs three keys: {\"kind\": \"table\", \"side\": \"O\", \"moves\": {\"X........\": 4, ...}}.
@@ -37,17 +37,17 @@ Examples:
   evoxo audit --make score-four > score-four.txt     the suite again, in minutes"
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; for a network its .safetensors is enough.
-    /// Or a player without a file: perfect or teacher
+    /// A champion's card (JSON), from a run's champions/ or made by hand; for a network, its .safetensors file is enough. Or
+    /// a player without a file: perfect or teacher
     #[arg(value_name = "WHO", required_unless_present = "make")]
     file: Option<PathBuf>,
-    /// Instead: how often it keeps the value in the solved positions of this file, with a 95 % interval
+    /// Instead of the audit: how often the player keeps the value in the solved positions of this file, with a 95 % interval
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
     /// Solve positions of this game, which has at least 42 cells, and print them as a suite
     #[arg(long, value_name = "GAME", value_parser = game(), conflicts_with_all = ["file", "suite", "json"])]
     make: Option<Game>,
-    /// Positions of the suite that is made
+    /// Number of positions in the suite
     #[arg(
         long,
         value_name = "COUNT",
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
         value_parser = whole::<usize>(1, suite::POSITIONS_MAX as u64)
     )]
     positions: usize,
-    /// Print it as JSON: win, draw, loss as fractions (unfiltered: against a random mover without the filter), unbeatable, and more
+    /// Print JSON: win, draw, loss as fractions (unfiltered: against a random mover without the filter), unbeatable, and more
     #[arg(long)]
     json: bool,
 }
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes a suite, and says from time to time how far it is.
+/// Makes a suite, and reports the progress from time to time.
 fn made(game: Game, positions: usize) -> anyhow::Result<Suite> {
     if game.geometry().cells().count_ones() < suite::CELLS_MIN {
         return Err(usage(format_args!("{} is too small for a suite: give a larger game", game.name())));
@@ -92,7 +92,7 @@ fn made(game: Game, positions: usize) -> anyhow::Result<Suite> {
     }))
 }
 
-/// How often a player keeps the value of solved positions.
+/// Measures how often a player keeps the value of solved positions.
 fn judged(registry: &Registry, who: &Path, path: &Path) -> anyhow::Result<Showing> {
     let text = String::from_utf8(file::read(path, suite::BYTES_MAX, "")?).ok();
     let text = text.with_context(|| format!("{} is not a text in UTF-8", path.display()))?;

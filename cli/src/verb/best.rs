@@ -12,7 +12,7 @@ use crate::{
     say::{notice, stdout},
 };
 
-/// Which run.
+/// The run.
 #[derive(clap::Args)]
 #[command(
     after_help = "The best is that of the replica whose last row in history.csv is best: by the metric that the \
@@ -26,7 +26,7 @@ Examples:
 pub(crate) struct Arguments {
     /// A run's directory
     directory: PathBuf,
-    /// Print it as JSON: for each arm the replica, the metric, its value and the card
+    /// Print JSON: for each arm the replica, the metric, its value and the card
     #[arg(long)]
     json: bool,
 }
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         writeln!(out, "{:#}", Value::from(found.iter().map(arm).collect::<Map<String, Value>>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    // Arms with several objectives are ranked by another column than others.
+    // Arms with several objectives are ranked by another column than arms with one.
     let columns: BTreeSet<usize> = found.iter().map(|(best, ..)| best.column).collect();
     let metrics: Vec<&str> = columns.iter().map(|column| name(*column)).collect();
     let row = |(best, _, file): &(Best, Card, Option<PathBuf>)| {

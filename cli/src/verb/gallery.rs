@@ -1,4 +1,4 @@
-//! `evoxo gallery RUN... --out DIRECTORY`: the reports of many runs as pages, and a front page.
+//! `evoxo gallery RUN... --out DIRECTORY`: writes the reports of many runs as pages, and a front page.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ use crate::{
     say::{notice, stdout},
 };
 
-/// Which runs, and where to.
+/// The runs, and the directory for the pages.
 #[derive(clap::Args)]
 #[command(
     after_help = "The pages are those of `evoxo report --html`, in reports/, and index.html shows them all. They need no network and \
@@ -31,19 +31,19 @@ pub(crate) struct Arguments {
     /// Directories of runs, or their result.json files
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// The directory for the pages, which is made if there is none
+    /// The directory for the pages, which is created if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
     out: PathBuf,
-    /// The front page's title
+    /// The title of the front page
     #[arg(long, default_value = "Runs")]
     title: String,
 }
 
-/// The most runs on a page.
+/// The most runs in a gallery.
 const RUNS_MAX: usize = 1000;
-/// The most letters of a file's name.
+/// The most letters of a file name.
 const NAME_MAX: usize = 80;
-/// Where the pages of the runs are.
+/// The directory for the pages of the runs.
 const REPORTS: &str = "reports";
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let reports = out.join(REPORTS);
     fs::create_dir_all(&reports).with_context(|| unwritable(&reports))?;
     let (mut entries, mut taken, mut left_out) = (Vec::new(), BTreeSet::new(), 0);
-    // One after the other: results may be large.
+    // One run at a time, because results may be large.
     for path in runs.iter().filter(|path| !is_passed_over(path)) {
         match Kept::read(registry, path).and_then(|kept| Ok((kept.html(registry)?, kept))) {
             Ok((html, kept)) => {
@@ -88,8 +88,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether it is a file that is no result, as there are some beside the directories of runs. The Python package writes experiment
-/// files there; other files are named.
+/// Whether this is a file that is not a result, such as those beside the directories of runs. Experiment files are skipped
+/// silently, because the Python package writes them there; other files are named in a notice.
 fn is_passed_over(path: &Path) -> bool {
     let ends_in = |ending| path.extension().is_some_and(|it| it == ending);
     let passed_over = path.is_file() && !ends_in("json");
@@ -99,14 +99,14 @@ fn is_passed_over(path: &Path) -> bool {
     passed_over
 }
 
-/// A file's name of letters that need no escapes anywhere, with the kind before a name that does not say it.
+/// A file name that needs no escaping anywhere. It begins with the kind, which is added if the name does not begin with it.
 fn file_name(kind: &str, name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let name: String = name.chars().take(NAME_MAX).map(plain).collect();
     if name.starts_with(kind) { name } else { format!("{kind}-{name}") }
 }
 
-/// The name, with a number behind it if another has it already.
+/// The name, with a number appended if the name is already taken.
 fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
     let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
     let found = std::iter::once(name.to_owned()).chain(numbered).find(|name| taken.insert(name.clone()));

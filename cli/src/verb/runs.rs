@@ -1,4 +1,4 @@
-//! `evoxo runs`.
+//! `evoxo runs`: lists a coordinator's runs.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     which: Which,
     #[command(flatten)]
     coordinator: Coordinator,
-    /// Print them as JSON
+    /// Print the runs as JSON
     #[arg(long)]
     json: bool,
 }

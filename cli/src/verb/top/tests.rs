@@ -1,4 +1,4 @@
-//! The screen by keys and answers, for terminals of any size.
+//! Tests the screen through keys and answers, for terminals of any size.
 
 use evoxo_proto::v1;
 
@@ -58,7 +58,8 @@ fn both_lists_are_seen() {
     assert!(text[23].starts_with("q quit"));
 }
 
-/// That nobody computes comes first, where no screen cuts it off; and who computes a run is told of those that go on.
+/// That nobody computes stands at the beginning, where no screen cuts it off. The number of workers is shown only for runs
+/// that go on.
 #[test]
 fn nobody_computes_is_seen_on_a_narrow_screen() {
     let mut screen = screen(2, 0);
@@ -90,7 +91,7 @@ fn the_mark_moves_and_stays_on_its_entry() {
     assert_eq!(marked(&mut screen), "lab050", "by rate");
 }
 
-/// Nothing is done without a yes.
+/// Nothing is done before the person confirms it.
 #[test]
 fn orders_are_asked_for_twice() {
     let mut screen = screen(2, 2);
@@ -111,7 +112,7 @@ fn orders_are_asked_for_twice() {
     assert_eq!(screen.press(Key::Character('q'), 24), Some(Order::Quit));
 }
 
-/// It is said for as long as it is true, and hides no question.
+/// The message stays while the coordinator cannot be reached, and hides no question.
 #[test]
 fn a_coordinator_that_cannot_be_seen_is_said_until_it_can() {
     let mut screen = screen(2, 2);
