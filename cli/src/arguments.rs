@@ -21,7 +21,7 @@ Examples:
   evoxo play CHAMPION.json                        beat it, if you can
   evoxo submit mine.toml --coordinator lab7:7600  the same on a cluster
 
-Exit status: 0 good, 1 failed, 2 wrong usage.";
+Exit status: 0 for success, 1 for failure, 2 for wrong usage.";
 
 #[derive(Parser)]
 #[command(

@@ -35,5 +35,5 @@ pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<Card> {
 /// Reads a champion as a player, with its game.
 pub(crate) fn read_player(registry: &Registry, path: &Path) -> anyhow::Result<(Game, Player)> {
     let player = player_of_card(&read(registry, path)?).map_err(|why| anyhow!("{}: {why}", path.display()))?;
-    player.ok_or_else(|| anyhow!("{}: it plays no game: `{} show` describes it", path.display(), program()))
+    player.ok_or_else(|| anyhow!("{} does not play a game: `{} show` describes it", path.display(), program()))
 }

@@ -170,7 +170,7 @@ impl Children {
             (self.failed, self.last_failed) = (if soon { self.failed + 1 } else { 1 }, Instant::now());
             if self.failed > FAILED_MAX.max(self.plan.workers) {
                 let why = last_error(&self.log, self.log_start)?;
-                bail!("the local processes cannot go on: {why}");
+                bail!("the local processes cannot continue: {why}");
             }
         }
         let forgotten = self.last_replaced.elapsed().as_secs() / FORGOTTEN_AFTER.as_secs();
@@ -291,7 +291,7 @@ fn last_error(log: &PathBuf, from: u64) -> anyhow::Result<String> {
     // Out of memory, Rust can print nothing more than this line.
     let memory = || text.lines().rev().find(|line| line.starts_with(OUT_OF_MEMORY));
     if let (None, Some(line)) = (last, memory()) {
-        return Ok(format!("{line}: allow these processes more (`ulimit -v`), or compute with fewer workers"));
+        return Ok(format!("{line}: allow these processes more memory (`ulimit -v`), or compute with fewer workers"));
     }
     Ok(last.map_or_else(|| format!("see {}", log.display()), str::to_owned))
 }

@@ -155,14 +155,15 @@ impl Claims {
         let Some(path) = self.directory.as_ref().map(|directory| directory.join("history.csv")) else {
             return Ok(Vec::new());
         };
-        let bytes = file::read(&path, FILE_BYTES_MAX, "; `evoxo verify` takes a result.json alone too")?;
+        let bytes = file::read(&path, FILE_BYTES_MAX, "; `evoxo verify` also accepts a result.json alone")?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes.as_slice());
         let unreadable = || format!("{} is no table", path.display());
         let columns = self.config.kind.columns.iter().map(|column| column.name);
         let expected: Vec<&str> = ["arm", "replica"].into_iter().chain(columns).collect();
         let mut differences = Vec::new();
         if reader.headers().with_context(unreadable)? != expected {
-            differences.push(Difference::of_run(format!("history.csv has other columns than {}", expected.join(", "))));
+            differences
+                .push(Difference::of_run(format!("history.csv does not have the columns {}", expected.join(", "))));
         }
         let mut rows: BTreeMap<Key, Vec<Vec<String>>> = BTreeMap::new();
         for record in reader.records() {
@@ -175,7 +176,7 @@ impl Claims {
             match key {
                 Some(key) => rows.entry(key).or_default().push(fields[2..].iter().map(|&it| it.to_owned()).collect()),
                 None => differences.push(Difference::of_run(format!(
-                    "history.csv has a row of a replica that the run has not: {:?}",
+                    "history.csv has a row of a replica that the run does not have: {:?}",
                     fields.iter().take(2).collect::<Vec<_>>()
                 ))),
             }
@@ -236,7 +237,7 @@ impl Claims {
         for (name, why) in damaged {
             let found = format!("the object {name} {why}");
             match replaced {
-                true => notice(format_args!("{found}: it is not used, since all replicas are stored in others")),
+                true => notice(format_args!("{found}: it is not needed, because other objects hold all replicas")),
                 false => differences.push(Difference::of_run(found)),
             }
         }
@@ -254,7 +255,7 @@ impl Claims {
                     *key,
                     None,
                     format!(
-                        "the state in {name} has the digest {digest}, and result.json {}",
+                        "the state in {name} has the digest {digest}, but result.json has {}",
                         self.entry(*key)["digest"]
                     ),
                 ));
@@ -279,9 +280,9 @@ impl Claims {
             digests.collect::<Option<Vec<ResultDigest>>>().map(|digests| ResultDigest::of_run(digests).to_string());
         let claimed = &self.result["digest"];
         (computed.as_deref() != claimed.as_str()).then(|| {
-            let computed = computed.unwrap_or_else(|| "none, since some have none".into());
+            let computed = computed.unwrap_or_else(|| "none, because some have no digest".into());
             Difference::of_run(format!(
-                "result.json has the digest {claimed}, and its replicas' digests give {computed}"
+                "result.json has the digest {claimed}, but its replicas' digests give {computed}"
             ))
         })
     }
@@ -297,7 +298,7 @@ impl Claims {
                     let other = computed.iter().zip(there).position(|(one, other)| one != other);
                     match other {
                         Some(column) => format!(
-                            "history.csv has {} {}, and computed is {}",
+                            "history.csv has {} {}, but the computed value is {}",
                             self.config.kind.columns[column].name, there[column], computed[column]
                         ),
                         None => "history.csv has a row with too few or too many columns".into(),
@@ -333,7 +334,10 @@ impl Claims {
         let entry = self.entry(key);
         for (name, value) in computed.as_object().into_iter().flatten() {
             if entry[name] != *value {
-                return at_the_end(format!("result.json has the {name} {}, and computed is {value}", entry[name]));
+                return at_the_end(format!(
+                    "result.json has the {name} {}, but the computed value is {value}",
+                    entry[name]
+                ));
             }
         }
         // Which workers' outputs counted without an audit does not follow from the configuration.
@@ -341,7 +345,7 @@ impl Claims {
         if let Some((name, state)) = self.stored.get(&key)
             && *state != computed(state.exposed.clone())
         {
-            return at_the_end(format!("the state in {name} is another one than is computed"));
+            return at_the_end(format!("the state in {name} differs from the computed one"));
         }
         match (&self.directory, replica.champion()) {
             (Some(directory), Some(card)) => self
@@ -358,7 +362,7 @@ impl Claims {
         let files = file.into_iter().chain([(format!("{stem}.json"), text.into_bytes())]);
         files.into_iter().find_map(|(name, bytes)| match fs::read(directory.join(&name)) {
             Ok(there) if there == bytes => None,
-            Ok(_) => Some(format!("champions/{name} is another one than is computed")),
+            Ok(_) => Some(format!("champions/{name} differs from the computed one")),
             Err(error) => Some(format!("champions/{name} cannot be read: {error}")),
         })
     }
@@ -369,7 +373,7 @@ impl Claims {
         let (claimed, computed) = (&self.result["conclusion"], &computed["conclusion"]);
         if claimed.is_string() && claimed != computed {
             notice(format_args!(
-                "the sentence in result.json is not the one that this build makes, which is: {}",
+                "the conclusion in result.json differs from this build's, which is: {}",
                 computed.as_str().unwrap_or_default()
             ));
         }
@@ -390,11 +394,11 @@ impl Claims {
 fn other_link(claimed: &[Link], computed: &[Link]) -> Option<String> {
     let end = |links: &[Link]| links.last().map(|link| (link.rows, link.digest));
     if end(claimed) != end(computed) {
-        return Some("digests.csv has another last digest than is computed".into());
+        return Some("the last digest in digests.csv differs from the computed one".into());
     }
     let is_divided_alike = claimed.last().map(|link| link.round) == computed.last().map(|link| link.round);
     let other = claimed.iter().find(|link| !computed.contains(link)).filter(|_| is_divided_alike)?;
-    Some(format!("digests.csv has {} after round {}, and another is computed", other.digest, other.round))
+    Some(format!("digests.csv has {} after round {}, but the computed digest differs", other.digest, other.round))
 }
 
 /// The first place where a claim differs from what is computed. Missing claims are accepted, because results of earlier
@@ -413,7 +417,11 @@ fn differing(place: &str, claimed: &Value, computed: &Value) -> Option<String> {
         (claimed, computed) if json::whole_or_text(computed) == format!("{claimed}") => None,
         (claimed, computed) => {
             let shown = |value: &Value| value.to_string().chars().take(80).collect::<String>();
-            Some(format!("result.json has {} as {place}, and computed is {}", shown(claimed), shown(computed)))
+            Some(format!(
+                "result.json has {} as {place}, but the computed value is {}",
+                shown(claimed),
+                shown(computed)
+            ))
         }
     }
 }
@@ -436,10 +444,10 @@ mod tests {
                 && differing("n", &json!("1"), &json!(1)).is_some()
         );
         for (other, place) in [
-            (json!({"a": 1.25}), "result.json has 1.25 as r.a, and computed is 1.5"),
-            (json!({"b": []}), "result.json has [] as r.b, and computed is [{\"c\":\"x\",\"d\":2}]"),
-            (json!({"b": [{"c": "y"}]}), "result.json has \"y\" as r.b[0].c, and computed is \"x\""),
-            (json!({"f": 1}), "result.json has 1 as r.f, and computed is null"),
+            (json!({"a": 1.25}), "result.json has 1.25 as r.a, but the computed value is 1.5"),
+            (json!({"b": []}), "result.json has [] as r.b, but the computed value is [{\"c\":\"x\",\"d\":2}]"),
+            (json!({"b": [{"c": "y"}]}), "result.json has \"y\" as r.b[0].c, but the computed value is \"x\""),
+            (json!({"f": 1}), "result.json has 1 as r.f, but the computed value is null"),
         ] {
             assert_eq!(differing("r", &other, &computed).as_deref(), Some(place));
         }

@@ -74,7 +74,7 @@ pub(crate) fn stay(
     while !stop.is_asked() && (children.is_seen()? || opened && began.elapsed() < OPENING) {
         if !std::mem::replace(&mut told, true) {
             let address = children.page(run).unwrap_or_default();
-            tell(format_args!("the page stays at {address} while somebody has it open; Ctrl-C ends it"));
+            tell(format_args!("the page stays available at {address} while somebody has it open; Ctrl-C ends it"));
         }
         sleep(PAGE_INTERVAL);
     }

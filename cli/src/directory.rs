@@ -48,7 +48,7 @@ impl Directory {
         };
         if let Some(why) = unfit {
             return Err(usage(format_args!(
-                "{name} cannot be a directory for results ({why}): choose another with --out"
+                "{name} cannot be used as a directory for results ({why}): choose another with --out"
             )));
         }
         fs::create_dir_all(path)
@@ -192,7 +192,7 @@ impl Directory {
         let without = results.without_population().iter().map(|arm| format!("{arm:?}")).collect::<Vec<_>>().join(", ");
         if !without.is_empty() {
             notice(format_args!(
-                "no population of {without}: their replicas have at most one player, which is in champions/"
+                "there is no population for {without}: their replicas have at most one player, which is in champions/"
             ));
         }
         results.populations().try_for_each(|(name, bytes)| self.write(&format!("populations/{name}"), bytes))

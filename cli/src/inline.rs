@@ -364,7 +364,7 @@ impl Inline {
             // This process computes everything, so it has tried this task already.
             Effect::ComputeHere { .. } => {
                 self.events
-                    .push_back(Event::ComputedHere(Err("this process is all there is, and it has tried".into())));
+                    .push_back(Event::ComputedHere(Err("this process is the only worker, and it has tried".into())));
             }
             Effect::Stopped => self.stopped = true,
             Effect::Send { .. }

@@ -41,7 +41,8 @@ pub(crate) fn read_as_it_is(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
     let path = result_path(given);
     if given.is_dir() && !path.exists() && directory::stored(given)?.is_some() {
         return Err(usage(format_args!(
-            "{} has no result.json, which a run writes when it is finished or stopped by Ctrl-C: the command that began it continues it",
+            "{} has no result.json, which a run writes when it is finished or stopped by Ctrl-C: the command that started \
+            the run continues it",
             given.display()
         )));
     }

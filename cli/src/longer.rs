@@ -61,16 +61,16 @@ pub(crate) fn lengthen(
                 RunState::Finished | RunState::Running | RunState::Paused => {}
                 RunState::InDoubt => {
                     return Err(usage(format_args!(
-                        "the run in {place} is in doubt, so that nothing can be built on it: choose another directory with --out"
+                        "the run in {place} is in doubt, so it cannot be continued: choose another directory with --out"
                     )));
                 }
-                _ => bail!("the run in {place} has not come to its end: {}", run.message),
+                _ => bail!("the run in {place} did not finish: {}", run.message),
             }
             let each = run.replicas_total / (config.arms.len() as u32).max(1);
             if each > config.replicas {
                 return Err(usage(format_args!(
-                    "the run in {place} has {each} replicas of each arm, and the longer one would lose those after the first {}: give \
-                     --replicas {each}, or choose another directory with --out",
+                    "the run in {place} has {each} replicas of each arm, and the longer run would lose all but the first {}: \
+                     give --replicas {each}, or choose another directory with --out",
                     config.replicas
                 )));
             }
@@ -103,7 +103,7 @@ fn states(replicas: &[v1::Replica], origin: &Origin, config: &Config) -> anyhow:
                 "{name} was computed by a build that computes other results: choose another directory with --out"
             )));
         }
-        let state = finished.replica.with_context(|| format!("{name} as stored has no state"))?;
+        let state = finished.replica.with_context(|| format!("the stored {name} has no state"))?;
         Replica::lengthened(config, state).map_err(anyhow::Error::msg)
     };
     replicas.iter().map(state).collect()

@@ -69,7 +69,8 @@ impl RunDirectory {
         if let Some((before, what)) = &self.before {
             let (before, here) = (before.display(), self.path.display());
             notice(format_args!(
-                "{before} has a run with {what}: this one is in {here} (--out DIRECTORY decides otherwise)"
+                "{before} contains a run with {what}, so the results of this run go into {here} (--out chooses another \
+                directory)"
             ));
         }
     }

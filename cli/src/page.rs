@@ -21,7 +21,8 @@ const ANSWER_BYTES_MAX: u64 = 16 << 10;
 pub(crate) fn open(address: &str) -> anyhow::Result<()> {
     let mut command = Command::new(OPENER);
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().with_context(|| format!("cannot open {address}: there is no {OPENER} here"))?;
+    let mut child =
+        command.spawn().with_context(|| format!("cannot open {address}: there is no {OPENER} on this machine"))?;
     // The child must be waited for, or it stays a zombie.
     std::thread::spawn(move || child.wait());
     Ok(())

@@ -112,7 +112,7 @@ async fn dial(dialer: &Dialer, address: &Address) -> anyhow::Result<Channel> {
     dialer.connect(&endpoint).await.map_err(|error| {
         let why = innermost(&error);
         if why.contains("failed to lookup address") {
-            return anyhow!("the host of {address} is not known ({why}): check its name");
+            return anyhow!("the host of {address} is unknown ({why}): check its name");
         }
         anyhow!("no coordinator answers at {address} ({why}): is evoxo-coordinator running there?")
     })
@@ -127,7 +127,7 @@ async fn started(dialer: &Dialer, address: &Address, epochs: &mut Epochs) -> any
         let mut health = HealthClient::new(channel.clone());
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, health.check(HealthCheckRequest::default())).await;
         let answer = answer.with_context(|| {
-            format!("{address} does not answer: the coordinator there is stopped, or it is another program")
+            format!("{address} does not answer: the coordinator there has stopped, or another program listens there")
         })?;
         if let Err(status) = &answer {
             if let Some(why) = dialer.refusal() {
@@ -192,7 +192,7 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
         }
     }
     best.map(|(_, channel)| channel).with_context(|| match problems.is_empty() {
-        true => "no coordinator answers in time".to_owned(),
+        true => "no coordinator answered in time".to_owned(),
         false => format!("no coordinator leads at these addresses: {}", problems.join("; ")),
     })
 }

@@ -72,7 +72,7 @@ impl Results {
         let restore = |fetched: &v1::Replica| -> anyhow::Result<Replica> {
             let name = format!("replica {} of arm {:?}", fetched.replica, fetched.arm);
             let body = open(Kind::Finished, &fetched.state).with_context(|| format!("{name} as fetched"))?;
-            let unreadable = || format!("{name} as fetched cannot be read");
+            let unreadable = || format!("the fetched {name} cannot be read");
             let finished = v1::Finished::decode(body).with_context(unreadable)?;
             // The coordinator blocks a run whose replicas were computed by different builds.
             signature = Digest::from_slice(&finished.signature);
@@ -327,8 +327,8 @@ impl Results {
         if self.doubts.is_empty() {
             return Ok(if self.is_without_solution() {
                 tell(format_args!(
-                    "error: no replica found a candidate that has a value and satisfies all constraints: give more evaluations, or see why \
-                     candidates fail"
+                    "error: no replica found a candidate that has a value and satisfies all constraints: give more \
+                    evaluations, or check why candidates fail"
                 ));
                 ExitCode::FAILURE
             } else {
@@ -337,7 +337,8 @@ impl Results {
         }
         tell(format_args!(
             "error: these results are in doubt: {} tasks were computed twice with different outputs, and one worker of each pair \
-             computes wrongly; \"doubts\" in result.json names them: find the host that errs, and compute the run again without it",
+             computes wrongly; \"doubts\" in result.json names them: find the host that computes wrongly, and compute the \
+                 run again without it",
             self.doubts.len()
         ));
         Ok(ExitCode::FAILURE)
@@ -364,7 +365,7 @@ fn warn_of_more(config: &Config, run: &v1::Run) {
     if each > config.replicas {
         let asked = config.replicas;
         notice(format_args!(
-            "the run has {each} replicas of each arm; these are the results of the first {asked} (--replicas {each}: of all)"
+            "the run has {each} replicas of each arm; these are the results of the first {asked} (--replicas {each} gives all)"
         ));
     }
 }

@@ -47,10 +47,12 @@ impl Sight {
             return Err(why);
         }
         match self.lose(Instant::now()) {
-            (true, true) => say(&format!("{why:#}: {name} is looked for again, for up to a minute")),
+            (true, true) => say(&format!("{why:#}; trying to reach {name} again, for up to a minute")),
             (true, false) => {}
             (false, _) if *self == Self::Never => return Err(why),
-            (false, _) => bail!("{name} is out of sight for a minute, and may go on: ask again ({why:#})"),
+            (false, _) => {
+                bail!("{name} could not be reached for a minute, but may still be running: try again later ({why:#})")
+            }
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
         Ok(())

@@ -89,7 +89,8 @@ impl Experiment {
             if config.arms.iter().any(|arm| self.settings_of_program(&config, arm, &mut again).is_err()) {
                 let check = program();
                 bail!(
-                    "asked once more, a program does not answer as before, so workers could not agree: `{check} check` shows how"
+                    "a program gave another answer when it was asked again, so workers could not agree: `{check} check` \
+                    shows the difference"
                 );
             }
         }
@@ -101,7 +102,7 @@ impl Experiment {
         let name = self.file.display().to_string();
         let advice = format!(", or start from one that `{} new KIND` prints", program());
         let bytes = file::read(&self.file, FILE_BYTES_MAX, &advice)?;
-        let text = String::from_utf8(bytes).ok().with_context(|| format!("{name} is not a text in UTF-8"))?;
+        let text = String::from_utf8(bytes).ok().with_context(|| format!("{name} is not UTF-8 text"))?;
         let mut overrides = self.overrides.clone();
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
@@ -133,7 +134,7 @@ impl Experiment {
         let config = config.completed(self.arms.is_empty());
         for arm in &config.arms[given..] {
             let (name, new, kind) = (&arm.name, program(), config.kind.name);
-            notice(format_args!("arm {name:?} is added to those of the file (`{new} new {kind}` says why)"));
+            notice(format_args!("arm {name:?} is added to the arms of the file (`{new} new {kind}` says why)"));
         }
         Ok((config, asked))
     }
@@ -181,7 +182,7 @@ impl Experiment {
         let Some(reads) = config.kind.reads else { return Ok(Vec::new()) };
         let Some(named) = (reads.file)(&arm.settings) else { return Ok(Vec::new()) };
         let path = self.file.with_file_name(named);
-        let advice = format!(", which begins at the directory of {}", self.file.display());
+        let advice = format!(", which is relative to the directory of {}", self.file.display());
         let bytes = file::read(&path, reads.bytes_max, &advice)?;
         (reads.settings)(&arm.settings, &bytes).map_err(|why| anyhow!("arm {:?}: {}: {why}", arm.name, path.display()))
     }
@@ -199,7 +200,7 @@ impl Experiment {
         if let Some(Program { name, .. }) =
             self.programs.iter().find(|given| all.iter().all(|asked| asked.name != given.name))
         {
-            return Err(usage(format!("the experiment asks no program {name}: leave out --program {name}")));
+            return Err(usage(format!("the experiment does not ask a program {name}: leave out --program {name}")));
         }
         Ok(self.programs.as_slice().into())
     }

@@ -30,7 +30,7 @@ fn ends_at_once() -> bool {
     let again = is_another(ASKED.swap(true, Ordering::Relaxed), first.elapsed());
     if again {
         tell(
-            "ended at once, at the second request: what was not saved is lost; the same command continues with the rest",
+            "ended immediately, at the second request: unsaved work is lost; the same command continues from what is saved",
         );
     }
     again

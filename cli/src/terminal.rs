@@ -45,7 +45,7 @@ impl Drawn {
     /// If this is not a terminal.
     pub(crate) fn begin() -> io::Result<Self> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-            return Err(io::Error::other("the standard input and output are no terminal"));
+            return Err(io::Error::other("standard input and output are not a terminal"));
         }
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {

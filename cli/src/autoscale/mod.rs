@@ -73,9 +73,9 @@ impl Autoscale {
     pub(crate) fn is_wanted(&self) -> anyhow::Result<bool> {
         let own = |word: &&String| OWN_OPTIONS.iter().any(|option| word.starts_with(option));
         match self.sbatch.iter().find(own) {
-            Some(word) => {
-                Err(usage(format!("{word} is not for --autoscale, which says --array and --job-name itself")))
-            }
+            Some(word) => Err(usage(format!(
+                "{word} cannot be used with --autoscale, which sets --array and --job-name itself: leave it out"
+            ))),
             None => Ok(self.autoscale.is_some()),
         }
     }
@@ -102,7 +102,9 @@ impl Autoscale {
         }
         let Some(last) = followed? else {
             ended?;
-            tell(format_args!("stopped: {run} goes on with other workers, if there are any; the same command goes on"));
+            tell(format_args!(
+                "stopped: {run} continues with other workers, if there are any; the same command starts jobs again"
+            ));
             return Ok(ExitCode::FAILURE);
         };
         ended?;
@@ -223,11 +225,12 @@ impl Looks<'_> {
                 }
                 Action::Failed(jobs) => {
                     let jobs = if jobs == 1 { "a job".to_owned() } else { format!("{jobs} jobs") };
-                    self.progress.say(&format!("note: {jobs} ended before a worker joined: what it wrote says why"));
+                    self.progress
+                        .say(&format!("note: {jobs} ended before a worker joined: the output of the job says why"));
                 }
                 Action::GiveUp => bail!(
-                    "{FAILURES_MAX} jobs in a row ended before their workers joined: what they wrote says why (with \
-                     deploy/slurm/worker.sbatch, evoxo-worker-*.log where they began)"
+                    "{FAILURES_MAX} jobs in a row ended before their workers joined: their output says why (with \
+                    deploy/slurm/worker.sbatch, see evoxo-worker-*.log in the directory where they started)"
                 ),
             }
         }

@@ -74,7 +74,7 @@ impl Slurm {
     pub(super) fn end_all(&self) -> anyhow::Result<()> {
         let mut command = Command::new("scancel");
         command.args(["--quiet", "--name", &self.name]);
-        let advice = || format!("the jobs are not ended: `scancel --name {}` ends them", self.name);
+        let advice = || format!("the jobs were not ended: `scancel --name {}` ends them", self.name);
         output(command).map(drop).with_context(advice)
     }
 }
@@ -84,17 +84,18 @@ fn output(mut command: Command) -> anyhow::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     // Ctrl-C in a terminal is for this process, not for the command.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        command.spawn().map_err(|error| anyhow!("{name} cannot be started ({error}): is Slurm on this machine?"))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| anyhow!("cannot start {name} ({error}): is Slurm installed on this machine?"))?;
     let start = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
         if start.elapsed() > ANSWER_TIMEOUT {
-            child.kill().with_context(|| format!("{name} cannot be ended"))?;
+            child.kill().with_context(|| format!("cannot end {name}"))?;
             child.wait()?;
-            bail!("{name} does not answer within {} s", ANSWER_TIMEOUT.as_secs());
+            bail!("{name} did not answer within {} s", ANSWER_TIMEOUT.as_secs());
         }
         sleep(LOOK_INTERVAL);
     };

@@ -33,7 +33,8 @@ pub(super) fn place(card: &Card) -> Option<Html> {
     let network = match card.champion_as::<Network>().ok_or("it is no network").and_then(playable) {
         Ok(network) => network,
         Err(why) => {
-            let sentence = format!("This champion cannot be played in this file: {why}. evoxo play plays it.");
+            let sentence =
+                format!("You cannot play against this champion in this file: {why}. Use evoxo play instead.");
             return Some(Html::classed("p", "soft", sentence));
         }
     };
@@ -57,9 +58,9 @@ fn playable(network: &Network) -> Result<Network, &'static str> {
             return Err("its filters read tables in every orientation of the board");
         }
         First::Planes { .. } => return Err("its second layer follows the planes of the board"),
-        _ => network.without_sharing().ok_or("its shared weights are those of filters")?,
+        _ => network.without_sharing().ok_or("its filters share weights")?,
     };
-    if plain.weights.len() > WEIGHTS_MAX { Err("its network is too large for it") } else { Ok(plain) }
+    if plain.weights.len() > WEIGHTS_MAX { Err("its network is too large") } else { Ok(plain) }
 }
 
 /// The answers on all boards on which the game is not over, in the order of the boards' numbers. An answer is the digit of a
@@ -130,7 +131,9 @@ mod tests {
         assert!(flat.contains("data-weights"), "{}", &flat[..200]);
         for (first, second) in [(First::Tuples { states: 4 }, 2), (First::Lines { detectors: 4 }, 16)] {
             let html = network(first, second, Shape::QUBIC);
-            assert!(html.contains("This champion cannot be played in this file: its ") && !html.contains("data-"));
+            assert!(
+                html.contains("You cannot play against this champion in this file: its ") && !html.contains("data-")
+            );
         }
     }
 

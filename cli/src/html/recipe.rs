@@ -21,7 +21,11 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
             &[],
             [Html::text("Run "), code(&format!("{} run again.toml{programs}", program())), Html::text(".")],
         ),
-        Html::of("li", &[], "Compare its digest with this one: it is the same on every machine, with any workers."),
+        Html::of(
+            "li",
+            &[],
+            "Compare its digest with this one: it is the same on every machine, with any number of workers.",
+        ),
     ];
     let pair =
         |name: &str, value: &str| Html::of("div", &[], [Html::of("dt", &[], name), Html::of("dd", &[], code(value))]);

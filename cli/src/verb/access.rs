@@ -109,14 +109,14 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     let Join { token, coordinator, access, name } = arguments;
     let token = token.token().map_err(usage)?;
     if access.exists() {
-        bail!("{} exists: name another --access FILE, or remove it", access.display());
+        bail!("{} exists: choose another file with --access, or remove it", access.display());
     }
     let name = name.clone().unwrap_or_else(host_name);
     let newcomer = Newcomer::new(token, access.clone())?;
     let file = converse(async {
         newcomer.join(coordinator.all(), &name).await.map_err(|refusal| match refusal {
             Refusal::Final(why) => anyhow!(why),
-            other => anyhow!("{}; give the same command again: that does not use the token twice", other.sentence()),
+            other => anyhow!("{}; run the same command again, which does not use the token twice", other.sentence()),
         })
     })?;
     newcomer.keep(&file)?;
@@ -147,7 +147,7 @@ pub(crate) fn tokens(verb: &Tokens) -> anyhow::Result<ExitCode> {
         true => tell(format_args!("on each host: evoxo-worker --coordinator {address} --join TOKEN")),
         false => {
             tell(format_args!("for them: {} join TOKEN --coordinator {address} --access FILE", program()));
-            tell("or they log in with it on the coordinator's page, if that was started with --page");
+            tell("or they log in with the token on the coordinator's page, if the coordinator was started with --page");
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -220,9 +220,7 @@ fn revoke(id: &Id, coordinator: &Coordinator) -> anyhow::Result<ExitCode> {
     let mut out = crate::say::stdout();
     let told = match revoked.known {
         true => format!("{id} is refused from now on; {} open connections were ended", revoked.connections),
-        false => format!(
-            "{id} is not in the list here, or was revoked before; whoever has a certificate with this ID is refused"
-        ),
+        false => format!("{id} is not in this list, or was revoked before; a certificate with this ID is refused"),
     };
     writeln!(out, "{told}")?;
     if !revoked.token.is_empty() {

@@ -24,12 +24,14 @@ use crate::say::{stdout, usage};
 /// What to measure.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The figures are of one core, for each second of its processor time: other programs on the machine disturb \
-it less than the time that passes. Both times that the measurement took are beside them. Only ratios mean much elsewhere.
+    after_help = "The figures are for one core, per second of processor time, which other programs on the machine \
+disturb less than wall-clock time. Both times of the measurement are printed beside the figures. On other machines, \
+only ratios mean much.
 
-A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on one run.
+A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on the same run.
 
---workload writes that workload for worker programs in other languages: KIND-TASK-NUMBER.task and .output."
+--workload writes that workload as files KIND-TASK-NUMBER.task and .output, for authors of worker programs in other \
+languages."
 )]
 pub(crate) struct Arguments {
     /// Measure only the kernel with this name

@@ -15,9 +15,9 @@ use crate::{
 /// The run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The best is that of the replica whose last row in history.csv is best: by the metric that the \
-table names, the hypervolume where there are several objectives. If the measurement is noisy, the best of several looks better than it is: compare arms with \
-`report`, whose means have intervals.
+    after_help = "The best champion of an arm is that of the replica whose last row in history.csv is best, by the \
+metric that the table names; with several objectives, this is the hypervolume. If the measurement is noisy, the best \
+of several looks better than it is: compare arms with `report`, whose means have intervals.
 
 Examples:
   evoxo best out/rosenbrock

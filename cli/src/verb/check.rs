@@ -27,11 +27,12 @@ use crate::{
 /// The program and its candidates.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small batches, in \
-a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A check that finds \
-nothing is no proof.
+    after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small \
+batches, in a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A \
+check that finds nothing is not a proof.
 
-Exit status: 0 if all values are the same, 1 if not, if no candidate has a value, or if the program failed, 2 wrong usage."
+Exit status: 0 if all values are the same; 1 if values differ, if no candidate has a value, or if the program \
+failed; 2 for wrong usage."
 )]
 pub(crate) struct Arguments {
     /// The program, for example rosen="python3 rosen.py"
@@ -114,7 +115,7 @@ fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Valu
         let found =
             config.kind.asks.and_then(|asks| Some((asks, config.arms.iter().find(|arm| asked(&asks, &arm.settings))?)));
         let (asks, arm) = found.ok_or_else(|| {
-            usage(format!("{} asks no program {}: give the file that does", file.display(), program.name))
+            usage(format!("{} does not ask a program {}: give a file that does", file.display(), program.name))
         })?;
         return Ok((asks, arm.settings.clone()));
     }
@@ -218,7 +219,7 @@ impl Found {
         lines.push(match differences.is_empty() {
             _ if self.has_no_value() => {
                 format!(
-                    "{name} has no value for any of the {} candidates: nothing can be evolved by it",
+                    "{name} has no value for any of the {} candidates: nothing can be evolved with it",
                     self.expected.len()
                 )
             }

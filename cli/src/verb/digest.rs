@@ -19,9 +19,10 @@ use crate::{
 /// The digests to print.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A digest covers everything that is reported: every row of the history, the state and how each replica ended. Two runs with \
-the same configuration and the same digest have the same report. The digest of a replica after a round does not depend on \
-how the work was divided into tasks, so the first round whose digests differ is where two runs part.
+    after_help = "A digest covers everything that is reported: every row of the history, the state and how each \
+replica ended. Two runs with the same configuration and the same digest have the same report. The digest of a \
+replica after a round does not depend on how the work was divided into tasks, so two runs diverge in the first round \
+whose digests differ.
 
 Examples:
   evoxo digest out/invincible
@@ -70,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     };
     let shown: Vec<&Replica> = all.iter().filter(|it| is_asked(it.arm, it.number)).collect();
     if shown.is_empty() {
-        return Err(usage(format_args!("{} has no such replica: see its arms with `report`", path.display())));
+        return Err(usage(format_args!("{} has no such replica: `report` lists its arms", path.display())));
     }
     let mut lines = Vec::new();
     if arguments.rounds || arguments.round.is_some() {
@@ -149,8 +150,8 @@ fn after_round(
         let config = config()?;
         if let Some(program) = config.programs().first() {
             bail!(
-                "the digest after round {round} is not kept, and to compute it needs the program {}, which `digest` does not start: take \
-                 one of the rounds that --rounds prints",
+                "the digest after round {round} is not kept, and computing it needs the program {}, which `digest` does not \
+                start: choose one of the rounds that --rounds prints",
                 program.name
             );
         }
@@ -229,7 +230,7 @@ fn as_text(result: &Value, shown: &[&Replica], lines: &[Line]) -> String {
             };
             let header = ["arm", "replica (from 0)", "round", "rows", "digest after it"];
             table(
-                "After the first rounds, four for each doubling of the rows, and the last round",
+                "Digests after single rounds: four for each doubling of the rows, and the last round",
                 &header,
                 lines.iter().map(row).collect(),
             )

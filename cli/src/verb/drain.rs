@@ -22,17 +22,16 @@ const LOST_MAX: Duration = Duration::from_secs(60);
 
 /// The workers that are to leave.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Each of them gets nothing more, finishes what it computes, and ends with status 0. Nothing is stored: a \
-worker that is started again works again, also one that a service or a batch system starts by itself.
+#[command(after_help = "A drained worker gets no new tasks, finishes the tasks that it has, and ends with status 0. \
+Nothing is stored: a worker that is started again gets tasks again, even if a service or a batch system starts it \
+automatically.
 
 Examples:
-  evoxo drain lab7                  the worker of that name
-  evoxo drain --host lab7 --wait    all on that host, before it is switched off
-  evoxo drain --session 12          one of several workers of one name
+  evoxo drain lab7                  the worker with this name
+  evoxo drain --host lab7 --wait    all on this host, before it is switched off
+  evoxo drain --session 12          one of several workers with one name
 
-`evoxo workers` has the numbers of sessions."
-)]
+`evoxo workers` lists the session numbers.")]
 pub(crate) struct Arguments {
     /// Names of workers, or their identities (with TLS)
     #[arg(value_name = "WORKER", required_unless_present_any = ["session", "host"])]
@@ -100,8 +99,8 @@ async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result
             match lost {
                 None if absent >= AWAY_MAX => return Ok(()),
                 Some(v1::LostWorker { name, session, host, reason, .. }) if absent >= LOST_MAX => bail!(
-                    "worker {name} (session {session}) was lost before it had finished, and was not seen again: {reason}; look on its host \
-                     {host} whether it still computes"
+                    "worker {name} (session {session}) was lost before it had finished, and did not come back: {reason}; \
+                    check on its host {host} whether it still computes"
                 ),
                 _ => {}
             }

@@ -20,8 +20,9 @@ use crate::{
 /// The runs, and the directory for the pages.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The pages are those of `evoxo report --html`, in reports/, and index.html shows them all. They need no network and \
-no server. A run that cannot be read is left out and named; the status is 1 then. Files that do not end in .json are passed over.
+    after_help = "Each page is the file that `evoxo report --html` writes. The pages are in reports/, and index.html \
+shows all of them. They need no network and no server. A run that cannot be read is left out and named, and the exit \
+status is 1. Files that do not end in .json are skipped.
 
 Examples:
   evoxo gallery out/* --out pages
@@ -94,7 +95,7 @@ fn is_passed_over(path: &Path) -> bool {
     let ends_in = |ending| path.extension().is_some_and(|it| it == ending);
     let passed_over = path.is_file() && !ends_in("json");
     if passed_over && !ends_in("toml") {
-        notice(format_args!("{} is passed over: a run is a directory, or a file that ends in .json", path.display()));
+        notice(format_args!("{} is skipped: a run is a directory, or a file that ends in .json", path.display()));
     }
     passed_over
 }

@@ -15,9 +15,9 @@ use crate::{
 /// The teacher, the training and the file for the network.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The network learns the champion's move on every board that its play can lead to, whatever the opponent does. If the \
-champion always completes or blocks a line first, as tables do, so does the network, and it learns the other boards. \
-With the same seed it is the same network on every machine.
+    after_help = "The network learns the champion's move on every board that its play can lead to, whatever the \
+opponent does. If the champion always completes or blocks a line first, as tables do, so does the network, and it \
+learns only the other boards. The same seed gives the same network on every machine.
 
 Example:
   evoxo imitate CHAMPION.json --out pupil.json

@@ -14,16 +14,15 @@ use crate::say::stdout;
 
 /// The table to print.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Each line is a board on which the side decides: its number (nine digits of base 3, cell 0 first; 0 empty, 1 X, 2 O), \
-its place in the string, counted from 1, its variation (clockwise quarter-turns that lead to the representative, the \
-lowest board of that place; from 4 on after a mirror image), and the board itself, from the top left.
+#[command(after_help = "Each line is a board on which the side is to move: its number (nine digits in base 3, cell 0 \
+first; 0 empty, 1 X, 2 O), its place in the string, counted from 1, its variation (the number of clockwise \
+quarter-turns to the representative, which is the lowest board of that place; from 4 on, after a mirror image), and \
+the board itself, from the top left.
 
 The cells are numbered
   5 1 6
   4 0 2
-  8 3 7"
-)]
+  8 3 7")]
 pub(crate) struct Arguments {
     /// The side that is to move
     #[arg(long, value_parser = side)]

@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let cells: Vec<String> = tie.cells.iter().map(|cell| tic_tac_toe().cell_name(*cell)).collect();
             writeln!(out, "  {}  between {}", tic_tac_toe().board_text(tie.board), cells.join(", "))?;
         }
-        writeln!(out, "Shown is one that loses least.")?;
+        writeln!(out, "The table shown is one that loses least.")?;
     }
     Ok(ExitCode::SUCCESS)
 }

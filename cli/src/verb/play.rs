@@ -18,8 +18,8 @@ use crate::{
 /// The opponent and the person's side.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Type a move: a letter for its column, from the left, and a digit for its row, from the bottom, as in \
-chess; in qubic a second digit for its layer. Where stones fall, the pile is enough: a1 to d4 on 4x4x4, a to g in \
+    after_help = "Type a move as in chess: a letter for the column, from the left, and a digit for the row, from the \
+bottom; in Qubic also a digit for the layer. Where stones fall, name only the pile: a1 to d4 on 4x4x4, a to g in \
 Connect Four. \"q\" ends the game. X moves first. After a game you are asked for another."
 )]
 pub(crate) struct Arguments {

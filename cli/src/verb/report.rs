@@ -19,14 +19,17 @@ use crate::{
 
 /// The result to report.
 #[derive(clap::Args)]
-#[command(after_help = "A result.json has all that is told in it, but for dispatch: it is enough to keep and to share.
+#[command(
+    after_help = "A result.json contains everything in the report, except for runs of dispatch: this file alone is \
+enough to keep and to share.
 
 Examples:
   evoxo report out/td3d-paper
   evoxo report docs/reproduction/td3d/result-nearest.json --plots plots
   evoxo report out/invincible --html invincible.html
   evoxo report out/invincible --tensorboard events
-      And then: tensorboard --logdir events")]
+      And then: tensorboard --logdir events"
+)]
 pub(crate) struct Arguments {
     /// A run's result.json, or the directory that contains it
     file: PathBuf,

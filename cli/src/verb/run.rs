@@ -31,7 +31,8 @@ use crate::{
 /// The options of a run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Ctrl-C stops cleanly, and keeps what there is; a second one ends at once. The same command goes on, also after kill -9.
+    after_help = "Ctrl-C stops cleanly and keeps the results so far; a second Ctrl-C ends the program immediately. \
+The same command continues the run, even after kill -9.
 
 The directory then contains result.json, report.html, history.csv, digests.csv, champions/, plots/, config.toml, and the checkpoints in \
 store/. `report`, `show` and `best` show what is in store/ while the run goes on, and after kill -9.
@@ -41,9 +42,9 @@ Examples:
   evoxo run experiments/invincible.toml --workers 0 --out out/one-thread
       On one thread: the same digest.
   evoxo run experiments/invincible.toml --replicas 40
-      After a finished run of 20 only the new ones are computed.
+      After a finished run of 20 replicas, computes only the new ones.
   evoxo run experiments/invincible.toml --set generations=40
-      The same of generations."
+      Likewise for generations."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -195,11 +196,11 @@ fn finish(
 fn write_unfinished(arguments: &Arguments, directory: &Directory, results: &Results, legs: Legs) -> anyhow::Result<()> {
     directory.write_results(results, &results.to_json(Provenance::Computed(legs)))?;
     let (out, program) = (directory.path().display(), program());
-    tell(format_args!("what there is so far is in {out}: `{program} report {out}` shows it"));
+    tell(format_args!("the results so far are in {out}: `{program} report {out}` shows it"));
     tell(format_args!("a report of it to send to others is {}", directory.path().join(REPORT).display()));
     if arguments.populations {
         directory.write_populations(results)?;
-        tell(format_args!("the players that are left are in {out}/champions and {out}/populations"));
+        tell(format_args!("the players at this point are in {out}/champions and {out}/populations"));
     }
     Ok(())
 }

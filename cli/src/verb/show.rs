@@ -28,9 +28,9 @@ use crate::{
 /// The card and the output.
 #[derive(clap::Args)]
 #[command(
-    after_help = "For an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its \
-opponent's, V no stone, * anything; [ ] is where it moves. For a table or a string: each board with its move, in \
-brackets. For a network: its layers, or its genes.
+    after_help = "An agent made of rules is shown as one board for each rule, the heaviest first. P is one of its \
+own stones, C one of its opponent's, V an empty cell, * anything; [ ] is its move. A table or a string is shown as \
+boards, each with its move in brackets. A network is shown as its layers, or as its genes.
 
 Examples:
   evoxo show out/rules                    its champions, three rules of each

@@ -20,7 +20,7 @@ use crate::{
   evoxo submit mine.toml --coordinator lab7:7600 --autoscale slurm \\
       --max-jobs 20 -- --cpus-per-task=8 deploy/slurm/worker.sbatch
 
-The last one stays; Ctrl-C ends the jobs, not the run.")]
+The last command stays until the run ends; Ctrl-C ends the jobs, not the run.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
@@ -110,7 +110,8 @@ fn more_than_asked(config: &Config, run: &v1::Run) -> Option<String> {
     let each = run.replicas_total / (config.arms.len() as u32).max(1);
     let asked = config.replicas;
     (each > asked).then(|| {
-        format!("the run has {each} replicas of each arm, and not {asked}: it computes them all (give a new run another --name)")
+        format!("the run has {each} replicas of each arm, not {asked}, and computes all of them (for a new run, give another \
+            --name)")
     })
 }
 
@@ -124,6 +125,6 @@ mod tests {
         let config = Config::parse(&evoxo_experiments::registry(), "a file", text, &[]).unwrap();
         let told = |replicas_total| more_than_asked(&config, &v1::Run { replicas_total, ..v1::Run::default() });
         assert_eq!(told(4), None);
-        assert!(told(10).unwrap().starts_with("the run has 5 replicas of each arm, and not 2"));
+        assert!(told(10).unwrap().starts_with("the run has 5 replicas of each arm, not 2"));
     }
 }

@@ -29,20 +29,20 @@ use crate::{
 /// The results, and how much of them to compute.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Replicas are computed from their beginning, on this machine, and compared with everything that is claimed of them: each row \
-of history.csv, the digests, the champion, the state in store/. Then the tables and figures in result.json are \
-made again and compared. With --share less is known: a wrong replica is found with that chance, and curves and figures of \
-replicas in result.json are believed.
+    after_help = "Each replica is computed from its beginning, on this machine, and compared with everything that \
+the results claim about it: each row of history.csv, the digests, the champion, the state in store/. Then the tables \
+and figures in result.json are made again and compared. With --share less is verified: a wrong replica is found with \
+that probability, and curves and figures of replicas in result.json are not checked.
 
-Sentences, state, doubts and provenance in result.json, config.toml, plots/, other tables and populations/ are not looked at: they \
-follow from the rest, or say how the run went.
+Sentences, state, doubts and provenance in result.json, config.toml, plots/, other tables and populations/ are not \
+compared: they follow from the rest, or describe how the run went.
 
 Examples:
   evoxo verify out/invincible
   evoxo verify out/td3d-paper --share 5%
   evoxo verify docs/reproduction/td3d/result-nearest.json --share 1%
 
-Exit status: 0 as computed, 1 not, or not to be computed here, 2 wrong usage."
+Exit status: 0 if the results are as computed; 1 if they are not, or cannot be computed here; 2 for wrong usage."
 )]
 pub(crate) struct Arguments {
     /// A finished run's directory, or its result.json alone
@@ -122,8 +122,8 @@ fn note_of_build(registry: &Registry, claims: &Claims) -> bool {
     if other {
         let short = |text: &str| text.chars().take(16).collect::<String>();
         notice(format_args!(
-            "the results were computed by a build with the behaviour {}, and this one has {}: what differs may differ for that \
-             reason, and what is the same is the same all the more",
+            "the results were computed by a build with the behaviour {}, and this one has {}: differences may come from \
+            that, and agreement counts all the more",
             short(theirs.unwrap_or_default()),
             short(&ours)
         ));
@@ -147,7 +147,7 @@ fn programs(arguments: &Arguments, registry: &Registry, config: &Config) -> anyh
         }
         let introduced = registry.introduce(name, &mut processes).map_err(|refusal| anyhow!("{}", refusal.0))?;
         if !introduced.iter().any(|(kind, id)| kind.name == config.kind.name && *id == asked) {
-            bail!("the program {name} computes something else than the one that the run asked: give that one");
+            bail!("the program {name} differs from the one that the run asked: give the same program");
         }
     }
     Ok(programs)
@@ -164,8 +164,8 @@ fn draw(all: &[Key], millionths: u32, seed: u64) -> Vec<Key> {
 }
 
 /// Unless all replicas are computed again, these parts of `result.json` are not verified.
-const BELIEVED: &str = "curves and figures of replicas in result.json were not computed again, only tables made from them: without \
-    --share they are";
+const BELIEVED: &str = "curves and figures of replicas in result.json were not computed again, only the tables made from \
+    them; without --share all of them are";
 
 /// The findings.
 struct Found<'a> {
@@ -232,7 +232,7 @@ impl Found<'_> {
                     true => "result.json was given alone, so history.csv was not compared",
                     false => "there was no history.csv to compare",
                 };
-                writeln!(out, "{why}: of a wrong replica the round is not known")?;
+                writeln!(out, "{why}: the round in which a replica goes wrong is not known")?;
             }
         }
         Ok(())

@@ -33,12 +33,12 @@ use crate::{
 /// The runs.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The page shows what is in the directories now, and has boards on which you play against what has evolved. \
-Nothing is computed, and nothing is written into the directories. Ctrl-C ends it.
+    after_help = "The page shows what is in the directories now, and has boards on which you can play against the \
+champions. Nothing is computed, and nothing is written into the directories. Ctrl-C ends it.
 
 Examples:
   evoxo view out/invincible
-  evoxo view out                 all runs in there"
+  evoxo view out                 all runs in a directory"
 )]
 pub(crate) struct Arguments {
     /// A run's directory, or a directory that contains such directories
@@ -104,7 +104,7 @@ fn runs(directories: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, String, String)
     let mut found = Vec::new();
     for directory in directories {
         if !directory.is_dir() {
-            let why = if directory.exists() { "is no directory" } else { "is not there" };
+            let why = if directory.exists() { "is not a directory" } else { "does not exist" };
             return Err(usage(format!("{} {why}: give a directory that `evoxo run` wrote", directory.display())));
         }
         if let Some((store, run)) = directory::stored(directory)? {
@@ -217,8 +217,8 @@ mod tests {
         let why = runs(&[desk.path().to_owned()]).unwrap_err().to_string();
         assert!(why.contains("was fetched") && why.contains("report.html"), "{why}");
         let file = runs(&[desk.path().join("report.html")]).unwrap_err().to_string();
-        assert!(file.contains("report.html is no directory"), "{file}");
+        assert!(file.contains("report.html is not a directory"), "{file}");
         let gone = runs(&[desk.path().join("gone")]).unwrap_err().to_string();
-        assert!(gone.contains("gone is not there"), "{gone}");
+        assert!(gone.contains("gone does not exist"), "{gone}");
     }
 }

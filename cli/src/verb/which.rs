@@ -72,7 +72,7 @@ impl Which {
     /// there is such a run.
     pub(crate) async fn names(&self, client: &mut Client) -> anyhow::Result<Vec<String>> {
         if self.is_all() {
-            return Err(usage("name the runs, or say which by --state or --owner"));
+            return Err(usage("name the runs, or select them with --state or --owner"));
         }
         if let Some(name) = self.only() {
             return Ok(vec![name.clone()]);

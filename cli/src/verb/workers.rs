@@ -167,7 +167,7 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     for worker in workers {
         if !worker.kinds_refused.is_empty() {
             let refused = worker.kinds_refused.join(", ");
-            let sentence = format!("other results than the coordinator's for {refused}, because its build is another");
+            let sentence = format!("other results than the coordinator for {refused}, because of another build");
             said.entry(sentence).or_default().push(&worker.name);
         }
         if !worker.programs.is_empty() {
@@ -236,7 +236,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         lines(&LOST_COLUMNS, &rows, width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     } else if !lost.is_empty() {
         let (count, program) = (lost.len(), program());
-        writeln!(out, "{count} were lost lately: `{program} workers --lost` says why")?;
+        writeln!(out, "{count} were lost recently: `{program} workers --lost` says why")?;
     }
     Ok(ExitCode::SUCCESS)
 }

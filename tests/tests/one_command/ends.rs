@@ -58,7 +58,8 @@ fn another_setting_is_another_directory() {
     assert!(!first.contains("before, in"), "{first}");
     let output = desk.command(&["--workers", "0", "--set", "evaluations=90"]).output().expect("evoxo starts");
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let note = "note: out/table has a run with other settings (evaluations is 60 there, and 90 here): this one is in out/table-2";
+    let note = "note: out/table contains a run with other settings (evaluations is 60 there, and 90 here), so the results of \
+        this run go into out/table-2";
     assert!(output.status.success() && said.contains(note), "{said}");
     assert!(out.contains("results are in out/table-2\n"), "{out}");
     assert!(

@@ -29,20 +29,21 @@ const GAMES_MAX: u64 = 100_000_000;
 /// The players and the openings.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta, perfect or teacher; one that looks \
-ahead may have its number of plies after it: alpha-beta:6, CHAMPION.json:2.
+    after_help = "A player is a champion's file, or random, filtered, benchmark, alpha-beta, perfect or teacher. A \
+player that looks ahead may have its number of plies appended: alpha-beta:6, CHAMPION.json:2.
 
-The first plays X and then O from each opening. Openings are all positions after --openings plies that are not yet won, or a \
---sample of them, drawn by --seed.
+The first player plays X and then O from each opening. Openings are all positions after --openings plies that are \
+not yet won, or a --sample of them, drawn with --seed.
 
 The interval is that of the score, in which a draw is half a win. It assumes that no game is drawn; with draws it is \
-wider than necessary. Games count as independent: with several --games from each opening the interval is one of more games \
-from these openings, and not of other openings. The same command prints the same games on any machine.
+wider than necessary. Games count as independent: with several --games from each opening, the interval is about more \
+games from these openings, not about other openings. The same command plays the same games on any machine.
 
 The match of the paper behind experiment nndtf, 50 games from 25 boards with two stones of each:
   evoxo match CHAMPION.json teacher --openings 4 --sample 25
 
-Is A stronger than B? Games from openings in random order, until they show that A is stronger, or not by 40 points:
+Is A stronger than B? Play games from openings in random order, until they show that A is stronger, or that A is \
+less than 40 points stronger:
   evoxo match A.json B.json --sprt 0,40"
 )]
 pub(crate) struct Arguments {
@@ -195,7 +196,8 @@ impl Record {
         if *plies > 0 {
             writeln!(
                 out,
-                "The moves of an opening are forced on both: a player that never loses from the empty board may lose from one of these."
+                "The moves of an opening are forced on both players: a player that never loses from the empty board may lose \
+                from one of these."
             )?;
         }
         writeln!(out)?;

@@ -23,8 +23,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The coordinator.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Keys: arrows and pages move, Tab goes from runs to workers and back, s sorts in another order, p pauses \
-the run that is marked, c continues it, d lets the worker that is marked leave; each asks first. q quits."
+    after_help = "Keys: arrow and page keys move the mark, Tab switches between runs and workers, s changes the sort \
+order, p pauses the marked run, c continues it, d lets the marked worker leave; p, c and d ask first. q quits."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -219,7 +219,7 @@ impl Screen {
             },
             ('d', Focus::Workers) => match worker() {
                 Some(v1::Worker { name, session, .. }) => {
-                    let question = format!("let worker {name} (session {session}) finish what it has, and leave");
+                    let question = format!("let worker {name} (session {session}) finish its tasks and leave");
                     (question, Order::Drain(*session, name.clone()))
                 }
                 None => return,

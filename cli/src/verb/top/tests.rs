@@ -107,7 +107,7 @@ fn orders_are_asked_for_twice() {
     assert_eq!(screen.press(Key::Character('y'), 24), None, "runs are not drained");
     screen.press(Key::Tab, 24);
     screen.press(Key::Character('d'), 24);
-    assert!(screen.draw(100, 24).0[22].contains("(session 1) finish what it has, and leave? y"));
+    assert!(screen.draw(100, 24).0[22].contains("(session 1) finish its tasks and leave? y"));
     assert!(matches!(screen.press(Key::Character('y'), 24), Some(Order::Drain(1, _))));
     assert_eq!(screen.press(Key::Character('q'), 24), Some(Order::Quit));
 }
