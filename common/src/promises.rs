@@ -99,13 +99,14 @@ fn check_state(config: &Config, replica: &Replica, demand: &Demand, place: &str)
     assert_most(saved.history.len(), demand.rows, "rows of the history", place);
     let columns = config.kind.columns.len();
     assert!(saved.history.iter().all(|row| row.values.len() == columns), "{place}: a row has not {columns} values");
-    let restored = Replica::restore(config, &saved).unwrap_or_else(|why| panic!("{place}: its own state: {why}"));
-    assert!(restored.save() == saved, "{place}: what is restored is saved as something else");
+    let restored = Replica::restore(config, &saved);
+    let restored = restored.unwrap_or_else(|why| panic!("{place}: its state cannot be restored: {why}"));
+    assert!(restored.save() == saved, "{place}: the restored replica is saved as something else");
     let count = replica.tasks();
-    assert_eq!(restored.tasks(), count, "{place}: what is restored has another number of tasks");
+    assert_eq!(restored.tasks(), count, "{place}: the restored replica has another number of tasks");
     assert!(
         count == 0 || restored.plan(0..count) == replica.plan(0..count),
-        "{place}: what is restored plans other tasks"
+        "{place}: the restored replica plans other tasks"
     );
     for nonsense in damaged(&saved.state) {
         let _ = Replica::restore(config, &ReplicaState { state: nonsense, ..saved.clone() });
@@ -119,7 +120,7 @@ fn check_cards(registry: &Registry, replica: &Replica, place: &str) {
         let files: BTreeMap<String, Vec<u8>> = file.into_iter().collect();
         let mut load = |name: &str| files.get(name).cloned().ok_or_else(|| format!("there is no file {name}"));
         let read = registry.read_card(&text, &mut load);
-        let read = read.unwrap_or_else(|why| panic!("{place}: the card of its own champion: {why}"));
+        let read = read.unwrap_or_else(|why| panic!("{place}: the card of its champion cannot be read: {why}"));
         // Decimals may differ in their last digit.
         let keys = |card: &Card| card.about.keys().cloned().collect::<Vec<_>>();
         let alike = read.champion.write("champion") == card.champion.write("champion") && keys(&read) == keys(&card);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "round 2: what is restored is saved as something else")]
+    #[should_panic(expected = "round 2: the restored replica is saved as something else")]
     fn a_state_that_is_forgotten_is_found() {
         static FORGETFUL: Kind = Kind {
             restore: |config, arm, replica, _| Ok((testing::SUMS.start)(config, arm, replica)),

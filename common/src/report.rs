@@ -264,7 +264,7 @@ impl<'de> Deserialize<'de> for Series {
         let Lists { mean, low, high, x } = Lists::deserialize(deserializer)?;
         let x = x.unwrap_or_else(|| (1..=mean.len()).map(|round| round as f64).collect());
         if [&low, &high, &x].iter().any(|other| other.len() != mean.len()) {
-            return Err(D::Error::custom("the lists of a curve have several lengths"));
+            return Err(D::Error::custom("the lists of a curve differ in length"));
         }
         let point = |round: usize| Point { x: x[round], mean: mean[round], low: low[round], high: high[round] };
         Ok(Self { name: String::new(), points: (0..mean.len()).map(point).collect() })

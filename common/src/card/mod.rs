@@ -157,9 +157,7 @@ impl Card {
         let is_known = |key: &&str| kind.keys.contains(key) || about(key);
         if let Some(other) = entries.0.iter().map(|(key, _)| key.as_str()).find(|key| !is_known(key)) {
             let (other, own) = (quoted(other), kind.keys.join(", "));
-            return Err(format!(
-                "the card has an unknown key {other}: leave it out, or see whether one of {own} is meant"
-            ));
+            return Err(format!("the card has an unknown key {other}: leave it out, or use one of {own}"));
         }
         let about = entries.0.into_iter().filter(|(key, _)| !kind.keys.contains(&key.as_str())).collect();
         Ok(Self { champion, about })

@@ -243,7 +243,7 @@ mod tests {
         assert!(among.contains("and 2 more (mean") && among.contains("corrected for 28 pairs)"), "{among}");
         assert!(order(&[("a", &[5.0]), ("b", &[4.0])]).ends_with("One replica says nothing about chance."));
         let constant = order(&[("a", &[1.0, 1.0]), ("b", &[0.0, 0.0])]);
-        assert!(constant.contains("may be chance (by ranks, as no value varies, P = 0.33"), "{constant}");
+        assert!(constant.contains("may be chance (by ranks, because no value varies, P = 0.33"), "{constant}");
         assert!(order(&[("a", &[1.0, 1.0]), ("b", &[1.0, 1.0])]).ends_with("All are the same."));
     }
 

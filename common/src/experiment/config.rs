@@ -177,7 +177,7 @@ impl Config {
                 format!("experiment is {:?} there, and {:?} here", there.kind.name, self.kind.name)
             }
             () if self.seed != there.seed => format!("seed is {} there, and {} here", there.seed, self.seed),
-            () if self.ends != there.ends => "the table [ends] is another one there".into(),
+            () if self.ends != there.ends => "the table [ends] differs".into(),
             () if names(self) == names(there) => return None,
             () => match (missing(there, self), missing(self, there)) {
                 (Some(name), _) => format!("arm {name:?} is there, and not here"),
@@ -302,7 +302,7 @@ fn choice(kind: &Kind, field: &Field) -> String {
         return String::new();
     }
     let other = format!("evoxo new {} --set {}=NAME", kind.name, field.name);
-    comment(&format!("Some settings below belong to this choice alone: `{other}` shows those of another."))
+    comment(&format!("Some settings below belong to this choice alone: `{other}` shows those of another choice."))
 }
 
 /// Comments that say what a setting means and which values it may have.
@@ -327,13 +327,13 @@ fn explained(field: &Field) -> String {
             format!("{} {word} {}", condition.setting, condition.values.join(" or "))
         };
         let all: Vec<String> = field.applies.iter().map(of).collect();
-        text += &comment(&format!("It has an effect only where {}.", all.join(", and ")));
+        text += &comment(&format!("It has an effect only if {}.", all.join(", and ")));
     }
     if field.scope == Scope::Execution {
         text += &comment("The results of an arm do not depend on it.");
     }
     if field.scope == Scope::Length {
-        text += &comment("`evoxo run` goes on with a finished run if there is more of it.");
+        text += &comment("`evoxo run` continues a finished run if this value is increased.");
     }
     text
 }

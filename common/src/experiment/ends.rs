@@ -68,7 +68,7 @@ impl Ends {
         let reaches = reaches.and_then(|value| if let Value::Decimal(value) = value { Some(value) } else { None });
         let stagnates = stagnates.and_then(|rows| if let Value::Integer(rows) = rows { Some(rows) } else { None });
         if let (None, None, Some(raw), []) = (reaches, stagnates, table.values().next(), mistakes.as_slice()) {
-            let sentence = "[ends] says nothing that ends a replica: give reaches or stagnates";
+            let sentence = "[ends] has no condition that ends a replica: give reaches or stagnates";
             mistakes.push((raw.place.clone(), sentence.into()));
         }
         match (found, goal) {
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(rounds(&config("goal = \"minimize\"\nstagnates = 3")), 4, "sums only grow");
         assert_eq!(Config::parse(&testing::registry(), "test", &four.to_toml(), &[]), Ok(four.clone()));
         assert_ne!(four.hash(), whole.hash());
-        assert_eq!(four.change_from(&whole), Change::Other("the table [ends] is another one there".into()));
+        assert_eq!(four.change_from(&whole), Change::Other("the table [ends] differs".into()));
         // How the work is divided into rounds decides when the conditions are checked.
         let slice = |ends: &str| testing::config(&format!("[settings]\nslice = 1\n{ends}"));
         assert_eq!(slice("").hash(), testing::config("").hash());
@@ -210,7 +210,7 @@ mod tests {
             ("reach = 1", "unknown key \"reach\" in [ends]; did you mean \"reaches\"?"),
             ("goal = \"less\"", "goal must be one of \"maximize\", \"minimize\""),
             ("stagnates = 0", "stagnates must be a whole number from 1 to 1000000"),
-            ("column = \"sum\"", "[ends] says nothing that ends a replica: give reaches or stagnates"),
+            ("column = \"sum\"", "[ends] has no condition that ends a replica: give reaches or stagnates"),
         ] {
             assert!(mistake(ends).contains(sentence), "{}", mistake(ends));
         }

@@ -20,7 +20,7 @@ impl Config {
     /// A sentence if it is not a result.
     pub fn of_result(registry: &Registry, result: &Value) -> Result<Self, String> {
         let no_result =
-            || "it is not the result of a run: it has no experiment, seed, replicas and arms with settings".to_owned();
+            || "it is not the result of a run: it lacks experiment, seed, replicas or arms with settings".to_owned();
         let top = |name: &str| result.get(name).ok_or_else(no_result);
         // A seed that a float cannot represent exactly is written as a string.
         let seed = top("seed")?.to_string();
@@ -46,7 +46,7 @@ impl Config {
             settings.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
         }
         let config = Self::parse(registry, "the result", &text, &[])
-            .map_err(|problems| format!("its settings are not known here: {problems}"))?;
+            .map_err(|problems| format!("its settings are not valid in this build: {problems}"))?;
         let names = |config: &Self| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
         if names(&config) != arms.into_iter().map(|(name, _)| name).collect::<Vec<String>>() {
             return Err(no_result());
@@ -133,7 +133,7 @@ impl Registry {
         let mut report = (config.kind.report)(&config, arms)?;
         if let Some(screen) = &config.screen {
             let told = responses_of_result(screen, &result["screen"]);
-            let told = told.ok_or("the screen of the result has no responses of all its treatments")?;
+            let told = told.ok_or("the screen of the result lacks responses of some treatments")?;
             add_screen(&config, screen, told, &mut report);
         }
         add_ends(&config, &mut report);

@@ -30,8 +30,8 @@ pub(super) fn add_screen(config: &Config, screen: &Screen, responses: Responses,
     } else if let Some(table) = favoured(config, screen, &arms[0]) {
         tables.push(table);
         report.notes.push(
-            "The levels are chosen from the results that the prediction is made of, so it is too good by some chance: compute \
-             these levels anew, with another seed."
+            "The levels are chosen from the same results as the prediction, so the prediction looks better than it is: \
+             compute these levels again, with another seed."
                 .into(),
         );
     }
@@ -178,7 +178,7 @@ fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
     };
     let names = arms.iter().map(|arm| arm.arm.to_owned());
     Some(Table {
-        title: "The same effects beside one another (* found in that arm)".into(),
+        title: "The same effects side by side (* found in that arm)".into(),
         header: ["effect".to_owned()].into_iter().chain(names).chain(["verdict".to_owned()]).collect(),
         rows: (0..all[0].effects.len()).filter(shown).map(row).collect(),
     })
@@ -209,7 +209,7 @@ fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
         let Some(effects) = &arm.effects else { continue };
         match effects.basis {
             Basis::Replicas { .. } if effects.effects.iter().any(|effect| effect.half_width.is_none()) => notes.push(format!(
-                "The {} replicas{place} agree, so that effects have no interval: p is that of the sign test over replicas.",
+                "The {} replicas{place} agree, so effects have no interval: p is that of the sign test over replicas.",
                 effects.replicas
             )),
             Basis::Replicas { freedom } => notes.push(format!(

@@ -71,7 +71,7 @@ pub fn whole(mut result: Value) -> Result<Value, String> {
     if !is_small(&result) {
         return Ok(result);
     }
-    let damaged = || "it is a small result, and its arms cannot be read".to_owned();
+    let damaged = || "it is a small result whose arms cannot be read".to_owned();
     let top = result.as_object_mut().ok_or_else(damaged)?;
     top.shift_remove(SMALL);
     let settings = top.shift_remove("settings").and_then(|columns| rows(&columns)).ok_or_else(damaged)?;

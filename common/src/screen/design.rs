@@ -134,7 +134,7 @@ impl Design {
             return Err((
                 None,
                 format!(
-                    "{} factors need at least {needed} treatments, and the generators leave {}: take away generators",
+                    "{} factors need at least {needed} treatments, and the generators leave {}: remove generators",
                     factors.len(),
                     1 << bases.len()
                 ),

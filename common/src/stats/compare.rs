@@ -49,7 +49,7 @@ impl Difference {
     /// The name of the test that gave the probability.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        if self.t.is_infinite() { "by ranks, as no value varies" } else { "Welch's test" }
+        if self.t.is_infinite() { "by ranks, because no value varies" } else { "Welch's test" }
     }
 }
 

@@ -48,7 +48,7 @@ impl Sprt {
             return Err(format!("the differences are {elo0} and {elo1}: give points from {} to {ELO_MAX}", -ELO_MAX));
         }
         if elo0 >= elo1 {
-            return Err(format!("the differences are {elo0} and {elo1}: give the lesser first"));
+            return Err(format!("the differences are {elo0} and {elo1}: give the smaller one first"));
         }
         Ok(Self { elo: [elo0, elo1] })
     }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn impossible_tests_are_refused() {
-        assert!(Sprt::new(5.0, 5.0).unwrap_err().contains("give the lesser first"));
+        assert!(Sprt::new(5.0, 5.0).unwrap_err().contains("give the smaller one first"));
         assert!(Sprt::new(0.0, 1001.0).unwrap_err().contains("give points from -1000 to 1000"));
         assert!(Sprt::new(f64::NAN, 1.0).is_err());
     }

@@ -197,7 +197,7 @@ impl SharedCache<Arc<Shared>> {
             self.add(hash, bytes.len(), Arc::new(Shared { hash, bytes }));
         }
         let unpack = |task: AssignedTask| {
-            let wrong = || format!("assignment {id} with a task whose hash has not 32 bytes");
+            let wrong = || format!("assignment {id} with a task whose hash does not have 32 bytes");
             let hash = Digest::from_slice(&task.hash).ok_or_else(wrong)?;
             let shared = match task.shared.len() {
                 0 => None,
@@ -313,8 +313,8 @@ mod tests {
             (&|a| a.shared.clear(), "without the shared bytes ba7816bf8f01cfea that it needs"),
             (&|a| a.shared[0] = Bytes::from_static(b"abd"), "without the shared bytes ba7816bf8f01cfea"),
             (&|a| a.shared[0] = vec![0; TASK_BYTES_MAX + 1].into(), "8388609 shared bytes in one piece"),
-            (&|a| a.tasks[0].shared = Bytes::from_static(b"x"), "hash has not 32 bytes"),
-            (&|a| a.tasks[0].hash = Bytes::new(), "hash has not 32 bytes"),
+            (&|a| a.tasks[0].shared = Bytes::from_static(b"x"), "hash does not have 32 bytes"),
+            (&|a| a.tasks[0].hash = Bytes::new(), "hash does not have 32 bytes"),
         ];
         for (change, part) in bad {
             let sentence = with(change).unwrap_err();

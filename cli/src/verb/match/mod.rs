@@ -283,7 +283,8 @@ mod tests {
     #[test]
     fn differences_are_two_numbers() {
         assert_eq!(sequential::differences("-5,5").unwrap().elo(), [-5.0, 5.0]);
-        for (text, why) in [("5", "give two differences"), ("a,b", "give two differences"), ("5,0", "the lesser first")]
+        for (text, why) in
+            [("5", "give two differences"), ("a,b", "give two differences"), ("5,0", "the smaller one first")]
         {
             assert!(sequential::differences(text).unwrap_err().contains(why), "{text}");
         }

@@ -128,7 +128,7 @@ fn parse(
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     if text.trim_start().starts_with('{') {
-        let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to begin with".into();
+        let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to start from".into();
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     let keys_max = keys_max(registry);
@@ -345,8 +345,8 @@ impl<'a> File<'a> {
             return Some(());
         }
         let sentence = format!(
-            "the {} arms have {all} bytes of settings, more than {FILE_BYTES_MAX}: each has its own copy of what is said for \
-             all; give fewer arms",
+            "the {} arms have {all} bytes of settings, more than {FILE_BYTES_MAX}: each has its own copy of the settings for \
+             all arms; give fewer arms",
             arms.len()
         );
         self.problems.push(Problem { line: None, sentence, typed: false });
