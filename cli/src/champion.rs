@@ -15,7 +15,7 @@ use serde_json::Map;
 
 use crate::{file, say::program};
 
-/// Reads a champion: from a card, with the file beside it if the card names one, or from a file that is a champion without a
+/// Reads a champion: from a card, with the file next to it if the card names one, or from a file that is a champion without a
 /// card. Error messages name the file.
 pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<Card> {
     let wrong = |why: String| anyhow!("{}: {why}", path.display());

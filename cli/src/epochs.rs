@@ -1,4 +1,4 @@
-//! The highest epochs seen with an access file, kept in a file beside it. A coordinator that was cut off, and does not know
+//! The highest epochs seen with an access file, kept in a file next to it. A coordinator that was cut off, and does not know
 //! yet that another one leads, is refused even by a command that reaches no other coordinator. Without an access file nothing
 //! is kept, because anybody who reaches such a coordinator's port could claim any epoch.
 

@@ -1,4 +1,4 @@
-//! A run as it is kept: its `result.json` and the files beside it, or the contents of its store if the run is not finished.
+//! A run as it is kept: its `result.json` and the files next to it, or the contents of its store if the run is not finished.
 
 use std::path::{Path, PathBuf};
 
@@ -106,7 +106,7 @@ impl Kept {
         Self { config, result, report, path, stored: Some(results) }
     }
 
-    /// The history beside the result.
+    /// The history next to the result.
     pub(crate) fn history(&self) -> anyhow::Result<History> {
         match &self.stored {
             Some(results) => results.history().map(History::of),
@@ -114,7 +114,7 @@ impl Kept {
         }
     }
 
-    /// The last rows of the history beside the result; `None` for a result without its directory.
+    /// The last rows of the history next to the result; `None` for a result without its directory.
     fn rows(&self) -> anyhow::Result<Option<LastRows>> {
         let beside = self.path.ends_with("result.json") && History::path(self.directory()).exists();
         match self.stored.is_some() || beside {
@@ -140,7 +140,7 @@ impl Kept {
             return Ok(results.card(best));
         }
         let file = best.card(self.directory(), &self.config);
-        // Some kinds leave no champions, and a result without its directory has none beside it.
+        // Some kinds leave no champions, and a result without its directory has none next to it.
         match file.parent().is_some_and(Path::is_dir) {
             true if !file.exists() => {
                 Err(anyhow!("{} is missing: the command that wrote its directory writes it again", file.display()))

@@ -1,4 +1,4 @@
-//! Adds decimal numbers beside the exact fractions in results, such as "142/315", for programs that do not read fractions:
+//! Adds decimal numbers next to the exact fractions in results, such as "142/315", for programs that do not read fractions:
 //! `win` gets a `win_number`.
 
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Reports: what is made from a run's replicas at the end. Tables beside the figures of the source, curves, and numbers for
+//! Reports: what is made from a run's replicas at the end. Tables next to the figures of the source, curves, and numbers for
 //! programs.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -81,7 +81,7 @@ pub struct Figure {
 /// A known value to compare with, such as the source's value or the optimum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// The name beside its line.
+    /// The name next to its line.
     pub name: String,
     /// The height of its line.
     pub value: f64,
@@ -190,7 +190,7 @@ pub struct Map {
     pub greater_is_better: bool,
 }
 
-/// The most points of a curve in `result.json` if the exact figures are available beside it.
+/// The most points of a curve in `result.json` if the exact figures are available next to it.
 pub const CURVE_POINTS_MAX: usize = 200;
 
 /// A curve with a band around it.

@@ -18,7 +18,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The entry for the run with this name, whose report is in this file beside the page. `number` must differ between runs.
+    /// The entry for the run with this name, whose report is in this file next to the page. `number` must differ between
+    /// runs.
     pub(crate) fn new(
         number: usize,
         (name, file): (&str, &str),

@@ -1,5 +1,5 @@
 //! A run's report as one self-contained HTML file: it needs no network and no other file. It is made from the same report as
-//! the tables of `evoxo report`, and from the files beside the result in the run's directory, if they exist.
+//! the tables of `evoxo report`, and from the files next to the result in the run's directory, if they exist.
 
 mod champions;
 mod element;

@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether this is a file that is not a result, such as those beside the directories of runs. Experiment files are skipped
+/// Whether this is a file that is not a result, such as those next to the directories of runs. Experiment files are skipped
 /// silently, because the Python package writes them there; other files are named in a notice.
 fn is_passed_over(path: &Path) -> bool {
     let ends_in = |ending| path.extension().is_some_and(|it| it == ending);

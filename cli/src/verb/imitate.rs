@@ -26,7 +26,7 @@ Example:
 pub(crate) struct Arguments {
     /// The champion to imitate: the card of a 3x3 player that makes no random choices
     file: PathBuf,
-    /// The file for the network's card; the weights go beside it, with the extension .safetensors
+    /// The file for the network's card; the weights go next to it, with the extension .safetensors
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Number of hidden units

@@ -6,7 +6,7 @@
 //!
 //! `kind` says which [`CardKind`] reads the card; each kind has its own keys. A card of any kind may also say where it comes
 //! from (the keys of [`ABOUT`]) and how strong it is (those of [`CardKind::about`]). It has no other keys. Large data is in a
-//! file beside the card, which the card names.
+//! file next to the card, which the card names.
 
 mod text;
 
@@ -22,16 +22,16 @@ use crate::{plot::Diagram, report::Figure, text::quoted};
 
 /// The longest card, in bytes. A card with 100,000 numbers, each on its own line, is shorter.
 pub const CARD_BYTES_MAX: usize = 4 << 20;
-/// The longest file beside a card, in bytes.
+/// The longest file next to a card, in bytes.
 pub const FILE_BYTES_MAX: usize = 1 << 28;
 
 /// The keys of any card that say where it comes from.
 pub const ABOUT: [&str; 6] = ["game", "experiment", "arm", "replica", "digest", "seed"];
 
-/// Reads the file with this name beside a card. An error is a sentence that says why it cannot be read.
+/// Reads the file with this name next to a card. An error is a sentence that says why it cannot be read.
 pub type Load<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
-/// The name and the bytes of the file beside a card.
+/// The name and the bytes of the file next to a card.
 pub type FileBeside = (String, Vec<u8>);
 
 /// The champion that was read, or a sentence that says what is wrong with it.
@@ -42,7 +42,7 @@ pub type ReadFile = (&'static str, fn(&[u8]) -> Found);
 
 /// A champion of some kind.
 pub trait Champion: Any + fmt::Debug + Send + Sync {
-    /// Writes the keys of its card, including `kind`, and the name and bytes of the file beside the card, if there is one.
+    /// Writes the keys of its card, including `kind`, and the name and bytes of the file next to the card, if there is one.
     /// `stem` is the card's own file name without extension.
     fn write(&self, stem: &str) -> (Map<String, Value>, Option<FileBeside>);
 
@@ -135,7 +135,7 @@ impl Card {
     /// Reads a card of one of these kinds.
     ///
     /// # Errors
-    /// If the text or the file beside the card is too long or invalid: one sentence that says what is wrong.
+    /// If the text or the file next to the card is too long or invalid: one sentence that says what is wrong.
     pub fn read(kinds: &[&'static CardKind], text: &str, load: &mut Load<'_>) -> Result<Self, String> {
         if text.len() > CARD_BYTES_MAX {
             return Err(format!("the card has {} bytes, more than {CARD_BYTES_MAX}", text.len()));
@@ -163,7 +163,7 @@ impl Card {
         Ok(Self { champion, about })
     }
 
-    /// The card's text, with a line break at the end, and the name and bytes of the file beside the card, if there is one.
+    /// The card's text, with a line break at the end, and the name and bytes of the file next to the card, if there is one.
     /// `stem` is the card's own file name without extension. [`Card::read`] is the inverse.
     #[must_use]
     pub fn write(&self, stem: &str) -> (String, Option<FileBeside>) {

@@ -106,7 +106,7 @@ pub struct Ranking {
 /// The name of a setting, and its value as text.
 pub type Said = (&'static str, String);
 
-/// How the tasks of a kind ask programs, which run beside the workers.
+/// How the tasks of a kind ask programs, which run next to the workers.
 #[derive(Clone, Copy)]
 pub struct Asks {
     /// The program that the tasks of an arm with these settings ask, if they ask one.
@@ -263,8 +263,8 @@ impl Kind {
         Digest::of_pieces(pieces.iter().flat_map(|(name, hash)| [name.as_bytes(), &hash.0]))
     }
 
-    /// Whether the tasks of an arm with these settings run only this build's own code, without programs beside the worker and
-    /// without code from files. Such a task cannot fail on a machine that works correctly.
+    /// Whether the tasks of an arm with these settings run only this build's own code, without programs next to the worker
+    /// and without code from files. Such a task cannot fail on a machine that works correctly.
     #[must_use]
     pub fn is_built_in(&self, settings: &Values) -> bool {
         let asks = self.asks.is_some_and(|asks| (asks.program)(settings).is_some());

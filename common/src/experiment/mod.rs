@@ -93,7 +93,7 @@ pub trait Experiment: Send + Sized + 'static {
     const IS_SOLUTION: Option<fn(&[f64]) -> bool> = None;
     /// How an arm's replicas are ranked. `None` if the greater primary metric is better.
     const RANKING: Option<Ranking> = None;
-    /// How the tasks ask programs beside the workers, if they do.
+    /// How the tasks ask programs next to the workers, if they do.
     const ASKS: Option<Asks> = None;
     /// How files become settings, if the kind reads files.
     const READS: Option<Reads> = None;

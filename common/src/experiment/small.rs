@@ -1,6 +1,6 @@
 //! Small results: the part of a run's `result.json` that is committed.
 //!
-//! A `result.json` is repetitive: every arm has all settings, every replica has all keys, every fraction has a number beside
+//! A `result.json` is repetitive: every arm has all settings, every replica has all keys, every fraction has a number next to
 //! it, and most of the rest can be computed again. A small result states each thing once. It keeps what a report is made
 //! from, so its tables are those of the whole result, and it keeps those curves of the figures that its author wants to show.
 //! [`whole`] restores the usual form, for all code that reads results.
@@ -22,7 +22,7 @@ const SMALL: &str = "small";
 pub const POINTS_MAX: usize = 32;
 /// The significant digits of a curve's values. A figure shows no more.
 const CURVE_DIGITS: usize = 4;
-/// The keys of a result that a report makes again, or that refer to files which are not kept beside a small result.
+/// The keys of a result that a report makes again, or that refer to files which are not kept next to a small result.
 const MADE_ANEW: [&str; 7] = ["conclusion", "summary", "claims", "contests", "notes", "not_hashed", "history_sha256"];
 /// The keys from which a screen can be restored; the others follow from them.
 const OF_SCREEN: [&str; 6] = ["factors", "generators", "response", "at", "goal", "arms"];
@@ -141,7 +141,7 @@ fn small_arm(arm: &Value, keeps: &dyn Fn(&str) -> bool) -> Value {
     small.into()
 }
 
-/// The curves that are kept, with fewer points. Lists beside the curves are the x values of their points. `None` if no curve
+/// The curves that are kept, with fewer points. Lists next to the curves are the x values of their points. `None` if no curve
 /// is kept.
 fn small_curves(curves: Map<String, Value>, keeps: &dyn Fn(&str) -> bool) -> Option<Value> {
     let kept = curves.into_iter().filter(|(name, curve)| !curve.is_object() || keeps(name));
@@ -231,7 +231,7 @@ fn put(row: &mut Value, key: &str, value: &Value) -> Option<()> {
     Some(())
 }
 
-/// The values in an object, at any depth, each with its keys joined by dots, except for the numbers beside fractions.
+/// The values in an object, at any depth, each with its keys joined by dots, except for the numbers next to fractions.
 fn flat(value: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in value.as_object().into_iter().flatten() {

@@ -113,7 +113,7 @@ impl Axis {
         let across: String = self.ticks().map(across).collect();
         let label = |tick: f64| {
             let (x, y, label) = (left - 8.0, down(tick) + 4.5, self.label(tick));
-            // Beside a longer label, such as 1.5e-14, there would be no room for the axis's name.
+            // Next to a longer label, such as 1.5e-14, there would be no room for the axis's name.
             let size = if label.len() > 6 { " font-size=\"11\"" } else { "" };
             format!("\n<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\"{size}>{label}</text>")
         };

@@ -12,14 +12,14 @@ use crate::report::{Drawn, Figure};
 
 /// Pixels below the title for the note that explains lines and bands.
 const NOTE: f64 = 22.0;
-/// Pixels between two names at the ends of curves; between the axes and the names; and between two bands beside the axes.
+/// Pixels between two names at the ends of curves; between the axes and the names; and between two bands next to the axes.
 const NAME: f64 = 16.0;
 const GAP: f64 = 50.0;
 const BESIDE: f64 = 3.0;
 /// Pixels of a line's sample before its name.
 const SAMPLE: f64 = 16.0;
 
-/// From this number of curves on, bands would hide one another. Then only the band of the last point is drawn, beside the
+/// From this number of curves on, bands would hide one another. Then only the band of the last point is drawn, next to the
 /// axes.
 const MANY: usize = 5;
 
@@ -64,7 +64,7 @@ pub(super) fn svg(figure: &Figure, described: &str, clip: &str, remark: &str) ->
     text + "</svg>\n"
 }
 
-/// A name beside the axes, and the end of the curve or line that it belongs to.
+/// A name next to the axes, and the end of the curve or line that it belongs to.
 struct End {
     name: String,
     /// Its sample in the picture, centred on a point.

@@ -14,7 +14,7 @@ const REST: &str = "#888888";
 const NAMED_MIN: usize = 3;
 /// The height of a name, in pixels.
 const NAME_HEIGHT: f64 = 12.0;
-/// The minimum width of a factor's panel, and the space beside its texts, in pixels.
+/// The minimum width of a factor's panel, and the space next to its texts, in pixels.
 const PANEL: f64 = 74.0;
 const GAP: f64 = 12.0;
 /// How much wider bold letters are than regular ones.

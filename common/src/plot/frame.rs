@@ -13,7 +13,7 @@ use crate::report::{Drawn, Figure, Point, Series};
 pub(super) enum Bands {
     /// Around the lines.
     Around,
-    /// Only for the last points, beside the axes.
+    /// Only for the last points, next to the axes.
     AtTheEnd,
     Nowhere,
 }

@@ -77,7 +77,7 @@ fn a_few_curves_have_names_at_their_ends_and_many_a_panel_each() {
     assert_eq!(counts(&drawn(60)), [20, 60, 60]);
 }
 
-/// A bar beside the axes is completely visible, even if it is longer than the range of all means.
+/// A bar next to the axes is completely visible, even if it is longer than the range of all means.
 #[test]
 fn bars_at_the_ends_of_curves_are_inside_the_axes() {
     let series = |index: u32| {

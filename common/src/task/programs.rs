@@ -1,4 +1,4 @@
-//! Programs that tasks ask: a user's own code, in any language, that runs beside a worker.
+//! Programs that tasks ask: a user's own code, in any language, that runs next to a worker.
 
 use super::Refusal;
 use crate::digest::Digest;
