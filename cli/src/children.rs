@@ -112,7 +112,7 @@ impl Children {
 
     /// The coordinator's address.
     pub(crate) fn address(&self) -> Address {
-        self.address.to_string().parse().expect("what a process listens on is an address")
+        self.address.to_string().parse().expect("a process listens on an address")
     }
 
     /// Whether the coordinator's store exists. Somebody may have removed it or moved it away.

@@ -135,7 +135,7 @@ fn check_report(config: &Config, replicas: &[Replica]) {
     assert_eq!(arms.len(), config.arms.len(), "a report has other arms than the run");
     let read: Vec<Value> = serde_json::from_str(&json!(arms).to_string()).expect("what was just written is JSON");
     let mut again =
-        (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made of a result: {why}"));
+        (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made from a result: {why}"));
     add_ends(config, &mut again);
     assert_eq!((&again.tables, &again.json), (&report.tables, &report.json), "a report differs from its result's");
 }

@@ -192,12 +192,12 @@ mod tests {
         let mut scale = scale();
         assert_eq!(at(&mut scale, 0, &seen(0, &[])), [], "nothing is open");
         assert_eq!(at(&mut scale, 1, &seen(100, &[])), [Action::Start(1)]);
-        assert_eq!(at(&mut scale, 2, &seen(100, &[Stage::Queued])), [], "it may take hours until it starts");
+        assert_eq!(at(&mut scale, 2, &seen(100, &[Stage::Queued])), [], "a queued job may take hours to start");
         assert_eq!(at(&mut scale, 3, &seen(100, &[Stage::Started])), []);
         for (second, joined, more) in [(4, 1, 1), (5, 2, 2), (6, 4, 4), (7, 8, 2)] {
             assert_eq!(at(&mut scale, second, &seen(100, &vec![BUSY; joined])), [Action::Start(more)]);
         }
-        assert_eq!(at(&mut scale, 8, &seen(100, &[BUSY; 10])), [], "no more than the most");
+        assert_eq!(at(&mut scale, 8, &seen(100, &[BUSY; 10])), [], "never more than the maximum");
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         let worked = Stage::Joined { busy: false, tasks_done: 8 };
         assert_eq!(at(&mut scale, 40, &seen(1, &[BUSY, worked, Stage::Queued])), []);
         assert_eq!(at(&mut scale, 60, &quiet), end(&["5_2"]));
-        assert_eq!(at(&mut scale, 61, &seen(1, &[BUSY, IDLE])), [], "who was asked has not failed");
+        assert_eq!(at(&mut scale, 61, &seen(1, &[BUSY, IDLE])), [], "a job that was asked to end has not failed");
         assert_eq!(at(&mut scale, 121, &seen(1, &[BUSY, IDLE])), end(&["5_1"]));
         assert_eq!(at(&mut scale, 122, &seen(1, &[BUSY, IDLE])), [], "it is leaving");
         assert_eq!(at(&mut scale, 181, &seen(1, &[BUSY, IDLE])), end(&["5_1"]), "and does not leave");

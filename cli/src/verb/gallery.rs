@@ -126,7 +126,7 @@ mod tests {
         paths[..3].iter().for_each(|file| fs::write(file, "").unwrap());
         fs::create_dir(&paths[3]).unwrap();
         let passed_over = paths.each_ref().map(|path| is_passed_over(path));
-        assert_eq!(passed_over, [true, true, false, false, false], "a name that is not there is a mistake");
+        assert_eq!(passed_over, [true, true, false, false, false], "a path that does not exist is a mistake");
     }
 
     #[test]

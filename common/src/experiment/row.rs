@@ -76,10 +76,10 @@ macro_rules! row {
         $vis struct $row { $( $(#[doc = $doc])+ $vis $column: $type, )+ }
 
         const _: () = {
-            #[allow(non_camel_case_types, reason = "variants are called like fields; their order gives each field its index")]
+            #[allow(non_camel_case_types, reason = "variants are named like fields; their order gives each field its index")]
             enum Index { $( $column, )+ }
 
-            #[allow(dead_code, non_upper_case_globals, reason = "constants are called like fields, for code that reads columns")]
+            #[allow(dead_code, non_upper_case_globals, reason = "constants are named like fields, for code that reads columns")]
             impl $row {
                 $( $(#[doc = $doc])+ $vis const $column: usize = Index::$column as usize; )+
             }

@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(small["settings"], json!({"count": 2, "all": {"same": "1"}, "each": {"level": ["low", "high"]}}));
         assert_eq!(small["arms"][0]["replicas"]["some"], json!({"failure": {"1": "stopped"}}));
         assert_eq!(whole(small.clone()).as_ref(), Ok(&expected));
-        assert_eq!(whole(expected.clone()), Ok(expected.clone()), "what is whole stays so");
+        assert_eq!(whole(expected.clone()), Ok(expected.clone()), "a whole result stays whole");
         assert_eq!(as_small_as(&small, &result()), Ok(expected));
         assert_eq!(serde_json::from_str::<Value>(&text(&small)).unwrap(), small);
         assert_eq!(
@@ -405,6 +405,6 @@ mod tests {
         }
         let mut crossed = good;
         crossed["arms"][0]["replicas"]["all"]["finished.x"] = 1.into();
-        assert!(whole(crossed).is_err(), "a key within a value that is no object");
+        assert!(whole(crossed).is_err(), "a key within a value that is not an object");
     }
 }

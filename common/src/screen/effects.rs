@@ -87,7 +87,7 @@ impl Effects {
     pub fn of(design: &Design, responses: &[Vec<f64>]) -> Option<Self> {
         assert_eq!(responses.len(), design.treatments(), "one list of responses for each treatment");
         let replicas = responses.first().map_or(0, Vec::len);
-        assert!(responses.iter().all(|list| list.len() == replicas), "as many replicas of each treatment");
+        assert!(responses.iter().all(|list| list.len() == replicas), "the same number of replicas for each treatment");
         let greatest = responses.iter().flatten().fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
         let unit = power_of_two(greatest);
         let in_units = |list: &Vec<f64>| list.iter().map(|value| value / unit).collect();

@@ -201,7 +201,7 @@ macro_rules! settings {
 
         /// The names of the settings.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(dead_code, non_camel_case_types, missing_docs, reason = "variants are called like fields, for checks that name them")]
+        #[allow(dead_code, non_camel_case_types, missing_docs, reason = "variants are named like fields, for checks that name them")]
         $vis enum $name { $( $field, )+ $( $included(&'static str), )? }
 
         /// The settings as data.
@@ -419,7 +419,11 @@ mod tests {
     fn settings_say_where_they_have_an_effect() {
         let idle = |text: &str, name: &str| TREE.read(text).unwrap().idle(name);
         assert_eq!(idle("leaves = 3", "leaves").as_deref(), Some("colour = \"blue\""));
-        assert_eq!(idle("leaves = 3", "worms").as_deref(), Some("colour = \"blue\""), "nor what hangs on it");
+        assert_eq!(
+            idle("leaves = 3", "worms").as_deref(),
+            Some("colour = \"blue\""),
+            "nor has a setting that depends on it"
+        );
         assert_eq!(idle("colour = \"green\"", "worms").as_deref(), Some("leaves = 0"));
         assert_eq!(idle("colour = \"green\"\nleaves = 1\nsize = 3", "worms").as_deref(), Some("size = 3"));
         assert_eq!(idle("colour = \"green\"\nleaves = 1\nsize = 2", "worms"), None);

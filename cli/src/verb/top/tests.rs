@@ -97,10 +97,14 @@ fn orders_are_asked_for_twice() {
     let mut screen = screen(2, 2);
     assert_eq!(screen.press(Key::Character('p'), 24), None);
     assert_eq!(screen.press(Key::Character('n'), 24), None);
-    assert_eq!(screen.press(Key::Character('y'), 24), None, "it was said no to");
+    assert_eq!(screen.press(Key::Character('y'), 24), None, "the question was answered with no");
     screen.press(Key::Character('p'), 24);
     assert_eq!(screen.press(Key::Resized, 12), None);
-    assert_eq!(screen.press(Key::Character('y'), 12), Some(Order::Pause("run000".into())), "another size is no answer");
+    assert_eq!(
+        screen.press(Key::Character('y'), 12),
+        Some(Order::Pause("run000".into())),
+        "a change of size is not an answer"
+    );
     screen.press(Key::Character('c'), 24);
     assert_eq!(screen.press(Key::Character('y'), 24), Some(Order::Resume("run000".into())));
     screen.press(Key::Character('d'), 24);
