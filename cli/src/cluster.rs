@@ -125,7 +125,7 @@ impl Away {
     async fn wait(&mut self, progress: &Progress, why: &str) {
         let long = self.since.is_some_and(|since| since.elapsed() > AWAY_MAX);
         if long && !std::mem::replace(&mut self.told, true) {
-            progress.say(&format!("note: the local coordinator does not take the run: {why}"));
+            progress.say(&format!("note: the local coordinator does not accept the run: {why}"));
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }

@@ -88,7 +88,7 @@ impl RunDirectory {
         };
         let answers: Vec<String> = answers.iter().filter_map(answer).take(ARMS_MAX).collect();
         let said = if answers.is_empty() { kept.conclusion() } else { answers.join("; ") };
-        Some(format!("before, in {}, with {what}: {said}", before.display()))
+        Some(format!("the earlier run, in {}, with {what}: {said}", before.display()))
     }
 }
 

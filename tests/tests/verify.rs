@@ -237,7 +237,7 @@ fn the_digest_after_any_round_is_shown() {
     let (other, told) = digest(&["--round", "53", "--replica", "1"]);
     assert!(other.len() == 1 && other[0]["round"] == 53 && other[0]["digest"] != kept[1]["digest"], "{told}");
     let (none, told) = digest(&["--round", "61"]);
-    assert!(none.is_empty() && told.contains("no replica that is shown has 61 rounds"), "{told}");
+    assert!(none.is_empty() && told.contains("none of these replicas has 61 rounds"), "{told}");
     let (none, told) = digest(&["--round", "0"]);
     assert!(none.is_empty() && !told.is_empty(), "{told}");
     // Somebody has changed the digest of an earlier round.

@@ -148,7 +148,7 @@ function answersPlayer({ answers }, rules) {
   return { choose: (board) => ({ cell: Number(answers[places.get(numberOf(board))]), says: "" }) };
 }
 
-/** The board's buttons, in a group for each layer, the lowest first. With several layers, the tab key reaches only one button. */
+/** The board's buttons, in a group for each layer, the lowest first. With several layers, Tab reaches only one of them. */
 function buttonsOf(place, rules, play) {
   const layers = made("div", place);
   layers.className = rules.depth > 1 ? "layers" : "";

@@ -184,7 +184,7 @@ fn after_round(
     let mut lines: Vec<Line> = kept.into_iter().filter(|line| line.link.round == round).chain(computed).collect();
     lines.sort_by_key(place);
     if lines.is_empty() {
-        bail!("no replica that is shown has {round} rounds: --rounds prints the last round of each");
+        bail!("none of these replicas has {round} rounds: --rounds prints the last round of each");
     }
     Ok(lines)
 }
@@ -228,7 +228,7 @@ fn as_text(result: &Value, shown: &[&Replica], lines: &[Line]) -> String {
                     link.digest.to_string(),
                 ]
             };
-            let header = ["arm", "replica (from 0)", "round", "rows", "digest after it"];
+            let header = ["arm", "replica (from 0)", "round", "rows", "digest after the round"];
             table(
                 "Digests after single rounds: four for each doubling of the rows, and the last round",
                 &header,

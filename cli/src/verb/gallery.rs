@@ -50,7 +50,7 @@ const REPORTS: &str = "reports";
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let Arguments { runs, out, title } = arguments;
     if runs.len() > RUNS_MAX {
-        bail!("these are {} runs: give at most {RUNS_MAX}, and make several galleries", runs.len());
+        bail!("there are {} runs: give at most {RUNS_MAX}, or make several galleries", runs.len());
     }
     let unwritable = |path: &Path| format!("cannot write {}: give another directory with --out", path.display());
     let write = |name: &str, text: String| {

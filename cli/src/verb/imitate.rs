@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if file::same(out, who) {
         return Err(usage(format_args!("{} is the teacher itself: choose another file with --out", out.display())));
     }
-    notice(format_args!("the network learns the moves on {} boards, in {passes} passes at most", lessons.boards.len()));
+    notice(format_args!("the network learns the moves on {} boards, in at most {passes} passes", lessons.boards.len()));
     let stream = Stream::root(*seed).text("imitate");
     let learnt = learn(&lessons, Course { units: *units, rate: RATE, passes: *passes, stream });
     let (text, file) = card(&lessons, &learnt).write(stem);
