@@ -107,8 +107,8 @@ async fn take_up(
     }
 }
 
-/// The time since which the coordinator has not taken the run: because it is starting again, its store was removed, or
-/// another coordinator uses the store.
+/// How long the coordinator has not accepted the run: it is starting again, its store was removed, or another coordinator
+/// uses the store.
 #[derive(Default)]
 struct Away {
     since: Option<Instant>,

@@ -248,8 +248,8 @@ pub(crate) fn stored(directory: &Path) -> anyhow::Result<Option<(String, String)
     Ok(only.filter(|_| runs.next().is_none()).map(|only| (store.display().to_string(), only)))
 }
 
-/// Whether a run's directory has no results, and its store has no checkpoint and no finished replica; the same for a store
-/// that [`crate::longer`] has put aside.
+/// Whether nothing of a run was computed: its directory has no results, its store has no checkpoint and no finished replica,
+/// and there is no store that [`crate::longer`] has put aside.
 pub(crate) fn nothing_is_computed(directory: &Path) -> bool {
     let is_empty = |path: PathBuf| !fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     let has_none = |store: &str| {

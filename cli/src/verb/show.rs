@@ -211,7 +211,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A sort key with which page-2 comes before page-10. Digits are joined to numbers, and other letters follow one by one.
+/// A sort key with which page-2 comes before page-10: each letter, with the number that follows it.
 fn in_order(name: &str) -> Vec<(u64, String)> {
     let mut parts: Vec<(u64, String)> = Vec::new();
     for letter in name.chars() {

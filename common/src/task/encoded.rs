@@ -148,7 +148,7 @@ impl<T> SharedCache<T> {
         }
     }
 
-    /// Removes the oldest entries while there are too many, or while they are too large.
+    /// Removes the oldest entries while the cache exceeds its limits of number and size.
     fn trim(&mut self) {
         while self.order.len() > 1 && (self.order.len() > SHARED_PIECES_MAX || self.bytes > SHARED_BYTES_MAX) {
             if let Some((hash, bytes)) = self.order.pop_front() {
