@@ -280,11 +280,11 @@ impl Screen {
         let running = self.runs.iter().filter(|run| run.state() == RunState::Running).count();
         let waiting = self.runs.iter().any(|run| run.state() == RunState::Running && run.workers == 0);
         // At the beginning, so that it is visible on a narrow screen too.
-        let nobody = if waiting { "NOBODY COMPUTES a run; " } else { "" };
+        let nobody = if waiting { "NO WORKER for a run; " } else { "" };
         let lost = self.lost.first().filter(|lost| lost.ago_ms < 60_000);
         let lost = lost.map(|lost| format!("; lost {}: {}", lost.name, lost.reason)).unwrap_or_default();
         let (address, runs) = (&self.coordinator, self.runs.len());
-        cut(&format!("{address}: {nobody}{running} of {runs} runs go on; {}{lost}", totals(&self.workers)), columns)
+        cut(&format!("{address}: {nobody}{running} of {runs} runs active; {}{lost}", totals(&self.workers)), columns)
     }
 
     fn run_row(&self, run: &v1::Run) -> [String; 8] {

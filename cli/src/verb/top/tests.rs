@@ -51,7 +51,7 @@ fn every_size_is_filled_and_none_exceeded() {
 #[test]
 fn both_lists_are_seen() {
     let (text, _) = screen(100, 1000).draw(80, 24);
-    assert_eq!(text[0], "lab1:7600: 50 of 100 runs go on; 1000 workers; 1000 of 2000 slots busy; 500500/…");
+    assert_eq!(text[0], "lab1:7600: 50 of 100 runs active; 1000 workers; 1000 of 2000 slots busy; 500500…");
     assert_eq!(text[1], "RUNS by state (1 to 9 of 100)");
     assert!(text[2].starts_with("  run     state "), "{}", text[2]);
     assert!(text.iter().any(|line| line == "WORKERS by name (1 to 8 of 1000)"), "{text:#?}");
@@ -65,7 +65,7 @@ fn nobody_computes_is_seen_on_a_narrow_screen() {
     let mut screen = screen(2, 0);
     screen.runs.iter_mut().filter(|run| run.state() == RunState::Running).for_each(|run| run.workers = 0);
     let (text, _) = screen.draw(80, 24);
-    assert!(text[0].starts_with("lab1:7600: NOBODY COMPUTES a run; 1 of 2 runs go on; 0 workers"), "{}", text[0]);
+    assert!(text[0].starts_with("lab1:7600: NO WORKER for a run; 1 of 2 runs active; 0 workers"), "{}", text[0]);
     let row = |name: &str| text.iter().find(|line| line.contains(name)).unwrap().trim_end();
     assert!(row("run000").contains(" 0  no worker") && row("run001").ends_with("0.1 %"), "{text:#?}");
 }
@@ -125,5 +125,5 @@ fn a_coordinator_that_cannot_be_seen_is_said_until_it_can() {
     let (text, _) = screen.draw(80, 24);
     assert_eq!((&*text[0], &*text[22]), ("no coordinator answers", "pause run000? y: yes, any other key: no"));
     screen.see(Vec::new(), v1::ListWorkersResponse::default());
-    assert!(screen.draw(80, 24).0[0].starts_with("lab1:7600: 0 of 0 runs go on"));
+    assert!(screen.draw(80, 24).0[0].starts_with("lab1:7600: 0 of 0 runs active"));
 }
