@@ -1,4 +1,4 @@
-//! The end of a run for the person who began it: the best candidate that it found, in rounded numbers. The cards have all digits.
+//! The last thing that a run prints: the best candidate that it found, in rounded numbers. The cards have all digits.
 
 use std::path::Path;
 
@@ -11,15 +11,16 @@ use evoxo_common::{
 
 use crate::history::Best;
 
-/// With more arms the table of their candidates is longer than what it is read for.
+/// If a run has more arms than this, a table of their candidates would be too long to read, and only a hint is printed.
 const ARMS_MAX: usize = 20;
-/// The most letters of a part that are shown.
+/// The most letters that are shown of one part of a candidate.
 const LETTERS_MAX: usize = 600;
-/// Lines are not longer, however wide the terminal is.
+/// Lines are at most this long, however wide the terminal is.
 const WIDTH_MAX: usize = 100;
 
-/// The best candidate of all arms and that of each, from the run in this directory; empty of kinds whose champions are no answers.
-/// `first` is the arm with the best one, if arms can be compared.
+/// The text that shows the best candidate of all arms and the best of each arm, for the run in this directory. The text is
+/// empty for kinds whose champions are not answers to a problem. `first` is the arm with the best candidate, if arms can be
+/// compared.
 pub(crate) fn answer_text(
     config: &Config,
     found: &[(Best, Card)],
@@ -29,7 +30,7 @@ pub(crate) fn answer_text(
 ) -> String {
     let answers = found.iter().filter_map(|(best, card)| Some((best, card.champion.answer()?)));
     let answers: Vec<(&Best, Answer)> = answers.collect();
-    // Values of other objectives cannot be compared.
+    // If the first value has another name, the arms have other objectives, and their values cannot be compared.
     let name = |answer: &Answer| answer.values.first().map(|(name, _)| name.clone());
     let comparable = answers.windows(2).all(|two| name(&two[0].1) == name(&two[1].1));
     let first = answers.iter().find(|(best, _)| comparable && first == Some(best.arm));
@@ -59,7 +60,7 @@ fn alone(config: &Config, best: &Best, answer: &Answer, directory: &Path, width:
     text
 }
 
-/// As much of a part as is read.
+/// The beginning of a part: as much of it as somebody would read.
 fn beginning(text: &str) -> String {
     if text.chars().count() <= LETTERS_MAX {
         return text.to_owned();

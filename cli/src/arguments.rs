@@ -1,4 +1,4 @@
-//! The command line and the exit status: 0 good, 1 failed, 2 wrong usage.
+//! The command line, and the exit status: 0 for success, 1 for failure, 2 for wrong usage.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -21,7 +21,7 @@ Examples:
   evoxo play CHAMPION.json                        beat it, if you can
   evoxo submit mine.toml --coordinator lab7:7600  the same on a cluster
 
-Exit status: 0 good, 1 failed, 2 wrong usage.";
+Exit status: 0 for success, 1 for failure, 2 for wrong usage.";
 
 #[derive(Parser)]
 #[command(
@@ -38,39 +38,39 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Compute an experiment on this machine, with a coordinator and workers of its own
+    /// Compute an experiment on this machine, with its own coordinator and workers
     Run(verb::run::Arguments),
     /// Print a commented experiment file to start from
     New(verb::new::Arguments),
-    /// Exact odds of a 3x3 champion, and the proof that it never loses or the games it loses
+    /// Compute a 3x3 champion's exact odds, with a proof or with the games that it loses
     Audit(verb::audit::Arguments),
     /// Show a champion's contents: its rules as small boards, its moves, its layers
     Show(verb::show::Arguments),
-    /// The best possible table for a side and a penalty, exactly
+    /// Compute the best possible table for a side and a penalty, exactly
     Optimum(verb::optimum::Arguments),
     /// Train a network to play as a 3x3 champion does, and audit it
     Imitate(verb::imitate::Arguments),
-    /// The index table of a string's places: index and variation of every board, as a file
+    /// Write a string's index table as a file: the index and variation of every board
     Index(verb::index::Arguments),
     /// Play against a champion in the terminal
     Play(verb::play::Arguments),
-    /// Let other programs play against a champion, by the Universal Game Interface
+    /// Let other programs play against a champion, through the Universal Game Interface
     Engine(verb::engine::Arguments),
     /// Play matches between two players from every opening, with sides exchanged
     Match(verb::r#match::Arguments),
     /// Print a run's tables again from its result.json, and draw its plots
     Report(verb::report::Arguments),
-    /// Show the page of runs that are in directories
+    /// Show the page of runs that are stored in directories
     View(verb::view::Arguments),
-    /// Reports of many runs as HTML pages, with a front page
+    /// Write the reports of many runs as HTML pages, with a front page
     Gallery(verb::gallery::Arguments),
     /// Print the JSON Schema of a run's result.json
     Schema(verb::schema::Arguments),
-    /// The best champion of each arm of a run
+    /// Show the best champion of each arm of a run
     Best(verb::best::Arguments),
-    /// The digests of a run, of its replicas, and of their rounds
+    /// Print the digests of a run, of its replicas, and of their rounds
     Digest(verb::digest::Arguments),
-    /// Find out whether a program of one's own always answers the same
+    /// Find out whether your program always gives the same answer
     Check(verb::check::Arguments),
     /// Compute a finished run's results again, or a share of them, and compare
     Verify(verb::verify::Arguments),
@@ -86,22 +86,22 @@ enum Verb {
     Pause(verb::order::Named),
     /// Continue a paused run, or try a failed run again
     Resume(verb::order::Named),
-    /// Stop a run; submit it again to go on
+    /// Stop a run; submit it again to continue
     Cancel(verb::order::Cancel),
-    /// Save a run's results from a coordinator in a directory
+    /// Save a run's results from a coordinator into a directory
     Fetch(verb::fetch::Arguments),
     /// List a coordinator's workers
     Workers(verb::workers::Arguments),
-    /// Let workers finish what they compute, and leave
+    /// Let workers finish their tasks and leave
     Drain(verb::drain::Arguments),
-    /// A coordinator's runs and workers, live in the terminal
+    /// Show a coordinator's runs and workers, live in the terminal
     Top(verb::top::Arguments),
     /// Join a cluster: exchange a token for an access file
     Join(verb::access::Join),
     /// Create a token with which hosts or people join
     #[command(subcommand)]
     Token(verb::access::Tokens),
-    /// List and revoke those who may use a coordinator, and read its audit log
+    /// List and revoke tokens, people and workers, and read the audit log
     #[command(subcommand)]
     Access(verb::access::Access),
     /// Print completions for a shell
@@ -116,7 +116,7 @@ enum Verb {
     Worker(evoxo_worker::cli::Options),
 }
 
-/// The program, from its arguments to its exit status, for the kinds of experiments of this registry.
+/// Runs the program, from its arguments to its exit status, with the kinds of experiments in this registry.
 #[must_use]
 pub fn main(registry: &Registry) -> ExitCode {
     end_on_lack();
@@ -128,7 +128,7 @@ pub fn main(registry: &Registry) -> ExitCode {
         Err(error) => error,
     };
     if Unwritten::is_left(&*error) {
-        // As the other tools that print: `evoxo report DIR | head -1` is no failure.
+        // As in other tools that print: `evoxo report DIR | head -1` is not a failure.
         return ExitCode::SUCCESS;
     }
     tell(format_args!("error: {error:#}"));
@@ -182,7 +182,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
 mod tests {
     use super::*;
 
-    /// The help texts are pinned, so that every change is seen and read.
+    /// The help texts are snapshots, so every change of one is seen and read.
     #[test]
     fn every_help_text() {
         let mut command = Command::command().term_width(100);
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// A paragraph is one line, which is broken where the terminal ends; lines of examples fit one of 80 columns.
+    /// A paragraph is one line, which only the terminal breaks. Lines of examples fit into 80 columns.
     #[test]
     fn help_after_the_options_is_broken_by_the_terminal_alone() {
         let mut commands = vec![Command::command()];

@@ -1,4 +1,4 @@
-//! Champions in files.
+//! Reads champions from files.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use serde_json::Map;
 
 use crate::{file, say::program};
 
-/// Reads a champion from a file: a card, with the file beside it if it names one, or a file that is a champion without
-/// a card. Error messages name the file.
+/// Reads a champion: from a card, with the file next to it if the card names one, or from a file that is a champion without a
+/// card. Error messages name the file.
 pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<Card> {
     let wrong = |why: String| anyhow!("{}: {why}", path.display());
     let ending = path.extension().and_then(|ending| ending.to_str());
@@ -32,8 +32,8 @@ pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<Card> {
     registry.read_card(&text, &mut beside).map_err(wrong)
 }
 
-/// The same as a player, with its game.
+/// Reads a champion as a player, with its game.
 pub(crate) fn read_player(registry: &Registry, path: &Path) -> anyhow::Result<(Game, Player)> {
     let player = player_of_card(&read(registry, path)?).map_err(|why| anyhow!("{}: {why}", path.display()))?;
-    player.ok_or_else(|| anyhow!("{}: it plays no game: `{} show` describes it", path.display(), program()))
+    player.ok_or_else(|| anyhow!("{} does not play a game: `{} show` describes it", path.display(), program()))
 }

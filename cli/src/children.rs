@@ -1,5 +1,5 @@
-//! The local cluster: this program started again as a coordinator and as workers, on loopback. The children end when
-//! their standard input does, so they cannot outlive this process. A child that is killed is replaced.
+//! The local cluster: this program, started again as a coordinator and as workers on loopback. The children end when their
+//! standard input closes, so they cannot outlive this process. A child that is killed is replaced.
 
 use std::{
     fs::{File, OpenOptions},
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) memory_bytes: u64,
     /// Whether the coordinator shows its page.
     pub(crate) page: bool,
-    /// Whether the page stays at the end of the run, while somebody has it open.
+    /// Whether the page stays available after the run ends, while somebody has it open.
     pub(crate) stays: bool,
 }
 
@@ -47,37 +47,39 @@ pub(crate) struct Children {
     log: PathBuf,
     /// The length of the log when the current coordinator started, in bytes.
     log_start: u64,
-    /// Replacements that are not forgotten, and when the last one was.
+    /// The number of replacements that still count, and when the last one happened.
     replaced: u32,
     last_replaced: Instant,
-    /// Processes in a row that have ended by themselves soon after one another: this machine does not let them run.
+    /// The number of processes in a row that ended by themselves shortly after one another. Many of them mean that this
+    /// machine does not let them run.
     failed: u32,
     last_failed: Instant,
 }
 
-/// Connections besides those of the workers: this process asks and follows, and a worker may come back before it is missed.
+/// Connections besides those of the workers: the requests of this process, and a worker that reconnects before its loss is
+/// noticed.
 const OTHER_CONNECTIONS: usize = 3;
-/// How long a child may take to start, and to stop.
+/// How long a child may take to start, and how long to stop.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// With more replacements than this, and as many again for each ten workers, something is wrong with this machine...
+/// With more replacements than this, plus as many again for each ten workers, something is wrong with this machine...
 const REPLACED_MAX: u32 = 1000;
-/// ... unless there is this time between them: each one is then forgotten.
+/// ... unless they are rare: one replacement is forgotten each time this period passes.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
-/// So many processes, or one for each worker, may fail by themselves in a row...
+/// At most this many processes, or as many as there are workers, may fail by themselves in a row...
 const FAILED_MAX: u32 = 3;
-/// ... if there is less than this time between two of them.
+/// ... if less than this time passes between two of them.
 const FAILED_WITHIN: Duration = Duration::from_secs(5);
-/// The signal with which a process aborts.
+/// The number of the signal SIGABRT, with which a process aborts.
 const ABORTED: i32 = 6;
 
-/// Whether a process ended because of what happened in it; a signal that somebody sends, `kill -9`, is no failure.
+/// Whether a process failed by itself. A process that somebody kills (`kill -9`) has not failed.
 fn failed_by_itself(status: ExitStatus) -> bool {
-    // Without memory a process aborts.
+    // A process that runs out of memory aborts.
     status.code().is_some_and(|code| code != 0) || status.signal() == Some(ABORTED)
 }
 
 impl Children {
-    /// Starts them on a store; they write to this log.
+    /// Starts a coordinator on this store, and its workers; they write to this log.
     pub(crate) fn start(store: String, log: PathBuf, plan: Plan) -> anyhow::Result<Self> {
         let needed = files_for(plan.workers as usize + OTHER_CONNECTIONS);
         if let Some(allowed) = open_files().filter(|allowed| *allowed < needed as u64) {
@@ -110,10 +112,10 @@ impl Children {
 
     /// The coordinator's address.
     pub(crate) fn address(&self) -> Address {
-        self.address.to_string().parse().expect("what a process listens on is an address")
+        self.address.to_string().parse().expect("a process listens on an address")
     }
 
-    /// Whether the coordinator's store is there: somebody may have removed it or moved it away.
+    /// Whether the coordinator's store exists. Somebody may have removed it or moved it away.
     pub(crate) fn has_store(&self) -> bool {
         Path::new(&self.store).join("leader").exists()
     }
@@ -128,17 +130,17 @@ impl Children {
         format!("http://{}/", self.address)
     }
 
-    /// Whether the coordinator is there.
+    /// Whether the coordinator is running.
     pub(crate) fn is_there(&mut self) -> anyhow::Result<bool> {
         Ok(self.coordinator.try_wait()?.is_none())
     }
 
-    /// Whether somebody has its page open.
+    /// Whether somebody has the coordinator's page open.
     pub(crate) fn is_seen(&mut self) -> anyhow::Result<bool> {
         Ok(self.is_there()? && page::is_seen(self.address))
     }
 
-    /// Ends the workers: what is left is the coordinator with its page.
+    /// Ends the workers; only the coordinator remains, with its page.
     pub(crate) fn dismiss_workers(&mut self) -> anyhow::Result<()> {
         let mut workers = std::mem::take(&mut self.workers);
         workers.iter_mut().for_each(|worker| drop(worker.stdin.take()));
@@ -146,7 +148,7 @@ impl Children {
         workers.iter_mut().try_for_each(|worker| ended(worker, deadline))
     }
 
-    /// Replaces the processes that were killed.
+    /// Replaces processes that have ended.
     pub(crate) fn replace_lost(&mut self) -> anyhow::Result<()> {
         if let Some(status) = self.coordinator.try_wait()? {
             self.count_replacement(status)?;
@@ -168,7 +170,7 @@ impl Children {
             (self.failed, self.last_failed) = (if soon { self.failed + 1 } else { 1 }, Instant::now());
             if self.failed > FAILED_MAX.max(self.plan.workers) {
                 let why = last_error(&self.log, self.log_start)?;
-                bail!("the local processes cannot go on: {why}");
+                bail!("the local processes cannot continue: {why}");
             }
         }
         let forgotten = self.last_replaced.elapsed().as_secs() / FORGOTTEN_AFTER.as_secs();
@@ -180,9 +182,10 @@ impl Children {
         Ok(())
     }
 
-    /// Saves everything and waits until all have ended; returns why not everything could be saved, if so.
+    /// Lets the coordinator save, and waits until all processes have ended. Returns the reason if something could not be
+    /// saved.
     pub(crate) fn stop(mut self) -> anyhow::Result<Option<String>> {
-        // The coordinator first: while it saves, workers finish their tasks, and then it tells them to leave.
+        // The coordinator comes first: while it saves, workers finish their tasks, and then it tells them to leave.
         drop(self.coordinator.stdin.take());
         self.workers.iter_mut().for_each(|worker| drop(worker.stdin.take()));
         let deadline = Instant::now() + PATIENCE;
@@ -217,7 +220,7 @@ impl Children {
     }
 }
 
-/// Waits until a process has ended, and kills it at the deadline.
+/// Waits until a process has ended; kills it at the deadline.
 fn ended(child: &mut Child, deadline: Instant) -> anyhow::Result<()> {
     while child.try_wait()?.is_none() {
         if Instant::now() > deadline {
@@ -228,18 +231,19 @@ fn ended(child: &mut Child, deadline: Instant) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// This program as one of its hidden verbs.
+/// A command that starts this program with one of its hidden verbs.
 fn command(arguments: &[&str], log: &PathBuf) -> anyhow::Result<Command> {
     let mut program = std::env::current_exe().context("cannot find this program's own file")?;
-    // While a run goes on for days its file may be replaced by another build; all processes of a run are of one build.
+    // All processes of a run must be of one build, and another build may replace the program's file while a run goes on for
+    // days.
     if cfg!(target_os = "linux") && !program.exists() {
         program = "/proc/self/exe".into();
     }
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
-    // Access to a cluster elsewhere is not meant for this one.
+    // Access to another cluster must not be used for this one.
     command.env_remove("EVOXO_ACCESS").env_remove("EVOXO_TOKEN");
-    // The terminal sends Ctrl-C to a whole group. It is for this process, which lets the others save and end.
+    // The terminal sends Ctrl-C to a whole process group. It is meant for this process, which lets the others save and end.
     command.process_group(0);
     Ok(command)
 }
@@ -248,7 +252,7 @@ fn append(log: &PathBuf) -> anyhow::Result<File> {
     OpenOptions::new().create(true).append(true).open(log).with_context(|| format!("cannot write {}", log.display()))
 }
 
-/// Starts the coordinator and reads its address; also returns the length of the log before.
+/// Starts the coordinator and reads its address. Also returns the length that the log had before.
 fn start_coordinator(
     store: &str,
     log: &PathBuf,
@@ -276,7 +280,7 @@ fn start_coordinator(
     }
 }
 
-/// How Rust's line about memory begins.
+/// The beginning of the line that Rust prints when memory runs out.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
 /// The last error message of a coordinator that has ended.
@@ -284,10 +288,10 @@ fn last_error(log: &PathBuf, from: u64) -> anyhow::Result<String> {
     let text = std::fs::read(log).with_context(|| format!("cannot read {}", log.display()))?;
     let text = String::from_utf8_lossy(&text[(from as usize).min(text.len())..]).into_owned();
     let last = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
-    // This is all that Rust can still say.
+    // Out of memory, Rust can print nothing more than this line.
     let memory = || text.lines().rev().find(|line| line.starts_with(OUT_OF_MEMORY));
     if let (None, Some(line)) = (last, memory()) {
-        return Ok(format!("{line}: allow these processes more (`ulimit -v`), or compute with fewer workers"));
+        return Ok(format!("{line}: allow these processes more memory (`ulimit -v`), or compute with fewer workers"));
     }
     Ok(last.map_or_else(|| format!("see {}", log.display()), str::to_owned))
 }

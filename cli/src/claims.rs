@@ -1,5 +1,5 @@
-//! What somebody's results claim: `result.json`, and if the directory is there its history, champions and stored states.
-//! What they claim is compared with what was computed again.
+//! What a run's results claim: `result.json` and, if its directory is there, the history, champions and stored states. The
+//! claims are compared with what is computed again.
 
 use std::{
     collections::BTreeMap,
@@ -27,11 +27,11 @@ use crate::{digests, file, json, kept, say::notice};
 
 /// The longest files that are read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
-/// Keys of `result.json` that do not follow from the computation: what was measured, what other workers said, sentences, the
-/// version of the form.
+/// Keys of `result.json` that do not follow from the computation: measurements, what other workers sent, sentences, the
+/// version of the format.
 const NOT_COMPUTED: [&str; 7] = ["schema", "not_hashed", "provenance", "doubts", "state", "conclusion", "notes"];
 
-/// What is in a directory; nothing if there is none.
+/// The entries of a directory; empty if there is no such directory.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let unreadable = || format!("cannot read {}", directory.display());
     match fs::read_dir(directory) {
@@ -46,35 +46,35 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// A replica: the arm's index in the configuration, and its number.
 pub(crate) type Key = (usize, u32);
 
-/// Results as somebody gave them.
+/// The results that are to be verified.
 pub(crate) struct Claims {
     pub(crate) config: Config,
-    /// In the usual form.
+    /// `result.json` in the usual form.
     pub(crate) result: Value,
-    /// The same as it is written, if that is small.
+    /// `result.json` as it is written, if it is in the small form.
     small: Option<Value>,
-    /// What is in it beside `result.json` is looked at too; `None` if that was given alone.
+    /// The directory of `result.json`, whose other files are compared too; `None` if `result.json` was given alone.
     directory: Option<PathBuf>,
-    /// The rows of `history.csv`, as texts.
+    /// The rows of `history.csv`, as text.
     history: Option<BTreeMap<Key, Vec<Vec<String>>>>,
-    /// The finished replicas in the store, with the paths of their objects.
+    /// The finished replicas in the store, each with the path of its object.
     stored: BTreeMap<Key, (String, v1::ReplicaState)>,
-    /// The lines of `digests.csv`, if it is there.
+    /// The lines of `digests.csv`, if the file exists.
     digests: Option<Vec<digests::Line>>,
 }
 
-/// Where results are not what is computed.
+/// A place where results differ from what is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// The arm and the replica, if it belongs to one.
+    /// The arm and the replica, if the difference concerns a single replica.
     pub(crate) replica: Option<(String, u32)>,
-    /// The round after which it shows, counted from 1.
+    /// The round after which the difference shows, counted from 1.
     pub(crate) round: Option<u64>,
     pub(crate) what: String,
 }
 
 impl Difference {
-    /// One of the whole run.
+    /// A difference that concerns the whole run.
     fn of_run(what: String) -> Self {
         Self { replica: None, round: None, what }
     }
@@ -99,7 +99,8 @@ impl fmt::Display for Difference {
 }
 
 impl Claims {
-    /// Reads a `result.json`, or the directory that it is in, and what differs in it without computing anything.
+    /// Reads a `result.json`, or the directory that contains it. Also returns the differences that show without computing
+    /// anything.
     pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<(Self, Vec<Difference>)> {
         let directory = path.is_dir().then(|| path.to_owned());
         let (file, written) = kept::read_as_it_is(path)?;
@@ -131,12 +132,12 @@ impl Claims {
         self.directory.is_none()
     }
 
-    /// Whether it has rows by which a round can be named.
+    /// Whether there are rows of a history, which show in which round a replica goes wrong.
     pub(crate) fn has_history(&self) -> bool {
         self.history.is_some()
     }
 
-    /// What `result.json` has of a replica.
+    /// The entry of a replica in `result.json`.
     fn entry(&self, (arm, index): Key) -> &Value {
         &self.result["arms"][arm]["replicas"][index as usize]
     }
@@ -154,14 +155,15 @@ impl Claims {
         let Some(path) = self.directory.as_ref().map(|directory| directory.join("history.csv")) else {
             return Ok(Vec::new());
         };
-        let bytes = file::read(&path, FILE_BYTES_MAX, "; `evoxo verify` takes a result.json alone too")?;
+        let bytes = file::read(&path, FILE_BYTES_MAX, "; `evoxo verify` also accepts a result.json alone")?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes.as_slice());
         let unreadable = || format!("{} is no table", path.display());
         let columns = self.config.kind.columns.iter().map(|column| column.name);
         let expected: Vec<&str> = ["arm", "replica"].into_iter().chain(columns).collect();
         let mut differences = Vec::new();
         if reader.headers().with_context(unreadable)? != expected {
-            differences.push(Difference::of_run(format!("history.csv has other columns than {}", expected.join(", "))));
+            differences
+                .push(Difference::of_run(format!("history.csv does not have the columns {}", expected.join(", "))));
         }
         let mut rows: BTreeMap<Key, Vec<Vec<String>>> = BTreeMap::new();
         for record in reader.records() {
@@ -174,7 +176,7 @@ impl Claims {
             match key {
                 Some(key) => rows.entry(key).or_default().push(fields[2..].iter().map(|&it| it.to_owned()).collect()),
                 None => differences.push(Difference::of_run(format!(
-                    "history.csv has a row of a replica that the run has not: {:?}",
+                    "history.csv has a row of a replica that the run does not have: {:?}",
                     fields.iter().take(2).collect::<Vec<_>>()
                 ))),
             }
@@ -183,8 +185,8 @@ impl Claims {
         Ok(differences)
     }
 
-    /// Reads the finished replicas in the store, if it is there. Replicas that the result does not name are left out: a run
-    /// may have more than its results are of.
+    /// Reads the finished replicas in the store, if there is a store. Replicas that the result does not name are left out,
+    /// because a run may have more replicas than its results cover.
     fn read_stored(&mut self) -> anyhow::Result<Vec<Difference>> {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
         let runs = directory.join("store").join("runs");
@@ -194,7 +196,8 @@ impl Claims {
             if found.is_dir() {
                 finished.push(found.strip_prefix(directory).unwrap_or(&found).display().to_string());
             }
-            // Each replica is there twice: a coordinator that starts on the store writes a damaged object again from the other one.
+            // Each replica is stored twice: a coordinator that starts on the store repairs a damaged object from the other
+            // copy.
             for of in [found, run.join("finished-copy")] {
                 let mut own = entries(&of)?;
                 own.sort();
@@ -229,16 +232,16 @@ impl Claims {
                 Err(why) => damaged.push((name, why)),
             }
         }
-        // Earlier builds computed such a replica again and stored it under a new name.
+        // Earlier builds computed a damaged replica again and stored it under a new name.
         let replaced = self.keys().all(|key| self.stored.contains_key(&key));
         for (name, why) in damaged {
             let found = format!("the object {name} {why}");
             match replaced {
-                true => notice(format_args!("{found}: it is not used, since all replicas are stored in others")),
+                true => notice(format_args!("{found}: it is not needed, because other objects hold all replicas")),
                 false => differences.push(Difference::of_run(found)),
             }
         }
-        // Results without any store have only what was fetched.
+        // Results without any store contain only what was fetched.
         for key in self.keys().filter(|key| !finished.is_empty() && !self.stored.contains_key(key)) {
             differences.push(self.difference(key, None, format!("its state is missing in {finished}")));
         }
@@ -252,7 +255,7 @@ impl Claims {
                     *key,
                     None,
                     format!(
-                        "the state in {name} has the digest {digest}, and result.json {}",
+                        "the state in {name} has the digest {digest}, but result.json has {}",
                         self.entry(*key)["digest"]
                     ),
                 ));
@@ -261,12 +264,13 @@ impl Claims {
         Ok(differences)
     }
 
-    /// Whether its digests are those of builds that did not hash the history.
+    /// Whether the result has digests of an early build, which did not cover the history.
     pub(crate) fn is_of_early_build(&self) -> bool {
         self.result["digest"].as_str().and_then(ResultDigest::parse).is_none()
     }
 
-    /// The digest of the run must be that of its replicas' digests, of which a small result has only the beginning.
+    /// Compares the digest of the run with the one that follows from its replicas' digests. A small result has only the
+    /// beginnings of digests and cannot be compared.
     fn check_digest(&self) -> Option<Difference> {
         if self.is_of_early_build() || self.small.is_some() {
             return None;
@@ -276,14 +280,14 @@ impl Claims {
             digests.collect::<Option<Vec<ResultDigest>>>().map(|digests| ResultDigest::of_run(digests).to_string());
         let claimed = &self.result["digest"];
         (computed.as_deref() != claimed.as_str()).then(|| {
-            let computed = computed.unwrap_or_else(|| "none, since some have none".into());
+            let computed = computed.unwrap_or_else(|| "none, because some have no digest".into());
             Difference::of_run(format!(
-                "result.json has the digest {claimed}, and its replicas' digests give {computed}"
+                "result.json has the digest {claimed}, but its replicas' digests give {computed}"
             ))
         })
     }
 
-    /// Compares the rows that a replica got in a round with those of the history.
+    /// Compares the rows that a replica added in a round with those in the history.
     pub(crate) fn check_rows(&self, key: Key, replica: &Replica, before: usize, round: u64) -> Option<Difference> {
         let claimed = self.history.as_ref()?.get(&key).map_or(&[][..], Vec::as_slice);
         replica.history()[before..].iter().enumerate().find_map(|(offset, row)| {
@@ -294,7 +298,7 @@ impl Claims {
                     let other = computed.iter().zip(there).position(|(one, other)| one != other);
                     match other {
                         Some(column) => format!(
-                            "history.csv has {} {}, and computed is {}",
+                            "history.csv has {} {}, but the computed value is {}",
                             self.config.kind.columns[column].name, there[column], computed[column]
                         ),
                         None => "history.csv has a row with too few or too many columns".into(),
@@ -306,7 +310,7 @@ impl Claims {
         })
     }
 
-    /// Compares a finished replica with everything that is claimed of it.
+    /// Compares a finished replica with everything that is claimed about it.
     pub(crate) fn check_replica(&self, key: Key, replica: &Replica) -> Option<Difference> {
         let rounds = Some(replica.rounds());
         let at_the_end = |what: String| Some(self.difference(key, rounds, what));
@@ -330,15 +334,18 @@ impl Claims {
         let entry = self.entry(key);
         for (name, value) in computed.as_object().into_iter().flatten() {
             if entry[name] != *value {
-                return at_the_end(format!("result.json has the {name} {}, and computed is {value}", entry[name]));
+                return at_the_end(format!(
+                    "result.json has the {name} {}, but the computed value is {value}",
+                    entry[name]
+                ));
             }
         }
-        // Whose outputs a cluster took on their word does not follow from the configuration.
+        // Which workers' outputs counted without an audit does not follow from the configuration.
         let computed = |exposed| v1::ReplicaState { exposed, ..replica.save() };
         if let Some((name, state)) = self.stored.get(&key)
             && *state != computed(state.exposed.clone())
         {
-            return at_the_end(format!("the state in {name} is another one than is computed"));
+            return at_the_end(format!("the state in {name} differs from the computed one"));
         }
         match (&self.directory, replica.champion()) {
             (Some(directory), Some(card)) => self
@@ -355,24 +362,24 @@ impl Claims {
         let files = file.into_iter().chain([(format!("{stem}.json"), text.into_bytes())]);
         files.into_iter().find_map(|(name, bytes)| match fs::read(directory.join(&name)) {
             Ok(there) if there == bytes => None,
-            Ok(_) => Some(format!("champions/{name} is another one than is computed")),
+            Ok(_) => Some(format!("champions/{name} differs from the computed one")),
             Err(error) => Some(format!("champions/{name} cannot be read: {error}")),
         })
     }
 
-    /// Says so if the sentence in `result.json` is not the one that follows from all replicas. It is no difference: another build
-    /// may have other words for the same.
+    /// Prints a note if the sentence in `result.json` differs from the one that follows from all replicas. This is not a
+    /// difference, because another build may word the same conclusion differently.
     pub(crate) fn note_of_sentence(&self, computed: &Value) {
         let (claimed, computed) = (&self.result["conclusion"], &computed["conclusion"]);
         if claimed.is_string() && claimed != computed {
             notice(format_args!(
-                "the sentence in result.json is not the one that this build makes, which is: {}",
+                "the conclusion in result.json differs from this build's, which is: {}",
                 computed.as_str().unwrap_or_default()
             ));
         }
     }
 
-    /// Compares the tables and figures in `result.json` with those made of all replicas.
+    /// Compares the tables and figures in `result.json` with those made from all replicas.
     pub(crate) fn check_result(&self, computed: &Value) -> Option<Difference> {
         let small = self.small.as_ref().and_then(|claimed| as_small_as(claimed, computed).ok());
         let computed = small.as_ref().unwrap_or(computed);
@@ -382,20 +389,20 @@ impl Claims {
     }
 }
 
-/// How a replica's digests in `digests.csv` are not the computed ones. A run that was made longer can have been divided into
-/// other rounds; then only the last ones can be compared.
+/// Describes how a replica's digests in `digests.csv` differ from the computed ones. A run that was made longer may have been
+/// divided into other rounds; then only the last digests can be compared.
 fn other_link(claimed: &[Link], computed: &[Link]) -> Option<String> {
     let end = |links: &[Link]| links.last().map(|link| (link.rows, link.digest));
     if end(claimed) != end(computed) {
-        return Some("digests.csv has another last digest than is computed".into());
+        return Some("the last digest in digests.csv differs from the computed one".into());
     }
     let is_divided_alike = claimed.last().map(|link| link.round) == computed.last().map(|link| link.round);
     let other = claimed.iter().find(|link| !computed.contains(link)).filter(|_| is_divided_alike)?;
-    Some(format!("digests.csv has {} after round {}, and another is computed", other.digest, other.round))
+    Some(format!("digests.csv has {} after round {}, but the computed digest differs", other.digest, other.round))
 }
 
-/// The first place where what is claimed is not what is computed. What is not claimed is not missed: results of earlier
-/// builds say less.
+/// The first place where a claim differs from what is computed. Missing claims are accepted, because results of earlier
+/// builds contain less.
 fn differing(place: &str, claimed: &Value, computed: &Value) -> Option<String> {
     match (claimed, computed) {
         (Value::Object(claimed), Value::Object(computed)) => claimed.iter().find_map(|(name, value)| {
@@ -406,11 +413,15 @@ fn differing(place: &str, claimed: &Value, computed: &Value) -> Option<String> {
             pairs.into_iter().find_map(|(index, (one, other))| differing(&format!("{place}[{index}]"), one, other))
         }
         (claimed, computed) if claimed == computed => None,
-        // A long whole number is written as a text.
+        // A long whole number is written as a string.
         (claimed, computed) if json::whole_or_text(computed) == format!("{claimed}") => None,
         (claimed, computed) => {
             let shown = |value: &Value| value.to_string().chars().take(80).collect::<String>();
-            Some(format!("result.json has {} as {place}, and computed is {}", shown(claimed), shown(computed)))
+            Some(format!(
+                "result.json has {} as {place}, but the computed value is {}",
+                shown(claimed),
+                shown(computed)
+            ))
         }
     }
 }
@@ -425,7 +436,7 @@ mod tests {
         for same in [json!({}), json!({"a": 1.5}), json!({"b": [{"c": "x"}]}), computed.clone()] {
             assert_eq!(differing("r", &same, &computed), None);
         }
-        // Long whole numbers are texts in a result.
+        // Long whole numbers are strings in a result.
         let long = json!(9_007_199_254_740_993_u64);
         assert_eq!(differing("seed", &json!("9007199254740993"), &long), None);
         assert!(
@@ -433,10 +444,10 @@ mod tests {
                 && differing("n", &json!("1"), &json!(1)).is_some()
         );
         for (other, place) in [
-            (json!({"a": 1.25}), "result.json has 1.25 as r.a, and computed is 1.5"),
-            (json!({"b": []}), "result.json has [] as r.b, and computed is [{\"c\":\"x\",\"d\":2}]"),
-            (json!({"b": [{"c": "y"}]}), "result.json has \"y\" as r.b[0].c, and computed is \"x\""),
-            (json!({"f": 1}), "result.json has 1 as r.f, and computed is null"),
+            (json!({"a": 1.25}), "result.json has 1.25 as r.a, but the computed value is 1.5"),
+            (json!({"b": []}), "result.json has [] as r.b, but the computed value is [{\"c\":\"x\",\"d\":2}]"),
+            (json!({"b": [{"c": "y"}]}), "result.json has \"y\" as r.b[0].c, but the computed value is \"x\""),
+            (json!({"f": 1}), "result.json has 1 as r.f, but the computed value is null"),
         ] {
             assert_eq!(differing("r", &other, &computed).as_deref(), Some(place));
         }

@@ -1,4 +1,4 @@
-//! A run on a local cluster: submit, follow to the end, fetch; and its page afterwards.
+//! Runs an experiment on a local cluster: submits it, follows it to the end, fetches it, and keeps its page open afterwards.
 
 use std::{
     path::Path,
@@ -20,20 +20,20 @@ use crate::{
     stop::Stop,
 };
 
-/// A run at its end, and its replicas if it is finished.
+/// A run that has ended, and its replicas if it is finished.
 pub(crate) type Computed = (v1::Run, Vec<v1::Replica>);
 
-/// How often children are checked.
+/// How often the child processes are checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How often it is asked whether somebody has the page open.
+/// How often the coordinator is asked whether somebody has the page open.
 const PAGE_INTERVAL: Duration = Duration::from_millis(300);
-/// How long a browser may take that was told to open it.
+/// How long a browser may take to open the page.
 const OPENING: Duration = Duration::from_secs(10);
-/// How long the coordinator may not take the run before that is said.
+/// If the coordinator does not take the run for this long, a note says so.
 const AWAY_MAX: Duration = Duration::from_secs(5);
 
-/// Computes a run with processes of its own. They have ended when this returns, but for the coordinator of a finished run whose page
-/// stays.
+/// Computes a run with its own processes. All of them have ended when this returns, except for the coordinator of a finished
+/// run whose page stays open.
 pub(crate) fn compute(
     directory: &Directory,
     plan: Plan,
@@ -47,7 +47,7 @@ pub(crate) fn compute(
     let mut children = Children::start(directory.store(), directory.log(), plan)?;
     let followed = converse(follow(&mut children, name, config, stop, progress, opens));
     let followed = match followed {
-        // It has replicas if and only if it came to its end.
+        // A run has replicas here only if it came to its end.
         Ok(computed) if stays && !computed.1.is_empty() => {
             children.dismiss_workers()?;
             return Ok((computed, Some(children)));
@@ -62,7 +62,7 @@ pub(crate) fn compute(
     }
 }
 
-/// Keeps the page of a finished run while somebody has it open, until a stop is requested.
+/// Keeps the page of a finished run available while somebody has it open, or until a stop is requested.
 pub(crate) fn stay(
     mut children: Children,
     run: &str,
@@ -74,17 +74,17 @@ pub(crate) fn stay(
     while !stop.is_asked() && (children.is_seen()? || opened && began.elapsed() < OPENING) {
         if !std::mem::replace(&mut told, true) {
             let address = children.page(run).unwrap_or_default();
-            tell(format_args!("the page stays at {address} while somebody has it open; Ctrl-C ends it"));
+            tell(format_args!("the page stays available at {address} while somebody has it open; Ctrl-C ends it"));
         }
         sleep(PAGE_INTERVAL);
     }
-    // All is stored and printed: how the coordinator ends changes nothing.
+    // Everything is stored and printed, so it does not matter how the coordinator ends.
     children.stop()?;
     tell(format_args!("`{} view {}` opens the page again", program(), directory.display()));
     Ok(())
 }
 
-/// The error if not everything could be saved at a stop, on a cluster or on one thread.
+/// The error for a stop at which something could not be saved, on a cluster or on one thread.
 pub(crate) fn not_saved(why: &str) -> anyhow::Error {
     anyhow::anyhow!("the last rounds could not be saved ({why}): the same command continues from the last checkpoint")
 }
@@ -107,7 +107,8 @@ async fn take_up(
     }
 }
 
-/// Since when the coordinator has not taken the run: it starts anew, or its store was removed, or another one uses that.
+/// How long the coordinator has not accepted the run: it is starting again, its store was removed, or another coordinator
+/// uses the store.
 #[derive(Default)]
 struct Away {
     since: Option<Instant>,
@@ -115,27 +116,27 @@ struct Away {
 }
 
 impl Away {
-    /// An attempt begins.
+    /// Notes that an attempt begins.
     fn begin(&mut self) {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// Waits before the next attempt. Why it is away is said once, if it is for long.
+    /// Waits before the next attempt. If the coordinator has been away for long, says why, once.
     async fn wait(&mut self, progress: &Progress, why: &str) {
         let long = self.since.is_some_and(|since| since.elapsed() > AWAY_MAX);
         if long && !std::mem::replace(&mut self.told, true) {
-            progress.say(&format!("note: the local coordinator does not take the run: {why}"));
+            progress.say(&format!("note: the local coordinator does not accept the run: {why}"));
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
 }
 
-/// The notice that a failed run is tried again.
+/// Prints the notice that a failed run is tried again.
 pub(crate) fn say_retry(progress: &Progress, run: &v1::Run) {
     progress.say(&format!("note: the run had failed and is tried again: {}", run.message));
 }
 
-/// Says where the page of an accepted run is, if there is one, and opens it in a browser if that is wanted.
+/// Prints the address of an accepted run's page, if there is a page, and opens it in a browser if requested.
 fn say_page(children: &Children, name: &str, open: bool, progress: &Progress) {
     let Some(address) = children.page(name) else { return };
     progress.say(&format!("watch it at {address}"));
@@ -144,7 +145,7 @@ fn say_page(children: &Children, name: &str, open: bool, progress: &Progress) {
     }
 }
 
-/// Submits the run and follows it to its end. If the coordinator is killed, another one replaces it.
+/// Submits the run and follows it to its end. A coordinator that is killed is replaced.
 async fn follow(
     children: &mut Children,
     name: &str,
@@ -176,7 +177,7 @@ async fn follow(
             }
         };
         away = Away::default();
-        // The person who runs it wants it to continue; but a failure during this command is final.
+        // Whoever started this command wants the run to continue; but a failure during this command is final.
         let failed = run.state() == RunState::Failed;
         if run.state() == RunState::Paused || failed && first {
             if failed {
@@ -200,7 +201,7 @@ async fn follow(
             }
             match change {
                 Err(_) => {
-                    // While nobody computes nothing changes, and without a terminal the reason would never be said.
+                    // Nothing changes while nobody computes, so without a terminal the reason would never be printed.
                     if last.state() == RunState::Running && last.workers == 0 {
                         progress.show(&last);
                     }

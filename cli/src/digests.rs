@@ -1,4 +1,4 @@
-//! `digests.csv` of a run's directory: the digests of each replica after some of its rounds ([`Link`]).
+//! `digests.csv` in a run's directory: the digests of each replica after some of its rounds ([`Link`]).
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(crate) struct Line {
     pub(crate) link: Link,
 }
 
-/// The file in a run's directory.
+/// The path of the file in a run's directory.
 pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join("digests.csv")
 }

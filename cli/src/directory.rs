@@ -1,4 +1,4 @@
-//! A run's directory: results for people, and the store with its checkpoints.
+//! A run's directory: results for people, and the store with the run's checkpoints.
 
 use std::{
     collections::BTreeSet,
@@ -25,21 +25,21 @@ pub(crate) const CONFIG: &str = "config.toml";
 const STORE: &str = "store";
 const LOG: &str = "cluster.log";
 const RESULT: &str = "result.json";
-/// Extension of files that are being written: behind it is the number of the process that writes.
+/// The extension of files that are being written; the number of the writing process follows it.
 const STAGED: &str = "new-";
 
 /// A directory that is empty or contains this run.
 pub(crate) struct Directory {
     path: PathBuf,
-    /// Whether the run there has a shorter configuration.
+    /// Whether the run in the directory has a configuration that ends earlier.
     is_shorter: bool,
-    /// Whether the run there has other settings, and nothing of it was computed so far.
+    /// Whether the run in the directory has other settings and nothing of it has been computed.
     is_void: bool,
 }
 
 impl Directory {
-    /// Creates or continues the directory of a run. A directory with other content is refused; if `may_change`, one whose run
-    /// ends earlier, or was refused before anything of it was computed, is not.
+    /// Creates a run's directory, or continues the run in it. Refuses a directory with other content. With `may_change`,
+    /// accepts a run that ends earlier, and a run of which nothing was computed.
     pub(crate) fn open(registry: &Registry, path: &Path, config: &Config, may_change: bool) -> anyhow::Result<Self> {
         let name = path.display();
         let unfit = match path.to_str() {
@@ -48,17 +48,18 @@ impl Directory {
         };
         if let Some(why) = unfit {
             return Err(usage(format_args!(
-                "{name} cannot be a directory for results ({why}): choose another with --out"
+                "{name} cannot be used as a directory for results ({why}): choose another with --out"
             )));
         }
         fs::create_dir_all(path)
             .with_context(|| format!("cannot make the directory {name}: choose another with --out"))?;
         let entries = fs::read_dir(path).with_context(|| format!("cannot read the directory {name}"))?;
-        // The configuration, which is written first, may be incomplete.
+        // The configuration is written first, so it may be incomplete.
         let mut whole = entries.flatten().filter(|entry| !is_staged_config(&entry.file_name().to_string_lossy()));
         let mut directory = Self { path: path.to_owned(), is_shorter: false, is_void: false };
         if whole.next().is_none() {
-            // Written before anything else: if this process ends now, the directory belongs to this run.
+            // The configuration is written before anything else: if this process ends now, the directory already belongs to
+            // this run.
             directory.write_config(config)?;
         } else {
             let Ok(text) = fs::read_to_string(path.join(CONFIG)) else {
@@ -79,17 +80,18 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Whether the run there has a configuration that ends earlier: see [`crate::longer`].
+    /// Whether the run in the directory has a configuration that ends earlier; see [`crate::longer`].
     pub(crate) fn is_shorter(&self) -> bool {
         self.is_shorter
     }
 
-    /// Whether the run there has other settings and nothing else, so that it makes way: see [`crate::longer`].
+    /// Whether the run in the directory has other settings and no results, so another run may replace it; see
+    /// [`crate::longer`].
     pub(crate) fn is_void(&self) -> bool {
         self.is_void && nothing_is_computed(&self.path)
     }
 
-    /// The name of the run whose checkpoints are there, which may differ from the experiment file's present name.
+    /// The name of the run whose checkpoints are in the store. It may differ from the experiment file's present name.
     pub(crate) fn run(&self) -> anyhow::Result<Option<String>> {
         Ok(stored(&self.path)?.map(|(_, run)| run))
     }
@@ -98,12 +100,12 @@ impl Directory {
         &self.path
     }
 
-    /// The directory of the checkpoints.
+    /// The directory of the store with the checkpoints.
     pub(crate) fn store(&self) -> String {
         self.path.join(STORE).display().to_string()
     }
 
-    /// The log of the local cluster's processes.
+    /// The log file of the local cluster's processes.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join(LOG)
     }
@@ -113,7 +115,7 @@ impl Directory {
         self.write(CONFIG, config.to_toml())
     }
 
-    /// The provenance in `result.json`, if there is a complete one.
+    /// The provenance in `result.json`, if the file is complete.
     pub(crate) fn provenance(&self) -> Option<Value> {
         self.result()?.get("provenance").filter(|provenance| provenance.is_object()).cloned()
     }
@@ -122,7 +124,7 @@ impl Directory {
         serde_json::from_slice(&fs::read(self.path.join(RESULT)).ok()?).ok()
     }
 
-    /// Refuses results of a run that is not finished if those of a finished one are there.
+    /// Refuses to replace the results of a finished run by those of an unfinished one.
     pub(crate) fn keep_finished(&self, results: &Results) -> anyhow::Result<()> {
         if results.state() == "unfinished" && self.result().is_some_and(|result| result["digest"].is_string()) {
             return Err(usage(format_args!(
@@ -133,8 +135,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes all files of a run's results, with `result` as `result.json`. A file that exists is not touched, unless
-    /// it differs: then it is damaged or out of date.
+    /// Writes all files of a run's results, with `result` as `result.json`. An existing file is written again only if it
+    /// differs, which means that it is damaged or out of date.
     pub(crate) fn write_results(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
         self.write("history.csv", results.history()?)?;
@@ -159,7 +161,7 @@ impl Directory {
         results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))
     }
 
-    /// Removes the files there that have names as this run's cards have, and are none of these: they are of replicas or
+    /// Removes files with the names of this run's cards that are not among these cards. They belong to replicas or
     /// generations that the results no longer have.
     fn remove_others(
         &self,
@@ -190,13 +192,13 @@ impl Directory {
         let without = results.without_population().iter().map(|arm| format!("{arm:?}")).collect::<Vec<_>>().join(", ");
         if !without.is_empty() {
             notice(format_args!(
-                "no population of {without}: their replicas have at most one player, which is in champions/"
+                "there is no population for {without}: their replicas have at most one player, which is in champions/"
             ));
         }
         results.populations().try_for_each(|(name, bytes)| self.write(&format!("populations/{name}"), bytes))
     }
 
-    /// Writes a file whole or not at all, unless it is there as it should be.
+    /// Writes a file completely or not at all; does nothing if the file already has this content.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
         let path = self.path.join(name);
         let content = content.as_ref();
@@ -208,30 +210,33 @@ impl Directory {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(unwritable)?;
         }
-        // Two processes may begin in the same directory at the same moment.
+        // Two processes may start in the same directory at the same moment.
         let staged = path.with_extension(format!("{STAGED}{}", std::process::id()));
         let written = fs::write(&staged, content)
             .and_then(|()| match name {
-                // As durable as the store, which is of no use without it. The same command writes all other files again.
+                // The configuration must be as durable as the store, which is useless without it. The same command would
+                // write all other files again.
                 CONFIG => File::open(&staged)?.sync_all(),
                 _ => Ok(()),
             })
             .and_then(|()| fs::rename(&staged, &path));
         if written.is_err() {
-            // On a full disk a part of a file is in the way of all others; an error of removing it adds nothing.
+            // On a full disk, part of a file takes space that other files need. An error while removing it adds no
+            // information.
             let _ = fs::remove_file(&staged);
         }
         written.with_context(unwritable)
     }
 }
 
-/// Whether a file of this name is a configuration that was being written.
+/// Whether this is the name of a configuration that was being written.
 fn is_staged_config(name: &str) -> bool {
     let behind = Path::new(CONFIG).with_extension(STAGED);
     behind.to_str().and_then(|begin| name.strip_prefix(begin)).is_some_and(|id| id.parse::<u32>().is_ok())
 }
 
-/// The store in a run's directory, and the name of the only run in it. None if there is none; an error if that cannot be seen.
+/// The path of the store in a run's directory, and the name of the only run in the store. `None` if there is no such store;
+/// an error if the store cannot be read.
 pub(crate) fn stored(directory: &Path) -> anyhow::Result<Option<(String, String)>> {
     let store = directory.join(STORE);
     let runs = store.join("runs");
@@ -243,8 +248,8 @@ pub(crate) fn stored(directory: &Path) -> anyhow::Result<Option<(String, String)
     Ok(only.filter(|_| runs.next().is_none()).map(|only| (store.display().to_string(), only)))
 }
 
-/// Whether a run's directory has neither results nor a checkpoint or a finished replica in its store, nor in the one that
-/// [`crate::longer`] has put aside.
+/// Whether nothing of a run was computed: its directory has no results, its store has no checkpoint and no finished replica,
+/// and there is no store that [`crate::longer`] has put aside.
 pub(crate) fn nothing_is_computed(directory: &Path) -> bool {
     let is_empty = |path: PathBuf| !fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     let has_none = |store: &str| {
@@ -258,13 +263,14 @@ pub(crate) fn nothing_is_computed(directory: &Path) -> bool {
         && !directory.join(STORE).with_extension("before").exists()
 }
 
-/// What people call the run in a directory: the directory's name.
+/// The name under which people know the run in a directory: the directory's name.
 pub(crate) fn name(directory: &Path) -> String {
     let name = directory.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     name.unwrap_or_else(|| "run".into())
 }
 
-/// How the run there differs: "another version of the program rosen", "other settings (seed is 1 there, and 2 here)".
+/// Describes how the run in the directory differs: "another version of the program rosen", "other settings (seed is 1 there,
+/// and 2 here)".
 pub(crate) fn differs(config: &Config, there: &Config, what: &str) -> String {
     let same_name =
         |program: &ProgramId| config.programs().iter().any(|other| other.name == program.name && other != program);
@@ -274,7 +280,7 @@ pub(crate) fn differs(config: &Config, there: &Config, what: &str) -> String {
     }
 }
 
-/// Why a directory that contains this run is refused.
+/// The error that refuses a directory because of the run in it.
 fn other_settings(path: &Path, config: &Config, there: &Config, what: &str) -> anyhow::Error {
     let (name, how) = (path.display(), differs(config, there, what));
     let or_use = if how.starts_with("other settings") {
@@ -304,7 +310,7 @@ mod tests {
         }
     }
 
-    /// A store that cannot be seen is not one that has nothing.
+    /// A store that cannot be read must not pass for an empty one.
     #[test]
     fn a_store_is_read_or_it_is_said_why_not() {
         let desk = tempfile::tempdir().unwrap();
@@ -352,7 +358,7 @@ mod tests {
     fn two_processes_write_into_different_files() {
         let desk = tempfile::tempdir().unwrap();
         let directory = Directory { path: desk.path().to_owned(), is_shorter: false, is_void: false };
-        // Where another process writes the same file, this one cannot.
+        // If another process is writing the same file, this one cannot write it.
         for other in ["config.new", "config.new-1"] {
             fs::create_dir(desk.path().join(other)).unwrap();
         }

@@ -1,6 +1,6 @@
-//! The highest epochs that were seen with an access file, kept in a file beside it. A coordinator that was cut off and does not
-//! know yet that another one leads is refused, also by a command that reaches nobody else. Without an access file nothing is
-//! kept: whoever reaches such a coordinator's port can say any epoch.
+//! The highest epochs seen with an access file, kept in a file next to it. A coordinator that was cut off, and does not know
+//! yet that another one leads, is refused even by a command that reaches no other coordinator. Without an access file nothing
+//! is kept, because anybody who reaches such a coordinator's port could claim any epoch.
 
 use std::{
     io::{self, ErrorKind},
@@ -12,7 +12,7 @@ use evoxo_access::{read_private, write_private};
 use evoxo_process::Address;
 use evoxo_proto::{Led, Seen};
 
-/// What was seen so far.
+/// The epochs seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
     file: Option<PathBuf>,
@@ -20,7 +20,7 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
-    /// What was seen with this access file.
+    /// The epochs seen with this access file.
     pub(crate) fn of(access: Option<&Path>) -> anyhow::Result<Self> {
         let Some(access) = access else { return Ok(Self::default()) };
         let mut name = access.as_os_str().to_owned();
@@ -44,17 +44,17 @@ impl Epochs {
         }
     }
 
-    /// Refuses a coordinator that leads no more, and remembers one that does.
+    /// Refuses a coordinator that no longer leads, and remembers one that does.
     pub(crate) fn check(&mut self, address: &Address, led: &Led) -> anyhow::Result<()> {
         if let Some(file) = &self.file {
-            // Another tool may have seen a later one since.
+            // Another command may have seen a later epoch in the meantime.
             self.seen = Self::read(file)?;
         }
         let before = self.seen.clone();
         let accepted = self.seen.accepts(led);
         match &self.file {
             Some(file) if accepted && self.seen != before => {
-                // If it cannot be kept, the next command sees it again.
+                // If the file cannot be written, the next command learns the epoch again.
                 drop(write_private(file, self.seen.to_string().as_bytes()));
             }
             Some(file) if !accepted => {

@@ -1,4 +1,4 @@
-//! Files that a person names: their bytes, or one sentence that says why not and what to do.
+//! Reads files that a person names. An error is one sentence that says what is wrong and what to do.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 
 use crate::say::usage;
 
-/// Whether two paths lead to the same file that is there.
+/// Whether two paths lead to the same existing file.
 pub(crate) fn same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

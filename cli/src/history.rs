@@ -1,4 +1,4 @@
-//! The history of a run, `history.csv` of its directory: the last row of each replica, and which replica is best.
+//! A run's history, `history.csv` in its directory: the last row of each replica, and which replica is best.
 
 use std::{
     cmp::Ordering,
@@ -18,17 +18,17 @@ use crate::file;
 /// The longest history that is read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
 
-/// The key of `result.json` with the SHA-256 of the history, which is in a file of its own.
+/// The key of `result.json` that holds the SHA-256 of the history, which is a separate file.
 pub(crate) const HISTORY_SHA256: &str = "history_sha256";
 
-/// The last row of each replica that has one, for each arm, with what says how good the replica is.
+/// For each arm, the last row of each replica that has one, with the values that rank the replica.
 pub(crate) struct LastRows(Vec<Vec<Last>>);
 
-/// The end of a replica.
+/// The last row of a replica.
 struct Last {
     replica: u32,
     row: Vec<f64>,
-    /// Of all its rows, the values in the column that decides.
+    /// The values of the ranking column in all rows of the replica.
     values: Vec<f64>,
 }
 
@@ -37,28 +37,28 @@ pub(crate) struct Best {
     /// The arm's index.
     pub(crate) arm: usize,
     pub(crate) replica: u32,
-    /// Replicas that have a row.
+    /// The number of replicas that have a row.
     pub(crate) of: usize,
-    /// The index, in the kind's columns, of what decides which is best.
+    /// The index, among the kind's columns, of the column that ranks replicas.
     pub(crate) column: usize,
-    /// Its value there.
+    /// The replica's value in that column.
     pub(crate) value: f64,
 }
 
 /// All rows of a run, as CSV.
 pub(crate) struct History {
-    /// Where they are, for messages.
+    /// The path of the file, for messages.
     path: PathBuf,
     csv: Vec<u8>,
 }
 
 impl History {
-    /// The file in a run's directory.
+    /// The path of the file in a run's directory.
     pub(crate) fn path(directory: &Path) -> PathBuf {
         directory.join("history.csv")
     }
 
-    /// Reads the one that belongs to the `result.json` in this directory.
+    /// Reads the history that belongs to the `result.json` in this directory.
     pub(crate) fn read(directory: &Path, result: &Value) -> anyhow::Result<Self> {
         let path = Self::path(directory);
         let history = Self { csv: file::read(&path, FILE_BYTES_MAX, "")?, path };
@@ -66,7 +66,7 @@ impl History {
         if belongs { Ok(history) } else { Err(history.wrong()) }
     }
 
-    /// What will be in the file.
+    /// A history with this content, which may not be written yet.
     pub(crate) fn of(csv: Vec<u8>) -> Self {
         Self { path: Self::path(Path::new("")), csv }
     }
@@ -75,7 +75,7 @@ impl History {
         anyhow!("{} is not the history of this run: `run` or `fetch` writes it again", self.path.display())
     }
 
-    /// Hands on each row with its arm's index and its replica.
+    /// Calls `take` with each row, its arm's index and its replica.
     pub(crate) fn each_row(&self, config: &Config, mut take: impl FnMut(usize, u32, Vec<f64>)) -> anyhow::Result<()> {
         let wrong = || self.wrong();
         let mut reader = csv::Reader::from_reader(self.csv.as_slice());
@@ -96,7 +96,7 @@ impl History {
 }
 
 impl LastRows {
-    /// Those of a history.
+    /// Collects the last rows of a history.
     pub(crate) fn of(history: &History, config: &Config) -> anyhow::Result<Self> {
         let mut last: Vec<Vec<Last>> = config.arms.iter().map(|_| Vec::new()).collect();
         history.each_row(config, |arm, replica, row| {
@@ -112,7 +112,7 @@ impl LastRows {
         Ok(Self(last))
     }
 
-    /// The best replica of each arm that has a solution; of equals the first.
+    /// The best replica of each arm that has a solution. If several are equal, the last of them.
     pub(crate) fn best<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = Best> + 'a {
         self.0.iter().enumerate().filter_map(move |(arm, replicas)| {
             let best = best_of(config, arm, replicas)?;
@@ -122,7 +122,7 @@ impl LastRows {
         })
     }
 
-    /// The arm with the best replica of all, if one column decides in all arms.
+    /// The arm with the best replica of all, if the same column ranks the replicas of all arms.
     pub(crate) fn best_arm(&self, config: &Config) -> Option<usize> {
         let column = |arm: usize| config.kind.deciding_column(&config.arms[arm].settings);
         let bests =
@@ -132,13 +132,13 @@ impl LastRows {
     }
 }
 
-/// The best replica of an arm; of equals the first.
+/// The best replica of an arm. If several are equal, the last of them.
 fn best_of<'a>(config: &Config, arm: usize, replicas: &'a [Last]) -> Option<&'a Last> {
     replicas.iter().rev().min_by(|one, other| compare(config, arm, one, other))
 }
 
 impl Best {
-    /// Its card in a run's directory, whether it is there or not.
+    /// The path of its card in a run's directory, whether or not the card exists.
     pub(crate) fn card(&self, directory: &Path, config: &Config) -> std::path::PathBuf {
         directory.join("champions").join(champion_stem(config, self.arm, self.replica) + ".json")
     }
@@ -150,7 +150,7 @@ impl Last {
     }
 }
 
-/// Less is better.
+/// The better replica is `Less`.
 fn compare(config: &Config, arm: usize, one: &Last, other: &Last) -> Ordering {
     let figure = |last: &Last| last.figure(config, config.kind.primary_metric).unwrap_or(f64::NEG_INFINITY);
     match config.kind.ranking {

@@ -1,5 +1,5 @@
-//! `--workers 0`: the coordinator's core with its store and its runs' replicas, and the worker's core with one slot,
-//! all on this thread and without sockets.
+//! `--workers 0`: the coordinator's core with its store and its runs' replicas, and the worker's core with one slot, all on
+//! this thread and without sockets.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -41,29 +41,29 @@ use crate::{
 
 /// How long saving may take at a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest sleep, so that a request to stop is noticed.
+/// The longest sleep. It is short so that a request to stop is noticed.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// How often progress is shown.
 const SHOW_INTERVAL: Duration = Duration::from_millis(200);
-/// The shortest time between two attempts to write to a store that cannot be written.
+/// The shortest time between two attempts to write, while the store cannot be written.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
-/// The most that the clock advances from one event to the next, so that no side seems silent because a task takes long
-/// on the shared thread. It is long enough for checkpoints to become due.
+/// The most that the clock advances between two events. A long task on the shared thread must not make either side seem
+/// silent, and checkpoints must still become due.
 const TICK_MAX: Duration = Duration::from_secs(3);
 
-/// A cluster in one thread.
+/// A cluster on one thread.
 pub(crate) struct Inline {
     registry: Registry,
     core: Coordinator,
     store: Store,
-    /// Held while this works.
+    /// Held as long as this object exists.
     _lock: Lock,
     replicas: BTreeMap<ThreadId, Replicas>,
     worker: Option<Worker>,
     session: SessionId,
     looked: Instant,
     now: Duration,
-    /// Work to be done; each queue is in order.
+    /// Work that waits; each queue is processed in order.
     writes: VecDeque<(WriteId, String, Write)>,
     events: VecDeque<Event>,
     worker_events: VecDeque<worker::Event>,
@@ -78,7 +78,7 @@ pub(crate) struct Inline {
 impl Inline {
     /// Opens a store; nothing is written to it yet.
     pub(crate) fn open(registry: &Registry, place: &str, memory_bytes: u64) -> anyhow::Result<Self> {
-        // The user has given the directory around it.
+        // The user named the directory that contains the store.
         let out = Path::new(place).parent().unwrap_or(Path::new(place)).display();
         let here = |error: StoreError| match error {
             StoreError::InUse { who, .. } => anyhow!(
@@ -119,7 +119,7 @@ impl Inline {
         Ok(inline)
     }
 
-    /// The run with its replicas, if it is already finished with the requested number.
+    /// The run with its replicas, if it is already finished with the requested number of replicas.
     pub(crate) fn finished(&mut self, name: &str, config: &Config) -> anyhow::Result<Option<Computed>> {
         let Some(run) = self.views.get(name) else { return Ok(None) };
         let wanted = config.replicas * config.arms.len() as u32;
@@ -130,19 +130,19 @@ impl Inline {
         self.saved(name)
     }
 
-    /// The run as it is stored, if it is there.
+    /// The run as stored, if the store has it.
     pub(crate) fn known(&self, name: &str) -> Option<&v1::Run> {
         self.views.get(name)
     }
 
-    /// The run with the replicas that have begun, as they are stored; None if there is no such run.
+    /// The run with the replicas that have begun, as stored; `None` if there is no such run.
     pub(crate) fn saved(&mut self, name: &str) -> anyhow::Result<Option<Computed>> {
         let Some(run) = self.views.get(name).cloned() else { return Ok(None) };
         let replicas = self.fetch(name)?;
         Ok(Some((run, replicas)))
     }
 
-    /// Begins a run from these states, as if it had been stopped there: `checkpoint` has them, sealed.
+    /// Begins a run from the states in `checkpoint`, which is sealed, as if the run had been stopped there.
     pub(crate) fn begin(&mut self, name: &str, config: &Config, checkpoint: Bytes) -> anyhow::Result<()> {
         self.submit(name, config, &Progress::new())?;
         match self.store.write(name, &Write::Checkpoint { number: 1, bytes: checkpoint }) {
@@ -151,7 +151,7 @@ impl Inline {
         }
     }
 
-    /// Computes a run to its end, or until a stop is requested; then everything is saved.
+    /// Computes a run to its end, or until a stop is requested. At a stop, everything is saved.
     pub(crate) fn compute(
         &mut self,
         name: &str,
@@ -190,7 +190,8 @@ impl Inline {
                 self.rest();
             }
             let run = self.run(name)?;
-            // Before the first step this thread is no worker yet, and after a stop none any more: neither is worth a word.
+            // Before the first step this thread is not a worker yet, and after a stop it no longer is one. Neither is worth
+            // showing.
             if shown.elapsed() >= SHOW_INTERVAL && run.workers > 0 {
                 shown = Instant::now();
                 progress.show(run);
@@ -207,9 +208,10 @@ impl Inline {
         Ok((run, replicas))
     }
 
-    /// Writes again what is damaged or missing in the store, from its copy, and says so. The store was read before anybody led there.
+    /// Repairs damaged or missing objects of the store from their copies, and reports it. The store was read before anybody
+    /// led there.
     fn mend(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        // If it cannot be written now, the run says so at its first write.
+        // If the store cannot be written now, the run's first write reports it.
         if self.store.lead().is_ok() {
             let (saved, _) = self.store.load()?;
             saved.iter().flat_map(|run| &run.notices).for_each(|notice| progress.note(notice));
@@ -232,7 +234,7 @@ impl Inline {
         if run.state() == RunState::Failed {
             say_retry(progress, &run);
         }
-        // The person who runs it wants it to continue.
+        // Whoever started this command wants the run to continue.
         if matches!(run.state(), RunState::Paused | RunState::Failed) {
             self.ask(Request::Resume { name: name.into() })?;
         }
@@ -243,7 +245,7 @@ impl Inline {
         self.views.get(name).with_context(|| format!("the run {name} is gone"))
     }
 
-    /// The replicas that have begun.
+    /// Fetches the replicas that have begun.
     fn fetch(&mut self, name: &str) -> anyhow::Result<Vec<v1::Replica>> {
         let Response::Replicas(prepared, replicas) = self.ask(Request::Replicas { name: name.into() })? else {
             bail!("the core gave a response of the wrong kind: please report this");
@@ -266,7 +268,7 @@ impl Inline {
         Ok(fetched)
     }
 
-    /// Sends a request, and does all steps until the response.
+    /// Sends a request, and performs steps until the response arrives.
     fn ask(&mut self, request: Request) -> anyhow::Result<Response> {
         self.response = None;
         self.events.push_back(Event::Request { id: RequestId(0), request });
@@ -279,8 +281,8 @@ impl Inline {
         }
     }
 
-    /// Does the next step. Write completions are handled first, so that little is lost, and computing comes last. False
-    /// if there is nothing to do.
+    /// Performs the next step; false if there is nothing to do. Completed writes are handled first, so that little is lost.
+    /// Computing comes last.
     fn step(&mut self) -> anyhow::Result<bool> {
         if let Some((write, run, what)) = self.writes.pop_front() {
             let outcome = self.store.write(&run, &what);
@@ -318,7 +320,7 @@ impl Inline {
         self.wake();
     }
 
-    /// Tells both sides that time has passed.
+    /// Tells both cores that time has passed.
     fn wake(&mut self) {
         self.events.push_back(Event::Wake);
         if self.worker.is_some() {
@@ -359,10 +361,10 @@ impl Inline {
                 self.views.insert(run.name.clone(), run.clone());
             }
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
-            // Everything is computed in this process, and so was this task.
+            // This process computes everything, so it has tried this task already.
             Effect::ComputeHere { .. } => {
                 self.events
-                    .push_back(Event::ComputedHere(Err("this process is all there is, and it has tried".into())));
+                    .push_back(Event::ComputedHere(Err("this process is the only worker, and it has tried".into())));
             }
             Effect::Stopped => self.stopped = true,
             Effect::Send { .. }

@@ -1,17 +1,17 @@
-//! JSON for people: indented, but a list of numbers is on one line, however long. A whole number that is not exact as a float is a
-//! text, because most programs that read JSON would round it.
+//! JSON for people: indented, but with each list of numbers on one line, however long. A whole number that a float cannot
+//! represent exactly is written as a string, because most programs that read JSON would round it.
 
 use evoxo_common::text::WHOLE_MAX;
 use serde_json::{Number, Value};
 
-/// The text of a value, ended by a line break.
+/// The text of a value, with a line break at the end.
 pub(crate) fn text(value: &Value) -> String {
     let mut text = String::new();
     write(value, "\n", &mut text);
     text + "\n"
 }
 
-/// `line` is a line break with the indentation of the line on which the value begins.
+/// `line` is a line break followed by the indentation of the line on which the value begins.
 fn write(value: &Value, line: &str, text: &mut String) {
     let inner = format!("{line}  ");
     match value {
@@ -39,7 +39,7 @@ fn write(value: &Value, line: &str, text: &mut String) {
     }
 }
 
-/// A value that is no list or object.
+/// The text of a value that is neither a list nor an object.
 pub(crate) fn whole_or_text(value: &Value) -> String {
     let magnitude = |number: &Number| number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
     let long = value.as_number().and_then(magnitude).is_some_and(|magnitude| magnitude > WHOLE_MAX);
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(text(&value), told);
     }
 
-    /// Without lists of numbers the form is the usual one.
+    /// Without lists of numbers, the output is the usual indented JSON.
     #[test]
     fn everything_else_has_the_usual_form() {
         let value = json!({"a": {"b": "c", "d": [{"e": 1}, {"f": []}]}, "g": 7, "h": [], "i": {}});

@@ -1,5 +1,4 @@
-//! A run as it is kept: its `result.json`, and what lies beside it in the run's directory; or what its store has, where the
-//! run is not finished.
+//! A run as it is kept: its `result.json` and the files next to it, or the contents of its store if the run is not finished.
 
 use std::path::{Path, PathBuf};
 
@@ -23,24 +22,27 @@ use crate::{
 /// The longest result that is read, in bytes.
 pub(crate) const RESULT_BYTES_MAX: usize = 1 << 28;
 
-/// The path of a `result.json` that is given by itself, or by the directory that it is in.
+/// The path of a `result.json`, given either directly or as the directory that contains it.
 fn result_path(given: &Path) -> PathBuf {
     if given.is_dir() { given.join("result.json") } else { given.to_owned() }
 }
 
-/// Reads a `result.json`, or that of a directory: its path and its content, a small one in the usual form.
+/// Reads a `result.json`, given directly or as its directory. Returns its path, and its content in the usual form, even if
+/// the file is in the small form.
 pub(crate) fn read_result(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
     let (path, result) = read_as_it_is(given)?;
     let result = whole(result).map_err(|why| anyhow!("{}: {why}", path.display()))?;
     Ok((path, result))
 }
 
-/// Reads a `result.json`, or that of a directory: its path and its content, which may be small.
+/// Reads a `result.json`, given directly or as its directory. Returns its path, and its content, which may be in the small
+/// form.
 pub(crate) fn read_as_it_is(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
     let path = result_path(given);
     if given.is_dir() && !path.exists() && directory::stored(given)?.is_some() {
         return Err(usage(format_args!(
-            "{} has no result.json, which a run writes when it is finished or stopped by Ctrl-C: the command that began it continues it",
+            "{} has no result.json, which a run writes when it is finished or stopped by Ctrl-C: the command that started \
+            the run continues it",
             given.display()
         )));
     }
@@ -60,17 +62,17 @@ pub(crate) struct Kept {
     pub(crate) config: Config,
     /// The content of `result.json`.
     pub(crate) result: Value,
-    /// What is told of it, made anew.
+    /// The run's report, made again by this build.
     pub(crate) report: Report,
     /// The path of `result.json`.
     path: PathBuf,
-    /// What the store has of it, if that is what is shown.
+    /// The results from the store, if those are shown.
     stored: Option<Results>,
 }
 
 impl Kept {
-    /// Reads a `result.json`, or the directory that it is in. Of a run that goes on, or was killed, the directory has none, or
-    /// an old one: then its store is read.
+    /// Reads a `result.json`, given directly or as its directory. A run that goes on or was killed has none, or an old one:
+    /// then its store is read.
     pub(crate) fn read(registry: &Registry, given: &Path) -> anyhow::Result<Self> {
         let path = result_path(given);
         if given.is_dir()
@@ -93,7 +95,7 @@ impl Kept {
         Ok(Self { config, result, report, path, stored: None })
     }
 
-    /// Whether this file is the result, which must not be written over.
+    /// Whether this file is the result, which must not be overwritten.
     pub(crate) fn is_at(&self, file: &Path) -> bool {
         file::same(&self.path, file)
     }
@@ -104,7 +106,7 @@ impl Kept {
         Self { config, result, report, path, stored: Some(results) }
     }
 
-    /// The history beside the result.
+    /// The history next to the result.
     pub(crate) fn history(&self) -> anyhow::Result<History> {
         match &self.stored {
             Some(results) => results.history().map(History::of),
@@ -112,7 +114,7 @@ impl Kept {
         }
     }
 
-    /// The last rows of the history beside the result. A result alone has none.
+    /// The last rows of the history next to the result; `None` for a result without its directory.
     fn rows(&self) -> anyhow::Result<Option<LastRows>> {
         let beside = self.path.ends_with("result.json") && History::path(self.directory()).exists();
         match self.stored.is_some() || beside {
@@ -121,7 +123,7 @@ impl Kept {
         }
     }
 
-    /// The best champion of each arm that has one, with its card, and the file of the card if that is there.
+    /// The best champion of each arm that has one, with its card, and the card's file if it exists.
     pub(crate) fn best(&self, registry: &Registry) -> anyhow::Result<Vec<(Best, Card, Option<PathBuf>)>> {
         let rows = LastRows::of(&self.history()?, &self.config)?;
         let with_card = |best: Best| -> anyhow::Result<Option<(Best, Card, Option<PathBuf>)>> {
@@ -138,7 +140,7 @@ impl Kept {
             return Ok(results.card(best));
         }
         let file = best.card(self.directory(), &self.config);
-        // Some kinds leave no champions, and a result alone has none beside it.
+        // Some kinds leave no champions, and a result without its directory has none next to it.
         match file.parent().is_some_and(Path::is_dir) {
             true if !file.exists() => {
                 Err(anyhow!("{} is missing: the command that wrote its directory writes it again", file.display()))
@@ -148,7 +150,7 @@ impl Kept {
         }
     }
 
-    /// The verdict, in a sentence.
+    /// The run's conclusion, in a sentence.
     pub(crate) fn conclusion(&self) -> String {
         concluded(&self.config, &self.result, &self.report)
     }
@@ -169,7 +171,7 @@ impl Kept {
         }))
     }
 
-    /// What people call it: its directory, or the file if it has a name of its own.
+    /// The name under which people know the run: its directory's name, or the file's if that is not `result.json`.
     pub(crate) fn name(&self) -> String {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if stem != "result" {

@@ -1,4 +1,4 @@
-//! The legs of a run: each time that `evoxo run` computed a part of it, with what it took. Seconds and workers of a run that
+//! The legs of a run: each time that `evoxo run` computes a part of a run is one leg. The seconds and workers of a run that
 //! was stopped and continued are those of all its legs.
 
 use std::time::Instant;
@@ -6,10 +6,10 @@ use std::time::Instant;
 use evoxo_proto::v1;
 use serde_json::{Value, json};
 
-/// The most legs that are written down; of more the first are left out of the list, but not of the seconds.
+/// The most legs that are recorded. If there are more, the list omits the first ones, but their seconds still count.
 const LEGS_MAX: usize = 1000;
 
-/// Which build this is, as results say it.
+/// This build, as results name it.
 pub(crate) fn build() -> Value {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -22,17 +22,17 @@ pub(crate) fn build() -> Value {
 pub(crate) struct Leg {
     start: Instant,
     workers: u32,
-    /// Rounds that were done before.
+    /// Rounds that were done before this leg.
     rounds_before: u64,
 }
 
 impl Leg {
-    /// It begins where the run, if it is known, stands.
+    /// Begins a leg at the run's present state, if the run is known.
     pub(crate) fn begin(start: Instant, workers: u32, run: Option<&v1::Run>) -> Self {
         Self { start, workers, rounds_before: run.map_or(0, |run| run.rounds_done) }
     }
 
-    /// All legs of a run when this one ends, after those of an earlier provenance.
+    /// All legs of a run when this leg ends, including those of an earlier provenance.
     pub(crate) fn end(&self, run: &v1::Run, before: Option<&Value>) -> Legs {
         let mut legs = before.and_then(|before| before["legs"].as_array().cloned()).unwrap_or_default();
         let seconds_before = before.and_then(|before| before["seconds"].as_f64()).unwrap_or(0.0);
@@ -54,17 +54,17 @@ pub(crate) struct Legs {
 }
 
 impl Legs {
-    /// Seconds of all legs. A leg that was killed has left nothing: it is missing.
+    /// The seconds of all legs. A leg that was killed recorded nothing and is missing.
     pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// The most workers of a leg.
+    /// The largest number of workers of any leg.
     pub(crate) fn workers(&self) -> u64 {
         self.legs.iter().filter_map(|leg| leg["workers"].as_u64()).max().unwrap_or(0)
     }
 
-    /// As results keep them.
+    /// The legs in the form in which results keep them.
     pub(crate) fn into_json(self) -> Value {
         self.legs.into()
     }

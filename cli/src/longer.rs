@@ -1,6 +1,6 @@
-//! Goes on with the run of a directory whose settings now ask for more generations, cycles, games or pairs: the states that are there
-//! become a checkpoint of the longer run, in a new store that takes the place of the old one. A run of which nothing was computed
-//! makes way for one with any settings.
+//! Continues the run in a directory when its settings now ask for more generations, cycles, games or pairs. The states in the
+//! old store become a checkpoint of the longer run in a new store, which replaces the old one. A run of which nothing was
+//! computed may be replaced by one with any settings.
 
 use std::{fs, path::PathBuf};
 
@@ -18,8 +18,9 @@ use prost::Message as _;
 
 use crate::{directory::Directory, inline::Inline, say::usage};
 
-/// Prepares the directory for this configuration, if the run there ends earlier or has nothing, and gives the run's name: that of
-/// the run there, else this one. A process that ends at any point leaves a directory with which this can be done again.
+/// Prepares the directory for this configuration, if the run in it ends earlier or nothing of it was computed. Returns the
+/// run's name: the name of the run in the directory if there is one, else `name`. If the process is killed at any point, the
+/// same steps can be done again.
 pub(crate) fn lengthen(
     registry: &Registry,
     directory: &Directory,
@@ -33,7 +34,7 @@ pub(crate) fn lengthen(
         move_to(&before, &store)?;
     }
     if directory.is_void() {
-        // While it is open, no other process begins there.
+        // While the store is open, no other process can begin in it.
         let held = Inline::open(registry, &directory.store(), memory_bytes)?;
         if !directory.is_void() {
             bail!("another run has just begun in {}: choose another directory with --out", directory.path().display());
@@ -51,7 +52,7 @@ pub(crate) fn lengthen(
     let mut old = Inline::open(registry, &directory.store(), memory_bytes)?;
     let saved = old.saved(&name)?;
     match saved {
-        // Nothing was stored, or all of this was done but its last step.
+        // Nothing was stored, or everything but the last step was already done.
         None => {}
         Some((run, _)) if run.config_hash == config.hash().to_string() => {}
         Some((run, replicas)) => {
@@ -60,16 +61,16 @@ pub(crate) fn lengthen(
                 RunState::Finished | RunState::Running | RunState::Paused => {}
                 RunState::InDoubt => {
                     return Err(usage(format_args!(
-                        "the run in {place} is in doubt, so that nothing can be built on it: choose another directory with --out"
+                        "the run in {place} is in doubt, so it cannot be continued: choose another directory with --out"
                     )));
                 }
-                _ => bail!("the run in {place} has not come to its end: {}", run.message),
+                _ => bail!("the run in {place} did not finish: {}", run.message),
             }
             let each = run.replicas_total / (config.arms.len() as u32).max(1);
             if each > config.replicas {
                 return Err(usage(format_args!(
-                    "the run in {place} has {each} replicas of each arm, and the longer one would lose those after the first {}: give \
-                     --replicas {each}, or choose another directory with --out",
+                    "the run in {place} has {each} replicas of each arm, and the longer run would lose all but the first {}: \
+                     give --replicas {each}, or choose another directory with --out",
                     config.replicas
                 )));
             }
@@ -84,14 +85,14 @@ pub(crate) fn lengthen(
             move_to(&new, &store)?;
         }
     }
-    // Until here nobody else lengthens it, who would begin with the lock of the old store.
+    // The old store's lock is held until here, so that no other process lengthens the run at the same time.
     drop(old);
     directory.write_config(config)?;
     remove(&before)?;
     Ok(name)
 }
 
-/// The states of replicas that this build computed, for the longer run.
+/// The states for the longer run. All of them must have been computed by this build.
 fn states(replicas: &[v1::Replica], origin: &Origin, config: &Config) -> anyhow::Result<Vec<v1::ReplicaState>> {
     let state = |replica: &v1::Replica| {
         let name = format!("replica {} of arm {:?}", replica.replica, replica.arm);
@@ -102,7 +103,7 @@ fn states(replicas: &[v1::Replica], origin: &Origin, config: &Config) -> anyhow:
                 "{name} was computed by a build that computes other results: choose another directory with --out"
             )));
         }
-        let state = finished.replica.with_context(|| format!("{name} as stored has no state"))?;
+        let state = finished.replica.with_context(|| format!("the stored {name} has no state"))?;
         Replica::lengthened(config, state).map_err(anyhow::Error::msg)
     };
     replicas.iter().map(state).collect()

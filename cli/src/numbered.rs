@@ -1,5 +1,6 @@
-//! Where the results of a run go if nobody says it: into out/NAME, or, if a run with other settings is there, into out/NAME-2 and so on.
-//! So a program, a function or a number of evaluations can be changed and computed again, and what was before stays.
+//! The directory for a run's results if none is given: out/NAME, or out/NAME-2 and so on if a run with other settings is
+//! there. A program, a function or a number of evaluations can be changed and computed again without losing the earlier
+//! results.
 
 use std::path::{Path, PathBuf};
 
@@ -17,32 +18,32 @@ use crate::{
 
 /// The highest number of a directory.
 pub(crate) const NUMBER_MAX: u32 = 9999;
-/// Letters of a name before its number, which is a run's name with it.
+/// The most letters of a name before its number. With the number, it must still be valid as a run's name.
 const NAME_MAX: usize = 58;
-/// Arms of the run before that are named.
+/// At most this many arms of the earlier run are named.
 const ARMS_MAX: usize = 4;
 
 /// A directory for a run.
 pub(crate) struct RunDirectory {
     pub(crate) path: PathBuf,
-    /// Its number; 1 has none in its name.
+    /// The directory's number; the name of directory 1 has no number.
     pub(crate) number: u32,
-    /// The newest run with other settings, and what differs. `None` if the run here was begun before.
+    /// The newest run with other settings, and what differs. `None` if this run's directory existed already.
     before: Option<(PathBuf, String)>,
 }
 
-/// What a numbered directory has for a run.
+/// How a numbered directory fits a run.
 enum Fit {
-    /// This run.
+    /// It holds this run.
     Same,
-    /// A run that this one continues, or takes the place of.
+    /// It holds a run that this one continues or replaces.
     Usable,
-    /// A run with other settings: these.
+    /// It holds a run with other settings; the text says which.
     Other(String),
 }
 
 impl RunDirectory {
-    /// The place of a run that is called so; if `may_change`, a run there that ends earlier is continued.
+    /// The directory for a run with this name. With `may_change`, a run that ends earlier is continued in its directory.
     pub(crate) fn of(registry: &Registry, name: &str, config: &Config, may_change: bool) -> Self {
         let path = |number: u32| PathBuf::from("out").join(numbered(name, number));
         let mut last = 1;
@@ -58,22 +59,23 @@ impl RunDirectory {
             Some(Fit::Other(what)) if last < NUMBER_MAX => {
                 Self { path: path(last + 1), number: last + 1, before: Some((path(last), what)) }
             }
-            // What else there may be is found, and said, when it is opened.
+            // Anything else in the directory is found and reported when the directory is opened.
             _ => known(last),
         }
     }
 
-    /// Says which directory it is, if that is not the first one.
+    /// Prints which directory is used, if it is not the first one.
     pub(crate) fn tell(&self) {
         if let Some((before, what)) = &self.before {
             let (before, here) = (before.display(), self.path.display());
             notice(format_args!(
-                "{before} has a run with {what}: this one is in {here} (--out DIRECTORY decides otherwise)"
+                "{before} contains a run with {what}, so the results of this run go into {here} (--out chooses another \
+                directory)"
             ));
         }
     }
 
-    /// What came of the run before, to compare it with.
+    /// The outcome of the earlier run, for comparison.
     pub(crate) fn compared(&self, registry: &Registry) -> Option<String> {
         let (before, what) = self.before.as_ref()?;
         let kept = Kept::read(registry, before).ok()?;
@@ -86,11 +88,11 @@ impl RunDirectory {
         };
         let answers: Vec<String> = answers.iter().filter_map(answer).take(ARMS_MAX).collect();
         let said = if answers.is_empty() { kept.conclusion() } else { answers.join("; ") };
-        Some(format!("before, in {}, with {what}: {said}", before.display()))
+        Some(format!("the earlier run, in {}, with {what}: {said}", before.display()))
     }
 }
 
-/// "rosen", "rosen-2".
+/// The name with its number: "rosen", "rosen-2".
 pub(crate) fn numbered(name: &str, number: u32) -> String {
     if number == 1 {
         return name.to_owned();
@@ -98,7 +100,7 @@ pub(crate) fn numbered(name: &str, number: u32) -> String {
     format!("{}-{number}", name.chars().take(NAME_MAX).collect::<String>())
 }
 
-/// `None` of a directory without a run that this build can read.
+/// How the directory fits; `None` if it has no run that this build can read.
 fn fit(registry: &Registry, path: &Path, config: &Config, may_change: bool) -> Option<Fit> {
     let file = path.join(CONFIG);
     let text = std::fs::read_to_string(&file).ok()?;
@@ -132,7 +134,7 @@ mod tests {
         assert!(fit(&registry, desk.path(), &config(2, 1), true).is_none(), "there is no run");
         std::fs::write(desk.path().join(CONFIG), config(2, 1).to_toml()).unwrap();
         assert!(matches!(fit(&registry, desk.path(), &config(2, 1), false), Some(Fit::Same)));
-        // Nothing of it was computed.
+        // Nothing of the run was computed.
         assert!(matches!(fit(&registry, desk.path(), &config(3, 1), true), Some(Fit::Usable)));
         std::fs::write(desk.path().join("result.json"), "").unwrap();
         let Some(Fit::Other(what)) = fit(&registry, desk.path(), &config(2, 7), true) else { panic!("another seed") };

@@ -1,12 +1,12 @@
-//! Exact fractions in results, which are texts such as "142/315", get a number beside them for programs that read no
-//! fractions: `win` a `win_number`.
+//! Adds decimal numbers next to the exact fractions in results, such as "142/315", for programs that do not read fractions:
+//! `win` gets a `win_number`.
 
 use serde_json::{Map, Value};
 
 /// The keys of exact fractions.
 const FRACTIONS: [&str; 4] = ["win", "draw", "loss", "fitness"];
 
-/// Puts the number behind each fraction in a value, however deep, but for settings.
+/// Adds the number behind each fraction in a value, at any depth, except within settings.
 pub(crate) fn beside(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(beside),
@@ -14,7 +14,7 @@ pub(crate) fn beside(value: &mut Value) {
             let mut all = Map::with_capacity(entries.len());
             for (key, mut value) in std::mem::take(entries) {
                 let number = value.as_str().filter(|_| FRACTIONS.contains(&key.as_str())).and_then(number);
-                // Settings are as in an experiment file, and the result is one.
+                // Settings stay as in an experiment file, because the configuration is read back from a result.
                 if key != "settings" {
                     beside(&mut value);
                 }

@@ -1,4 +1,4 @@
-//! The page of a coordinator in a browser.
+//! A coordinator's page in a browser.
 
 use std::{
     io::{Read as _, Write as _},
@@ -9,25 +9,27 @@ use std::{
 
 use anyhow::Context as _;
 
-/// The system's program that opens an address as a person would.
+/// The system's program that opens an address in the default browser.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
-/// How long an answer may take.
+/// The longest time that the coordinator may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer, in bytes: headers and a few letters.
 const ANSWER_BYTES_MAX: u64 = 16 << 10;
 
-/// Opens an address, and does not wait.
+/// Opens an address without waiting for the browser.
 pub(crate) fn open(address: &str) -> anyhow::Result<()> {
     let mut command = Command::new(OPENER);
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().with_context(|| format!("cannot open {address}: there is no {OPENER} here"))?;
-    // It must be waited for by someone.
+    let mut child =
+        command.spawn().with_context(|| format!("cannot open {address}: there is no {OPENER} on this machine"))?;
+    // The child must be waited for, or it stays a zombie.
     std::thread::spawn(move || child.wait());
     Ok(())
 }
 
-/// Whether somebody has the page of the coordinator at this address open. One that does not answer shows nobody anything.
+/// Whether somebody has the page of the coordinator at this address open. A coordinator that does not answer shows its page
+/// to nobody.
 pub(crate) fn is_seen(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;

@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal that can show one, otherwise a line at intervals.
+//! Shows progress on standard error: as a bar on a terminal that can draw one, else as a line at intervals.
 
 use std::{
     io::IsTerminal as _,
@@ -12,12 +12,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{remote::standstill, say::tell};
 
-/// Without a terminal: the time of the first line, and the interval of further ones.
+/// Without a terminal: the time of the first line, and the interval between later lines.
 const LINE_FIRST: Duration = Duration::from_secs(1);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a run may stand still before the reason is said: the workers of a run that has just begun are about to come.
+/// A run must stand still for this long before the reason is printed, because the workers of a new run are still connecting.
 const STANDSTILL_SHOWN: Duration = Duration::from_secs(5);
-/// How long an arm is shown before it is another's turn.
+/// How long one arm is shown before the next one's turn.
 const ARM_SHOWN: Duration = Duration::from_secs(3);
 
 /// Shows the progress of a run.
@@ -27,7 +27,7 @@ pub(crate) struct Progress {
     line_due: Instant,
     notices: Vec<String>,
     arms: Turns,
-    /// Since when the run has stood still.
+    /// The time since which the run has stood still.
     still: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        // Where TERM says that nothing can be drawn, it would print nothing at all.
+        // If TERM says that nothing can be drawn, the bar would print nothing at all.
         let bar = draws.filter(|bar| !bar.is_hidden());
         Self {
             bar,
@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Says something of a run, once.
+    /// Prints a notice about a run, once.
     pub(crate) fn note(&mut self, notice: &str) {
         if !self.notices.iter().any(|known| known == notice) {
             self.notices.push(notice.to_owned());
@@ -90,7 +90,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line that stays.
+    /// Prints a line that is not overwritten.
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
@@ -106,16 +106,16 @@ impl Progress {
     }
 }
 
-/// Which arm is shown: of those that go on, each in its turn.
+/// Chooses the arm to show: the arms that go on take turns.
 #[derive(Default)]
 struct Turns {
     shown: Option<(Instant, usize)>,
-    /// The rounds of each arm at the last change.
+    /// The rounds of each arm at the last turn.
     rounds: Vec<u64>,
 }
 
 impl Turns {
-    /// The place of the arm to show now: one that has moved on since the last change, if there is one.
+    /// The index of the arm to show now, if possible one that has advanced since the last turn.
     fn next(&mut self, now: Instant, run: &v1::Run) -> Option<usize> {
         let goes_on = |place: usize| run.arms.get(place).is_some_and(|arm| arm.replicas_finished < arm.replicas_total);
         if let Some((since, place)) = self.shown
@@ -135,14 +135,14 @@ impl Turns {
     }
 }
 
-/// ", 12 a second, 3 min left"; empty if there is no progress.
+/// ", 12 a second, 3 min left"; empty without progress.
 fn pace(rate: &Rate, run: &v1::Run) -> String {
     let Some(rounds) = rate.per_second() else { return String::new() };
     let left = time(run.rounds_total.saturating_sub(run.rounds_done) as f64 / rounds);
     format!(", {}, {left} left", rate_text(rounds))
 }
 
-/// A rate with two or three digits that mean something: "12,300 a second", "7.5 a minute".
+/// A rate with two or three significant digits: "12,300 a second", "7.5 a minute".
 fn rate_text(per_second: f64) -> String {
     match per_second {
         1000.0.. => {
@@ -169,7 +169,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A time in a few characters: "0.4 s", "12 s", "3 m", "2 h", "4 d".
+/// A duration in a few characters: "0.4 s", "12 s", "3 m", "2 h", "4 d".
 pub(crate) fn short_time(seconds: f64) -> String {
     match seconds {
         ..9.95 => format!("{seconds:.1} s"),
@@ -180,7 +180,7 @@ pub(crate) fn short_time(seconds: f64) -> String {
     }
 }
 
-/// A time in readable units: "40 s", "3 min", "2 h 5 min", "4 d 3 h".
+/// A duration in readable units: "40 s", "3 min", "2 h 5 min", "4 d 3 h".
 pub(crate) fn time(seconds: f64) -> String {
     let minutes = (seconds / 60.0).ceil() as u64;
     let hours = minutes / 60;
@@ -192,8 +192,8 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
-/// "invincible: 12 of 120 replicas finished; arm O, 6.5 (2 of 6): 40 of 100 rounds, best fitness 0.42". The rounds of a
-/// single arm are those of the run, which are said beside it.
+/// "invincible: 12 of 120 replicas finished; arm O, 6.5 (2 of 6): 40 of 100 rounds, best fitness 0.42". With a single arm,
+/// its rounds are those of the run, which are printed separately.
 fn describe(run: &v1::Run, arm: Option<usize>) -> String {
     let (name, finished, total) = (&run.name, run.replicas_finished, run.replicas_total);
     let arm = arm.and_then(|place| run.arms.get(place).map(|arm| (place, arm)));
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(describe(&run(10), None), "mine: 14 of 30 replicas finished");
     }
 
-    /// Every arm that goes on has its turn, also if only one moves on, and finished ones have none.
+    /// Every arm that goes on has its turn, even if only one advances. Finished arms are not shown.
     #[test]
     fn no_arm_is_shown_for_ever() {
         let (mut turns, start) = (Turns::default(), Instant::now());
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(seen(0, 100), "");
         assert_eq!(seen(10, 100), "");
         assert_eq!(seen(20, 300), ", 10 a second, 2 min left");
-        // Much later, the beginning no longer counts.
+        // Much later, the first rounds no longer influence the rate.
         assert_eq!(seen(100, 310), ", 7.5 a minute, 1 h 32 min left");
         assert_eq!(seen(200, 315), ", 3.0 a minute, 3 h 49 min left");
     }

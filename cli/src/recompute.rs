@@ -1,4 +1,4 @@
-//! Replicas computed again on this machine's cores, without a cluster, and compared round by round with what is claimed.
+//! Computes replicas again on this machine's cores, without a cluster, and compares them with the claims round by round.
 
 use std::{
     sync::{
@@ -27,14 +27,14 @@ use crate::{
 /// How often progress is shown.
 const SHOW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A replica that was computed again: to its end, or to the first difference.
+/// A replica that was computed again to its end, or the first difference.
 type Outcome = anyhow::Result<Result<Replica, Difference>>;
 
-/// What was computed again.
+/// The results of computing again.
 pub(crate) struct Recomputed {
-    /// Those that are as claimed, in order.
+    /// The replicas that match the claims, in order.
     pub(crate) replicas: Vec<Replica>,
-    /// The first difference of each of the others, in order.
+    /// The first difference of each replica that does not match, in order.
     pub(crate) differences: Vec<Difference>,
     pub(crate) rounds: u64,
 }
@@ -47,7 +47,8 @@ pub(crate) fn recompute(
     programs: &Arc<[Program]>,
     progress: &mut Progress,
 ) -> anyhow::Result<Recomputed> {
-    // Each replica is on one thread, which has help for the tasks of a round if there are fewer replicas than threads.
+    // Each replica has one thread. If there are fewer replicas than threads, the other threads help with the tasks of a
+    // round.
     let lanes = threads.min(keys.len()).max(1);
     let helpers = (threads / lanes).max(1);
     let (next, rounds) = (AtomicUsize::new(0), AtomicU64::new(0));
@@ -74,7 +75,7 @@ pub(crate) fn recompute(
             match outcomes.recv_timeout(SHOW_INTERVAL) {
                 Ok((place, Ok(outcome))) => (done, found[place]) = (done + 1, Some(outcome)),
                 Ok((_, Err(error))) => {
-                    // The others end after the replica that they are computing.
+                    // The other threads end after the replica that they are computing.
                     next.store(keys.len(), Ordering::Relaxed);
                     failed.get_or_insert(error);
                 }
@@ -83,7 +84,7 @@ pub(crate) fn recompute(
             }
             progress.show(&seen(claims, keys, done, rounds.load(Ordering::Relaxed)));
         }
-        // A thread that panicked has not computed its replica, which is found below.
+        // If a thread panics, its replica is missing, which is noticed below.
         lanes.into_iter().for_each(|lane| drop(lane.join()));
     });
     if let Some(error) = failed {
@@ -106,7 +107,7 @@ fn take_next(next: &AtomicUsize, keys: &[Key]) -> Option<(usize, Key)> {
     Some((place, *keys.get(place)?))
 }
 
-/// The progress, as that of a run.
+/// The progress, in the form of a run's progress.
 fn seen(claims: &Claims, keys: &[Key], done: u32, rounds: u64) -> v1::Run {
     let kind = claims.config.kind;
     let most = |key: &Key| (kind.rounds)(&claims.config.arms[key.0].settings);
@@ -142,7 +143,8 @@ fn one_replica(claims: &Claims, key: Key, programs: &mut [Processes], rounds: &A
     Ok(claims.check_replica(key, &replica).map_or(Ok(replica), Err))
 }
 
-/// The digests of a replica after each of these rounds, which are in order, computed from its beginning; without those after its end.
+/// The digests of a replica after each of these rounds, which must be in ascending order. The replica is computed from its
+/// beginning. Rounds after its end have no digest.
 pub(crate) fn links(config: &Config, (arm, index): Key, rounds: &[u64], threads: usize) -> anyhow::Result<Vec<Link>> {
     let mut programs: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::default())).collect();
     let mut replica = Replica::start(config, &config.arms[arm], index);

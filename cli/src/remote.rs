@@ -27,10 +27,10 @@ use tonic_health::pb::{
 
 use crate::{epochs::Epochs, say::usage};
 
-/// The option for the addresses of the coordinator.
+/// The options that name the coordinator.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Coordinator {
-    /// The coordinator's address, and its standbys', with commas between them
+    /// The addresses of the coordinator and its standbys, separated by commas
     #[arg(
         long = "coordinator",
         value_name = "HOST:PORT,...",
@@ -39,13 +39,13 @@ pub(crate) struct Coordinator {
         default_value_t
     )]
     pub(crate) address: Addresses,
-    /// The access file, for a coordinator with TLS: `evoxo join` makes one of a token
+    /// The access file for a coordinator with TLS; `evoxo join` makes one from a token
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
     pub(crate) access: Option<PathBuf>,
 }
 
 impl Coordinator {
-    /// A coordinator of our own, on this machine.
+    /// A coordinator that this program started on this machine.
     pub(crate) fn local(address: Address) -> Self {
         Self { address: address.into(), access: None }
     }
@@ -57,19 +57,19 @@ pub(crate) type Client = RunServiceClient<Channel>;
 /// The longest response of a coordinator, in bytes: one replica with a history of ten million rows.
 const RESPONSE_BYTES_MAX: usize = 1 << 30;
 
-/// The time in which a connection must be open.
+/// A connection must open within this time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long other addresses may take to answer once one of them leads.
+/// How long other addresses may take to answer once one of them is known to lead.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a coordinator may take to say whether it leads.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long one that does not lead is given to load its store, and how often it is asked.
+/// How long a coordinator that does not lead yet may take to load its store, and how often it is asked.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const START_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The coordinator refuses the certificate: asking again is of no use.
+/// The coordinator refuses the certificate, so asking again is useless.
 #[derive(Debug)]
 pub(crate) struct Refused(pub(crate) String);
 
@@ -112,22 +112,22 @@ async fn dial(dialer: &Dialer, address: &Address) -> anyhow::Result<Channel> {
     dialer.connect(&endpoint).await.map_err(|error| {
         let why = innermost(&error);
         if why.contains("failed to lookup address") {
-            return anyhow!("the host of {address} is not known ({why}): check its name");
+            return anyhow!("the host of {address} is unknown ({why}): check its name");
         }
         anyhow!("no coordinator answers at {address} ({why}): is evoxo-coordinator running there?")
     })
 }
 
-/// Connects to the only address. A coordinator that has just been started answers when it has loaded its store.
+/// Connects to the only address. If the coordinator has just been started, waits until it has loaded its store.
 async fn started(dialer: &Dialer, address: &Address, epochs: &mut Epochs) -> anyhow::Result<Channel> {
     let start = Instant::now();
     loop {
         let channel = dial(dialer, address).await?;
-        // What is wrong otherwise is said in answer to the call.
+        // Any other problem shows in the answer to the call itself.
         let mut health = HealthClient::new(channel.clone());
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, health.check(HealthCheckRequest::default())).await;
         let answer = answer.with_context(|| {
-            format!("{address} does not answer: the coordinator there is stopped, or it is another program")
+            format!("{address} does not answer: the coordinator there has stopped, or another program listens there")
         })?;
         if let Err(status) = &answer {
             if let Some(why) = dialer.refusal() {
@@ -150,13 +150,13 @@ async fn started(dialer: &Dialer, address: &Address, epochs: &mut Epochs) -> any
     }
 }
 
-/// What a coordinator says of itself, if it leads.
+/// What a coordinator says about itself, if it leads.
 fn led(answer: &Response<HealthCheckResponse>) -> Option<Led> {
     answer.metadata().get(LEADER_HEADER)?.to_str().ok()?.parse().ok()
 }
 
-/// Asks all addresses at once who leads, and takes the highest epoch: a coordinator that was cut off may not know yet that it
-/// leads no more.
+/// Asks all addresses at once which one leads, and takes the highest epoch. A coordinator that was cut off may not know yet
+/// that it no longer leads.
 async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyhow::Result<Channel> {
     let mut attempts = JoinSet::new();
     for address in all {
@@ -166,7 +166,7 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
             let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
             let answer = answer.map_err(|status| match dialer.stranger(&status) {
                 Some(why) => anyhow!("{address} {why}"),
-                // No other one lets it in.
+                // A revoked certificate is refused by every coordinator.
                 None if dialer.is_revoked() => anyhow!(Refused(dialer.refusal().unwrap_or_default())),
                 None => anyhow!("{address}: {}", refused(status)),
             })?;
@@ -175,7 +175,7 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
         });
     }
     let (mut first, mut best, mut problems) = (None, None::<(u64, Channel)>, Vec::new());
-    // Some may be gone: once one leads, the others get little time.
+    // Some addresses may be gone: once one leads, the others get little time.
     let mut wait = CONNECT_TIMEOUT;
     while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
         let attempt = attempt.context("the attempt to connect ended early")?;
@@ -192,12 +192,12 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
         }
     }
     best.map(|(_, channel)| channel).with_context(|| match problems.is_empty() {
-        true => "no coordinator answers in time".to_owned(),
+        true => "no coordinator answered in time".to_owned(),
         false => format!("no coordinator leads at these addresses: {}", problems.join("; ")),
     })
 }
 
-/// Refuses addresses that lead two clusters: the epochs of one say nothing of the other.
+/// Refuses addresses that lead two clusters, because epochs of different clusters cannot be compared.
 fn of_one_cluster((first, known): &(Address, Led), address: &Address, led: &Led) -> anyhow::Result<()> {
     if led.cluster == known.cluster {
         return Ok(());
@@ -208,7 +208,7 @@ fn of_one_cluster((first, known): &(Address, Led), address: &Address, led: &Led)
     )
 }
 
-/// The access file, renewed if it is time and the coordinator can be reached.
+/// The access file, renewed if renewal is due and the coordinator can be reached.
 async fn access_file(path: &Path, all: &[Address]) -> anyhow::Result<AccessFile> {
     if matches!(path.try_exists(), Ok(false)) {
         return Err(usage(format_args!(
@@ -224,11 +224,11 @@ async fn access_file(path: &Path, all: &[Address]) -> anyhow::Result<AccessFile>
     let before = &file;
     match at_any(all, |address| async move { renew(before, &address).await }).await {
         Ok(renewed) => {
-            // If it cannot be kept, the next command renews the old one again.
+            // If the renewed file cannot be written, the next command renews the old one again.
             drop(renewed.store(path));
             Ok(renewed)
         }
-        // The old one is still good; who is refused gets the reason from the request itself.
+        // The old file is still valid. If the coordinator refuses it, the request itself gets the reason.
         Err(_) => Ok(file),
     }
 }
@@ -242,7 +242,7 @@ pub(crate) fn refused(status: Status) -> anyhow::Error {
     }
 }
 
-/// Whether the request may be repeated: the connection was lost, or the coordinator is about to stop.
+/// Whether the request may be repeated, because the connection was lost or the coordinator is about to stop.
 pub(crate) fn is_lost(status: &Status) -> bool {
     status.source().is_some() || matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled)
 }
@@ -254,7 +254,7 @@ pub(crate) fn converse<T>(conversation: impl Future<Output = anyhow::Result<T>>)
     runtime.block_on(conversation)
 }
 
-/// All replicas of a run that have begun. `each` is told at each one how many there are so far.
+/// All replicas of a run that have begun. `each` is called after each replica with the number fetched so far.
 pub(crate) async fn fetch(
     client: &mut Client,
     name: &str,
@@ -288,7 +288,7 @@ pub(crate) fn standstill(run: &v1::Run) -> String {
 mod tests {
     use super::*;
 
-    /// Whichever answers first, and however high its epoch is.
+    /// Regardless of which address answers first, and of how high its epoch is.
     #[test]
     fn addresses_of_two_clusters_are_refused() {
         let [one, two] = ["lab1:7600", "lab2:7600"].map(|address| address.parse::<Address>().unwrap());

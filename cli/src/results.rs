@@ -1,4 +1,4 @@
-//! From fetched replicas to what a person keeps: `result.json`, `history.csv`, champions, plots, tables.
+//! Turns fetched replicas into what a person keeps: `result.json`, `history.csv`, champions, plots and tables.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,46 +33,46 @@ use crate::{
     say::{digest_text, notice, printed, stdout, tell},
 };
 
-/// The version of the form of `result.json`, which docs/result.schema.json describes.
+/// The version of the format of `result.json`, which docs/result.schema.json describes.
 const SCHEMA: u32 = 1;
 
-/// The keys of `result.json` whose values are no function of what the digest covers: how the work was divided, what went wrong on
-/// the way, who computed it and how long that took. No conclusion uses them.
+/// The keys of `result.json` whose values do not follow from what the digest covers: how the work was divided, what went
+/// wrong on the way, who computed it and how long that took. No conclusion uses them.
 const NOT_HASHED: [&str; 4] = ["rounds", "state", "doubts", "provenance"];
 
-/// The file with the report that can be sent to others, in a run's directory.
+/// The name of the file with the report that can be sent to others, in a run's directory.
 pub(crate) const REPORT: &str = "report.html";
 
-/// A run's replicas, or some of them, and all that is made of them.
+/// All or some of a run's replicas, and everything that is made from them.
 pub(crate) struct Results {
     pub(crate) config: Config,
     replicas: Vec<Replica>,
     pub(crate) report: Report,
-    /// Of all these replicas, if all are finished.
+    /// The digest of all these replicas, if all of them are finished.
     digest: Option<ResultDigest>,
     doubts: Vec<v1::Doubt>,
-    /// The behaviour signature of the build that computed them, if there are any.
+    /// The behaviour signature of the build that computed the replicas, if there are any.
     signature: Option<Digest>,
 }
 
-/// How results came about.
+/// How the results came about.
 pub(crate) enum Provenance {
-    /// This process computed them, or had them computed; before it others may have.
+    /// This process, or its workers, computed them; other processes may have computed earlier parts.
     Computed(Legs),
-    /// They were fetched.
+    /// They were fetched from a coordinator.
     Fetched,
-    /// As it was written down before.
+    /// The provenance that an earlier `result.json` recorded.
     Known(Value),
 }
 
 impl Results {
-    /// Makes sense of replicas as a coordinator sends them: of those that the configuration names.
+    /// Reads the replicas that a coordinator sent, as far as the configuration names them.
     pub(crate) fn new(config: Config, run: &v1::Run, fetched: &[v1::Replica]) -> anyhow::Result<Self> {
         let mut signature = None;
         let restore = |fetched: &v1::Replica| -> anyhow::Result<Replica> {
             let name = format!("replica {} of arm {:?}", fetched.replica, fetched.arm);
             let body = open(Kind::Finished, &fetched.state).with_context(|| format!("{name} as fetched"))?;
-            let unreadable = || format!("{name} as fetched cannot be read");
+            let unreadable = || format!("the fetched {name} cannot be read");
             let finished = v1::Finished::decode(body).with_context(unreadable)?;
             // The coordinator blocks a run whose replicas were computed by different builds.
             signature = Digest::from_slice(&finished.signature);
@@ -85,14 +85,14 @@ impl Results {
         let known =
             |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
         let doubts = run.doubts.iter().filter(known).cloned().collect();
-        // One at its last round is not finished while its outputs are audited.
+        // A replica at its last round is not finished while its outputs are being audited.
         let mut named = fetched.iter().filter(|replica| replica.replica < config.replicas);
         let finished = named.all(|replica| replica.finished);
         let results = Self::of(config, replicas, doubts, signature);
         Ok(Self { digest: results.digest.filter(|_| finished), ..results })
     }
 
-    /// What is made of these replicas, in order of arm, then number.
+    /// Makes the results of these replicas, which must be in order of arm, then number.
     pub(crate) fn of(
         config: Config,
         replicas: Vec<Replica>,
@@ -106,7 +106,7 @@ impl Results {
         Self { config, replicas, report, digest, doubts, signature }
     }
 
-    /// The content of `result.json`. What is measured about the computation is under `provenance` and nowhere else.
+    /// The content of `result.json`. Measurements of the computation itself are only under `provenance`.
     pub(crate) fn to_json(&self, provenance: Provenance) -> Value {
         let mut result = json!({
             "experiment": self.config.kind.name,
@@ -142,7 +142,7 @@ impl Results {
         self.signature.map(|signature| signature.to_string())
     }
 
-    /// Whether all replicas are finished and none has what was sought: a solution that satisfies all constraints.
+    /// Whether all replicas are finished and none of them found a solution that satisfies all constraints.
     fn is_without_solution(&self) -> bool {
         let kind = self.config.kind;
         let metric = |replica: &Replica| replica.history().last().and_then(|row| kind.metric(row));
@@ -153,7 +153,7 @@ impl Results {
         self.replicas.iter().map(Replica::rounds).sum()
     }
 
-    /// Finished, unfinished or in doubt.
+    /// The state: finished, unfinished or in doubt.
     pub(crate) fn state(&self) -> &'static str {
         match (self.digest, self.doubts.is_empty()) {
             (None, _) => "unfinished",
@@ -162,7 +162,7 @@ impl Results {
         }
     }
 
-    /// The content of `history.csv`: every replica's rows, with its arm and number.
+    /// The content of `history.csv`: the rows of all replicas, each with its arm and replica number.
     pub(crate) fn history(&self) -> anyhow::Result<Vec<u8>> {
         let mut table = csv::Writer::from_writer(Vec::new());
         let columns = self.config.kind.columns.iter().map(|column| column.name);
@@ -181,13 +181,13 @@ impl Results {
         digests::write(&self.replicas)
     }
 
-    /// The files of a run's directory `champions`, each with what it holds: cards, and what lies beside them.
+    /// The files of the directory `champions`, each with its content: cards and the files that they name.
     pub(crate) fn champions(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
         let files = |replica: &Replica| Some(files(&replica.champion()?, &self.stem(replica)?));
         self.replicas.iter().filter_map(files).flatten()
     }
 
-    /// The same of its directory `populations`: all players that there are at the end, numbered from 0.
+    /// The files of the directory `populations`: all present players, numbered from 0.
     pub(crate) fn populations(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
         let all = |replica: &Replica| {
             let stem = self.stem(replica)?;
@@ -197,7 +197,8 @@ impl Results {
         self.replicas.iter().filter_map(all).flatten()
     }
 
-    /// All players that there are, each with the name of its card: of a replica its population, or its champion if that is all.
+    /// All present players, each with the name of its card: a replica's population, or its champion if there is no
+    /// population.
     pub(crate) fn players(&self) -> Vec<(String, Card)> {
         let of = |replica: &Replica| {
             let stem = self.stem(replica)?;
@@ -215,8 +216,8 @@ impl Results {
         self.replicas.iter().filter_map(|replica| Some((self.stem(replica)?, replica.champion()?))).collect()
     }
 
-    /// The tables of present players, each with the name of its file: those of all replicas below one another, with all columns
-    /// that one of them has.
+    /// The tables of present players, each with its file name. The tables of all replicas are joined into one, which has
+    /// every column that any of them has.
     pub(crate) fn sheets(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
         let mut sheets: BTreeMap<&str, Vec<(&Replica, Sheet)>> = BTreeMap::new();
         for replica in &self.replicas {
@@ -255,7 +256,7 @@ impl Results {
         arms.filter(|arm| !has_one(arm)).collect()
     }
 
-    /// Whether a file of this name could be a card of a run with these arms, or the file beside one: `ARM-3.json`,
+    /// Whether a file of this name could be a card of a run with these arms, or the file that a card names: `ARM-3.json`,
     /// `ARM-3-17.safetensors`.
     pub(crate) fn could_be_card(&self, name: &str) -> bool {
         let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -267,13 +268,13 @@ impl Results {
         (0..self.config.arms.len()).any(|arm| of_arm(arm) == Some(true))
     }
 
-    /// The name of a replica's champion's card, without its ending.
+    /// The name of the card of a replica's champion, without its extension.
     fn stem(&self, replica: &Replica) -> Option<String> {
         let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;
         Some(champion_stem(&self.config, arm, replica.index()))
     }
 
-    /// The report as one HTML file, of what people call by this name; `result` is the content of `result.json`.
+    /// The report as one HTML file; `name` is the run's name for people, and `result` is the content of `result.json`.
     pub(crate) fn html(&self, name: &str, result: &Value) -> anyhow::Result<String> {
         let rows = LastRows::of(&History::of(self.history()?), &self.config)?;
         let (champions, more_champions) = champions(&rows, &self.config, |best| Ok(self.card(best)))?;
@@ -282,7 +283,7 @@ impl Results {
         Ok(html::document(&Told { name, config, result, report, conclusion, champions, more_champions }))
     }
 
-    /// The report, behind it the best candidate of each arm in rounded numbers, and what they are compared with.
+    /// The report, followed by the best candidate of each arm in rounded numbers, and the comparison with an earlier run.
     fn answered(&self, result: &Value, directory: &Path, compared: Option<String>) -> anyhow::Result<String> {
         let rows = LastRows::of(&History::of(self.history()?), &self.config)?;
         let found = rows.best(&self.config).filter_map(|best| self.card(&best).map(|card| (best, card)));
@@ -290,7 +291,7 @@ impl Results {
         let mut answer = answer_text(&self.config, &found, first, directory, columns());
         answer += &compared.map(|line| line + "\n").unwrap_or_default();
         let mut text = report_text(result["conclusion"].as_str(), &self.report);
-        // Below its notes there is no empty line yet.
+        // After its notes, the report does not end with an empty line yet.
         if !answer.is_empty() && !text.ends_with("\n\n") {
             text.push('\n');
         }
@@ -304,8 +305,7 @@ impl Results {
         replica.champion()
     }
 
-    /// Prints them where a person looks for them, with what they are compared with, and says how the process ends: well only without
-    /// doubts.
+    /// Prints the results, with the comparison, and returns the exit status: success only without doubts.
     pub(crate) fn print(
         &self,
         result: &Value,
@@ -327,8 +327,8 @@ impl Results {
         if self.doubts.is_empty() {
             return Ok(if self.is_without_solution() {
                 tell(format_args!(
-                    "error: no replica found a candidate that has a value and satisfies all constraints: give more evaluations, or see why \
-                     candidates fail"
+                    "error: no replica found a candidate that has a value and satisfies all constraints: give more \
+                    evaluations, or check why candidates fail"
                 ));
                 ExitCode::FAILURE
             } else {
@@ -337,7 +337,8 @@ impl Results {
         }
         tell(format_args!(
             "error: these results are in doubt: {} tasks were computed twice with different outputs, and one worker of each pair \
-             computes wrongly; \"doubts\" in result.json names them: find the host that errs, and compute the run again without it",
+             computes wrongly; \"doubts\" in result.json names them: find the host that computes wrongly, and compute the \
+                 run again without it",
             self.doubts.len()
         ));
         Ok(ExitCode::FAILURE)
@@ -347,7 +348,7 @@ impl Results {
 /// The first columns of a table of all replicas.
 const OF_REPLICA: [&str; 2] = ["arm", "replica"];
 
-/// The names of a table's columns, each another one: what has a name that a column before it has is numbered from 2 on.
+/// The names of a table's columns, made distinct: a name that occurs again gets a number, from 2 on.
 fn distinct(header: &[String]) -> Vec<String> {
     let mut taken: BTreeSet<String> = OF_REPLICA.map(String::from).into();
     let numbered = |name: &String| {
@@ -358,13 +359,13 @@ fn distinct(header: &[String]) -> Vec<String> {
     header.iter().map(numbered).collect()
 }
 
-/// Says so if a run has more replicas than these results are of.
+/// Prints a warning if a run has more replicas than these results cover.
 fn warn_of_more(config: &Config, run: &v1::Run) {
     let each = run.replicas_total / (config.arms.len() as u32).max(1);
     if each > config.replicas {
         let asked = config.replicas;
         notice(format_args!(
-            "the run has {each} replicas of each arm; these are the results of the first {asked} (--replicas {each}: of all)"
+            "the run has {each} replicas of each arm; these are the results of the first {asked} (--replicas {each} gives all)"
         ));
     }
 }
@@ -376,7 +377,7 @@ pub(crate) fn csv_text(rows: &[Vec<String>]) -> anyhow::Result<Vec<u8>> {
     table.into_inner().context("cannot write a table")
 }
 
-/// A card's file, and before it the one that it names: that is there when the card is.
+/// A card's file, preceded by the file that the card names: the named file must exist when the card does.
 fn files(card: &Card, stem: &str) -> impl Iterator<Item = (String, Vec<u8>)> + use<> {
     let (card, file) = card.write(stem);
     file.into_iter().chain([(format!("{stem}.json"), card.into_bytes())])
@@ -393,21 +394,21 @@ pub(crate) fn add_report(result: &mut Value, report: &Report) {
     }
 }
 
-/// The conclusion of a run with this `result.json`, to which its report belongs.
+/// The conclusion of a run, from its `result.json` and the report that belongs to it.
 pub(crate) fn concluded(config: &Config, result: &Value, report: &Report) -> String {
-    // A small result lacks what the report makes anew.
+    // A small result lacks parts that the report has again.
     let mut result = result.clone();
     add_report(&mut result, report);
     of_result(config, &result)
 }
 
-/// The letters of a line of the terminal; no limit if output goes elsewhere.
+/// The width of the terminal in letters; no limit if the output goes elsewhere.
 fn columns() -> usize {
     let columns = std::io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
     columns.map_or(usize::MAX, |(columns, _)| usize::from(columns).max(COLUMNS_MIN))
 }
 
-/// What is printed at the end, its verdict first if that is known: as wide as the terminal, or as it is if it goes elsewhere.
+/// The text that is printed at the end. It begins with the conclusion, if known, and fits the terminal if the output is one.
 pub(crate) fn report_text(conclusion: Option<&str>, report: &Report) -> String {
     let width = columns();
     let tables: Vec<String> = report.tables.iter().map(|table| table.within(width)).collect();
@@ -417,7 +418,7 @@ pub(crate) fn report_text(conclusion: Option<&str>, report: &Report) -> String {
     format!("{conclusion}{}\n{}", tables.join("\n"), notes.concat())
 }
 
-/// Tables are not made narrower than this: a terminal that says less is wrong, or nothing fits it.
+/// Tables are never made narrower than this. A terminal that reports less is wrong, or nothing fits into it.
 const COLUMNS_MIN: usize = 40;
 
 #[cfg(test)]

@@ -27,12 +27,12 @@ pub(crate) fn usage(sentence: impl fmt::Display) -> anyhow::Error {
     Usage(sentence.to_string()).into()
 }
 
-/// Writes a line for the person on standard error. If it is closed, the line is dropped.
+/// Writes a line for people to standard error. If standard error is closed, the line is dropped.
 pub(crate) fn tell(line: impl fmt::Display) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// The result of writing to standard output. It is no failure if the reader has left.
+/// The result of writing to standard output. It is not a failure if the reader has left.
 pub(crate) fn printed(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if Unwritten::is_left(&error) => Ok(()),
@@ -40,19 +40,19 @@ pub(crate) fn printed(written: io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// The name by which this program was started: a tool with more kinds of experiments has a name of its own.
+/// The name under which this program was started. A tool with more kinds of experiments has its own name.
 pub(crate) fn program() -> String {
     let path = std::env::args_os().next().map(PathBuf::from);
     let name = path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     name.unwrap_or_else(|| "evoxo".into())
 }
 
-/// Writes a notice before the work begins.
+/// Prints a notice before the work begins.
 pub(crate) fn notice(sentence: impl fmt::Display) {
     tell(format_args!("note: {sentence}"));
 }
 
-/// Reads a share in percent, as millionths.
+/// Parses a share in percent; returns it in millionths.
 pub(crate) fn share(text: &str) -> Result<u32, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let millionths = percent.filter(|percent| (0.0001..=100.0).contains(percent)).map(|percent| percent * 1e4);
@@ -70,7 +70,7 @@ pub(crate) fn digest_text(result: &Value) -> String {
         (1, each) => format!("{each} replicas"),
         (arms, each) => format!("{} replicas ({arms} arms x {each})", arms * each),
     };
-    // Committed results of the first builds do not say how many rounds there were.
+    // Committed results of the first builds do not record the number of rounds.
     let rounds = result["rounds"].as_u64().map(|rounds| format!(", {rounds} rounds")).unwrap_or_default();
     format!("digest {digest} of {what}{rounds}")
 }

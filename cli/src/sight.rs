@@ -1,4 +1,4 @@
-//! Whether what a command asks about is in sight, when the coordinator can be lost in the middle.
+//! Whether what a command asks about is still in sight, if its coordinator can be lost in the middle.
 
 use std::time::{Duration, Instant};
 
@@ -7,25 +7,25 @@ use tonic::Status;
 
 use crate::remote::{Refused, is_lost, refused};
 
-/// How long what was seen may be out of sight: a standby takes over meanwhile, or the coordinator starts again.
+/// How long something may be out of sight after it was seen. Meanwhile a standby takes over, or the coordinator starts again.
 const AWAY_MAX: Duration = Duration::from_secs(60);
-/// How often it is looked for then.
+/// How often it is looked for during that time.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Whether a run is in sight.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// It was never seen: what does not answer at first will not do so later.
+    /// The run was never seen. If the first attempt gets no answer, later ones will not either.
     Never,
     Seen,
-    /// Its coordinator is gone since then.
+    /// The coordinator has been gone since this time.
     LostAt(Instant),
 }
 
-/// The result of a conversation, or why the coordinator was lost in the middle.
+/// The result of a conversation, or the reason why the coordinator was lost during it.
 pub(crate) type OrLost<T> = Result<T, anyhow::Error>;
 
-/// Tells a lost coordinator from a request that it refused, which is the error.
+/// Distinguishes a lost coordinator from a request that the coordinator refused, which is the error.
 pub(crate) fn or_lost<T>(answer: Result<T, Status>) -> anyhow::Result<OrLost<T>> {
     match answer {
         Ok(answer) => Ok(Ok(answer)),
@@ -35,8 +35,8 @@ pub(crate) fn or_lost<T>(answer: Result<T, Status>) -> anyhow::Result<OrLost<T>>
 }
 
 impl Sight {
-    /// The coordinator of the run `name` was lost: waits a moment before it is looked for, or says that it is not, and why. A
-    /// coordinator that refuses the certificate is no lost one.
+    /// Called when the coordinator of the run `name` was lost. Waits a moment before the next attempt, or returns the reason
+    /// why there is no further attempt. A coordinator that refuses the certificate is not a lost one.
     pub(crate) async fn look_again(
         &mut self,
         name: &str,
@@ -47,16 +47,18 @@ impl Sight {
             return Err(why);
         }
         match self.lose(Instant::now()) {
-            (true, true) => say(&format!("{why:#}: {name} is looked for again, for up to a minute")),
+            (true, true) => say(&format!("{why:#}; trying to reach {name} again, for up to a minute")),
             (true, false) => {}
             (false, _) if *self == Self::Never => return Err(why),
-            (false, _) => bail!("{name} is out of sight for a minute, and may go on: ask again ({why:#})"),
+            (false, _) => {
+                bail!("{name} could not be reached for a minute, but may still be running: try again later ({why:#})")
+            }
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
         Ok(())
     }
 
-    /// The coordinator is gone now, or still: whether it is looked for, and whether that is news.
+    /// Notes that the coordinator is gone. Returns whether to look for it, and whether the loss is new.
     fn lose(&mut self, now: Instant) -> (bool, bool) {
         match *self {
             Self::Never => (false, false),
@@ -86,7 +88,7 @@ mod tests {
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(Sight::Never.lose(start), (false, false));
         let mut sight = Sight::Seen;
-        // Nothing changed for long before.
+        // Nothing had changed for a long time before.
         assert_eq!(
             [1000, 1001, 1059].map(|second| sight.lose(at(second))),
             [(true, true), (true, false), (true, false)]

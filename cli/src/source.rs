@@ -25,9 +25,9 @@ use crate::{
 
 /// The most files that the settings of one experiment file may name.
 const FILES_MAX: usize = 1024;
-/// Programs that answer within this time are asked once more.
+/// If programs answer within this time, they are asked once more.
 const ASKED_AGAIN_WITHIN: Duration = Duration::from_secs(10);
-/// A program that has not answered for this time is waited for, and a notice says so.
+/// If a program has not answered after this time, a notice says that it is being waited for.
 const SILENCE_NOTICED: Duration = Duration::from_secs(5);
 
 /// An experiment file and its overrides.
@@ -41,10 +41,11 @@ pub(crate) struct Experiment {
     /// Compute only this arm of the file; may be repeated. Its results are the same as in a run of all arms
     #[arg(long = "arm", value_name = "NAME")]
     arms: Vec<String>,
-    /// The seed, instead of the file's
+    /// The seed, instead of the one in the file
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX >> 1))]
     seed: Option<u64>,
-    /// Replicas of each arm, instead of the file's; more on a finished run computes only the new ones
+    /// Replicas of each arm, instead of the number in the file; for a finished run, a larger number computes only the new
+    /// ones
     #[arg(
         long,
         value_name = "N",
@@ -64,7 +65,7 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Experiment {
-    /// A file as it is, with a program that it asks.
+    /// An experiment file as it is, with a program that it asks.
     pub(crate) fn of(file: PathBuf, program: Program) -> Self {
         Self { file, overrides: Vec::new(), arms: Vec::new(), seed: None, replicas: None, programs: vec![program] }
     }
@@ -74,13 +75,13 @@ impl Experiment {
         &self.file
     }
 
-    /// The configuration of the file with the overrides.
+    /// Reads the configuration: the file with the overrides.
     pub(crate) fn read(&self, registry: &Registry) -> anyhow::Result<Config> {
         Ok(self.read_timed(registry)?.0)
     }
 
-    /// The same for a run, whose programs answer as before when they are asked once more: each worker asks them too, and would refuse
-    /// others, so that nobody computed the run.
+    /// Reads the configuration for a run. The programs are asked once more and must give the same answers: each worker asks
+    /// them too and would refuse different ones, and then nobody would compute the run.
     pub(crate) fn read_to_compute(&self, registry: &Registry) -> anyhow::Result<Config> {
         let (config, took) = self.read_timed(registry)?;
         if took < ASKED_AGAIN_WITHIN {
@@ -88,19 +89,20 @@ impl Experiment {
             if config.arms.iter().any(|arm| self.settings_of_program(&config, arm, &mut again).is_err()) {
                 let check = program();
                 bail!(
-                    "asked once more, a program does not answer as before, so workers could not agree: `{check} check` shows how"
+                    "a program gave another answer when it was asked again, so workers could not agree: `{check} check` \
+                    shows the difference"
                 );
             }
         }
         Ok(config)
     }
 
-    /// The configuration, and how long programs and files were asked for it.
+    /// The configuration, and how long it took to ask programs and read files.
     fn read_timed(&self, registry: &Registry) -> anyhow::Result<(Config, Duration)> {
         let name = self.file.display().to_string();
         let advice = format!(", or start from one that `{} new KIND` prints", program());
         let bytes = file::read(&self.file, FILE_BYTES_MAX, &advice)?;
-        let text = String::from_utf8(bytes).ok().with_context(|| format!("{name} is not a text in UTF-8"))?;
+        let text = String::from_utf8(bytes).ok().with_context(|| format!("{name} is not UTF-8 text"))?;
         let mut overrides = self.overrides.clone();
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
@@ -121,7 +123,7 @@ impl Experiment {
             let done = said.is_empty();
             overrides.extend(said);
             config = if done { config } else { parse(&overrides)? };
-            // A file may name another one.
+            // A file may name another file.
             if config.missing_file().is_none() {
                 break;
             }
@@ -132,13 +134,13 @@ impl Experiment {
         let config = config.completed(self.arms.is_empty());
         for arm in &config.arms[given..] {
             let (name, new, kind) = (&arm.name, program(), config.kind.name);
-            notice(format_args!("arm {name:?} is added to those of the file (`{new} new {kind}` says why)"));
+            notice(format_args!("arm {name:?} is added to the arms of the file (`{new} new {kind}` says why)"));
         }
         Ok((config, asked))
     }
 
-    /// What follows from the programs that were given and from files that settings name, as overrides for the arms that do not
-    /// say it.
+    /// The settings that follow from the given programs and from files that settings name, as overrides for the arms that do
+    /// not have these settings.
     fn settings_from_outside(&self, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
         if !self.programs.is_empty() {
             stop::with_programs()?;
@@ -152,7 +154,7 @@ impl Experiment {
         let said = with_notice(&self.programs, || config.arms.iter().map(of_arm).collect::<anyhow::Result<Vec<_>>>())?;
         let owned = |(name, value): &Said| ((*name).to_owned(), value.clone());
         match said.split_first() {
-            // A file without arms has no name for its only one.
+            // In a file without arms, the only arm has no name that an override could use.
             Some((first, others)) if others.iter().all(|other| other == first) => Ok(first.iter().map(owned).collect()),
             _ => {
                 let of_arm = |(arm, said): (&Arm, &Vec<Said>)| {
@@ -164,7 +166,7 @@ impl Experiment {
         }
     }
 
-    /// What follows from the program that an arm asks, if it was given.
+    /// The settings that follow from the program that an arm asks, if that program was given.
     fn settings_of_program(&self, config: &Config, arm: &Arm, programs: &mut Processes) -> anyhow::Result<Vec<Said>> {
         let given = |name: &str| self.programs.iter().any(|program| program.name == name);
         match config.kind.asks {
@@ -175,17 +177,17 @@ impl Experiment {
         }
     }
 
-    /// What follows from the file that an arm's settings name, if they do.
+    /// The settings that follow from the file that an arm's settings name, if they name one.
     fn settings_of_file(&self, config: &Config, arm: &Arm) -> anyhow::Result<Vec<Said>> {
         let Some(reads) = config.kind.reads else { return Ok(Vec::new()) };
         let Some(named) = (reads.file)(&arm.settings) else { return Ok(Vec::new()) };
         let path = self.file.with_file_name(named);
-        let advice = format!(", which begins at the directory of {}", self.file.display());
+        let advice = format!(", which is relative to the directory of {}", self.file.display());
         let bytes = file::read(&path, reads.bytes_max, &advice)?;
         (reads.settings)(&arm.settings, &bytes).map_err(|why| anyhow!("arm {:?}: {}: {why}", arm.name, path.display()))
     }
 
-    /// The programs for a run on this machine, which must be those that it asks.
+    /// The programs for a run on this machine. They must be exactly those that the run asks.
     pub(crate) fn programs_of(&self, config: &Config) -> anyhow::Result<Arc<[Program]>> {
         let all = config.programs();
         let given = |name: &str| self.programs.iter().any(|program| program.name == name);
@@ -198,25 +200,25 @@ impl Experiment {
         if let Some(Program { name, .. }) =
             self.programs.iter().find(|given| all.iter().all(|asked| asked.name != given.name))
         {
-            return Err(usage(format!("the experiment asks no program {name}: leave out --program {name}")));
+            return Err(usage(format!("the experiment does not ask a program {name}: leave out --program {name}")));
         }
         Ok(self.programs.as_slice().into())
     }
 
-    /// The file's name as a run's name.
+    /// The file's name, made into a run's name.
     pub(crate) fn run_name(&self) -> String {
         plain_name(&self.file.file_stem().unwrap_or_default().to_string_lossy())
     }
 }
 
-/// The name of a run that is called so: in small letters, with "-" for what a run's name cannot have.
+/// A run's name made from any text: in lower case, with "-" in place of characters that a run's name cannot have.
 pub(crate) fn plain_name(called: &str) -> String {
     let called = called.to_lowercase();
     let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c) { c } else { '-' };
     let name: String = called.chars().map(plain).take(64).collect();
     let name = name.trim_start_matches(['-', '_', '.']);
     let name = if name.is_empty() { "run" } else { name };
-    // Names in other scripts must differ too.
+    // Names in other scripts must stay distinct too.
     match called.is_ascii() {
         true => name.into(),
         false => format!(
@@ -227,7 +229,7 @@ pub(crate) fn plain_name(called: &str) -> String {
     }
 }
 
-/// Does what asks programs; a notice says if they do not answer for long.
+/// Calls `ask`, which asks programs. A notice is printed if they do not answer for long.
 pub(crate) fn with_notice<T>(programs: &[Program], ask: impl FnOnce() -> T) -> T {
     if programs.is_empty() {
         return ask();
@@ -251,7 +253,7 @@ pub(crate) fn with_notice<T>(programs: &[Program], ask: impl FnOnce() -> T) -> T
     })
 }
 
-/// One problem on the line of the error, or several below it.
+/// One problem on the line of the error, or several problems below it.
 fn describe(problems: &Problems) -> String {
     match problems.list.len() {
         1 => problems.to_string(),

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and a terminal that is closed: what has to be saved is saved at the first, and the second ends this process at
-//! once. Programs that it has started end with it.
+//! Ctrl-C, SIGTERM and a closed terminal. At the first signal, the process saves what has to be saved; the second one ends it
+//! at once. Programs that it has started end with it.
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use crate::say::tell;
 static SAVES: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Signals within this time are one: `timeout` sends its signal to the process and to its group.
+/// Signals within this time count as one, because `timeout` sends its signal to the process and to the process group.
 const ONE_WITHIN: Duration = Duration::from_millis(500);
 
 /// Whether a signal ends this process at once.
@@ -30,18 +30,18 @@ fn ends_at_once() -> bool {
     let again = is_another(ASKED.swap(true, Ordering::Relaxed), first.elapsed());
     if again {
         tell(
-            "ended at once, at the second request: what was not saved is lost; the same command continues with the rest",
+            "ended immediately, at the second request: unsaved work is lost; the same command continues from what is saved",
         );
     }
     again
 }
 
-/// Whether a signal is one more request, so long after the first one.
+/// Whether a signal is a second request, this long after the first one.
 fn is_another(asked_before: bool, since: Duration) -> bool {
     asked_before && since >= ONE_WITHIN
 }
 
-/// From now on a signal ends the programs that this process has started, and then this process.
+/// From now on, a signal ends the programs that this process has started, and then this process.
 pub(crate) fn with_programs() -> anyhow::Result<()> {
     static LISTENS: OnceLock<()> = OnceLock::new();
     match LISTENS.set(()) {
@@ -50,11 +50,11 @@ pub(crate) fn with_programs() -> anyhow::Result<()> {
     }
 }
 
-/// Whether this process was asked to stop.
+/// Tells whether this process was asked to stop.
 pub(crate) struct Stop(());
 
 impl Stop {
-    /// From now on the first signal only asks.
+    /// From now on, the first signal only requests a stop.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         with_programs()?;
         SAVES.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A run as its store has it so far, read beside whoever computes it: nothing is locked, tried or written.
+//! Reads a run from its store while another process may be computing it: nothing is locked, tested or written.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -12,11 +12,12 @@ use evoxo_proto::v1;
 
 use crate::{directory, results::Results, say::notice};
 
-/// How often a store is read if something that was there is gone, and the pause between: whoever writes it prunes it too.
+/// How often the store is read again if an object has disappeared, and the pause before that. The process that writes the
+/// store also prunes it.
 const ATTEMPTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is stored of the run in this directory; None if nothing is.
+/// The stored results of the run in this directory; `None` if nothing is stored.
 pub(crate) fn read(registry: &Registry, directory: &Path) -> anyhow::Result<Option<Results>> {
     let Some((place, run)) = directory::stored(directory)? else { return Ok(None) };
     let mut store = Store::open_to_read(&place, registry.clone())?;
@@ -38,7 +39,7 @@ pub(crate) fn read(registry: &Registry, directory: &Path) -> anyhow::Result<Opti
     bail!("{}: {}", place, why.unwrap_or_default())
 }
 
-/// The replicas that have begun, in order of arm, then number. One that is finished is later than any checkpoint.
+/// The replicas that have begun, in order of arm, then number. A finished replica is newer than any checkpoint.
 fn replicas(store: &Store, saved: &SavedRun) -> Result<Vec<v1::Replica>, String> {
     let Ok(prepared) = &saved.prepared else { return Ok(Vec::new()) };
     let place = |arm: &str| prepared.config.arms.iter().position(|it| it.name == arm);

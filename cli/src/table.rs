@@ -1,27 +1,27 @@
-//! Tables that fit a terminal: columns that matter less are left out, and long names are cut.
+//! Tables that fit a terminal: less important columns are left out, and long names are cut.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The narrowest that a column is cut to.
+/// A column is never cut to less than this width.
 const CUT_MIN: usize = 8;
-/// Before a name is cut to less than this, columns that matter less are left out.
+/// Before a name is cut to less than this width, less important columns are left out.
 const READABLE: usize = 14;
-/// Between two columns.
+/// The space between two columns.
 const GAP: usize = 2;
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     title: &'static str,
-    /// Columns with the highest number are left out first; those with 0 stay.
+    /// Columns with the highest rank are left out first; columns with rank 0 always stay.
     rank: u8,
     right: bool,
-    /// Its texts may be cut.
+    /// Whether the column's texts may be cut.
     cut: bool,
 }
 
 impl Column {
-    /// A column of names.
+    /// A column of names, which may be cut.
     pub(crate) const fn text(title: &'static str, rank: u8) -> Self {
         Self { title, rank, right: false, cut: true }
     }
@@ -37,13 +37,13 @@ impl Column {
     }
 }
 
-/// The columns of the terminal that the standard output is; `None` if it is none, and there is no limit.
+/// The width of the terminal on standard output; `None`, which means no limit, if standard output is not a terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     use std::io::IsTerminal as _;
     std::io::stdout().is_terminal().then(|| crossterm::terminal::size().map_or(80, |(columns, _)| columns.into()))
 }
 
-/// The lines of a table, the titles first, none wider than `width`. Columns without any text are left out.
+/// The lines of a table, beginning with the titles. No line is wider than `width`. Columns without any text are left out.
 pub(crate) fn lines<const N: usize>(columns: &[Column; N], rows: &[[String; N]], width: Option<usize>) -> Vec<String> {
     let width = width.unwrap_or(usize::MAX);
     let titles = columns.map(|column| column.title.to_owned());
@@ -62,7 +62,7 @@ pub(crate) fn lines<const N: usize>(columns: &[Column; N], rows: &[[String; N]],
         let Some(last) = last else { break };
         shown.retain(|(place, _)| columns[*place].rank != last);
     }
-    // The widest names give way first.
+    // The widest columns of names are cut first.
     let total =
         |shown: &[(usize, usize)]| (shown.iter().map(|(_, wide)| wide + GAP).sum::<usize>()).saturating_sub(GAP);
     while total(&shown) > width {
@@ -83,7 +83,7 @@ fn line<const N: usize>(columns: &[Column; N], row: &[String; N], shown: &[(usiz
     cut(cells.join("  ").trim_end(), width)
 }
 
-/// A text of at most this width; one that is longer ends with a sign that says so.
+/// A text of at most this width. A longer text is cut and ends with "…".
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

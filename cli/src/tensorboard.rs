@@ -1,5 +1,5 @@
-//! The history of a run as event files of TensorBoard: a directory for each replica, and in it each column but the first
-//! over the first. The files are TFRecords of `tensorflow.Event` messages, of which only these fields are written.
+//! The history of a run as event files for TensorBoard: one directory for each replica, in which every column is a curve over
+//! the first column. The files are TFRecords of `tensorflow.Event` messages, with only the fields that are needed here.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -12,7 +12,7 @@ use crate::history::History;
 /// `tensorflow.Event`.
 #[derive(Clone, PartialEq, Message)]
 struct Event {
-    /// Seconds since 1970. A history has no times: it is 0.
+    /// Seconds since 1970. A history has no times, so this is 0.
     #[prost(double, tag = "1")]
     wall_time: f64,
     #[prost(int64, tag = "2")]
@@ -21,7 +21,7 @@ struct Event {
     what: Option<What>,
 }
 
-/// What an event tells.
+/// The content of an event.
 #[derive(Clone, PartialEq, prost::Oneof)]
 enum What {
     #[prost(string, tag = "3")]
@@ -46,10 +46,10 @@ struct Scalar {
     simple_value: f32,
 }
 
-/// TensorBoard finds files by the first part of this name.
+/// TensorBoard recognizes files by the first part of this name.
 const FILE: &str = "events.out.tfevents.0.evoxo";
 
-/// Writes a history into a directory for each replica.
+/// Writes a history, with one directory for each replica.
 pub(crate) fn write(history: &History, config: &Config, to: &Path) -> anyhow::Result<()> {
     let mut files: BTreeMap<(usize, u32), Vec<u8>> = BTreeMap::new();
     let columns = config.kind.columns;
@@ -58,7 +58,7 @@ pub(crate) fn write(history: &History, config: &Config, to: &Path) -> anyhow::Re
             record(&Event { what: Some(What::FileVersion("brain.Event:2".into())), ..Event::default() })
         });
         let scalars = columns.iter().zip(&row).skip(1);
-        // TensorBoard has no numbers of double precision.
+        // TensorBoard has no double precision.
         let value = scalars.map(|(column, value)| Scalar { tag: column.name.into(), simple_value: *value as f32 });
         let summary = Summary { value: value.collect() };
         file.extend(record(&Event { step: row[0] as i64, what: Some(What::Summary(summary)), wall_time: 0.0 }));
@@ -72,14 +72,15 @@ pub(crate) fn write(history: &History, config: &Config, to: &Path) -> anyhow::Re
     Ok(())
 }
 
-/// A message as a TFRecord: its length, the checksum of that, its bytes, and their checksum.
+/// A message as a TFRecord: its length, the length's checksum, its bytes, and their checksum.
 fn record(event: &Event) -> Vec<u8> {
     let body = event.encode_to_vec();
     let length = (body.len() as u64).to_le_bytes();
     [&length[..], &masked(&length), &body, &masked(&body)].concat()
 }
 
-/// The checksum of a TFRecord: a CRC-32C that is turned and moved, since that of a text with its own CRC is special.
+/// The checksum of a TFRecord: a CRC-32C that is rotated and offset, because the CRC of data that contains its own CRC is
+/// degenerate.
 fn masked(bytes: &[u8]) -> [u8; 4] {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
@@ -89,7 +90,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| (crc >> 8) ^ TABLE[usize::from(crc as u8 ^ byte)])
 }
 
-/// The checksums of all bytes.
+/// The checksums of all single bytes.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use evoxo_experiments::registry;
 
-    /// The events of a file; every checksum must be right.
+    /// Reads the events of a file; every checksum must be right.
     fn read(mut bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         while !bytes.is_empty() {
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn checksums_are_those_of_the_standard() {
-        // RFC 3720, B.4, and the usual check.
+        // The test vectors of RFC 3720, B.4, and the usual check value.
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
         assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);

@@ -1,4 +1,4 @@
-//! A terminal that a program draws on. It is left as it was: at the end, after a panic, after Ctrl-C and SIGTERM.
+//! A terminal in full-screen mode. It is restored at the end, after a panic, after Ctrl-C and after SIGTERM.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -14,12 +14,12 @@ use crossterm::{
 };
 use tokio::sync::mpsc;
 
-/// What a person did.
+/// A key, or a change of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// A letter.
+    /// A character.
     Character(char),
-    /// Arrows, a page, and the ends of a list.
+    /// Arrow keys, page keys, and the keys for the ends of a list.
     Up,
     Down,
     PageUp,
@@ -29,23 +29,23 @@ pub(crate) enum Key {
     Tab,
     Enter,
     Escape,
-    /// Ctrl-C, which does not end a program by itself here.
+    /// Ctrl-C, which does not end the program in this mode.
     Interrupt,
-    /// The terminal has another size.
+    /// The size of the terminal has changed.
     Resized,
 }
 
-/// The terminal while it is drawn on.
+/// The terminal in full-screen mode.
 pub(crate) struct Drawn;
 
 impl Drawn {
-    /// Begins, on another screen than that of the shell.
+    /// Enters full-screen mode, on a screen other than the shell's.
     ///
     /// # Errors
-    /// If this is no terminal.
+    /// If this is not a terminal.
     pub(crate) fn begin() -> io::Result<Self> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-            return Err(io::Error::other("the standard input and output are no terminal"));
+            return Err(io::Error::other("standard input and output are not a terminal"));
         }
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -61,12 +61,13 @@ impl Drawn {
         Ok(drawn)
     }
 
-    /// The columns and lines.
+    /// The number of columns and of lines.
     pub(crate) fn size() -> (usize, usize) {
         size().map_or((80, 24), |(columns, lines)| (columns.into(), lines.into()))
     }
 
-    /// Draws these lines; the one with the number `marked` in reverse. It is written at once, so that nothing flickers.
+    /// Draws these lines; the line with the index `marked` in reverse video. The frame is written at once, so nothing
+    /// flickers.
     pub(crate) fn draw(&self, lines: &[String], marked: Option<usize>) -> io::Result<()> {
         let mut frame = Vec::new();
         for (number, line) in lines.iter().enumerate() {
@@ -96,10 +97,10 @@ fn restore() {
     drop(disable_raw_mode());
 }
 
-/// What is typed from now on, until the terminal is gone.
+/// The keys typed from now on, until the terminal is gone.
 ///
 /// # Errors
-/// If the system denies a thread.
+/// If the system does not provide a thread.
 pub(crate) fn keys() -> io::Result<mpsc::Receiver<Key>> {
     let (sender, keys) = mpsc::channel(64);
     let read = move || {

@@ -1,4 +1,4 @@
-//! SHA-256, which names tasks, and digests of states and objects.
+//! SHA-256, which names tasks, and is the digest of states and objects.
 
 use sha2::{Digest as _, Sha256};
 
@@ -24,13 +24,13 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// From 32 bytes of a message; `None` for any other length.
+    /// The digest with these 32 bytes; `None` for any other number of bytes.
     #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// The digest in 64 hexadecimal digits, as it is displayed; `None` if the text is none.
+    /// Parses a digest from 64 hexadecimal digits, as it is displayed; `None` if the text is not a digest.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
         let plain = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -39,7 +39,7 @@ impl Digest {
         Self::from_slice(&bytes)
     }
 
-    /// The first 16 hexadecimal digits: enough to name an object or a build for people.
+    /// The first 16 hexadecimal digits, which are enough to name an object or a build for people.
     #[must_use]
     pub fn short(&self) -> String {
         self.to_string()[..16].to_owned()

@@ -34,20 +34,20 @@ pub enum Kind {
     Index = 9,
 }
 
-/// Why bytes are not a valid object. Each completes the sentence "the object X ...".
+/// The reason why bytes are not a valid object. Each completes the sentence "the object X ...".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// Fewer or more bytes than the header says.
     Length,
     /// Does not begin with the magic.
     Foreign,
-    /// A version this build does not know.
+    /// A version that this build does not know.
     Version(u8),
-    /// Another kind of object than its name says.
+    /// Another kind of object than the name says.
     Kind(u8),
-    /// The checksum does not fit.
+    /// The checksum does not match.
     Checksum,
-    /// The checksum fits but the body is not the expected message.
+    /// The checksum matches, but the body is not the expected message.
     Body,
 }
 

@@ -1,16 +1,16 @@
-//! What a run is asked, and the figures that answer it: each kind declares its questions, which arms can be compared, and what
-//! replicas of the same number share. [`crate::conclusion`] makes sentences of it.
+//! The questions of a run, and the figures that answer them: each kind declares its questions, which arms can be compared,
+//! and what replicas with the same number share. [`crate::conclusion`] turns a headline into sentences.
 //!
-//! It is made from the arms of a `result.json`, so every kept result has the headline of this build.
+//! A headline is made from the arms of a `result.json`, so every stored result gets the headline of the present build.
 
 use crate::stats::{Difference, Estimate, Sample, estimate, paired_t_test, t_test};
 
-/// What a run answers.
+/// The questions that a run answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Headline {
     /// Sentences that need no test, each with its full stop.
     pub sentences: Vec<String>,
-    /// Questions with their figures. No arm is in two of them.
+    /// Questions with their figures. Each arm belongs to at most one question.
     pub questions: Vec<Question>,
 }
 
@@ -19,12 +19,12 @@ pub struct Headline {
 pub struct Question {
     /// The question, with its question mark.
     pub asks: String,
-    /// What is measured, with its unit: the primary figure of the kind's tables. Equal texts mean that values can be compared, also
-    /// between runs.
+    /// What is measured, with its unit: the primary figure of the kind's tables. Equal texts mean that values can be
+    /// compared, even between runs.
     pub figure: String,
-    /// How it is answered.
+    /// How the question is answered.
     pub by: Answer,
-    /// What replicas of the same number have in common in all these arms: "training boards". `None` if all replicas are
+    /// What replicas with the same number have in common in all these arms: "training boards". `None` if all replicas are
     /// independent.
     pub shared: Option<&'static str>,
     /// The arms, in the order of the file.
@@ -34,33 +34,33 @@ pub struct Question {
 /// How a question is answered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// By the kind's own sentences: its figures stand in tables, and between runs they can be compared.
+    /// By the kind's own sentences. Its figures are in tables, and can be compared between runs.
     Sentences,
-    /// By the order of the arms, greatest first; neighbours in this order are tested.
+    /// By the order of the arms, the greatest first. Neighbours in this order are tested.
     Order,
-    /// By these differences: of each pair the first arm less the second, by their places in the question's arms.
+    /// By the differences of these pairs: the first arm minus the second, by their indices among the question's arms.
     Pairs(Vec<[usize; 2]>),
-    /// By the tests that the kind has made, under `contests` in the result.
+    /// By the tests that the kind itself has made, in `contests` of the result.
     Contests,
 }
 
 /// An arm of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Its name.
+    /// The arm's name.
     pub arm: String,
     /// The figure of each replica that has one, with the replica's number.
     pub values: Vec<(u32, f64)>,
 }
 
 impl Entry {
-    /// The figures without the numbers of their replicas.
+    /// The figures, without the numbers of their replicas.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {
         self.values.iter().map(|(_, value)| *value).collect()
     }
 
-    /// Their mean with its 95 % interval.
+    /// The mean of the figures, with its 95 % interval.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         estimate(&self.figures())
@@ -68,8 +68,8 @@ impl Entry {
 }
 
 impl Question {
-    /// The first arm less the second, by their places: by pairs of replicas if those share something, else by Welch's test.
-    /// `None` with fewer than two replicas of each, or of both.
+    /// The first arm minus the second, by their indices. The test is by pairs of replicas if replicas share something, else
+    /// Welch's. `None` if an arm has fewer than two replicas, or if there are fewer than two pairs.
     #[must_use]
     pub fn difference(&self, [one, two]: [usize; 2]) -> Option<Difference> {
         let [one, two] = [&self.arms[one], &self.arms[two]];
@@ -81,7 +81,7 @@ impl Question {
         paired_t_test(&differences.collect::<Vec<f64>>())
     }
 
-    /// Differences from the first arm, of all others.
+    /// An answer by the differences of every other arm from the first arm.
     #[must_use]
     pub fn from_the_first(arms: usize) -> Answer {
         Answer::Pairs((1..arms).map(|arm| [arm, 0]).collect())

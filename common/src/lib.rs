@@ -1,8 +1,8 @@
-//! The engine of evoxo: experiments and tasks, and what both are made of. It does not know single experiments or games.
+//! The engine of evoxo: experiments and tasks, and what both are made of. It knows no particular experiment or game.
 //!
-//! Invariant: nothing here has a clock, files, sockets, threads or an environment; `clippy.toml` of this crate bans
-//! them, and functions whose results are known to differ between machines. The rest of the repository may fail, repeat
-//! or reorder work: results computed here stay the same.
+//! Invariant: nothing here has a clock, files, sockets, threads or an environment. The `clippy.toml` of this crate bans them,
+//! and it bans functions whose results are known to differ between machines. The rest of the repository may fail, repeat or
+//! reorder work: results computed here stay the same.
 
 pub mod card;
 pub mod conclusion;
@@ -30,7 +30,7 @@ mod testing;
 pub mod text;
 pub mod time;
 
-/// The examples of docs/library.md, as tests.
+/// The examples in docs/library.md, as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/library.md")]
 struct LibraryPage;

@@ -7,7 +7,7 @@ use crate::{
     task::{Refusal, Task},
 };
 
-/// Computes the next round of a replica; false if it was already finished.
+/// Computes the next round of a replica; returns false if it was already finished.
 ///
 /// # Errors
 /// The [`Refusal`] of a task that the replica planned.
@@ -21,7 +21,7 @@ pub fn step(replica: &mut Replica) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// All replicas of a run in order of arm, then number, finished.
+/// All finished replicas of a run, in order of arm, then number.
 ///
 /// # Errors
 /// The [`Refusal`] of a task that a replica planned.

@@ -1,7 +1,7 @@
-//! Floating-point functions and sums with the same bits on every machine.
+//! Floating-point functions and sums that give the same bits on every machine.
 //!
-//! `exp`, `tanh`, `sin`, `cos`, `pow` and others come from `libm` (a port of musl's), which uses basic IEEE 754
-//! operations only. The standard library calls the system's functions, which differ.
+//! `exp`, `tanh`, `sin`, `cos`, `pow` and others come from `libm` (a port of musl's), which uses only basic IEEE 754
+//! operations. The standard library calls the system's functions, which differ between systems.
 
 use std::cmp::Ordering;
 
@@ -41,25 +41,25 @@ pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
-/// 2 to the power of `-x`, for `x` of at least 0 (beyond 1,022 as for 1,022), from basic operations without a branch,
-/// so that loops over it are vectorised. Relative error at most 4e-16; exactly 1 for 0.
+/// 2 to the power of `-x`, for `x` of at least 0 (values beyond 1,022 count as 1,022). It uses basic operations without
+/// branches, so loops over it are vectorised. The relative error is at most 4e-16; the result for 0 is exactly 1.
 ///
-/// With n the integer nearest to x, it is 2^-n times 2^(n - x). The second factor is 1 + r q(r) for r = n - x, where q
-/// is the polynomial of degree 10 that equals (2^r - 1) / r at the eleven Chebyshev points of [-0.5, 0.5]; without
-/// rounding its relative error is below 2e-17.
+/// Let n be the integer nearest to x. The result is 2^-n times 2^(n - x). The second factor is 1 + r q(r) for r = n - x,
+/// where q is the polynomial of degree 10 that equals (2^r - 1) / r at the eleven Chebyshev points of [-0.5, 0.5]. Without
+/// rounding, its relative error is below 2e-17.
 #[inline(always)]
 #[must_use]
 pub fn exp2_negative(x: f64) -> f64 {
     exp2_negatives([x])[0]
 }
 
-/// [`exp2_negative`] of several numbers: interleaves N chains of operations to hide their latency.
+/// [`exp2_negative`] of several numbers. N chains of operations are interleaved to hide their latency.
 #[inline(always)]
 #[must_use]
 pub fn exp2_negatives<const N: usize>(x: [f64; N]) -> [f64; N] {
-    /// Added to a small number, it leaves the nearest integer in the low bits: 1.5 times 2^52.
+    /// 1.5 times 2^52: added to a small number, it leaves the nearest integer in the low bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
-    /// From the highest power to the lowest.
+    /// The coefficients, from the highest power to the lowest.
     const COEFFICIENTS: [f64; 12] = [
         4.454_960_598_186_546_5e-10,
         7.072_585_949_269_223e-9,
@@ -104,14 +104,14 @@ pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// The complement of the error function: twice the normal distribution's tail beyond `x` times the root of 2.
+/// The complementary error function: twice the tail of the normal distribution beyond `x` times the square root of 2.
 #[must_use]
 pub fn erfc(x: f64) -> f64 {
     libm::erfc(x)
 }
 
-/// The mean, summed from the first to the last; `None` without values. It is finite if all values are: those whose sum is too
-/// great for a number are summed as shares of the greatest.
+/// The mean, summed from the first value to the last; `None` without values. It is finite if all values are: values whose sum
+/// would overflow are summed as shares of the greatest.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     let (sum, count) = (values.iter().sum::<f64>(), values.len() as f64);
@@ -123,7 +123,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then_some(mean)
 }
 
-/// Compares numbers as numbers: -0.0 and 0.0 are equal. What is no number comes last or first, by its sign.
+/// Compares numbers so that -0.0 and 0.0 are equal. NaN comes last or first, depending on its sign.
 #[must_use]
 pub fn order(one: f64, two: f64) -> Ordering {
     one.partial_cmp(&two).unwrap_or_else(|| one.total_cmp(&two))

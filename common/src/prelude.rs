@@ -1,6 +1,6 @@
-//! What the file of an experiment names throughout: `use evoxo_common::prelude::*`.
+//! The items that most experiments use: `use evoxo_common::prelude::*`.
 //!
-//! Operators, statistics and reports are not here: an experiment names those that it has.
+//! Operators, statistics and reports are not here: each experiment names those that it uses.
 
 pub use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! What a kind of experiment promises to the cluster, checked in every round of a run on one thread: the test of one line that
-//! each kind should have.
+//! Checks the promises that a kind of experiment makes to the cluster, in every round of a run on one thread. Each kind
+//! should have this test, which takes one line.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,10 +17,10 @@ use crate::{
     task::{Encoder, Task},
 };
 
-/// Computes the run of an experiment file on one thread, and gives its digest.
+/// Computes the run of an experiment file on one thread; returns its digest.
 ///
 /// # Panics
-/// With a sentence that says which promise is broken, and where; or if the file has a mistake.
+/// If a promise is broken, with a sentence that says which one and where; or if the file has a mistake.
 #[must_use]
 pub fn check(registry: &Registry, file: &str) -> String {
     let config = Config::parse(registry, "the file", file, &[]).unwrap_or_else(|problems| panic!("{problems}"));
@@ -54,7 +54,8 @@ pub fn check(registry: &Registry, file: &str) -> String {
     ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }
 
-/// Tasks are planned alike whole and in pieces, fit the demand, and have one output, which their check accepts.
+/// Checks that tasks are the same whether planned as a whole or in pieces, that they fit the demand, and that each has one
+/// output, which its check accepts.
 fn check_round(registry: &Registry, replica: &Replica, demand: &Demand, place: &str) -> Vec<Bytes> {
     let count = replica.tasks();
     let tasks = replica.plan(0..count);
@@ -77,7 +78,7 @@ fn check_round(registry: &Registry, replica: &Replica, demand: &Demand, place: &
         );
         assert_eq!(task.check(&output).as_ref(), Ok(&output), "{place}: the check refuses an output, or changes it");
         assert_most(output.len(), demand.output_bytes, "bytes of an output", place);
-        // Whatever a stranger sends: refused or not, it must not panic.
+        // Whatever a stranger sends, refusing it must not panic.
         for nonsense in damaged(&output) {
             let _ = task.check(&nonsense);
         }
@@ -91,54 +92,55 @@ fn check_round(registry: &Registry, replica: &Replica, demand: &Demand, place: &
     outputs
 }
 
-/// What is saved fits the demand, and is the same replica when it is restored.
+/// Checks that the saved state fits the demand, and that restoring it gives the same replica.
 fn check_state(config: &Config, replica: &Replica, demand: &Demand, place: &str) {
     let saved = replica.save();
     assert_most(saved.state.len(), demand.state_bytes, "bytes of a state", place);
     assert_most(saved.history.len(), demand.rows, "rows of the history", place);
     let columns = config.kind.columns.len();
     assert!(saved.history.iter().all(|row| row.values.len() == columns), "{place}: a row has not {columns} values");
-    let restored = Replica::restore(config, &saved).unwrap_or_else(|why| panic!("{place}: its own state: {why}"));
-    assert!(restored.save() == saved, "{place}: what is restored is saved as something else");
+    let restored = Replica::restore(config, &saved);
+    let restored = restored.unwrap_or_else(|why| panic!("{place}: its state cannot be restored: {why}"));
+    assert!(restored.save() == saved, "{place}: the restored replica is saved as something else");
     let count = replica.tasks();
-    assert_eq!(restored.tasks(), count, "{place}: what is restored has another number of tasks");
+    assert_eq!(restored.tasks(), count, "{place}: the restored replica has another number of tasks");
     assert!(
         count == 0 || restored.plan(0..count) == replica.plan(0..count),
-        "{place}: what is restored plans other tasks"
+        "{place}: the restored replica plans other tasks"
     );
     for nonsense in damaged(&saved.state) {
         let _ = Replica::restore(config, &ReplicaState { state: nonsense, ..saved.clone() });
     }
 }
 
-/// Cards of the champion and of all players are the same when they are read again.
+/// Checks that the cards of the champion and of all players are the same after they are written and read.
 fn check_cards(registry: &Registry, replica: &Replica, place: &str) {
     for card in replica.champion().into_iter().chain(replica.population()) {
         let (text, file) = card.write("champion");
         let files: BTreeMap<String, Vec<u8>> = file.into_iter().collect();
         let mut load = |name: &str| files.get(name).cloned().ok_or_else(|| format!("there is no file {name}"));
         let read = registry.read_card(&text, &mut load);
-        let read = read.unwrap_or_else(|why| panic!("{place}: the card of its own champion: {why}"));
-        // Decimals may differ in the last digit.
+        let read = read.unwrap_or_else(|why| panic!("{place}: the card of its champion cannot be read: {why}"));
+        // Decimals may differ in their last digit.
         let keys = |card: &Card| card.about.keys().cloned().collect::<Vec<_>>();
         let alike = read.champion.write("champion") == card.champion.write("champion") && keys(&read) == keys(&card);
         assert!(alike, "{place}: a champion is another one when its card is read: {text}");
     }
 }
 
-/// A report is the same when what `result.json` keeps is read again.
+/// Checks that a report is the same if it is made from what `result.json` keeps.
 fn check_report(config: &Config, replicas: &[Replica]) {
     let report = config.report(replicas);
     let arms = report.json["arms"].as_array().expect("a report has its arms");
     assert_eq!(arms.len(), config.arms.len(), "a report has other arms than the run");
     let read: Vec<Value> = serde_json::from_str(&json!(arms).to_string()).expect("what was just written is JSON");
     let mut again =
-        (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made of a result: {why}"));
+        (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made from a result: {why}"));
     add_ends(config, &mut again);
     assert_eq!((&again.tables, &again.json), (&report.tables, &report.json), "a report differs from its result's");
 }
 
-/// Bytes that are not what they should be: cut, lengthened, and with other bits.
+/// Damaged versions of these bytes: cut, lengthened, and with changed bits.
 fn damaged(bytes: &Bytes) -> [Bytes; 5] {
     let flipped = |place: usize| {
         let mut bytes = bytes.to_vec();
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "round 2: what is restored is saved as something else")]
+    #[should_panic(expected = "round 2: the restored replica is saved as something else")]
     fn a_state_that_is_forgotten_is_found() {
         static FORGETFUL: Kind = Kind {
             restore: |config, arm, replica, _| Ok((testing::SUMS.start)(config, arm, replica)),

@@ -7,8 +7,8 @@ use std::ops::{Add, Div, Mul, Sub};
 /// Whole numbers below this are exact as floats.
 const EXACT: u64 = 1 << 53;
 
-/// An exact fraction in lowest terms, both of which fit 64 bits: enough for all figures of 3x3 games. An operation
-/// whose result does not fit panics instead of returning a wrong figure.
+/// An exact fraction in lowest terms, both of which fit into 64 bits: enough for all figures of 3x3 games. An operation whose
+/// result does not fit panics instead of returning a wrong figure.
 ///
 /// ```
 /// use evoxo_common::ratio::Ratio;
@@ -20,7 +20,7 @@ const EXACT: u64 = 1 << 53;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     numerator: i64,
-    /// Positive; has no factor in common with the numerator.
+    /// Positive, without a common factor with the numerator.
     denominator: i64,
 }
 
@@ -33,7 +33,7 @@ impl Ratio {
     /// `numerator` / `denominator`.
     ///
     /// # Panics
-    /// If the denominator is 0, or a term in lowest terms does not fit 64 bits.
+    /// If the denominator is 0, or a term in lowest terms does not fit into 64 bits.
     #[must_use]
     pub fn new(numerator: i128, denominator: i128) -> Self {
         assert!(denominator != 0, "the fraction {numerator}/0 was asked for");
@@ -42,7 +42,7 @@ impl Ratio {
         Self { numerator: lowest(numerator), denominator: lowest(denominator) }
     }
 
-    /// `numerator` / `denominator`; `None` if the denominator is 0, or a term in lowest terms does not fit 64 bits.
+    /// `numerator` / `denominator`; `None` if the denominator is 0, or a term in lowest terms does not fit into 64 bits.
     #[must_use]
     pub fn checked(numerator: i128, denominator: i128) -> Option<Self> {
         let divisor = gcd(numerator, denominator) * denominator.signum();
@@ -56,7 +56,7 @@ impl Ratio {
         self.numerator
     }
 
-    /// The denominator: positive.
+    /// The denominator, which is positive.
     #[must_use]
     pub const fn denominator(self) -> i64 {
         self.denominator
@@ -69,8 +69,8 @@ impl Ratio {
         if above < EXACT && below < EXACT {
             return self.numerator as f64 / self.denominator as f64;
         }
-        // Terms that are not floats would be rounded before they are divided. So 64 or 65 bits of the quotient are computed; the last
-        // one says whether anything is left, so rounding them rounds the quotient.
+        // Terms that are not exact as floats would be rounded before the division. So 64 or 65 bits of the quotient are
+        // computed, the last of which says whether there is a remainder. Rounding these bits rounds the quotient correctly.
         let shift = 64 + above.leading_zeros() - below.leading_zeros();
         let (dividend, below) = (u128::from(above) << shift, u128::from(below));
         let quotient = (dividend / below) | u128::from(dividend % below != 0);
@@ -78,7 +78,7 @@ impl Ratio {
         if self.numerator < 0 { -value } else { value }
     }
 
-    /// Both terms, wide enough that the products and sums below cannot overflow.
+    /// Both terms, as integers so wide that the products and sums below cannot overflow.
     fn terms(self) -> (i128, i128) {
         (self.numerator.into(), self.denominator.into())
     }
@@ -154,7 +154,7 @@ impl fmt::Display for Ratio {
 impl std::str::FromStr for Ratio {
     type Err = String;
 
-    /// Reads an exact decimal number: at most six digits before the point and six after, with an optional minus sign.
+    /// Parses an exact decimal number: at most six digits before the point and six after it, with an optional minus sign.
     fn from_str(text: &str) -> Result<Self, String> {
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
         let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        /// By the standard library, which rounds the decimals of a number once.
+        /// Compares with the standard library, which rounds a decimal number only once.
         #[test]
         fn the_float_is_the_nearest(terms: i64, places in 0..19_u32) {
             let ratio = Ratio::new(terms.into(), 10_i128.pow(places));

@@ -1,27 +1,28 @@
-//! Reports: what is made of a run's replicas at the end. Tables beside the source's figures, curves, numbers for programs.
+//! Reports: what is made from a run's replicas at the end. Tables next to the figures of the source, curves, and numbers for
+//! programs.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
 use crate::text::wrapped;
 
-/// Everything that is made of a run.
+/// Everything that is made from a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// In the order in which they are printed.
+    /// The tables, in the order in which they are printed.
     pub tables: Vec<Table>,
     /// Sentences below the tables.
     pub notes: Vec<String>,
-    /// The run's part of `result.json`: `summary` and what else a kind has, after `arms` with their `replicas`.
+    /// The run's part of `result.json`: `summary` and further entries of the kind, after `arms` with their `replicas`.
     pub json: Value,
     /// Curves over generations.
     pub figures: Vec<Figure>,
-    /// Maps of what is kept.
+    /// Maps of what the replicas keep.
     pub maps: Vec<Map>,
 }
 
 impl Report {
-    /// A note for each replica that ended early.
+    /// Adds a note for each replica that ended early.
     pub(crate) fn add_failures(&mut self) {
         let arms = self.json["arms"].as_array().into_iter().flatten();
         let replicas =
@@ -37,54 +38,54 @@ impl Report {
 /// A table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// One line.
+    /// The title, on one line.
     pub title: String,
-    /// One entry a column.
+    /// One entry for each column.
     pub header: Vec<String>,
-    /// As many entries as the header each.
+    /// Rows with as many entries as the header.
     pub rows: Vec<Vec<String>>,
 }
 
 /// A table for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sheet {
-    /// Of the file, without directory and ending.
+    /// The name of the file, without directory and extension.
     pub name: &'static str,
     /// The name of each column.
     pub header: Vec<String>,
-    /// As many entries as the header each.
+    /// Rows with as many entries as the header.
     pub rows: Vec<Vec<String>>,
 }
 
 /// A picture with curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Of the file, without directory and ending.
+    /// The name of the file, without directory and extension.
     pub name: String,
-    /// One line.
+    /// The title, on one line.
     pub title: String,
-    /// With the unit.
+    /// The label of the horizontal axis, with its unit.
     pub x_label: String,
-    /// With the unit.
+    /// The label of the vertical axis, with its unit.
     pub y_label: String,
-    /// From the bottom to the top; else as the values are.
+    /// The range from the bottom to the top; by default it follows from the values.
     pub y_range: Option<(f64, f64)>,
     /// How the points are drawn.
     pub drawn: Drawn,
     /// Horizontal lines.
     pub references: Vec<Reference>,
-    /// At least one.
+    /// The curves; there is at least one.
     pub series: Vec<Series>,
 }
 
-/// A known value to compare with, such as the source's or the optimum.
+/// A known value to compare with, such as the source's value or the optimum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// As beside its line.
+    /// The name next to its line.
     pub name: String,
-    /// Where its line is.
+    /// The height of its line.
     pub value: f64,
-    /// The name of the only series that it is about, whose colour it has.
+    /// The name of the only series to which it applies, and whose colour it has.
     pub of: Option<String>,
 }
 
@@ -97,13 +98,13 @@ impl Reference {
 }
 
 impl Figure {
-    /// The place among the series of that which a reference is about.
+    /// The index of the series to which a reference applies.
     #[must_use]
     pub fn number_of(&self, known: &Reference) -> Option<usize> {
         self.series.iter().position(|series| Some(&series.name) == known.of.as_ref())
     }
 
-    /// The same figure with at most `most` points a curve, the first and the last among them.
+    /// The same figure with at most `most` points for each curve, including the first and the last.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
         match self.drawn {
@@ -113,7 +114,7 @@ impl Figure {
     }
 }
 
-/// At most `most` of the indices below `count`, evenly spread, the first and the last among them.
+/// At most `most` of the indices below `count`, evenly spread, including the first and the last.
 pub fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let shown = count.min(most);
     (0..shown).map(move |index| index * (count - 1) / (shown - 1).max(1))
@@ -124,13 +125,13 @@ pub fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
 pub enum Drawn {
     /// Means over replicas as lines, with their bands.
     Means,
-    /// The same with a logarithmic vertical axis: all values must be positive.
+    /// Like `Means`, with a logarithmic vertical axis: all values must be positive.
     Powers,
-    /// Medians over replicas with their quartiles, on such an axis.
+    /// Medians over replicas with their quartiles, on a logarithmic axis.
     Medians,
-    /// The same on a linear axis.
+    /// Medians over replicas with their quartiles, on a linear axis.
     PlainMedians,
-    /// Means with a panel for each series, also where they are few: they are compared by their places on one axis.
+    /// Means with a panel for each series, even if there are few: the panels share one axis, so the series can be compared.
     Panels,
     /// Functions: lines without bands, at any x.
     Lines,
@@ -165,58 +166,58 @@ impl Drawn {
 /// A picture with a value for each cell of a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// Of the file, without directory and ending.
+    /// The name of the file, without directory and extension.
     pub name: String,
-    /// One line.
+    /// The title, on one line.
     pub title: String,
-    /// With the unit.
+    /// The label of the horizontal axis, with its unit.
     pub x_label: String,
-    /// With the unit.
+    /// The label of the vertical axis, with its unit.
     pub y_label: String,
-    /// From the left to the right, and from the bottom to the top.
+    /// The range from the left to the right.
     pub x: (f64, f64),
-    /// See `x`.
+    /// The range from the bottom to the top.
     pub y: (f64, f64),
-    /// Cells from the left to the right, at least one.
+    /// The number of cells from the left to the right, at least one.
     pub columns: usize,
-    /// Cells from the bottom to the top, at least one.
+    /// The number of cells from the bottom to the top, at least one.
     pub rows: usize,
-    /// The column and the row of each cell that has a value, from 0, and the value.
+    /// For each cell that has a value: its column and its row, from 0, and the value.
     pub cells: Vec<(usize, usize, f64)>,
-    /// What the value is.
+    /// The label of the values.
     pub value_label: String,
     /// Whether greater values are better.
     pub greater_is_better: bool,
 }
 
-/// The most points of a curve in `result.json` where the exact figures stand beside it.
+/// The most points of a curve in `result.json` if the exact figures are available next to it.
 pub const CURVE_POINTS_MAX: usize = 200;
 
 /// A curve with a band around it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// As in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// From left to right.
+    /// The points, from left to right.
     pub points: Vec<Point>,
 }
 
 impl Series {
-    /// The same with at most `most` points, the first and the last among them.
+    /// The same series with at most `most` points, including the first and the last.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
         let points = spread(self.points.len(), most).map(|index| self.points[index]).collect();
         Self { name: self.name.clone(), points }
     }
 
-    /// The same with another unit to the right, which is `unit` of the old one.
+    /// The same series with another unit on the horizontal axis; one new unit is `unit` old ones.
     #[must_use]
     pub fn per(mut self, unit: f64) -> Self {
         self.points.iter_mut().for_each(|point| point.x /= unit);
         self
     }
 
-    /// To five decimals: what a result keeps of it.
+    /// The same series rounded to five decimals, which is what a result keeps.
     #[must_use]
     pub fn rounded(self) -> Self {
         let round = |value: f64| (value * 1e5).round() / 1e5;
@@ -225,14 +226,15 @@ impl Series {
         Self { points: self.points.into_iter().map(point).collect(), ..self }
     }
 
-    /// The same under another name; `None` without points, as a curve has that a small result leaves out.
+    /// The same series under another name; `None` without points, as for a curve that a small result leaves out.
     #[must_use]
     pub fn shown(&self, name: &str) -> Option<Self> {
         (!self.points.is_empty()).then(|| Self { name: name.into(), points: self.points.clone() })
     }
 }
 
-/// The values of a [`Series`] in a result, one entry a point. Where points are rounds, 1 and so on, they have no `x`.
+/// The values of a [`Series`] in a result, one entry for each point. If the points are rounds, starting at 1, there is no
+/// `x`.
 #[derive(Serialize, Deserialize)]
 struct Lists {
     mean: Vec<f64>,
@@ -257,24 +259,24 @@ impl Serialize for Series {
 }
 
 impl<'de> Deserialize<'de> for Series {
-    /// Without its name, which a result has elsewhere.
+    /// Reads a series without its name, which a result has elsewhere.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Lists { mean, low, high, x } = Lists::deserialize(deserializer)?;
         let x = x.unwrap_or_else(|| (1..=mean.len()).map(|round| round as f64).collect());
         if [&low, &high, &x].iter().any(|other| other.len() != mean.len()) {
-            return Err(D::Error::custom("the lists of a curve have several lengths"));
+            return Err(D::Error::custom("the lists of a curve differ in length"));
         }
         let point = |round: usize| Point { x: x[round], mean: mean[round], low: low[round], high: high[round] };
         Ok(Self { name: String::new(), points: (0..mean.len()).map(point).collect() })
     }
 }
 
-/// Curves in a result, by their names. A small result may leave some out, or all of them.
+/// The curves in a result, by name. A small result may leave out some or all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves(pub Vec<Series>);
 
 impl Curves {
-    /// The curve of this name, under another one; `None` without points.
+    /// The curve with this name, shown under another name; `None` without points.
     #[must_use]
     pub fn shown(&self, curve: &str, name: &str) -> Option<Series> {
         self.0.iter().find(|series| series.name == curve)?.shown(name)
@@ -301,7 +303,7 @@ impl<'de> Deserialize<'de> for Curves {
 /// A point of a curve: the mean over replicas, and the band in which four of five of them lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// To the right.
+    /// The position on the horizontal axis.
     pub x: f64,
     /// The mean over replicas.
     pub mean: f64,
@@ -311,13 +313,13 @@ pub struct Point {
     pub high: f64,
 }
 
-/// The narrowest first column, in letters, whose texts are wrapped to keep a table whole.
+/// The narrowest first column, in letters, whose texts are wrapped to keep a table in one piece.
 const FIRST_MIN: usize = 24;
 
 impl Table {
-    /// The table on lines of at most `width` letters. If it is wider, the texts of its first column are wrapped; if that is not
-    /// enough, its columns come in blocks below each other, each behind the first column. A block has at least one column,
-    /// however wide that is.
+    /// The table on lines of at most `width` letters. If it is wider, the texts of its first column are wrapped. If that is
+    /// not enough, the columns are divided into blocks below each other, each of which begins with the first column. A block
+    /// has at least one more column, however wide that is.
     #[must_use]
     pub fn within(&self, width: usize) -> String {
         let widths = self.widths();
@@ -351,7 +353,7 @@ impl Table {
         format!("{}\n{}", wrapped(&self.title, width, ""), blocks.into_iter().map(block).collect::<Vec<_>>().join("\n"))
     }
 
-    /// The same with the texts of the first column on lines of at most `wide` letters. A longer word keeps its letters.
+    /// The same table with the texts of the first column on lines of at most `wide` letters. A longer word is not broken.
     fn wrapped(&self, wide: usize) -> Self {
         let lines = |row: &Vec<String>| {
             let text = row[0].trim_start();
@@ -366,14 +368,14 @@ impl Table {
         Self { rows: self.rows.iter().flat_map(lines).collect(), ..self.clone() }
     }
 
-    /// Letters of each column.
+    /// The width of each column, in letters.
     fn widths(&self) -> Vec<usize> {
         let all = || std::iter::once(&self.header).chain(&self.rows);
         let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
         (0..self.header.len()).map(width).collect()
     }
 
-    /// The first column to the left and these to the right of it, with the header.
+    /// The first column on the left and these columns to its right, with the header.
     fn block(&self, widths: &[usize], columns: &[usize]) -> String {
         let all = || std::iter::once(0).chain(columns.iter().copied());
         let line = |row: &Vec<String>| {
@@ -390,7 +392,7 @@ impl Table {
 }
 
 impl std::fmt::Display for Table {
-    /// Columns side by side, two spaces apart; the first to the left, the others to the right.
+    /// Columns side by side, two spaces apart; the first is aligned to the left, the others to the right.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.within(usize::MAX))
     }
@@ -442,7 +444,7 @@ mod tests {
             "",
         ];
         assert_eq!(table.within(46), whole.join("\n"));
-        // Too narrow for that, or with a word that is too long.
+        // Too narrow for wrapping, or with a word that is too long.
         assert_eq!(table.within(41).matches("something that is told of the arm").count(), 3);
         table.rows[0][0] = "x".repeat(40);
         assert_eq!(table.within(46).matches(&table.rows[0][0]).count(), 3);

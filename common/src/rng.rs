@@ -1,8 +1,8 @@
 //! Named streams of random numbers.
 //!
-//! A stream's name is the path of its purpose, in the experiment's own terms (seed, experiment, replica, generation,
-//! individual, purpose), never the task, slice, worker or time. All code that draws from the stream of that name draws
-//! the same numbers, wherever and whenever. That is why results do not depend on how work is divided.
+//! A stream's name is the path of its purpose in the experiment's own terms (seed, experiment, replica, generation,
+//! individual, purpose), never the task, slice, worker or time. All code that draws from the stream with this name draws the
+//! same numbers, wherever and whenever it runs. That is why results do not depend on how work is divided.
 
 use crate::math::ln;
 use rand_core::{Rng, SeedableRng};
@@ -37,13 +37,13 @@ fn mix(word: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream from which an experiment with this seed names all others.
+    /// The root stream of an experiment with this seed; all other streams are below it.
     #[must_use]
     pub fn root(seed: u64) -> Self {
         Self { high: 0, low: 0 }.word(seed)
     }
 
-    /// A stream from the two words in a task; see [`Stream::high`] and [`Stream::low`].
+    /// The stream with the two words that a task carries; see [`Stream::high`] and [`Stream::low`].
     #[must_use]
     pub const fn from_words(high: u64, low: u64) -> Self {
         Self { high, low }
@@ -81,7 +81,7 @@ impl Stream {
         })
     }
 
-    /// The generator of the stream's numbers, from the first.
+    /// A generator of the stream's numbers, from the first one on.
     #[must_use]
     #[inline]
     pub fn rng(self) -> Generator {
@@ -122,13 +122,13 @@ pub fn chance(rng: &mut Generator, numerator: u64, denominator: u64) -> bool {
     below(rng, denominator) < numerator
 }
 
-/// A number in [0, 1): a multiple of 2^-53, each equally likely.
+/// A number in [0, 1): a multiple of 2^-53, all equally likely.
 #[inline]
 pub fn unit(rng: &mut Generator) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
-/// Two independent normal numbers of mean 0 and variance 1 (the polar method: Marsaglia and Bray 1964).
+/// Two independent normal numbers with mean 0 and variance 1 (the polar method: Marsaglia and Bray 1964).
 pub fn normal_pair(rng: &mut Generator) -> [f64; 2] {
     loop {
         let [x, y] = [(); 2].map(|()| 2.0 * unit(rng) - 1.0);
@@ -187,7 +187,7 @@ mod tests {
         for _ in 0..70_000 {
             counts[below(&mut rng, 7) as usize] += 1;
         }
-        // Standard deviation 93: six of them.
+        // The standard deviation is 93; the bound is six of them.
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 560), "{counts:?}");
     }
 

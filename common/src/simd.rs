@@ -1,26 +1,26 @@
 //! One source, several instruction sets, the same bits.
 //!
 //! A kernel wrapped in `kernel!` is compiled for the baseline of the target (SSE2 on x86-64, NEON on ARM64), and on x86-64
-//! for AVX2 and for AVX-512 too; the copy to run is chosen at run time. The compiler vectorises it. The bits agree because
-//! lanes are outputs, sums have a fixed order and the compiler fuses no operations; the behaviour signature and the tests
+//! also for AVX2 and for AVX-512; the copy to run is chosen at run time. The compiler vectorises it. The bits agree because
+//! lanes are outputs, sums have a fixed order and the compiler fuses no operations. The behaviour signature and the tests
 //! check this.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The most advanced instructions that the kernels of this process may use. Only x86-64 has several levels; elsewhere each
-/// of them is the baseline.
+/// The most advanced instructions that kernels in this process may use. Only x86-64 has several levels; elsewhere, each of
+/// them is the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// Those that every machine of the target has (SSE2 on x86-64, NEON on ARM64).
+    /// Instructions that every machine of the target has (SSE2 on x86-64, NEON on ARM64).
     Baseline = 0,
     /// Up to AVX2, if the machine has it.
     Avx2 = 1,
-    /// The best the machine has.
+    /// The best instructions that the machine has.
     Best = 2,
 }
 
-/// Results do not depend on it, so a process-wide setting is harmless. It exists for tests and for `--simd`.
+/// A process-wide setting is harmless, because results do not depend on it. It exists for tests and for `--simd`.
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Best as u8);
 
 /// Sets the level for the whole process.
@@ -38,8 +38,8 @@ pub fn level() -> Level {
     }
 }
 
-/// Runs a function at each level, for tests. The level is shared by all tests of a process, so only one test at a time
-/// does this.
+/// Runs a function at each level, for tests. All tests of a process share the level, so only one of them may do this at a
+/// time.
 pub fn at_each_level<T>(mut act: impl FnMut(Level) -> T) -> [T; 3] {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -49,8 +49,8 @@ pub fn at_each_level<T>(mut act: impl FnMut(Level) -> T) -> [T; 3] {
     })
 }
 
-/// Defines a function that is compiled once per instruction set: `kernel! { /// docs  pub fn name(args) -> T { body }
-/// }`. It may have type parameters, each with one bound. The crate that uses it needs the dependency `multiversion`.
+/// Defines a function that is compiled once for each instruction set: `kernel! { /// docs  pub fn name(args) -> T { body }
+/// }`. It may have type parameters, each with one bound. A crate that uses it needs the dependency `multiversion`.
 #[macro_export]
 macro_rules! kernel {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($generic:ident: $bound:path),+>)? ($($arg:ident: $type:ty),* $(,)?)

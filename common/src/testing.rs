@@ -1,4 +1,4 @@
-//! A small experiment for the tests of this crate, which knows no real one: tasks that multiply, and the sum of their
+//! A small experiment for the tests of this crate, which knows no real one: its tasks multiply, and the replica sums their
 //! outputs.
 
 use std::ops::Range;

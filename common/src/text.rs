@@ -1,6 +1,6 @@
 //! Texts for people.
 
-/// A text from outside in quotes, for a one-line message: control characters are escaped, and it is cut after 40
+/// A text from outside in quotes, for a one-line message: control characters are escaped, and the text is cut after 40
 /// letters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -10,15 +10,15 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// As much of a text as fits in `bytes_max` bytes, without cutting a letter.
+/// The beginning of a text that fits into `bytes_max` bytes, without cutting a letter.
 #[must_use]
 pub fn beginning(text: &str, bytes_max: usize) -> &str {
     let end = text.char_indices().map(|(start, letter)| start + letter.len_utf8()).take_while(|end| *end <= bytes_max);
     &text[..end.last().unwrap_or(0)]
 }
 
-/// "; did you mean ...?" if a name is similar to the wrong one: at most a third of its letters and one more differ,
-/// where two exchanged neighbours count as one difference and capitals as none.
+/// "; did you mean ...?" if a name is similar to the wrong one: at most a third of its letters plus one differ. Two exchanged
+/// neighbours count as one difference, and upper or lower case does not count.
 #[must_use]
 pub fn hint<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     let lower: String = wrong.chars().take(64).collect::<String>().to_lowercase();
@@ -29,7 +29,7 @@ pub fn hint<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// "1 number", "3 numbers": a count of things whose plural ends with an s.
+/// A count of things whose plural ends with an s: "1 number", "3 numbers".
 #[must_use]
 pub fn counted(count: usize, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
@@ -43,28 +43,28 @@ pub fn thousands(number: u64) -> String {
     groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
-/// Whole numbers up to this are exact in every program, most of which have no others than floats.
+/// Whole numbers up to this are exact in every program; most programs have only floats.
 pub const WHOLE_MAX: u64 = 1 << 53;
 
-/// A number with all its digits, for a table that programs read. A great one has an exponent: readers take a long row of digits for a
-/// whole number that fits no type of theirs, or for a text.
+/// A number with all its digits, for a table that programs read. A large number has an exponent, because programs take a long
+/// row of digits for a whole number that fits none of their types, or for a text.
 #[must_use]
 pub fn exact(value: f64) -> String {
     if value.abs() > WHOLE_MAX as f64 { format!("{value:e}") } else { value.to_string() }
 }
 
-/// A number with five digits that say something, without zeros at its end: more than any picture shows.
+/// A number with five significant digits, without trailing zeros: more than any picture shows.
 #[must_use]
 pub fn number(value: f64) -> String {
     format!("{value:.4e}").parse().unwrap_or(value).to_string()
 }
 
-/// A number with four digits that say something, for people who read a result: "27.05", "0.5", "1.235e-9". Digits before the point
-/// are never cut off below ten millions.
+/// A number with four significant digits, for people who read a result: "27.05", "0.5", "1.235e-9". Below ten million, digits
+/// before the point are never cut off.
 #[must_use]
 pub fn rounded(value: f64) -> String {
     if value == 0.0 {
-        // Also of -0.0, which is the same number.
+        // Also for -0.0, which is the same number.
         return "0".into();
     }
     if !value.is_finite() {
@@ -81,8 +81,8 @@ pub fn rounded(value: f64) -> String {
     }
 }
 
-/// A text on lines of at most `width` letters, broken at spaces, each line but the first behind this beginning. A longer word
-/// has a line of its own.
+/// A text on lines of at most `width` letters, broken at spaces. Each line but the first starts with `beginning`. A longer
+/// word has its own line.
 #[must_use]
 pub fn wrapped(text: &str, width: usize, beginning: &str) -> String {
     let (mut out, mut used) = (String::new(), 0);

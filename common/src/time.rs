@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Sub};
 
-/// Milliseconds since the process began, on a clock that never goes back.
+/// Milliseconds since the process started, on a clock that never goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Millis(pub u64);
 

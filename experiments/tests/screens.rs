@@ -92,7 +92,7 @@ fn the_report_of_a_screen_is_pinned_and_made_again_from_its_result() {
         assert!(registry().report_of_result(&cut).unwrap_err().starts_with("it is not the result"), "{key}");
     }
     result["screen"]["arms"][1]["responses"] = Value::Null;
-    assert!(registry().report_of_result(&result).unwrap_err().contains("no responses"));
+    assert!(registry().report_of_result(&result).unwrap_err().contains("lacks responses"));
 }
 
 /// With one arm the levels come with a prediction, and with a warning of it.

@@ -145,7 +145,7 @@ test("a game of 4x4x4 in the file by keyboard", async () => {
 });
 
 test("what cannot be played in the file is said", async () => {
-  const sentence = "This champion cannot be played in this file: its filters read tables in every orientation";
+  const sentence = "You cannot play against this champion in this file: its filters read tables in every orientation";
   await tab.getByText(sentence).waitFor();
 });
 

@@ -80,7 +80,7 @@ def main(program, file):
 
     for out in ("closed", "interrupted"):
         terminal, address, viewer = run(program, file, out, looks=True)
-        assert terminal.wait_for("the page stays at"), terminal.seen
+        assert terminal.wait_for("the page stays available at"), terminal.seen
         # Results are printed first, and the page says that the run is finished.
         assert terminal.seen.index("results are in") < terminal.seen.index("the page stays"), terminal.seen
         assert [one["state"] for one in get(address, "/api/runs")["runs"]] == ["finished"]

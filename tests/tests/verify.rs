@@ -160,7 +160,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
     let digest = |directory: &Path| {
         change_result(directory, |result| result["digest"] = format!("r1:{}", "0".repeat(64)).into());
     };
-    doctored(&digest, "and its replicas' digests give ");
+    doctored(&digest, "but its replicas' digests give ");
     doctored(&change_link, "arm \"X\", replica 1, round 5: digests.csv has r1:0000");
     let digests = |directory: &Path| change_result(directory, change_digests);
     doctored(&digests, "arm \"X\", replica 2, round 5: result.json has the digest ");
@@ -180,7 +180,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
         let card = cards.flatten().map(|entry| entry.path()).max().expect("one");
         change_text(&card, |text| text.replacen('1', "2", 1));
     };
-    doctored(&champion, "is another one than is computed");
+    doctored(&champion, "differs from the computed one");
 
     // With a share, a wrong replica is found if it is drawn; `--json` has the findings.
     row(&good);
@@ -203,7 +203,7 @@ fn another_sentence_is_told() {
     change_text(&result, |text| text.replace("\"conclusion\": \"", "\"conclusion\": \"Nobody knows. "));
     let output = evoxo(desk.path(), &["verify", "good/result.json"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    let told = "the sentence in result.json is not the one that this build makes, which is: ";
+    let told = "the conclusion in result.json differs from this build's, which is: ";
     assert!(output.status.success() && said.contains(told), "{said}");
 }
 
@@ -237,7 +237,7 @@ fn the_digest_after_any_round_is_shown() {
     let (other, told) = digest(&["--round", "53", "--replica", "1"]);
     assert!(other.len() == 1 && other[0]["round"] == 53 && other[0]["digest"] != kept[1]["digest"], "{told}");
     let (none, told) = digest(&["--round", "61"]);
-    assert!(none.is_empty() && told.contains("no replica that is shown has 61 rounds"), "{told}");
+    assert!(none.is_empty() && told.contains("none of these replicas has 61 rounds"), "{told}");
     let (none, told) = digest(&["--round", "0"]);
     assert!(none.is_empty() && !told.is_empty(), "{told}");
     // The digest of an earlier round was changed.
@@ -290,7 +290,7 @@ fn a_repaired_run_is_as_computed() {
     };
     damage(&path);
     let (text, status) = verify(desk.path(), &["good"]);
-    assert!(text.contains("it is not used, since all replicas are stored in others") && status == Some(0), "{text}");
+    assert!(text.contains("it is not needed, because other objects hold all replicas") && status == Some(0), "{text}");
     let name = path.file_name().expect("a name");
     damage(&desk.path().join("good/store/runs/table/finished-copy").join(name));
     let (text, status) = verify(desk.path(), &["good"]);
@@ -303,7 +303,7 @@ fn a_repaired_run_is_as_computed() {
     assert_eq!(unread.expect("evoxo starts").code(), Some(1));
     run();
     let (text, status) = verify(desk.path(), &["good"]);
-    assert!(text.contains("it is not used, since all replicas are stored in others") && status == Some(0), "{text}");
+    assert!(text.contains("it is not needed, because other objects hold all replicas") && status == Some(0), "{text}");
     // Without results there is nothing to verify.
     fs::remove_file(desk.path().join("good/result.json")).expect("it was there");
     let (text, status) = verify(desk.path(), &["good"]);

@@ -1,5 +1,5 @@
-//! `evoxo submit --autoscale slurm`: worker jobs begin and end by what is open of a run, until the run or the command ends.
-//! What is wanted stands in `scale`; here is who is asked, and how often.
+//! `evoxo submit --autoscale slurm`: starts and ends worker jobs as a run's open tasks require, until the run or the command
+//! ends. `scale` decides how many jobs are needed; this module asks the coordinator and Slurm, and decides how often.
 
 mod scale;
 mod slurm;
@@ -25,55 +25,57 @@ use crate::{
 use scale::{Action, FAILURES_MAX, Scale, Seen, Stage};
 use slurm::{Queued, Slurm};
 
-/// The time between two looks; there are at least four in the time after which a job is of no use, if that is not very short.
+/// The shortest and the longest time between two looks. A look happens at least four times within `--idle`, unless `--idle`
+/// is very short.
 const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(200);
 const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(5);
 const LOOKS_UNTIL_IDLE: u32 = 4;
-/// Between two looks, how often it is seen that somebody wants to stop.
+/// Between two looks, a request to stop is checked this often.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
-/// The time in which the coordinator must answer.
+/// The coordinator must answer within this time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// After a refusal of `sbatch` no job is started for this long.
+/// After `sbatch` refuses, no job is started for this long.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
-/// If the coordinator or Slurm cannot be asked for this long, the command ends.
+/// If the coordinator or Slurm does not answer for this long, the command ends.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Options of `sbatch` by which jobs are told apart here.
+/// Options of `sbatch` that this command sets itself, because it recognizes its jobs by them.
 const OWN_OPTIONS: [&str; 4] = ["--array", "-a", "--job-name", "-J"];
 
-/// Who starts the jobs.
+/// The scheduler that starts the jobs.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Scheduler {
     /// `sbatch`, `squeue` and `scancel` on this machine
     Slurm,
 }
 
-/// The options of it.
+/// The options of autoscaling.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Autoscale {
-    /// Start worker jobs while tasks are left over, end those that are of no use, and stay until the run ends. All jobs end
+    /// Start worker jobs while tasks are left over, end jobs that are of no use, and stay until the run ends. All jobs end
     /// with this command
     #[arg(long, value_name = "SCHEDULER", value_enum, requires = "sbatch")]
     autoscale: Option<Scheduler>,
     /// With --autoscale: the most jobs at once
     #[arg(long, value_name = "N", default_value = "8", value_parser = whole::<u32>(1, 1000), requires = "autoscale")]
     max_jobs: u32,
-    /// With --autoscale: end a job that was of no use for this time: 90s, 2m, 1h
+    /// With --autoscale: end a job after it has been of no use for this long: 90s, 2m, 1h
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration, requires = "autoscale")]
     idle: Duration,
-    /// With --autoscale: what `sbatch` gets, its options and the script of a worker, without --array and --job-name
+    /// With --autoscale: arguments for `sbatch`, which are its options and a worker's script, without --array and --job-name
     #[arg(last = true, value_name = "SBATCH", requires = "autoscale")]
     sbatch: Vec<String>,
 }
 
 impl Autoscale {
-    /// Whether it is wanted; an error if what is for `sbatch` cannot be said there.
+    /// Whether autoscaling is requested. It is an error if the arguments for `sbatch` contain an option that this command
+    /// sets itself.
     pub(crate) fn is_wanted(&self) -> anyhow::Result<bool> {
         let own = |word: &&String| OWN_OPTIONS.iter().any(|option| word.starts_with(option));
         match self.sbatch.iter().find(own) {
-            Some(word) => {
-                Err(usage(format!("{word} is not for --autoscale, which says --array and --job-name itself")))
-            }
+            Some(word) => Err(usage(format!(
+                "{word} cannot be used with --autoscale, which sets --array and --job-name itself: leave it out"
+            ))),
             None => Ok(self.autoscale.is_some()),
         }
     }
@@ -82,12 +84,12 @@ impl Autoscale {
         Slurm::new(run, coordinator.address.to_string(), self.sbatch.clone())
     }
 
-    /// Asks the scheduler once, so that nothing is submitted where there is none.
+    /// Asks the scheduler once, so that nothing is submitted if this machine has no scheduler.
     pub(crate) fn try_scheduler(&self, coordinator: &Coordinator, run: &str) -> anyhow::Result<()> {
         self.slurm(coordinator, run).jobs().map(drop)
     }
 
-    /// Starts and ends jobs until the run ends, or somebody stops it.
+    /// Starts and ends jobs until the run ends or a stop is requested.
     pub(crate) fn follow(&self, coordinator: &Coordinator, run: &str, json: bool) -> anyhow::Result<ExitCode> {
         let stop = Stop::listen()?;
         let slurm = self.slurm(coordinator, run);
@@ -100,7 +102,9 @@ impl Autoscale {
         }
         let Some(last) = followed? else {
             ended?;
-            tell(format_args!("stopped: {run} goes on with other workers, if there are any; the same command goes on"));
+            tell(format_args!(
+                "stopped: {run} continues with other workers, if there are any; the same command starts jobs again"
+            ));
             return Ok(ExitCode::FAILURE);
         };
         ended?;
@@ -108,7 +112,7 @@ impl Autoscale {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Looks, and does what follows; the run at its end, or nothing if somebody stops it.
+    /// Looks and acts in turn. Returns the run when it has ended, or `None` if a stop was requested.
     async fn rounds(&self, looks: &mut Looks<'_>, stop: &Stop) -> anyhow::Result<Option<v1::Run>> {
         let interval = (self.idle / LOOKS_UNTIL_IDLE).clamp(LOOK_INTERVAL_MIN, LOOK_INTERVAL_MAX);
         let (start, mut scale) = (Instant::now(), Scale::new(self.max_jobs, self.idle));
@@ -122,7 +126,7 @@ impl Autoscale {
                     looks.act(&mut scale, start.elapsed(), &seen)?;
                     describe(&seen)
                 }
-                // What does not answer at first will not do so later.
+                // If the first look gets no answer, later ones will not either.
                 Looked::Unanswered(why) if answered.is_none_or(|at| at.elapsed() > PATIENCE) => bail!("{why}"),
                 Looked::Unanswered(why) => why,
             };
@@ -138,15 +142,15 @@ impl Autoscale {
     }
 }
 
-/// What one look gave.
+/// The result of one look.
 enum Looked {
     Ended(Box<v1::Run>),
     Seen(Seen),
-    /// Somebody did not answer, for this reason.
+    /// The coordinator or Slurm did not answer, for this reason.
     Unanswered(String),
 }
 
-/// Who is asked.
+/// The coordinator and the scheduler that are asked.
 struct Looks<'a> {
     run: &'a str,
     coordinator: &'a Coordinator,
@@ -177,7 +181,7 @@ impl Looks<'_> {
         })
     }
 
-    /// The run and the workers, or why the coordinator cannot be asked now.
+    /// The run and the workers, or the reason why the coordinator cannot be asked now.
     async fn ask(&mut self) -> anyhow::Result<Result<(v1::Run, Vec<v1::Worker>), String>> {
         let mut client = match self.client.take() {
             Some(client) => client,
@@ -201,13 +205,13 @@ impl Looks<'_> {
         }
     }
 
-    /// Does what is to be done.
+    /// Carries out what [`Scale`] decides.
     fn act(&self, scale: &mut Scale, now: Duration, seen: &Seen) -> anyhow::Result<()> {
         for action in scale.decide(now, seen) {
             match action {
                 Action::Start(jobs) => match self.slurm.start(jobs) {
                     Ok(()) => scale.started(jobs),
-                    // What is refused at first will be refused later.
+                    // If `sbatch` refuses the first jobs, it will refuse later ones too.
                     Err(why) if !scale.has_started() => return Err(why),
                     Err(why) => {
                         self.progress.say(&format!("note: {why:#}"));
@@ -221,11 +225,12 @@ impl Looks<'_> {
                 }
                 Action::Failed(jobs) => {
                     let jobs = if jobs == 1 { "a job".to_owned() } else { format!("{jobs} jobs") };
-                    self.progress.say(&format!("note: {jobs} ended before a worker joined: what it wrote says why"));
+                    self.progress
+                        .say(&format!("note: {jobs} ended before a worker joined: the output of the job says why"));
                 }
                 Action::GiveUp => bail!(
-                    "{FAILURES_MAX} jobs in a row ended before their workers joined: what they wrote says why (with \
-                     deploy/slurm/worker.sbatch, evoxo-worker-*.log where they began)"
+                    "{FAILURES_MAX} jobs in a row ended before their workers joined: their output says why (with \
+                    deploy/slurm/worker.sbatch, see evoxo-worker-*.log in the directory where they started)"
                 ),
             }
         }
@@ -233,13 +238,13 @@ impl Looks<'_> {
     }
 }
 
-/// What there is. A job's worker has a name that ends with the job's number, as `deploy/slurm/worker.sbatch` names it.
+/// Finds each job's stage. A job's worker has a name that ends with the job's number, as in `deploy/slurm/worker.sbatch`.
 fn seen(run: &v1::Run, workers: &[v1::Worker], jobs: &[Queued]) -> Seen {
     let computes = |worker: &&v1::Worker| worker.kinds.contains(&run.kind);
     let stage = |job: &Queued| {
         let suffix = format!("-{}", job.id.replace('_', "-"));
         match workers.iter().filter(computes).find(|worker| worker.name.ends_with(&suffix)) {
-            // It computes the kind, and the run asks a program that no worker has.
+            // The worker computes the kind, but the run asks a program that no worker has.
             Some(_) if run.slots == 0 => Stage::Started,
             Some(worker) => Stage::Joined { busy: worker.slots_busy > 0, tasks_done: worker.tasks_done },
             None if job.runs => Stage::Started,
@@ -248,7 +253,7 @@ fn seen(run: &v1::Run, workers: &[v1::Worker], jobs: &[Queued]) -> Seen {
     };
     let tasks = u64::from(run.tasks_waiting) + u64::from(run.tasks_assigned);
     let open = match run.state() {
-        // Two identities compute each task of a quorum, so one job is too few, however many slots it has.
+        // In a quorum, two identities compute each task, so one job is too few, however many slots it has.
         RunState::Running if run.verification() == v1::Verification::Quorum && run.workers < 2 && tasks > 0 => {
             tasks.max(u64::from(run.slots) + 1)
         }

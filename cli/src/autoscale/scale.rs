@@ -1,96 +1,96 @@
-//! How many jobs a run needs: pure. What was seen goes in, what to do comes out; time comes in with each look.
+//! Decides how many jobs a run needs. Pure: each look passes in the time and what was seen, and gets actions back.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// When this number of jobs in a row ended before their workers joined, something is wrong with them.
+/// If this many jobs in a row end before their workers join, something is wrong with the jobs.
 pub(super) const FAILURES_MAX: usize = 3;
 
-/// How far a job is.
+/// The stage that a job has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It waits for its host.
+    /// The job waits for a host.
     Queued,
-    /// It runs, and its worker has not joined.
+    /// The job runs, but its worker has not joined.
     Started,
-    /// Its worker is connected and computes the run's kind.
+    /// The job's worker is connected and computes the run's kind.
     Joined {
         busy: bool,
-        /// Tasks that it computed since it joined.
+        /// Tasks that the worker has computed since it joined.
         tasks_done: u64,
     },
 }
 
-/// What there is at one time.
+/// What one look saw.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// Tasks of the run that can be computed now and are not, and the slots of all workers that compute its kind.
+    /// The run's tasks that can be computed now, waiting or assigned, and the slots of all workers that can compute them.
     pub(super) open: u64,
     pub(super) slots: u64,
     /// The jobs, by their numbers.
     pub(super) jobs: BTreeMap<String, Stage>,
 }
 
-/// What to do.
+/// An action that follows from a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Start this number of jobs.
     Start(u32),
-    /// End these.
+    /// End these jobs.
     End(Vec<String>),
-    /// Say that this number ended before their workers joined.
+    /// Report that this many jobs ended before their workers joined.
     Failed(usize),
-    /// Nobody computes, and no job gets as far as that.
+    /// Nobody computes, and jobs keep ending before their workers join.
     GiveUp,
 }
 
-/// What is remembered of a job.
+/// What is remembered about a job.
 #[derive(Default)]
 struct Known {
     joined: bool,
     asked_to_end: bool,
     tasks_done: u64,
-    /// Since when it was of no use, at every look.
+    /// The time since which every look found the job of no use.
     idle_since: Option<Duration>,
 }
 
-/// Decides for one run.
+/// The decisions for one run.
 pub(super) struct Scale {
     jobs_max: u32,
     idle: Duration,
     known: BTreeMap<String, Known>,
-    /// Jobs that were started after the last look, and whether any ever were.
+    /// The number of jobs started since the last look, and whether any job was ever started.
     started: usize,
     has_started: bool,
     /// Jobs that failed since the last worker joined.
     failures: usize,
-    /// No job is started before.
+    /// No job is started before this time.
     pause_until: Duration,
 }
 
 impl Scale {
-    /// For at most this number of jobs, each of which ends when it was of no use for this time.
+    /// At most `jobs_max` jobs; a job ends after it has been of no use for `idle`.
     pub(super) fn new(jobs_max: u32, idle: Duration) -> Self {
         let (known, pause_until) = (BTreeMap::new(), Duration::ZERO);
         Self { jobs_max, idle, known, started: 0, has_started: false, failures: 0, pause_until }
     }
 
-    /// This number of jobs was started.
+    /// Notes that this many jobs were started.
     pub(super) fn started(&mut self, jobs: u32) {
         self.started = jobs as usize;
         self.has_started = true;
     }
 
-    /// Whether any job was ever started.
+    /// Whether a job was ever started.
     pub(super) fn has_started(&self) -> bool {
         self.has_started
     }
 
-    /// No job is started before this time.
+    /// Starts no job before this time.
     pub(super) fn pause(&mut self, until: Duration) {
         self.pause_until = until;
     }
 
-    /// What to do now.
+    /// The actions to take now.
     pub(super) fn decide(&mut self, now: Duration, seen: &Seen) -> Vec<Action> {
         let mut actions = Vec::new();
         let failed = self.note(now, seen);
@@ -114,10 +114,10 @@ impl Scale {
         actions
     }
 
-    /// Notes what became of each job; returns how many ended before their workers joined.
+    /// Updates what is known of each job. Returns how many jobs ended before their workers joined.
     fn note(&mut self, now: Duration, seen: &Seen) -> usize {
         let new = seen.jobs.keys().filter(|id| !self.known.contains_key(*id)).count();
-        // A job that nobody has seen began and ended between two looks.
+        // A job that no look has seen began and ended between two looks.
         let mut failed = std::mem::take(&mut self.started).saturating_sub(new);
         self.known.retain(|id, known| {
             let there = seen.jobs.contains_key(id);
@@ -141,7 +141,7 @@ impl Scale {
         failed
     }
 
-    /// The jobs that were of no use for long enough. If one does not end, it is asked again as late.
+    /// The jobs that have been of no use for long enough. A job that does not end is asked again after the same time.
     fn useless(&mut self, now: Duration) -> Vec<String> {
         let idle = self.idle;
         let of_no_use = |known: &Known| known.idle_since.is_some_and(|since| now.saturating_sub(since) >= idle);
@@ -153,7 +153,7 @@ impl Scale {
         useless.map(end).collect()
     }
 
-    /// Whether a job may still bring a worker.
+    /// Whether a queued or started job may still bring a worker.
     fn awaits(&self, seen: &Seen) -> bool {
         let coming = |stage: &Stage| matches!(stage, Stage::Queued | Stage::Started);
         let stays = |id: &String| self.known.get(id).is_some_and(|known| !known.asked_to_end);
@@ -192,12 +192,12 @@ mod tests {
         let mut scale = scale();
         assert_eq!(at(&mut scale, 0, &seen(0, &[])), [], "nothing is open");
         assert_eq!(at(&mut scale, 1, &seen(100, &[])), [Action::Start(1)]);
-        assert_eq!(at(&mut scale, 2, &seen(100, &[Stage::Queued])), [], "it may take hours until it starts");
+        assert_eq!(at(&mut scale, 2, &seen(100, &[Stage::Queued])), [], "a queued job may take hours to start");
         assert_eq!(at(&mut scale, 3, &seen(100, &[Stage::Started])), []);
         for (second, joined, more) in [(4, 1, 1), (5, 2, 2), (6, 4, 4), (7, 8, 2)] {
             assert_eq!(at(&mut scale, second, &seen(100, &vec![BUSY; joined])), [Action::Start(more)]);
         }
-        assert_eq!(at(&mut scale, 8, &seen(100, &[BUSY; 10])), [], "no more than the most");
+        assert_eq!(at(&mut scale, 8, &seen(100, &[BUSY; 10])), [], "never more than the maximum");
     }
 
     #[test]
@@ -214,11 +214,11 @@ mod tests {
         let quiet = seen(1, &[BUSY, IDLE, Stage::Queued]);
         assert_eq!(at(&mut scale, 0, &quiet), []);
         assert_eq!(at(&mut scale, 10, &quiet), []);
-        // It computed between two looks.
+        // The worker computed between two looks.
         let worked = Stage::Joined { busy: false, tasks_done: 8 };
         assert_eq!(at(&mut scale, 40, &seen(1, &[BUSY, worked, Stage::Queued])), []);
         assert_eq!(at(&mut scale, 60, &quiet), end(&["5_2"]));
-        assert_eq!(at(&mut scale, 61, &seen(1, &[BUSY, IDLE])), [], "who was asked has not failed");
+        assert_eq!(at(&mut scale, 61, &seen(1, &[BUSY, IDLE])), [], "a job that was asked to end has not failed");
         assert_eq!(at(&mut scale, 121, &seen(1, &[BUSY, IDLE])), end(&["5_1"]));
         assert_eq!(at(&mut scale, 122, &seen(1, &[BUSY, IDLE])), [], "it is leaving");
         assert_eq!(at(&mut scale, 181, &seen(1, &[BUSY, IDLE])), end(&["5_1"]), "and does not leave");
@@ -235,7 +235,7 @@ mod tests {
     fn jobs_that_end_before_their_workers_join_are_not_started_for_ever() {
         let mut scale = scale();
         assert_eq!(at(&mut scale, 0, &seen(100, &[])), [Action::Start(1)]);
-        // The first two are never seen.
+        // No look sees the first two jobs.
         assert_eq!(at(&mut scale, 1, &seen(100, &[])), [Action::Failed(1), Action::Start(1)]);
         assert_eq!(at(&mut scale, 2, &seen(100, &[])), [Action::Failed(1), Action::Start(1)]);
         assert_eq!(at(&mut scale, 3, &seen(100, &[Stage::Started])), []);
@@ -252,7 +252,7 @@ mod tests {
         }
         assert_eq!(at(&mut scale, 3, &one), [Action::Failed(1)]);
         assert_eq!(at(&mut scale, 4, &one), []);
-        // A worker that joins shows that jobs are good again.
+        // A worker that joins shows that jobs work again.
         assert_eq!(at(&mut scale, 5, &seen(100, &[BUSY, BUSY])), [Action::Start(2)]);
     }
 

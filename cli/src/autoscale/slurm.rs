@@ -1,4 +1,4 @@
-//! The commands of Slurm. All jobs of a command have one name, which no others have.
+//! The commands of Slurm. All jobs of one command share a name that no other jobs have.
 
 use std::{
     io::Read as _,
@@ -11,27 +11,27 @@ use std::{
 use anyhow::{Context as _, anyhow, bail};
 use evoxo_access::now_s;
 
-/// How long a command may take. Slurm's own patience is shorter.
+/// A command may take this long. Slurm itself gives up earlier.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// The most that is read of what a command says. A pipe holds as much, so that none is kept from ending; it is three times
-/// the lines of a thousand jobs.
+/// The most bytes that are read of a command's output. A pipe holds as many, so no command is kept from ending. A thousand
+/// jobs take a third of it.
 const OUTPUT_BYTES_MAX: u64 = 64 << 10;
-/// The most lines of its reason for a refusal that are passed on.
+/// When a command refuses, at most this many lines of its reason are passed on.
 const LINES_SAID: usize = 3;
 
-/// Jobs of one name.
+/// The jobs of one name.
 pub(super) struct Slurm {
     name: String,
-    /// For the workers.
+    /// The coordinator's address, for the workers.
     coordinator: String,
-    /// What a person would say to `sbatch`.
+    /// The arguments that a person would give to `sbatch`.
     arguments: Vec<String>,
 }
 
 /// A job in the queue.
 pub(super) struct Queued {
-    /// ARRAY_ELEMENT.
+    /// The job's ID, as ARRAY_ELEMENT.
     pub(super) id: String,
     pub(super) runs: bool,
 }
@@ -41,10 +41,10 @@ impl Slurm {
         Self { name: format!("evoxo-{run}-{}-{}", now_s(), id()), coordinator, arguments }
     }
 
-    /// Submits an array of this number of jobs.
+    /// Submits an array of this many jobs.
     pub(super) fn start(&self, jobs: u32) -> anyhow::Result<()> {
         let mut command = Command::new("sbatch");
-        // The access of a person is not for workers.
+        // A person's access is not for workers.
         command.env("EVOXO_COORDINATOR", &self.coordinator).env_remove("EVOXO_ACCESS").env_remove("EVOXO_TOKEN");
         command.args(["--parsable", "--job-name", &self.name]).arg(format!("--array=1-{jobs}")).args(&self.arguments);
         output(command).map(drop)
@@ -57,44 +57,45 @@ impl Slurm {
         let lines = output(command)?;
         let job = |line: &str| {
             let (id, state) = line.trim().split_once(' ')?;
-            // CG: it has ended, and Slurm tidies up after it.
+            // CG: the job has ended, and Slurm is tidying up after it.
             (state != "CG").then(|| Queued { id: id.into(), runs: state == "R" })
         };
         Ok(lines.lines().filter_map(job).collect())
     }
 
-    /// Ends these jobs. Their workers finish what they compute.
+    /// Ends these jobs. Their workers finish their tasks first.
     pub(super) fn end(&self, jobs: &[String]) -> anyhow::Result<()> {
         let mut command = Command::new("scancel");
         command.arg("--quiet").args(jobs);
         output(command).map(drop)
     }
 
-    /// Ends all.
+    /// Ends all jobs.
     pub(super) fn end_all(&self) -> anyhow::Result<()> {
         let mut command = Command::new("scancel");
         command.args(["--quiet", "--name", &self.name]);
-        let advice = || format!("the jobs are not ended: `scancel --name {}` ends them", self.name);
+        let advice = || format!("the jobs were not ended: `scancel --name {}` ends them", self.name);
         output(command).map(drop).with_context(advice)
     }
 }
 
-/// What a command says, if it ends well in time.
+/// The output of a command, if it succeeds in time.
 fn output(mut command: Command) -> anyhow::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // Ctrl-C in a terminal is for this process.
+    // Ctrl-C in a terminal is for this process, not for the command.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        command.spawn().map_err(|error| anyhow!("{name} cannot be started ({error}): is Slurm on this machine?"))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| anyhow!("cannot start {name} ({error}): is Slurm installed on this machine?"))?;
     let start = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
         if start.elapsed() > ANSWER_TIMEOUT {
-            child.kill().with_context(|| format!("{name} cannot be ended"))?;
+            child.kill().with_context(|| format!("cannot end {name}"))?;
             child.wait()?;
-            bail!("{name} does not answer within {} s", ANSWER_TIMEOUT.as_secs());
+            bail!("{name} did not answer within {} s", ANSWER_TIMEOUT.as_secs());
         }
         sleep(LOOK_INTERVAL);
     };

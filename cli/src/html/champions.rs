@@ -1,4 +1,4 @@
-//! The best champion of each arm: what it is, as boards where it is one of them, its curves, its card.
+//! The best champion of each arm: a description, boards if the champion consists of boards, its curves, and its card.
 
 use std::collections::BTreeSet;
 
@@ -17,27 +17,27 @@ use crate::history::{Best, LastRows};
 
 /// The most champions in a report: those of the first arms.
 const CHAMPIONS_MAX: usize = 12;
-/// Parts of a champion that are shown: rules, boards, layers.
+/// The most parts of a champion that are shown: rules, boards, layers.
 const PARTS: usize = 48;
 /// The most letters of a champion's description, and of a card.
 const TEXT_MAX: usize = 20_000;
-/// Pixels of a board's cell.
+/// The size of a board's cell, in pixels.
 const CELL: u32 = 20;
 
 /// A champion that is shown.
 pub(crate) struct Champion {
     pub(crate) arm: String,
     pub(crate) replica: u32,
-    /// Replicas among which it is the best.
+    /// The number of replicas among which this champion is the best.
     pub(crate) of: usize,
-    /// The name of what decides which is best.
+    /// The name of the column that ranks replicas.
     pub(crate) metric: &'static str,
-    /// Its value at the end.
+    /// The champion's value in that column, at the end.
     pub(crate) value: f64,
     pub(crate) card: Card,
 }
 
-/// The champions that a report shows, of those that have a card, and how many more there are.
+/// The champions that a report shows, among those that have a card, and how many more there are.
 pub(crate) fn champions(
     rows: &LastRows,
     config: &Config,
@@ -56,7 +56,7 @@ pub(crate) fn champions(
     Ok((champions, more))
 }
 
-/// All champions; none if there are none.
+/// The section of the champions; `None` if there are no champions.
 pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     if told.champions.is_empty() {
         return None;
@@ -85,7 +85,7 @@ fn article(index: usize, champion: &Champion) -> Html {
     parts.extend(game::place(card));
     match boards(&showing.json) {
         Some(boards) => {
-            // The text draws the boards too, below its first paragraph.
+            // Below its first paragraph, the text draws the boards too.
             let words = showing.text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
             let whole = card.champion.show(PARTS + 1).json.as_array().is_none_or(|parts| parts.len() <= PARTS);
             let shown = if whole { String::new() } else { format!(" The first {PARTS} are shown.") };
@@ -126,13 +126,13 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The parts of a champion as boards, if all of them are boards of 3x3 or rules for one.
+/// The parts of a champion as boards, if each part is a 3x3 board or a rule about one.
 fn boards(parts: &Value) -> Option<Vec<Html>> {
     let parts = parts.as_array().filter(|parts| !parts.is_empty())?;
     parts.iter().map(board).collect()
 }
 
-/// A board with the cell that is played.
+/// A board with the move marked on it.
 fn board(part: &Value) -> Option<Html> {
     let text = |key: &str| part[key].as_str();
     let (letters, to, says) = match (text("board"), text("when"), text("move")?) {
@@ -153,7 +153,7 @@ fn board(part: &Value) -> Option<Html> {
         let (x, y) = (column * CELL + 1, row * CELL + 1);
         let class = if cell == usize::from(to) { "cell to" } else { "cell" };
         svg += &format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\"/>");
-        // A cell that may be anything, or must be empty where it is not played.
+        // Both letters are shown as an empty cell: '*' stands for any content, and '.' for a cell that must be empty.
         let shown = if matches!(letter, '.' | '*') { ' ' } else { *letter };
         let (x, y) = (x + CELL / 2, y + CELL / 2 + 5);
         let letter = Html::text(&shown.to_string()).into_string();

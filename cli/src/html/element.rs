@@ -1,4 +1,4 @@
-//! HTML in which text is always escaped: whoever names an arm or writes a card writes no markup.
+//! HTML in which text is always escaped: the name of an arm, or a card, cannot add markup.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Html(String);
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 2] = ["meta", "br"];
 
 impl Html {
@@ -15,12 +15,12 @@ impl Html {
         Self(escape(text))
     }
 
-    /// Markup of ours: the pictures of [`evoxo_common::plot`], the page's own style and script.
+    /// Trusted markup: the pictures of [`evoxo_common::plot`], and the page's own style and script.
     pub(super) fn of_markup(markup: impl Into<String>) -> Self {
         Self(markup.into())
     }
 
-    /// One after the other.
+    /// Pieces one after another.
     pub(super) fn all(pieces: impl IntoIterator<Item = Self>) -> Self {
         Self(pieces.into_iter().map(|piece| piece.0).collect())
     }
@@ -39,7 +39,7 @@ impl Html {
         Self(html)
     }
 
-    /// An element of a class.
+    /// An element with a class.
     pub(super) fn classed(tag: &str, class: &str, content: impl Into<Self>) -> Self {
         Self::of(tag, &[("class", class)], content)
     }
@@ -82,7 +82,7 @@ fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // What HTML does not allow, even escaped.
+            // Characters that HTML does not allow, even escaped.
             letter if letter.is_control() && !matches!(letter, '\n' | '\t') => escaped.push('\u{fffd}'),
             letter => escaped.push(letter),
         }

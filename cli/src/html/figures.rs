@@ -1,4 +1,4 @@
-//! Figures of a run as tiles below its conclusion.
+//! The figures of a run, as tiles below its conclusion.
 
 use evoxo_common::{
     conclusion::{extent, state},
@@ -7,7 +7,7 @@ use evoxo_common::{
 
 use super::{Told, element::Html};
 
-/// Figures of the run as a list.
+/// The figures of a run, as a list.
 pub(super) fn figures(told: &Told<'_>) -> Html {
     let (config, result) = (told.config, told.result);
     let mut pairs = vec![

@@ -1,4 +1,4 @@
-//! The front of a directory of reports: for each a picture, its verdict, and its digest.
+//! The front page of a directory of reports: for each run a picture, its verdict and its digest.
 
 use evoxo_common::{
     experiment::{Config, Kind},
@@ -8,17 +8,18 @@ use serde_json::Value;
 
 use super::{STYLE, element::Html, page_head, plots};
 
-/// What the page has beside the style of reports.
+/// Styles of this page, in addition to those of reports.
 const STYLE_MORE: &str = include_str!("gallery.css");
 
-/// A run on the page.
+/// An entry for one run on the page.
 pub(crate) struct Entry {
     kind: &'static Kind,
     content: Html,
 }
 
 impl Entry {
-    /// The run of this name whose report is in this file beside the page. `number` is another one for each run.
+    /// The entry for the run with this name, whose report is in this file next to the page. `number` must differ between
+    /// runs.
     pub(crate) fn new(
         number: usize,
         (name, file): (&str, &str),
@@ -36,7 +37,7 @@ impl Entry {
     }
 }
 
-/// The page, with the runs of each kind together, in their order.
+/// The page. Runs of the same kind stand together, in their order.
 pub(crate) fn document(title: &str, entries: Vec<Entry>) -> String {
     let count = entries.len();
     let mut kinds: Vec<(&'static Kind, Vec<Html>)> = Vec::new();

@@ -1,9 +1,9 @@
 
-// Champions that can be played. What one of 3x3 answers on each board was computed when this file was made, and stands
-// in the order of the boards' numbers: in base 3, the first cell least, X is 1 and O is 2. Of a network of a larger
-// board the file has the weights, and its values are computed here, in double precision.
+// Champions that people can play against. The answers of a 3x3 champion were computed when this file was made, and come in
+// the order of the boards' numbers (in base 3, the first cell is the least significant digit, X is 1 and O is 2). For a
+// network on a larger board, the file holds the weights, and this script computes its values, in double precision.
 
-/** Of moves whose values are nearer than this to the best one, the first is played: rounding alone tells them apart. */
+/** The first of all moves whose values are this close to the best one is played: only rounding distinguishes them. */
 const NEAR = 1e-6;
 
 const toMove = (board) => (board.filter(Boolean).length % 2 === 0 ? 1 : 2);
@@ -26,7 +26,7 @@ function rulesOf({ width, height, depth, k, gravity }) {
   const lines = steps.flatMap((step) => cells.map((start) => lineFrom(start, step)))
     .filter((line) => !line.includes(-1))
     .map((line) => line.sort((one, other) => one - other));
-  // As numbers with a bit for each cell.
+  // Sorted as numbers with one bit for each cell.
   lines.sort((one, other) => {
     const place = one.findLastIndex((cell, index) => cell !== other[index]);
     return place < 0 ? 0 : one[place] - other[place];
@@ -44,9 +44,9 @@ function rulesOf({ width, height, depth, k, gravity }) {
   return {
     cells, lines, names, width, height, depth, fall, partsOf, cellAt, canPlay, legal, lineOf,
     isOver: (board) => Boolean(lineOf(board)) || board.every(Boolean),
-    /** A move's name: without what gravity decides. */
+    /** A move's name, without the parts that gravity decides. */
     moveName: (cell) => (gravity ? names[cell].slice(0, depth === 1 ? 1 : 2) : names[cell]),
-    /** The cell to which a stone falls that is put on top of this one. */
+    /** The cell to which a stone falls from this cell. */
     landing: (board, cell) => {
       if (!gravity || canPlay(board, cell)) return cell;
       return cells.find((other) => (other - cell) % fall === 0 && canPlay(board, other)) ?? cell;
@@ -59,7 +59,7 @@ function rulesOf({ width, height, depth, k, gravity }) {
   };
 }
 
-/** The value of a board for the side that has just moved, by a network of this architecture and these weights. */
+/** The value of a board for the side that has just moved, for a network with this architecture and these weights. */
 function valueOf({ first, second, biases, activation }, weights, rules) {
   const scale = activation === "tanh" ? 1 : 0.5;
   const active = (sum) => Math.tanh(scale * sum);
@@ -111,7 +111,7 @@ function valueOf({ first, second, biases, activation }, weights, rules) {
   };
 }
 
-/** A network as a player: values of all legal moves, and the move that it chooses, as evoxo does. */
+/** A network as a player: the values of all legal moves, and the move that it chooses, the same as in evoxo. */
 function networkPlayer({ network, weights, wins }, rules) {
   const bytes = Uint8Array.from(atob(weights), (letter) => letter.charCodeAt(0));
   const value = valueOf(JSON.parse(network), new Float32Array(bytes.buffer), rules);
@@ -133,7 +133,7 @@ function networkPlayer({ network, weights, wins }, rules) {
   return { choose, values };
 }
 
-/** A champion of 3x3: its answers, by the boards that play can lead to and that are not over. */
+/** A 3x3 champion: its answers on all boards that play can reach and on which the game is not over. */
 function answersPlayer({ answers }, rules) {
   const found = new Set();
   const open = [Array(9).fill(0)];
@@ -148,7 +148,7 @@ function answersPlayer({ answers }, rules) {
   return { choose: (board) => ({ cell: Number(answers[places.get(numberOf(board))]), says: "" }) };
 }
 
-/** The board's buttons, a group for each layer, the lowest first. Of several layers the tab key reaches one button. */
+/** The board's buttons, in a group for each layer, the lowest first. With several layers, Tab reaches only one of them. */
 function buttonsOf(place, rules, play) {
   const layers = made("div", place);
   layers.className = rules.depth > 1 ? "layers" : "";
@@ -199,7 +199,7 @@ function setUpGame(place) {
   const again = made("button", place, "Play again");
   again.type = "button";
   again.addEventListener("click", () => {
-    // A champion of both sides takes turns.
+    // Against a champion that plays both sides, sides alternate.
     if (!side) person = 3 - person;
     begin();
   });

@@ -1,5 +1,6 @@
-//! A champion that can be played in the file. Of one of 3x3 its answer on every board that play can lead to, computed here,
-//! so that the script needs the rules of the game and no player; of a network for a larger board its weights.
+//! A champion that people can play against in the file. For a 3x3 champion, the file holds its answer on every board that
+//! play can reach, so the script needs the rules of the game but no player. For a network on a larger board, the file holds
+//! its weights.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +16,11 @@ use serde_json::{Value, json};
 
 use super::element::Html;
 
-/// The most weights of a network that is played in the file, without shared weights: 128 KiB.
+/// The most weights, after weights are unshared, of a network that can be played in the file: 128 KiB.
 const WEIGHTS_MAX: usize = 1 << 15;
 
-/// A place on which a game is played, which the script fills; or a sentence that says why there is none. `None` if the
-/// champion plays no game.
+/// An element for a game, which the script fills in, or a sentence that says why there is no game. `None` if the champion
+/// does not play a game.
 pub(super) fn place(card: &Card) -> Option<Html> {
     let (game, mut player) = player_of_card(card).ok().flatten()?;
     let shape = json!(game.geometry().shape()).to_string();
@@ -32,7 +33,8 @@ pub(super) fn place(card: &Card) -> Option<Html> {
     let network = match card.champion_as::<Network>().ok_or("it is no network").and_then(playable) {
         Ok(network) => network,
         Err(why) => {
-            let sentence = format!("This champion cannot be played in this file: {why}. evoxo play plays it.");
+            let sentence =
+                format!("You cannot play against this champion in this file: {why}. Use evoxo play instead.");
             return Some(Html::classed("p", "soft", sentence));
         }
     };
@@ -49,20 +51,20 @@ pub(super) fn place(card: &Card) -> Option<Html> {
     Some(Html::of("div", &data, ""))
 }
 
-/// The network as the script computes it, without shared weights; or why it does not.
+/// The network without shared weights, as the script computes it; or the reason why the script cannot compute it.
 fn playable(network: &Network) -> Result<Network, &'static str> {
     let plain = match network.architecture.first {
         First::Tuples { .. } if network.architecture.second > 0 => {
             return Err("its filters read tables in every orientation of the board");
         }
         First::Planes { .. } => return Err("its second layer follows the planes of the board"),
-        _ => network.without_sharing().ok_or("its shared weights are those of filters")?,
+        _ => network.without_sharing().ok_or("its filters share weights")?,
     };
-    if plain.weights.len() > WEIGHTS_MAX { Err("its network is too large for it") } else { Ok(plain) }
+    if plain.weights.len() > WEIGHTS_MAX { Err("its network is too large") } else { Ok(plain) }
 }
 
-/// The answer on each board that is not over: a digit for its cell from the top left, or a dash where the other side is to
-/// move; in the order of the boards' numbers. What is left to chance is drawn once for each board.
+/// The answers on all boards on which the game is not over, in the order of the boards' numbers. An answer is the digit of a
+/// cell, counted from the top left, or a dash if the other side is to move. Random choices are made once for each board.
 fn answers(player: &mut Player) -> String {
     let side = player.side;
     let answer = |(number, position): (u32, Position)| {
@@ -75,7 +77,7 @@ fn answers(player: &mut Player) -> String {
     positions(Game::TicTacToe.geometry()).into_iter().map(answer).collect()
 }
 
-/// All positions that play can lead to and that are not over, by the numbers of their boards.
+/// All positions that play can reach and in which the game is not over, by the number of their boards.
 fn positions(geometry: &Geometry) -> BTreeMap<u32, Position> {
     let (mut found, mut open) = (BTreeMap::new(), vec![Position::START]);
     while let Some(position) = open.pop() {
@@ -87,7 +89,7 @@ fn positions(geometry: &Geometry) -> BTreeMap<u32, Position> {
     found
 }
 
-/// The number of a board: in base 3, the first cell least, X is 1 and O is 2.
+/// The number of a board in base 3: the first cell is the least significant digit, X is 1 and O is 2.
 fn number(board: Board) -> u32 {
     let digit = |cell: u32| {
         let of = |side: Side| (board.stones(side) >> cell & 1) as u32;
@@ -106,7 +108,7 @@ mod tests {
         table::optimum::optimum,
     };
 
-    /// A network without shared weights is there whole, and one of filters over tables is not.
+    /// A network without shared weights is embedded completely. A network of filters over tables is not embedded.
     #[test]
     fn a_network_is_there_or_a_sentence_says_why_not() {
         let network = |first: First, second: usize, shape: Shape| {
@@ -121,7 +123,7 @@ mod tests {
         let data = |name: &str| html.split(&format!("data-{name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
         let architecture: Value = serde_json::from_str(&data("network").unwrap().replace("&quot;", "\"")).unwrap();
         assert_eq!((&architecture["second"], &architecture["shared"]), (&json!(24), &json!(false)));
-        // Weights and biases of 152 detectors, of 3 filters in 8 orientations, and of the output.
+        // Weights and biases of 152 detectors (3 filters in 8 orientations), and of the output.
         let bytes = STANDARD.decode(data("weights").unwrap()).unwrap();
         assert_eq!(bytes.len(), 4 * (152 * 4 + 152 + 152 * 24 + 24 + 24 + 1));
         assert_eq!((data("wins"), data("side")), (Some("exact"), None));
@@ -129,17 +131,19 @@ mod tests {
         assert!(flat.contains("data-weights"), "{}", &flat[..200]);
         for (first, second) in [(First::Tuples { states: 4 }, 2), (First::Lines { detectors: 4 }, 16)] {
             let html = network(first, second, Shape::QUBIC);
-            assert!(html.contains("This champion cannot be played in this file: its ") && !html.contains("data-"));
+            assert!(
+                html.contains("You cannot play against this champion in this file: its ") && !html.contains("data-")
+            );
         }
     }
 
-    /// The script reads the answers in this order: as many as there are positions, each a legal move of the player.
+    /// The script reads the answers in this order, so there is one for each position, and each is a legal move of the player.
     #[test]
     fn every_answer_is_that_of_the_player() {
         let card = Card::new(optimum(Side::O, Ratio::from(100)).player);
         let mut player = player_of_card(&card).unwrap().unwrap().1;
         let (answers, positions) = (answers(&mut player), positions(Game::TicTacToe.geometry()));
-        // 5,478 positions in all, of which 958 are over.
+        // There are 5,478 positions in all; in 958 of them the game is over.
         assert_eq!((answers.len(), positions.len()), (4520, 4520));
         let mut asked = 0;
         for (answer, position) in answers.chars().zip(positions.into_values()) {

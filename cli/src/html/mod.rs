@@ -1,5 +1,5 @@
-//! A run's report as one HTML file that needs nothing else: no network, no other file. It is made from the report, as
-//! the tables of `evoxo report` are, and from what lies in the run's directory beside the result, if that is there.
+//! A run's report as one self-contained HTML file: it needs no network and no other file. It is made from the same report as
+//! the tables of `evoxo report`, and from the files next to the result in the run's directory, if they exist.
 
 mod champions;
 mod element;
@@ -22,19 +22,19 @@ use element::Html;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(include_str!("script.js"), include_str!("game.js"));
 
-/// What a document is made of.
+/// The contents of a document.
 pub(crate) struct Told<'a> {
-    /// What people call the run: its directory's name.
+    /// The name under which people know the run: its directory's name.
     pub(crate) name: &'a str,
     pub(crate) config: &'a Config,
     /// The content of `result.json`.
     pub(crate) result: &'a Value,
     pub(crate) report: &'a Report,
-    /// What came of it, in sentences.
+    /// The run's conclusion, in sentences.
     pub(crate) conclusion: String,
-    /// The best champion of each arm, as far as they are there.
+    /// The best champion of each arm, as far as the champions are there.
     pub(crate) champions: Vec<Champion>,
-    /// Champions of further arms.
+    /// The number of champions that are not shown.
     pub(crate) more_champions: usize,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn document(told: &Told<'_>) -> String {
     format!("<!doctype html>\n{}\n", html.into_string())
 }
 
-/// What the browser is told: above all that the file may fetch nothing, and run no script but its own.
+/// The page's head. Above all it tells the browser that the file may fetch nothing and may run no script but its own.
 fn page_head(title: &str, style: &str) -> Html {
     let source = |text: &str| format!("'sha256-{}'", STANDARD.encode(Digest::of(text.as_bytes()).0));
     let policy = format!(
@@ -83,7 +83,7 @@ fn page_head(title: &str, style: &str) -> Html {
     Html::of("head", &[], pieces)
 }
 
-/// Name, conclusion and figures of the run.
+/// The run's name, conclusion and figures.
 fn head(told: &Told<'_>) -> Html {
     let kind = told.config.kind;
     let mut pieces = vec![

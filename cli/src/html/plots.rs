@@ -1,4 +1,4 @@
-//! The pictures of a report, each with its figures behind it: as a table, and for pointing at them.
+//! The pictures of a report. Each comes with its figures, as a table and as data for pointing at a curve.
 
 use evoxo_common::{
     experiment::{Config, screen_files},
@@ -15,14 +15,14 @@ use super::{
     tables::{scrolling, table},
 };
 
-/// The most points of a curve, if its picture can show that many: more would make the file heavy, and show little.
+/// The most points of a curve, if its picture can show that many. More points would make the file larger and show little.
 const POINTS_MAX: usize = 150;
-/// The same of a small picture.
+/// The most points of a curve in a small picture.
 const POINTS_SMALL: usize = 60;
-/// Rows of the table behind a picture.
+/// The number of rows of the table behind a picture.
 const ROWS: usize = 11;
 
-/// All pictures; none if there are none.
+/// The section of all pictures; `None` if there are no pictures.
 pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     let report = told.report;
     let mut parts: Vec<Html> = Vec::new();
@@ -45,7 +45,7 @@ fn curves(number: usize, figure: &Figure) -> Html {
     let picture = scrolling("plot", &figure.title, Html::of_markup(svg));
     let mut parts = vec![picture];
     if figure.drawn != Drawn::Dots {
-        // In a script, only this character could end it.
+        // Inside a script element, only this character could end the element.
         let data = data(figure).to_string().replace('<', "\\u003c");
         let data = Html::of("script", &[("type", "application/json")], Html::of_markup(data));
         parts.extend([data, details("The figures as a table", table(&table_of(figure)))]);
@@ -53,7 +53,7 @@ fn curves(number: usize, figure: &Figure) -> Html {
     Html::of("figure", &[("class", "card"), ("data-curves", "")], parts)
 }
 
-/// The picture that stands for a run among others, if it has any: with fewer points, and only to be looked at.
+/// The picture that represents a run in a gallery, if the run has a picture. It has fewer points and no data for the script.
 pub(super) fn small(config: &Config, report: &Report, id: &str) -> Option<Html> {
     let figure = || {
         report
@@ -67,8 +67,8 @@ pub(super) fn small(config: &Config, report: &Report, id: &str) -> Option<Html> 
     Some(Html::of("div", &[("class", "plot"), ("aria-hidden", "true")], Html::of_markup(svg)))
 }
 
-/// What the script reads: for each curve its name and its points, and where these are to the right, for all curves that do
-/// not say it themselves.
+/// The data that the script reads: each curve's name and points, and the x values. The x values are shared by all curves that
+/// do not have their own.
 fn data(figure: &Figure) -> Value {
     let bands = figure.drawn.has_bands();
     let point = |point: &Point| match bands {
@@ -90,17 +90,17 @@ fn data(figure: &Figure) -> Value {
 
 /// A number with the four digits that the script shows.
 fn brief(value: f64) -> Value {
-    // The greatest numbers are rounded to infinity, which JSON does not have.
+    // The largest numbers round to infinity, which JSON cannot express.
     let value = format!("{value:.3e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value);
     if value.fract() == 0.0 && value.abs() < 1e15 { (value as i64).into() } else { value.into() }
 }
 
-/// The table behind a picture: some of the points.
+/// The table behind a picture, with some of the points.
 fn table_of(figure: &Figure) -> Table {
     let longest = figure.series.iter().max_by_key(|series| series.points.len());
     let xs: Vec<f64> = longest
         .map_or(Vec::new(), |series| spread(series.points.len(), ROWS).map(|index| series.points[index].x).collect());
-    // Curves of other lengths have their points elsewhere: the newest until then counts.
+    // Curves of other lengths have points at other x values: take the last point up to x.
     let at = |series: &Series, x: f64| {
         let points = &series.points;
         let over = points.last().is_none_or(|last| last.x < x);

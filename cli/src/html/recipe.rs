@@ -1,11 +1,11 @@
-//! How to compute a run again, and what its result must be; and what computed it.
+//! How to compute a run again, what its result must be, and what computed it.
 
 use serde_json::Value;
 
 use super::{Told, element::Html};
 use crate::say::{digest_text, program};
 
-/// The most bytes of an experiment file that is shown.
+/// An experiment file is shown if it has at most this many bytes.
 const CONFIG_BYTES_MAX: usize = 100_000;
 
 /// The digest, the command and the experiment file.
@@ -21,7 +21,11 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
             &[],
             [Html::text("Run "), code(&format!("{} run again.toml{programs}", program())), Html::text(".")],
         ),
-        Html::of("li", &[], "Compare its digest with this one: it is the same on every machine, with any workers."),
+        Html::of(
+            "li",
+            &[],
+            "Compare its digest with this one: it is the same on every machine, with any number of workers.",
+        ),
     ];
     let pair =
         |name: &str, value: &str| Html::of("div", &[], [Html::of("dt", &[], name), Html::of("dd", &[], code(value))]);
@@ -44,17 +48,17 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     Some(Html::classed("div", "card", parts))
 }
 
-/// Something to be opened.
+/// A section that the reader can open.
 pub(super) fn details(title: &str, content: Html) -> Html {
     Html::of("details", &[], [Html::of("summary", &[], title), content])
 }
 
-/// A text with its lines.
+/// Preformatted text.
 pub(super) fn pre(text: &str) -> Html {
     Html::of("pre", &[("tabindex", "0")], text)
 }
 
-/// What computed the run.
+/// A sentence that says what computed the run.
 pub(super) fn provenance(result: &Value) -> String {
     let provenance = &result["provenance"];
     let text = |key: &str| provenance[key].as_str();

@@ -1,7 +1,7 @@
 "use strict";
-// Pointing at a picture, or the arrow keys in it, give its figures: those of the panel that is pointed at, or with up and down
-// of the one before or after. They stand beside the picture as JSON; where its points are drawn is read from its lines.
-// Without this script, the table behind each picture has the same figures.
+// Pointing at a picture, or using the arrow keys in it, shows its figures: those of the panel under the pointer; up and down
+// select the previous or the next panel. The figures are next to the picture as JSON; the positions of points are read from
+// the picture's lines. Without this script, the table behind each picture has the same figures.
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHOWN_MAX = 10;
@@ -17,7 +17,7 @@ function shown(value) {
   return value.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** The places of a line's points, in the units of the picture: the line has the first, and steps from each to the next. */
+/** The positions of a line's points, in the picture's units: a line is its first point, and the step to each next one. */
 function places(line) {
   const steps = (line.getAttribute("d").match(/-?\d*\.?\d+/g) ?? []).map(Number);
   let [x, y] = [0, 0];
@@ -36,7 +36,7 @@ function nearest(points, x) {
   return best;
 }
 
-/** The panels of a picture: the place of each one's axes, its curves, and that with the most points. */
+/** The panels of a picture: for each the position of its axes, its curves, and the curve with the most points. */
 function panelsOf(svg, data) {
   const lines = [...svg.querySelectorAll("g[clip-path] > path[fill=none]")];
   const panels = new Map();
@@ -113,7 +113,7 @@ function setUp(figure) {
     }
     if (found.length > near.length) made("p", tip, `and ${found.length - near.length} others`);
     tip.hidden = false;
-    // Below the axis, where it hides no curve.
+    // Below the axis, so that it hides no curve.
     const box = figure.getBoundingClientRect();
     const shape = svg.getBoundingClientRect();
     const x = shape.left - box.left + (right / svg.viewBox.baseVal.width) * shape.width;

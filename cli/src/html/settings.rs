@@ -1,4 +1,4 @@
-//! The settings of a run: in which its arms differ, and those that are the same for all.
+//! The settings of a run: those in which its arms differ, and those that are the same for all arms.
 
 use evoxo_common::{experiment::Config, report::Table, settings::Value};
 
@@ -21,7 +21,7 @@ pub(super) fn section(config: &Config) -> Option<Html> {
             std::iter::once(config.arms[arm].name.clone()).chain(own).collect()
         };
         let of_arms = table(&Table {
-            title: "In these the arms differ".into(),
+            title: "Settings in which the arms differ".into(),
             header: std::iter::once("arm".to_owned()).chain(differing.iter().map(name)).collect(),
             rows: (0..config.arms.len()).map(row).collect(),
         });
@@ -33,7 +33,7 @@ pub(super) fn section(config: &Config) -> Option<Html> {
     }
     let row = |field: &usize| vec![fields[*field].name.to_owned(), value(0, *field), fields[*field].doc.to_owned()];
     let alike = table(&Table {
-        title: if config.arms.len() > 1 { "The same for all arms" } else { "All settings" }.into(),
+        title: if config.arms.len() > 1 { "Settings that are the same for all arms" } else { "All settings" }.into(),
         header: ["setting", "value", "meaning"].map(String::from).to_vec(),
         rows: alike.iter().map(row).collect(),
     });
@@ -41,10 +41,10 @@ pub(super) fn section(config: &Config) -> Option<Html> {
     Some(parts.into())
 }
 
-/// Arms up to which their settings are shown at once.
+/// With more arms than this, their settings are folded.
 const ARMS_MAX: usize = 24;
 
-/// The most letters of a value: a module or a long text says nothing here.
+/// The most letters of a value. More would show nothing useful of a module or a long text.
 const LETTERS_MAX: usize = 60;
 
 /// A value as people read it.

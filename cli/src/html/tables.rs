@@ -1,10 +1,10 @@
-//! The tables of a report, and the notes below them.
+//! The tables of a report and the notes below them.
 
 use evoxo_common::report::{Report, Table};
 
 use super::element::Html;
 
-/// All tables and notes; none if there are none.
+/// The section of all tables and notes; `None` if there are none.
 pub(super) fn section(report: &Report) -> Option<Html> {
     let mut parts: Vec<Html> = report.tables.iter().map(table).collect();
     if !report.notes.is_empty() {
@@ -14,7 +14,7 @@ pub(super) fn section(report: &Report) -> Option<Html> {
     (!parts.is_empty()).then(|| parts.into())
 }
 
-/// A table that scrolls by itself where it is too wide.
+/// A table that scrolls on its own if it is too wide.
 pub(super) fn table(table: &Table) -> Html {
     let row = |row: &Vec<String>, head: bool| {
         let cell = |(column, cell): (usize, &String)| match (head, column) {
@@ -33,7 +33,7 @@ pub(super) fn table(table: &Table) -> Html {
     scrolling("card", &table.title, Html::of("table", &[], parts))
 }
 
-/// Something that may be wider than the page: by keyboard it scrolls too.
+/// Content that may be wider than the page. The keyboard can scroll it too.
 pub(super) fn scrolling(class: &str, name: &str, content: Html) -> Html {
     let class = format!("scroll {class}");
     Html::of("div", &[("class", &class), ("tabindex", "0"), ("role", "group"), ("aria-label", name)], content)

@@ -1,4 +1,4 @@
-//! Players as people name them: a champion from a file or a built-in player.
+//! Players by name: a champion from a file, or a built-in player.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::{
     say::{usage, whole},
 };
 
-/// Reads an option that is a game.
+/// Parses an option that names a game.
 pub(crate) fn game() -> impl TypedValueParser<Value = Game> {
     let values = Game::ALL.map(|game| PossibleValue::new(game.name()).help(game.about()));
     PossibleValuesParser::new(values).map(|name| Game::named(&name).expect("one of the possible values"))
@@ -37,14 +37,14 @@ pub(crate) struct PlayerSpec {
     /// The game; a champion has its own [default for built-in players: score-four]
     #[arg(long, value_parser = game(), value_name = "GAME")]
     game: Option<Game>,
-    /// Plies that a network or alpha-beta looks ahead, 1 to 6; late in the game it looks to the end
-    /// [default: a network plays the move it values most, alpha-beta looks 4 plies ahead]
+    /// Plies that a network or alpha-beta looks ahead, 1 to 6; late in the game, both search to the end [default: a network
+    /// plays the move with the highest value, alpha-beta looks 4 plies ahead]
     #[arg(long, value_name = "PLIES", allow_negative_numbers = true, value_parser = whole::<u32>(1, DEPTH_MAX.into()))]
     depth: Option<u32>,
-    /// Whether the plies were given after the name, as in alpha-beta:6
+    /// Whether the plies were given after the name, as in alpha-beta:6.
     #[arg(skip)]
     behind_name: bool,
-    /// Seed of players that choose at random [default: the clock]
+    /// Seed for players that choose at random [default: from the clock]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX))]
     seed: Option<u64>,
 }
@@ -57,14 +57,14 @@ pub(crate) struct Opponent {
 }
 
 impl Opponent {
-    /// The move in a position in which its side is to move and that is not over.
+    /// The opponent's move. Its side must be to move, and the game must not be over.
     pub(crate) fn choose_move(&mut self, position: Position) -> Move {
         self.player.play.choose_move(self.player.geometry, position, &mut self.rng)
     }
 }
 
 impl PlayerSpec {
-    /// A player as a program names it.
+    /// A player, as named by a program.
     #[cfg(fuzzing)]
     pub(crate) fn named(name: &str, depth: Option<u32>) -> Self {
         Self { name: name.into(), game: None, depth, behind_name: true, seed: Some(0) }
@@ -111,7 +111,7 @@ impl PlayerSpec {
     }
 }
 
-/// Two players of one game, each named as WHO or WHO:PLIES. A player of any game plays the other's game.
+/// The two players of one game, each named as WHO or WHO:PLIES. A player of any game plays the other player's game.
 pub(crate) fn pair(registry: &Registry, names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Opponent; 2]> {
     let find = |name: &str, game: Option<Game>| {
         let (name, depth) = split(name);
@@ -133,7 +133,7 @@ pub(crate) fn pair(registry: &Registry, names: [&str; 2], game: Option<Game>) ->
     }
 }
 
-/// The player named as WHO or WHO:PLIES: of this game, or a champion with its own.
+/// The player named as WHO or WHO:PLIES: a built-in player of this game, or a champion with its own game.
 pub(crate) fn of_game(registry: &Registry, name: &str, game: Game) -> anyhow::Result<Player> {
     let (name, depth) = split(name);
     let game = is_built_in(name).then_some(game);

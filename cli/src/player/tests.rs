@@ -1,4 +1,4 @@
-//! Players are found by their names and files, with their games, or refused with a sentence.
+//! Players are found by name or file, with their games, or refused with a sentence.
 
 use super::*;
 use evoxo_common::card::Card;
@@ -62,7 +62,7 @@ fn unknown_players_are_refused() {
     assert!(large.starts_with("perfect plays only tic-tac-toe: give alpha-beta"), "{large}");
 }
 
-/// Found by its file, it plays both sides of its own game, partly at random.
+/// A player found by its file plays both sides of its own game, with some random moves.
 #[test]
 fn a_champion_is_found_by_its_card() {
     let directory = tempfile::tempdir().unwrap();

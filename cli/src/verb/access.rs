@@ -1,4 +1,4 @@
-//! `evoxo join`, `evoxo token` and `evoxo access`: who may use a coordinator with an access directory.
+//! `evoxo join`, `evoxo token` and `evoxo access`: the people and workers who may use a coordinator with an access directory.
 
 use std::{
     io::Write as _,
@@ -20,16 +20,16 @@ use crate::{
     say::{program, tell, usage, whole},
 };
 
-/// The longest list of identities, in bytes: some hundred for each of 100,000.
+/// The longest list of identities, in bytes: some hundred bytes for each of 100,000 identities.
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
 
-/// The token, and where to keep what it is exchanged for.
+/// The token, and the file in which to keep the access that it is exchanged for.
 #[derive(clap::Args)]
 pub(crate) struct Join {
-    /// A token of the role viewer or operator, as `evoxo token create` prints it
+    /// A token with the role viewer or operator, as `evoxo token create` prints it
     #[arg(value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
     token: Typed,
-    /// The coordinator's address, and its standbys', with commas between them
+    /// The addresses of the coordinator and its standbys, separated by commas
     #[arg(
         long = "coordinator",
         value_name = "HOST:PORT,...",
@@ -38,26 +38,26 @@ pub(crate) struct Join {
         default_value_t
     )]
     coordinator: Addresses,
-    /// The access file to make
+    /// The access file to write
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
     access: PathBuf,
-    /// Your name in the operator's list [default: that of this host]
+    /// Your name in the operator's list [default: the name of this host]
     #[arg(long)]
     name: Option<String>,
 }
 
-/// What to do with tokens.
+/// The commands for tokens.
 #[derive(Subcommand)]
 pub(crate) enum Tokens {
-    /// Create a token, and print it: the one line with which hosts or people join
+    /// Create a token and print it: the one line that lets hosts or people join
     Create {
-        /// What its holders may do: viewer, operator, worker or trusted-worker
+        /// The role that the token gives: viewer, operator, worker or trusted-worker
         #[arg(long)]
         role: Role,
-        /// How long it can be used: 30m, 12h, 7d
+        /// How long the token can be used: 30m, 12h, 7d
         #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
         ttl: Duration,
-        /// How many times it can be used
+        /// How many times the token can be used
         #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u32>(1, 100_000))]
         uses: u32,
         #[command(flatten)]
@@ -65,32 +65,32 @@ pub(crate) enum Tokens {
     },
 }
 
-/// What to do with those who joined.
+/// The commands for those who have joined.
 #[derive(Subcommand)]
 pub(crate) enum Access {
-    /// List tokens that can be used, and everybody with a valid certificate
+    /// List the tokens that can still be used, and everybody with a valid certificate
     List {
         #[command(flatten)]
         coordinator: Coordinator,
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Refuse somebody, or a token, from now on, and end open sessions at once
+    /// Refuse an identity or a token from now on, and end its open sessions at once
     Revoke {
         /// The ID, as `access list` shows it
         id: Id,
         #[command(flatten)]
         coordinator: Coordinator,
     },
-    /// Print the newest lines of the audit log: who wanted what, when and from where
+    /// Print the newest lines of the audit log: who requested what, when and from where
     Log {
         #[command(flatten)]
         coordinator: Coordinator,
-        /// How many lines
+        /// How many lines to print
         #[arg(long, value_name = "N", default_value = "100", value_parser = whole::<u32>(1, 1000))]
         lines: u32,
-        /// Leave out what was refused
+        /// Leave out requests that were refused
         #[arg(long)]
         done: bool,
     },
@@ -100,7 +100,7 @@ async fn client(coordinator: &Coordinator) -> anyhow::Result<AccessServiceClient
     Ok(AccessServiceClient::new(channel(coordinator).await?).max_decoding_message_size(RESPONSE_BYTES_MAX))
 }
 
-/// A time for people.
+/// A time in readable form.
 fn time(since_1970_s: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(since_1970_s)).to_string()
 }
@@ -109,14 +109,14 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     let Join { token, coordinator, access, name } = arguments;
     let token = token.token().map_err(usage)?;
     if access.exists() {
-        bail!("{} exists: name another --access FILE, or remove it", access.display());
+        bail!("{} exists: choose another file with --access, or remove it", access.display());
     }
     let name = name.clone().unwrap_or_else(host_name);
     let newcomer = Newcomer::new(token, access.clone())?;
     let file = converse(async {
         newcomer.join(coordinator.all(), &name).await.map_err(|refusal| match refusal {
             Refusal::Final(why) => anyhow!(why),
-            other => anyhow!("{}; give the same command again: that does not use the token twice", other.sentence()),
+            other => anyhow!("{}; run the same command again, which does not use the token twice", other.sentence()),
         })
     })?;
     newcomer.keep(&file)?;
@@ -147,7 +147,7 @@ pub(crate) fn tokens(verb: &Tokens) -> anyhow::Result<ExitCode> {
         true => tell(format_args!("on each host: evoxo-worker --coordinator {address} --join TOKEN")),
         false => {
             tell(format_args!("for them: {} join TOKEN --coordinator {address} --access FILE", program()));
-            tell("or they log in with it on the coordinator's page, if that was started with --page");
+            tell("or they log in with the token on the coordinator's page, if the coordinator was started with --page");
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -163,7 +163,7 @@ pub(crate) fn access(verb: &Access) -> anyhow::Result<ExitCode> {
                 Ok(client(coordinator).await?.read_log(request).await.map_err(refused)?.into_inner())
             })?;
             let mut out = crate::say::stdout();
-            // Names in it are others' words. JSON leaves some control characters as they are.
+            // The lines contain names that others have chosen, and JSON leaves some control characters as they are.
             let safe = |line: &String| -> String {
                 let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", c as u32) } else { c.to_string() };
                 line.chars().map(escaped).collect()
@@ -220,9 +220,7 @@ fn revoke(id: &Id, coordinator: &Coordinator) -> anyhow::Result<ExitCode> {
     let mut out = crate::say::stdout();
     let told = match revoked.known {
         true => format!("{id} is refused from now on; {} open connections were ended", revoked.connections),
-        false => format!(
-            "{id} is not in the list here, or was revoked before; whoever has a certificate with this ID is refused"
-        ),
+        false => format!("{id} is not in this list, or was revoked before; a certificate with this ID is refused"),
     };
     writeln!(out, "{told}")?;
     if !revoked.token.is_empty() {

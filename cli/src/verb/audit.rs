@@ -1,4 +1,4 @@
-//! `evoxo audit FILE`, also against a suite of solved positions, which it makes.
+//! `evoxo audit FILE`: audits a player, also against a suite of solved positions; `--make` makes such a suite.
 
 use std::{
     io::Write as _,
@@ -21,15 +21,15 @@ use crate::{
     say::{notice, stdout, usage, whole},
 };
 
-/// The card and the output.
+/// The champion and the output.
 #[derive(clap::Args)]
 #[command(
     after_help = "A table's card needs three keys: {\"kind\": \"table\", \"side\": \"O\", \"moves\": {\"X........\": 4, ...}}.
 
 Boards are read from the top left, cells are 0 to 8 in the same order; any rotation or reflection of a board may be used.
 
-A suite has positions with their exact values and all moves that keep them. With --suite, WHO may be any player, with its plies \
-after it if it looks ahead: alpha-beta:6, CHAMPION.json:2.
+A suite holds positions with their exact values and all moves that keep the value. With --suite, WHO may be any \
+player; a player that looks ahead may have its number of plies appended: alpha-beta:6, CHAMPION.json:2.
 
 Examples:
   evoxo audit out/invincible/champions/O-loss-costs-100-0.json
@@ -37,17 +37,17 @@ Examples:
   evoxo audit --make score-four > score-four.txt     the suite again, in minutes"
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; for a network its .safetensors is enough.
-    /// Or a player without a file: perfect or teacher
+    /// A champion's card (JSON), from a run's champions/ or made by hand; for a network, its .safetensors file is enough. Or
+    /// a player without a file: perfect or teacher
     #[arg(value_name = "WHO", required_unless_present = "make")]
     file: Option<PathBuf>,
-    /// Instead: how often it keeps the value in the solved positions of this file, with a 95 % interval
+    /// Instead of the audit: how often the player keeps the value in the solved positions of this file, with a 95 % interval
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
     /// Solve positions of this game, which has at least 42 cells, and print them as a suite
     #[arg(long, value_name = "GAME", value_parser = game(), conflicts_with_all = ["file", "suite", "json"])]
     make: Option<Game>,
-    /// Positions of the suite that is made
+    /// Number of positions in the suite
     #[arg(
         long,
         value_name = "COUNT",
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
         value_parser = whole::<usize>(1, suite::POSITIONS_MAX as u64)
     )]
     positions: usize,
-    /// Print it as JSON: win, draw, loss as fractions (unfiltered: against a random mover without the filter), unbeatable, and more
+    /// Print JSON: win, draw, loss as fractions (unfiltered: against a random mover without the filter), unbeatable, and more
     #[arg(long)]
     json: bool,
 }
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes a suite, and says from time to time how far it is.
+/// Makes a suite, and reports the progress from time to time.
 fn made(game: Game, positions: usize) -> anyhow::Result<Suite> {
     if game.geometry().cells().count_ones() < suite::CELLS_MIN {
         return Err(usage(format_args!("{} is too small for a suite: give a larger game", game.name())));
@@ -92,16 +92,16 @@ fn made(game: Game, positions: usize) -> anyhow::Result<Suite> {
     }))
 }
 
-/// How often a player keeps the value of solved positions.
+/// Measures how often a player keeps the value of solved positions.
 fn judged(registry: &Registry, who: &Path, path: &Path) -> anyhow::Result<Showing> {
     let text = String::from_utf8(file::read(path, suite::BYTES_MAX, "")?).ok();
-    let text = text.with_context(|| format!("{} is not a text in UTF-8", path.display()))?;
+    let text = text.with_context(|| format!("{} is not UTF-8 text", path.display()))?;
     let suite = Suite::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))?;
     let name = who.to_str().with_context(|| format!("{} is not a name in UTF-8", who.display()))?;
     let mut player = of_game(registry, name, suite.game)?;
     let Judgement { all, won, drawn } = suite.judge(&mut player).map_err(|why| anyhow!("{name}: {why}"))?;
     let text = format!(
-        "In solved positions of {} it keeps the value, with 95 % intervals:\n  {:<9}{}\n  {:<9}{}\n  {:<9}{}\n",
+        "How often it keeps the value in solved positions of {}, with 95 % intervals:\n  {:<9}{}\n  {:<9}{}\n  {:<9}{}\n",
         suite.game.name(),
         "all",
         share_text(all),
@@ -179,7 +179,7 @@ mod tests {
         let share = |of: &str| random.json[of]["share"].as_f64().unwrap();
         assert!((share("drawn") - 4.0 / 6.0).abs() < 1e-9 && (share("won") - 3.0 / 7.0).abs() < 1e-9);
         insta::assert_snapshot!(random.text, @r"
-        In solved positions of tic-tac-toe it keeps the value, with 95 % intervals:
+        How often it keeps the value in solved positions of tic-tac-toe, with 95 % intervals:
           all       54.8 %  (11.1 to 92.1)  of 2 positions
           won       42.9 %  (4.1 to 93.0)  of 1 positions
           drawn     66.7 %  (9.4 to 97.5)  of 1 positions
@@ -191,7 +191,7 @@ mod tests {
         refused(b"score-four\n", "perfect", "suite.txt: it has 0 positions: give 1 to 10000");
         refused(b"chess\n", "random", "suite.txt: it does not begin with the name of a game: tic-tac-toe, ");
         refused(b"tic-tac-toe\nX...O.... win z9\n", "random", "suite.txt: line 2: \"z9\" is no move there");
-        refused(b"\xff", "random", "suite.txt is not a text in UTF-8");
+        refused(b"\xff", "random", "suite.txt is not UTF-8 text");
         refused(&[b'#'; suite::BYTES_MAX + 1], "random", "suite.txt has 4194305 bytes: the maximum is 4194304");
     }
 

@@ -1,4 +1,4 @@
-//! `evoxo bench`: the throughput of one core with the optimized kernels and their reference implementations, and the
+//! `evoxo bench`: the throughput on one core of the optimized kernels and of their reference implementations, and the
 //! behaviour signatures of this build.
 
 use std::{
@@ -24,25 +24,27 @@ use crate::say::{stdout, usage};
 /// What to measure.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The figures are of one core, for each second of its processor time: other programs on the machine disturb \
-it less than the time that passes. Both times that the measurement took are beside them. Only ratios mean much elsewhere.
+    after_help = "The figures are for one core, per second of processor time, which other programs on the machine \
+disturb less than wall-clock time. Both times of the measurement are printed beside the figures. On other machines, \
+only ratios mean much.
 
-A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on one run.
+A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on the same run.
 
---workload writes that workload for worker programs in other languages: KIND-TASK-NUMBER.task and .output."
+--workload writes that workload as files KIND-TASK-NUMBER.task and .output, for authors of worker programs in other \
+languages."
 )]
 pub(crate) struct Arguments {
-    /// Only the kernel of this name
+    /// Measure only the kernel with this name
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Instructions the kernels may use: the results are the same
+    /// Instructions that the kernels may use; results do not depend on them
     #[arg(long, value_enum, default_value_t)]
     simd: Simd,
-    /// Write the fixed workload of each kind of task into this directory, and measure nothing
+    /// Measure nothing; instead write the fixed workload of each kind of task into this directory
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "only")]
     workload: Option<PathBuf>,
-    /// Print it as JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference", "processor_s", "passed_s",
-    /// "parts"}], "signatures", "tasks"}
+    /// Print JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference", "processor_s", "passed_s", "parts"}],
+    /// "signatures", "tasks"}
     #[arg(long)]
     json: bool,
 }
@@ -63,24 +65,24 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     print(arguments, registry, &figures)
 }
 
-/// The throughput of a kernel, in units of work for each second of processor time.
+/// The throughput of a kernel, in units of work per second of processor time.
 struct Figures {
     kind: &'static str,
     kernel: &'static Kernel,
     fast: f64,
     reference: f64,
-    /// Processor time that was measured, of both together.
+    /// The processor time of both measurements together.
     processor: Duration,
-    /// The time that passed meanwhile.
+    /// The wall-clock time of both measurements together.
     passed: Duration,
-    /// Rates of the parts of the optimized kernel's work.
+    /// Throughput of the parts of the optimized kernel's work.
     parts: Vec<(&'static str, f64)>,
 }
 
-/// Measures both in turns, so that other load affects both; returns the best of each.
+/// Measures both implementations in turns, so that other load affects both. Returns the best rate of each.
 fn measure(kind: &'static Kind, kernel: &'static Kernel) -> Figures {
     let (mut best, mut processor, mut passed) = ([0.0_f64; 2], Duration::ZERO, Duration::ZERO);
-    // What they prepare at the first call is not measured.
+    // The first call may prepare data, which is not measured.
     (kernel.fast)();
     for _ in 0..5 {
         for (best, work) in best.iter_mut().zip([kernel.fast, kernel.reference]) {
@@ -153,7 +155,7 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the tasks behind the signatures to files, each with its output in another file.
+/// Writes the tasks behind the signatures to files; the output of each task goes into another file.
 fn write_workload(registry: &Registry, directory: &Path) -> anyhow::Result<()> {
     let unwritable = || format!("cannot write into {}: choose another directory", directory.display());
     fs::create_dir_all(directory).with_context(unwritable)?;
@@ -202,7 +204,7 @@ mod tests {
         assert_eq!([1.0, 999.0, 1000.0, 12_345_678.4].map(grouped), ["1", "999", "1 000", "12 345 678"]);
     }
 
-    /// The files are sufficient: each task gives its output, and the outputs give the signatures as worker.proto says.
+    /// The files are sufficient: each task yields its output, and the outputs yield the signatures as worker.proto specifies.
     #[test]
     fn the_workload_files_are_sufficient_for_another_worker() {
         let registry = evoxo_experiments::registry();

@@ -12,12 +12,12 @@ use crate::{
     say::{notice, stdout},
 };
 
-/// Which run.
+/// The run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The best is that of the replica whose last row in history.csv is best: by the metric that the \
-table names, the hypervolume where there are several objectives. If the measurement is noisy, the best of several looks better than it is: compare arms with \
-`report`, whose means have intervals.
+    after_help = "The best champion of an arm is that of the replica whose last row in history.csv is best, by the \
+metric that the table names; with several objectives, this is the hypervolume. If the measurement is noisy, the best \
+of several looks better than it is: compare arms with `report`, whose means have intervals.
 
 Examples:
   evoxo best out/rosenbrock
@@ -26,7 +26,7 @@ Examples:
 pub(crate) struct Arguments {
     /// A run's directory
     directory: PathBuf,
-    /// Print it as JSON: for each arm the replica, the metric, its value and the card
+    /// Print JSON: for each arm the replica, the metric, its value and the card
     #[arg(long)]
     json: bool,
 }
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         writeln!(out, "{:#}", Value::from(found.iter().map(arm).collect::<Map<String, Value>>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    // Arms with several objectives are ranked by another column than others.
+    // Arms with several objectives are ranked by another column than arms with one.
     let columns: BTreeSet<usize> = found.iter().map(|(best, ..)| best.column).collect();
     let metrics: Vec<&str> = columns.iter().map(|column| name(*column)).collect();
     let row = |(best, _, file): &(Best, Card, Option<PathBuf>)| {

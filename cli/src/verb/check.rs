@@ -1,4 +1,4 @@
-//! `evoxo check --program rosen="python3 rosen.py"`: whether a program always answers the same.
+//! `evoxo check --program rosen="python3 rosen.py"`: checks whether a program always gives the same answers.
 
 use std::{
     io::Write as _,
@@ -27,36 +27,37 @@ use crate::{
 /// The program and its candidates.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small batches, in \
-a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A check that finds \
-nothing is no proof.
+    after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small \
+batches, in a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A \
+check that finds nothing is not a proof.
 
-Exit status: 0 if all values are the same, 1 if not, if no candidate has a value, or if the program failed, 2 wrong usage."
+Exit status: 0 if all values are the same; 1 if values differ, if no candidate has a value, or if the program \
+failed; 2 for wrong usage."
 )]
 pub(crate) struct Arguments {
     /// The program, for example rosen="python3 rosen.py"
     #[arg(long, value_name = "NAME=COMMAND")]
     program: Program,
-    /// An experiment file that asks it, where the program does not say its genome
+    /// An experiment file that asks the program, if the program does not declare its genome
     file: Option<PathBuf>,
-    /// Candidates that are evaluated
+    /// Number of candidates to evaluate
     #[arg(long, value_name = "N", default_value_t = 12, allow_negative_numbers = true, value_parser = whole::<usize>(1, 10_000))]
     candidates: usize,
-    /// Print it as JSON: {"program", "pure", "candidates", "seconds", "differences", "failed"}
+    /// Print JSON: {"program", "pure", "candidates", "seconds", "differences", "failed"}
     #[arg(long)]
     json: bool,
 }
 
-/// The last processes start at least this long after the first one: a clock of whole seconds has moved on.
+/// The last processes start at least this long after the first one, so that a clock of whole seconds has advanced.
 const CLOCK: Duration = Duration::from_millis(1100);
-/// Candidates of a small batch.
+/// The number of candidates in a small batch.
 const BATCH: usize = 5;
-/// The hash seed of the first processes, and those of the others: a set of two texts has the same order under two of them half of
-/// the time.
+/// The hash seed of the first processes, and the seeds of the last ones. Under two different seeds, a set of two strings has
+/// the same order half of the time.
 const HASH_SEED: u32 = 1;
 const OTHER_HASH_SEEDS: [u32; 3] = [2, 3, 4];
 
-/// How candidates are evaluated, and what is wrong if their values are others then.
+/// A way to evaluate the candidates, and the likely cause if their values differ from those of the first run.
 type Way = (&'static str, &'static str);
 
 const FIRST: &str = "the first run";
@@ -69,22 +70,23 @@ const ALONE: Way = ("the same process, one at a time", "the value depends on the
 const BATCHES: Way = ("the same process, in small batches", "the value depends on the candidates of the same batch");
 const FRESH: Way =
     ("a fresh process", "a clock, unseeded random numbers, or something that differs from start to start is used");
-// What a process keeps from its first sight of a candidate shows only in one that has seen others before it.
+// If a process keeps something when it first sees a candidate, this shows only in a process that has seen other candidates
+// before.
 const FRESH_REVERSED: Way = ("a fresh process in reversed order", "the value depends on the candidates before it");
 const FRESH_SHUFFLED: Way = ("a fresh process, odd numbers first", "the value depends on the candidates before it");
 const SEEDED: Way = ("a fresh process with another PYTHONHASHSEED", "the order of a set, or hash() of a text, is used");
 
-/// The answers in one way, by candidate.
+/// The answers of one run, by candidate.
 struct Run {
     way: Way,
     answers: Vec<Answer>,
 }
 
-/// What was found.
+/// The findings.
 struct Found {
     expected: Vec<Answer>,
     runs: Vec<Run>,
-    /// For one candidate.
+    /// Seconds for one candidate.
     seconds: f64,
 }
 
@@ -102,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(if found.differences().is_empty() && !found.has_no_value() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The settings of an arm that asks the program: of the file, or what follows from the program alone.
+/// The settings of an arm that asks the program: from the file, or from the program alone.
 fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Values)> {
     stop::with_programs()?;
     let program = &arguments.program;
@@ -113,7 +115,7 @@ fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Valu
         let found =
             config.kind.asks.and_then(|asks| Some((asks, config.arms.iter().find(|arm| asked(&asks, &arm.settings))?)));
         let (asks, arm) = found.ok_or_else(|| {
-            usage(format!("{} asks no program {}: give the file that does", file.display(), program.name))
+            usage(format!("{} does not ask a program {}: give a file that does", file.display(), program.name))
         })?;
         return Ok((asks, arm.settings.clone()));
     }
@@ -126,7 +128,7 @@ fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Valu
     Ok((asks, said.iter().fold(values, |values, (name, text)| values.with(name, text))))
 }
 
-/// A program that is checked.
+/// The program that is being checked.
 struct Checked<'a> {
     program: &'a Program,
     asks: Asks,
@@ -163,13 +165,13 @@ impl Checked<'_> {
         Ok(Found { expected, runs, seconds })
     }
 
-    /// A process that is not started yet, with this seed for the hashes of Python.
+    /// A process that has not started yet, with this seed for Python's hashes.
     fn processes(&self, hash_seed: u32) -> Processes {
         let command = format!("export PYTHONHASHSEED={hash_seed}\n{}", self.program.command);
         Processes::new(Arc::from([Program { name: self.program.name.clone(), command }]))
     }
 
-    /// The answers to all candidates in the order of their numbers, asked in these batches.
+    /// The answers to all candidates, in the order of their numbers. The candidates are asked for in these batches.
     fn ask<'b>(
         &self,
         processes: &mut Processes,
@@ -186,7 +188,7 @@ impl Checked<'_> {
 }
 
 impl Found {
-    /// The runs in which some candidates have other values, with these candidates.
+    /// The runs in which some candidates have other values, with the numbers of these candidates.
     fn differences(&self) -> Vec<(&Run, Vec<usize>)> {
         let differing = |run: &Run| -> Vec<usize> {
             (0..self.expected.len()).filter(|number| run.answers[*number] != self.expected[*number]).collect()
@@ -217,7 +219,7 @@ impl Found {
         lines.push(match differences.is_empty() {
             _ if self.has_no_value() => {
                 format!(
-                    "{name} has no value for any of the {} candidates: nothing can be evolved by it",
+                    "{name} has no value for any of the {} candidates: nothing can be evolved with it",
                     self.expected.len()
                 )
             }

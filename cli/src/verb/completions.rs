@@ -1,4 +1,4 @@
-//! `evoxo completions SHELL` and `evoxo man DIRECTORY`: made from the same description as the help.
+//! `evoxo completions SHELL` and `evoxo man DIRECTORY`: generated from the same description as the help.
 
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -17,12 +17,12 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-/// Where to write.
+/// The directory to write into.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   evoxo man ~/.local/share/man/man1      and then: man evoxo, man evoxo-run")]
 pub(crate) struct Man {
-    /// A directory, which is made if there is none
+    /// A directory, which is created if it does not exist
     directory: PathBuf,
 }
 

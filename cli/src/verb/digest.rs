@@ -16,12 +16,13 @@ use crate::{
     say::{digest_text, notice, stdout, usage, whole},
 };
 
-/// Which digests.
+/// The digests to print.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A digest covers everything that is reported: every row of the history, the state and how each replica ended. Two runs with \
-the same configuration and the same digest have the same report. The digest of a replica after a round does not depend on \
-how the work was divided into tasks, so the first round whose digests differ is where two runs part.
+    after_help = "A digest covers everything that is reported: every row of the history, the state and how each \
+replica ended. Two runs with the same configuration and the same digest have the same report. The digest of a \
+replica after a round does not depend on how the work was divided into tasks, so two runs diverge in the first round \
+whose digests differ.
 
 Examples:
   evoxo digest out/invincible
@@ -29,18 +30,19 @@ Examples:
   evoxo digest out/invincible --round 40 --json"
 )]
 pub(crate) struct Arguments {
-    /// A run's directory; its result.json alone is enough without --rounds
+    /// A run's directory; without --rounds, its result.json alone is enough
     directory: PathBuf,
-    /// Also print the digests after the first rounds, four for each doubling of the rows of the history, and the last round
+    /// Also print digests after single rounds: four for each doubling of the history's rows, and the last round
     #[arg(long)]
     rounds: bool,
-    /// Only those after this round, counted from 1; where they are not kept, the replica is computed again up to this round
+    /// Print only the digests after this round, counted from 1; if one was not kept, its replica is computed again up to this
+    /// round
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1, u64::MAX >> 1))]
     round: Option<u64>,
-    /// Only those of this arm
+    /// Print only the digests of this arm
     #[arg(long, value_name = "NAME")]
     arm: Option<String>,
-    /// Only those of the replicas with this number, from 0
+    /// Print only the digests of the replicas with this number, from 0
     #[arg(long, value_name = "N")]
     replica: Option<u32>,
     /// Print JSON
@@ -69,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     };
     let shown: Vec<&Replica> = all.iter().filter(|it| is_asked(it.arm, it.number)).collect();
     if shown.is_empty() {
-        return Err(usage(format_args!("{} has no such replica: see its arms with `report`", path.display())));
+        return Err(usage(format_args!("{} has no such replica: `report` lists its arms", path.display())));
     }
     let mut lines = Vec::new();
     if arguments.rounds || arguments.round.is_some() {
@@ -92,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// The replicas in a `result.json`; `None` if one of them has no digest of the present form.
+/// The replicas in a `result.json`; `None` if one of them has no digest in the present form.
 fn replicas(result: &Value) -> Option<Vec<Replica<'_>>> {
     let mut all = Vec::new();
     for arm in result["arms"].as_array()? {
@@ -108,9 +110,10 @@ fn replicas(result: &Value) -> Option<Vec<Replica<'_>>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// The last digest of each finished replica must be the one in `result.json`. One that goes on may have a later digest there.
+/// Checks that the last digest of each finished replica is the one in `result.json`. For a replica that goes on,
+/// `digests.csv` may have a later one.
 fn check_ends(replicas: &[Replica], lines: &[Line]) -> anyhow::Result<()> {
-    // The last line of a replica stays.
+    // For each replica, its last line remains in the map.
     let ends: BTreeMap<(&str, u32), ResultDigest> =
         lines.iter().map(|line| ((line.arm.as_str(), line.replica), line.link.digest)).collect();
     for replica in replicas.iter().filter(|replica| replica.finished) {
@@ -126,8 +129,8 @@ fn check_ends(replicas: &[Replica], lines: &[Line]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The digests of these replicas after a round: those that are kept, and the others computed again. What is kept of earlier rounds must
-/// come out the same.
+/// The digests of these replicas after a round. Digests that were not kept are computed again, and the digests kept for
+/// earlier rounds must come out the same.
 fn after_round(
     round: u64,
     kept: Vec<Line>,
@@ -139,7 +142,7 @@ fn after_round(
         own.map(|line| line.link).collect::<Vec<_>>()
     };
     let is_kept = |it: &&&Replica| of(it).iter().any(|link| link.round == round);
-    // The last round of each replica is kept.
+    // The last round of each replica is always kept, so it shows how many rounds there are.
     let has_so_many = |it: &&&Replica| of(it).last().is_some_and(|last| last.round >= round);
     let lacking: Vec<&&Replica> = shown.iter().filter(|it| has_so_many(it) && !is_kept(it)).collect();
     let mut computed = Vec::new();
@@ -147,8 +150,8 @@ fn after_round(
         let config = config()?;
         if let Some(program) = config.programs().first() {
             bail!(
-                "the digest after round {round} is not kept, and to compute it needs the program {}, which `digest` does not start: take \
-                 one of the rounds that --rounds prints",
+                "the digest after round {round} is not kept, and computing it needs the program {}, which `digest` does not \
+                start: choose one of the rounds that --rounds prints",
                 program.name
             );
         }
@@ -181,7 +184,7 @@ fn after_round(
     let mut lines: Vec<Line> = kept.into_iter().filter(|line| line.link.round == round).chain(computed).collect();
     lines.sort_by_key(place);
     if lines.is_empty() {
-        bail!("no replica that is shown has {round} rounds: --rounds prints the last round of each");
+        bail!("none of these replicas has {round} rounds: --rounds prints the last round of each");
     }
     Ok(lines)
 }
@@ -225,9 +228,9 @@ fn as_text(result: &Value, shown: &[&Replica], lines: &[Line]) -> String {
                     link.digest.to_string(),
                 ]
             };
-            let header = ["arm", "replica (from 0)", "round", "rows", "digest after it"];
+            let header = ["arm", "replica (from 0)", "round", "rows", "digest after the round"];
             table(
-                "After the first rounds, four for each doubling of the rows, and the last round",
+                "Digests after single rounds: four for each doubling of the rows, and the last round",
                 &header,
                 lines.iter().map(row).collect(),
             )

@@ -1,4 +1,4 @@
-//! `evoxo drain`: workers finish what they compute, and leave.
+//! `evoxo drain`: lets workers finish their tasks and leave.
 
 use std::{
     collections::BTreeSet,
@@ -13,37 +13,36 @@ use evoxo_proto::v1;
 
 use crate::remote::{Client, Coordinator, connect, converse, refused};
 
-/// The interval at which `--wait` looks again.
+/// `--wait` looks at the workers this often.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// A worker whose certificate has expired is away for less than this, and comes back with the next one.
+/// A worker whose certificate has expired reconnects with the next certificate within this time.
 const AWAY_MAX: Duration = Duration::from_secs(2);
-/// How long `--wait` waits for one that was lost.
+/// How long `--wait` waits for a worker that was lost.
 const LOST_MAX: Duration = Duration::from_secs(60);
 
-/// Who is to leave.
+/// The workers that are to leave.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Each of them gets nothing more, finishes what it computes, and ends with status 0. Nothing is stored: a \
-worker that is started again works again, also one that a service or a batch system starts by itself.
+#[command(after_help = "A drained worker gets no new tasks, finishes the tasks that it has, and ends with status 0. \
+Nothing is stored: a worker that is started again gets tasks again, even if a service or a batch system starts it \
+automatically.
 
 Examples:
-  evoxo drain lab7                  the worker of that name
-  evoxo drain --host lab7 --wait    all on that host, before it is switched off
-  evoxo drain --session 12          one of several workers of one name
+  evoxo drain lab7                  the worker with this name
+  evoxo drain --host lab7 --wait    all on this host, before it is switched off
+  evoxo drain --session 12          one of several workers with one name
 
-`evoxo workers` has the numbers of sessions."
-)]
+`evoxo workers` lists the session numbers.")]
 pub(crate) struct Arguments {
     /// Names of workers, or their identities (with TLS)
     #[arg(value_name = "WORKER", required_unless_present_any = ["session", "host"])]
     workers: Vec<String>,
-    /// A worker's session, for workers with the same name; can be repeated
+    /// The session of a worker, if several workers have the same name; may be repeated
     #[arg(long, value_name = "N")]
     session: Vec<u64>,
-    /// All workers on this host: its name, or the address that they connect from
+    /// All workers on this host, given by its name or by the address from which they connect
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
-    /// Wait until they have left
+    /// Wait until the workers have left
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -82,14 +81,15 @@ fn print(asked: &[v1::Worker], as_json: bool) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Waits until these have left. One whose connection breaks has not: it comes back in another session, which it leaves when it has finished.
+/// Waits until these workers have left. A worker whose connection breaks has not left: it reconnects in another session,
+/// finishes its tasks and leaves then.
 async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result<()> {
     let mut absent_since = None;
     loop {
         let v1::ListWorkersResponse { workers, lost } =
             client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
         let now = Instant::now();
-        // Who was lost comes back, and not one of the same name that has left.
+        // A lost worker reconnects; a worker of the same name that has left does not. So the lost ones are matched first.
         asked.sort_by_key(|worker| !lost.iter().any(|lost| lost.session == worker.session));
         if follow(&mut asked, &workers) {
             absent_since = None;
@@ -99,8 +99,8 @@ async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result
             match lost {
                 None if absent >= AWAY_MAX => return Ok(()),
                 Some(v1::LostWorker { name, session, host, reason, .. }) if absent >= LOST_MAX => bail!(
-                    "worker {name} (session {session}) was lost before it had finished, and was not seen again: {reason}; look on its host \
-                     {host} whether it still computes"
+                    "worker {name} (session {session}) was lost before it had finished, and did not come back: {reason}; \
+                    check on its host {host} whether it still computes"
                 ),
                 _ => {}
             }
@@ -109,7 +109,7 @@ async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result
     }
 }
 
-/// Whether one of these workers is connected. Those that came back get the numbers of their sessions.
+/// Whether one of these workers is connected. A worker that has reconnected gets the number of its new session.
 fn follow(asked: &mut [v1::Worker], connected: &[v1::Worker]) -> bool {
     let mut any = false;
     let mut sessions: BTreeSet<u64> = asked.iter().map(|worker| worker.session).collect();
@@ -145,7 +145,7 @@ mod tests {
         let mut asked = [worker("w", 1, true), worker("w", 2, true)];
         assert!(follow(&mut asked, &[worker("w", 2, true), worker("w", 3, false)]));
         assert!(!follow(&mut asked, &[worker("w", 3, false), worker("v", 4, true)]), "others");
-        // Both are back.
+        // Both workers have reconnected.
         assert!(follow(&mut asked, &[worker("w", 5, true), worker("w", 6, true)]));
         assert_eq!(asked.each_ref().map(|worker| worker.session), [5, 6]);
         assert!(follow(&mut asked, &[worker("w", 6, true)]));

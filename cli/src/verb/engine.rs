@@ -1,9 +1,9 @@
-//! `evoxo engine WHO`: the Universal Game Interface on stdin and stdout, so that other programs can play a champion.
+//! `evoxo engine WHO`: the Universal Game Interface on stdin and stdout, so that other programs can play against a champion.
 //!
-//! The protocol is that of chess engines (UCI) with other names: `ugi`, `isready`, `uginewgame`, `position startpos
-//! [moves ...]` or `position fen BOARD SIDE [moves ...]`, `go`, `query p1turn|gameover|result`, `quit`. The board of a
-//! position is given as rows from the top (`X2/1O1/3` or `X../.O./...`), the side as `x` or `o`. Unknown words are
-//! ignored, as the protocol demands. See `docs/engine.md`.
+//! The protocol is that of chess engines (UCI) with other names: `ugi`, `isready`, `uginewgame`, `position startpos [moves
+//! ...]` or `position fen BOARD SIDE [moves ...]`, `go`, `query p1turn|gameover|result`, `quit`. The board of a position is
+//! given as rows from the top (`X2/1O1/3` or `X../.O./...`), the side as `x` or `o`. Unknown words are ignored, as the
+//! protocol demands. See `docs/engine.md`.
 
 use std::{
     io::{BufRead, Write},
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// The conversation of a built-in player on these streams, so that lines of any bytes can be tried. Only in builds of
+/// Runs the conversation of a built-in player on these streams, so that lines of any bytes can be tried. Only in builds of
 /// `cargo fuzz`.
 ///
 /// # Errors
@@ -81,7 +81,7 @@ fn talk(opponent: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -
     }
 }
 
-/// The board of a `position` command; if the command is invalid, the board stays as it was.
+/// The board of a `position` command. If the command is invalid, the caller keeps the old board.
 fn position(game: &Geometry, words: &[&str]) -> Result<Board, String> {
     let (mut board, moves) = match words {
         ["startpos", moves @ ..] => (Board::EMPTY, moves),
@@ -100,7 +100,7 @@ fn position(game: &Geometry, words: &[&str]) -> Result<Board, String> {
     Ok(board)
 }
 
-/// The board of these rows and this side to move.
+/// The board with these rows; this side must be to move.
 fn set_up(game: &Geometry, rows: &str, side: &str) -> Result<Board, String> {
     let board = game.board_of(&spread(rows))?;
     let (x, o) = (board.x.count_ones(), board.o.count_ones());
@@ -120,7 +120,7 @@ fn set_up(game: &Geometry, rows: &str, side: &str) -> Result<Board, String> {
     Ok(board)
 }
 
-/// A board's text with each digit replaced by that number of empty cells.
+/// A board's text in which each digit is replaced by that number of empty cells.
 fn spread(rows: &str) -> String {
     let cells = |letter: char| match letter.to_digit(10) {
         Some(count) => ".".repeat(count as usize),

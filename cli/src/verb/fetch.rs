@@ -1,4 +1,4 @@
-//! `evoxo fetch NAME`.
+//! `evoxo fetch NAME`: saves a run's results from a coordinator.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -22,10 +22,10 @@ pub(crate) struct Arguments {
     name: String,
     #[command(flatten)]
     coordinator: Coordinator,
-    /// Directory for the results [default: out/NAME; with a number if a run with other settings is there]
+    /// Directory for the results [default: out/NAME, with a number appended if a run with other settings is there]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Also write the cards of the players of the last population into populations/
+    /// Also write the cards of all players in the last population into populations/
     #[arg(long)]
     populations: bool,
     /// Print the results as JSON
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     results.print(&result, directory.path(), compared, arguments.json)
 }
 
-/// The run and its replicas. If the coordinator is gone meanwhile, whoever leads then is asked.
+/// The run and its replicas. If the coordinator is lost during the transfer, the coordinator that leads then is asked.
 async fn fetch(arguments: &Arguments) -> anyhow::Result<(v1::Run, Vec<v1::Replica>)> {
     let (mut sight, mut most) = (Sight::Never, 0);
     loop {
@@ -63,8 +63,8 @@ async fn fetch(arguments: &Arguments) -> anyhow::Result<(v1::Run, Vec<v1::Replic
     }
 }
 
-/// The same on one connection. The run is in sight again only when more of its replicas come than the most on one connection before: what ends
-/// each connection at the same place will not let the rest through.
+/// Fetches on one connection. The run counts as in sight again only if more of its replicas arrive than on any connection
+/// before. Otherwise, whatever ends each connection at the same place will not let the rest through.
 async fn fetch_once(
     arguments: &Arguments,
     sight: &mut Sight,
@@ -86,7 +86,7 @@ async fn fetch_once(
             }
         };
         let replicas = remote::fetch(&mut client, &arguments.name, more).await?;
-        // What was doubted while they came is doubted.
+        // Doubts that arose during the transfer must be in the results too.
         let doubts = client.get(request).await?.into_inner().doubts;
         Ok((v1::Run { doubts, ..run }, replicas))
     };

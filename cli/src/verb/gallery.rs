@@ -1,4 +1,4 @@
-//! `evoxo gallery RUN... --out DIRECTORY`: the reports of many runs as pages, and a front page.
+//! `evoxo gallery RUN... --out DIRECTORY`: writes the reports of many runs as pages, and a front page.
 
 use std::{
     collections::BTreeSet,
@@ -17,11 +17,12 @@ use crate::{
     say::{notice, stdout},
 };
 
-/// Which runs, and where to.
+/// The runs, and the directory for the pages.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The pages are those of `evoxo report --html`, in reports/, and index.html shows them all. They need no network and \
-no server. A run that cannot be read is left out and named; the status is 1 then. Files that do not end in .json are passed over.
+    after_help = "Each page is the file that `evoxo report --html` writes. The pages are in reports/, and index.html \
+shows all of them. They need no network and no server. A run that cannot be read is left out and named, and the exit \
+status is 1. Files that do not end in .json are skipped.
 
 Examples:
   evoxo gallery out/* --out pages
@@ -31,25 +32,25 @@ pub(crate) struct Arguments {
     /// Directories of runs, or their result.json files
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// The directory for the pages, which is made if there is none
+    /// The directory for the pages, which is created if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
     out: PathBuf,
-    /// The front page's title
+    /// The title of the front page
     #[arg(long, default_value = "Runs")]
     title: String,
 }
 
-/// The most runs on a page.
+/// The most runs in a gallery.
 const RUNS_MAX: usize = 1000;
-/// The most letters of a file's name.
+/// The most letters of a file name.
 const NAME_MAX: usize = 80;
-/// Where the pages of the runs are.
+/// The directory for the pages of the runs.
 const REPORTS: &str = "reports";
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let Arguments { runs, out, title } = arguments;
     if runs.len() > RUNS_MAX {
-        bail!("these are {} runs: give at most {RUNS_MAX}, and make several galleries", runs.len());
+        bail!("there are {} runs: give at most {RUNS_MAX}, or make several galleries", runs.len());
     }
     let unwritable = |path: &Path| format!("cannot write {}: give another directory with --out", path.display());
     let write = |name: &str, text: String| {
@@ -59,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let reports = out.join(REPORTS);
     fs::create_dir_all(&reports).with_context(|| unwritable(&reports))?;
     let (mut entries, mut taken, mut left_out) = (Vec::new(), BTreeSet::new(), 0);
-    // One after the other: results may be large.
+    // One run at a time, because results may be large.
     for path in runs.iter().filter(|path| !is_passed_over(path)) {
         match Kept::read(registry, path).and_then(|kept| Ok((kept.html(registry)?, kept))) {
             Ok((html, kept)) => {
@@ -88,25 +89,25 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether it is a file that is no result, as there are some beside the directories of runs. The Python package writes experiment
-/// files there; other files are named.
+/// Whether this is a file that is not a result, such as those next to the directories of runs. Experiment files are skipped
+/// silently, because the Python package writes them there; other files are named in a notice.
 fn is_passed_over(path: &Path) -> bool {
     let ends_in = |ending| path.extension().is_some_and(|it| it == ending);
     let passed_over = path.is_file() && !ends_in("json");
     if passed_over && !ends_in("toml") {
-        notice(format_args!("{} is passed over: a run is a directory, or a file that ends in .json", path.display()));
+        notice(format_args!("{} is skipped: a run is a directory, or a file that ends in .json", path.display()));
     }
     passed_over
 }
 
-/// A file's name of letters that need no escapes anywhere, with the kind before a name that does not say it.
+/// A file name that needs no escaping anywhere. It begins with the kind, which is added if the name does not begin with it.
 fn file_name(kind: &str, name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let name: String = name.chars().take(NAME_MAX).map(plain).collect();
     if name.starts_with(kind) { name } else { format!("{kind}-{name}") }
 }
 
-/// The name, with a number behind it if another has it already.
+/// The name, with a number appended if the name is already taken.
 fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
     let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
     let found = std::iter::once(name.to_owned()).chain(numbered).find(|name| taken.insert(name.clone()));
@@ -125,7 +126,7 @@ mod tests {
         paths[..3].iter().for_each(|file| fs::write(file, "").unwrap());
         fs::create_dir(&paths[3]).unwrap();
         let passed_over = paths.each_ref().map(|path| is_passed_over(path));
-        assert_eq!(passed_over, [true, true, false, false, false], "a name that is not there is a mistake");
+        assert_eq!(passed_over, [true, true, false, false, false], "a path that does not exist is a mistake");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `evoxo imitate CHAMPION`: a network learns to play 3x3 as a champion does, and is audited.
+//! `evoxo imitate CHAMPION`: trains a network to play 3x3 as a champion does, and audits it.
 
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -12,38 +12,38 @@ use crate::{
     say::{notice, stdout, usage, whole},
 };
 
-/// The teacher, the course and where the network goes.
+/// The teacher, the training and the file for the network.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The network learns the champion's move on every board that its play can lead to, whatever the opponent does. If the \
-champion always completes or blocks a line first, as tables do, so does the network, and it learns the other boards. \
-With the same seed it is the same network on every machine.
+    after_help = "The network learns the champion's move on every board that its play can lead to, whatever the \
+opponent does. If the champion always completes or blocks a line first, as tables do, so does the network, and it \
+learns only the other boards. The same seed gives the same network on every machine.
 
 Example:
   evoxo imitate CHAMPION.json --out pupil.json
   evoxo play pupil.json --side x"
 )]
 pub(crate) struct Arguments {
-    /// The champion to imitate: the card of a player of 3x3 that leaves nothing to chance
+    /// The champion to imitate: the card of a 3x3 player that makes no random choices
     file: PathBuf,
-    /// The network's card; its weights go beside it, under the same name with the ending .safetensors
+    /// The file for the network's card; the weights go next to it, with the extension .safetensors
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Hidden units
+    /// Number of hidden units
     #[arg(long, default_value = "50", value_parser = whole::<usize>(1, 1024))]
     units: usize,
-    /// Passes over all boards at most; it ends when every move is known
+    /// The most passes over all boards; training ends earlier if every move is learnt
     #[arg(long, default_value = "2000", value_parser = whole::<u32>(1, 1_000_000))]
     passes: u32,
-    /// The seed of the initial weights and of the orders of boards
+    /// The seed for the initial weights and for the order of the boards
     #[arg(long, default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
     seed: u64,
-    /// Print it as JSON: lessons, known, pass and the audit
+    /// Print JSON: lessons, known, pass and the audit
     #[arg(long)]
     json: bool,
 }
 
-/// The learning rate: with twice as much not every champion of X was learnt.
+/// The learning rate. At twice this rate, some champions of X were not learnt completely.
 const RATE: f32 = 0.01;
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if file::same(out, who) {
         return Err(usage(format_args!("{} is the teacher itself: choose another file with --out", out.display())));
     }
-    notice(format_args!("the network learns the moves on {} boards, in {passes} passes at most", lessons.boards.len()));
+    notice(format_args!("the network learns the moves on {} boards, in at most {passes} passes", lessons.boards.len()));
     let stream = Stream::root(*seed).text("imitate");
     let learnt = learn(&lessons, Course { units: *units, rate: RATE, passes: *passes, stream });
     let (text, file) = card(&lessons, &learnt).write(stem);

@@ -1,4 +1,4 @@
-//! `evoxo index --side X`: the file of indices and variations that `ternary`'s source made for each side.
+//! `evoxo index --side X`: the file of indices and variations that the source behind `ternary` made for each side.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -12,40 +12,39 @@ use serde_json::{Value, json};
 use super::optimum::side;
 use crate::say::stdout;
 
-/// Which table.
+/// The table to print.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Each line is a board on which the side decides: its number (nine digits of base 3, cell 0 first; 0 empty, 1 X, 2 O), \
-its place in the string, counted from 1, its variation (clockwise quarter-turns that lead to the representative, the \
-lowest board of that place; from 4 on after a mirror image), and the board itself, from the top left.
+#[command(after_help = "Each line is a board on which the side is to move: its number (nine digits in base 3, cell 0 \
+first; 0 empty, 1 X, 2 O), its place in the string, counted from 1, its variation (the number of clockwise \
+quarter-turns to the representative, which is the lowest board of that place; from 4 on, after a mirror image), and \
+the board itself, from the top left.
 
 The cells are numbered
   5 1 6
   4 0 2
-  8 3 7"
-)]
+  8 3 7")]
 pub(crate) struct Arguments {
-    /// The side that decides
+    /// The side that is to move
     #[arg(long, value_parser = side)]
     side: Side,
-    /// Boards that have a place: long is all of them, short those on which no line can be completed or blocked
+    /// Boards that have a place: long means all boards, short only those on which no line can be completed or blocked
     #[arg(long, default_value = "long", value_parser = word::<Strings>)]
     strings: Strings,
-    /// Boards that share a place: rotations, or symmetries (mirror images too)
+    /// Boards that share a place: rotations, or symmetries (including mirror images)
     #[arg(long, default_value = "rotations", value_parser = word::<Classes>)]
     classes: Classes,
-    /// Print it as JSON: a list of {"config", "index", "variation", "board"}
+    /// Print JSON: a list of {"config", "index", "variation", "board"}
     #[arg(long)]
     json: bool,
 }
 
-/// The choice of a word.
+/// Parses a choice from its word.
 fn word<C: Choice>(text: &str) -> Result<C, String> {
     let words: Vec<&str> = C::CHOICES.iter().map(|(word, _)| *word).collect();
     if words.contains(&text) { Ok(C::of(text)) } else { Err(format!("give {}", words.join(" or "))) }
 }
 
-/// The table's lines: a board's number, its place, its variation and its text.
+/// The table's lines: the board's number, its place, its variation and its text.
 fn rows(arguments: &Arguments) -> impl Iterator<Item = (u16, u16, u8, String)> {
     let index = Index::of(arguments.side, arguments.strings, arguments.classes);
     (0..CODES as u16).filter_map(|code| {
@@ -72,7 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 mod tests {
     use super::*;
 
-    /// The table that the chapter prints of its file, and the number of its lines: one for each board of the side.
+    /// The part of the table that the chapter prints, and the number of lines: one for each board on which the side is to
+    /// move.
     #[test]
     fn the_file_of_the_chapter() {
         let table = |side, strings, classes| {

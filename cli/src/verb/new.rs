@@ -1,4 +1,4 @@
-//! `evoxo new KIND`.
+//! `evoxo new KIND`: prints an experiment file to start from.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -19,10 +19,10 @@ pub(crate) struct Arguments {
     /// The experiment's kind [default: list all kinds]
     #[arg(value_name = "KIND")]
     kind: Option<String>,
-    /// Give a setting this value in the file, which leaves out what belongs to another one; may be repeated
+    /// Give a setting this value in the file, and leave out settings that belong to other values; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair, requires = "kind")]
     settings: Vec<(String, String)>,
-    /// Print it as JSON: {"kind", "file"}, or a list of {"kind", "summary"}
+    /// Print JSON: {"kind", "file"}, or a list of {"kind", "summary"}
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `evoxo optimum --side O --penalty 6.5`.
+//! `evoxo optimum --side O --penalty 6.5`: the best possible table, exactly.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// The side that plays by the table
     #[arg(long, value_parser = side)]
     side: Side,
-    /// What a loss costs, in points: an exact decimal from 0, for example 6.5
+    /// The cost of a loss, in points: an exact decimal of at least 0, for example 6.5
     #[arg(long, allow_negative_numbers = true, value_parser = penalty)]
     penalty: Ratio,
     /// Points for a win: an exact decimal
@@ -29,12 +29,12 @@ pub(crate) struct Arguments {
     /// Points for a draw: an exact decimal
     #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = points)]
     draw: Ratio,
-    /// Print it as JSON: win, draw, loss as fractions, unbeatable, and more
+    /// Print JSON: win, draw, loss as fractions, unbeatable, and more
     #[arg(long)]
     json: bool,
 }
 
-/// The side of a letter.
+/// Parses a side from its letter.
 pub(super) fn side(text: &str) -> Result<Side, String> {
     match text {
         "X" | "x" => Ok(Side::X),
@@ -57,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let points = Points { win, draw, penalty };
     let best = optimum(arguments.side, points);
     let audit = best.player.audit();
-    // The least penalty for 1 and 0 points, turned into one for these points: the inverse of `as_penalty`.
+    // The threshold is known for 1 point for a win and 0 for a draw. Converting it to these points is the inverse of
+    // `as_penalty`.
     let never_losing = never_losing(arguments.side).filter(|_| win > draw);
     let threshold = never_losing.map(|(_, _, penalty)| penalty * (win - draw) - draw);
     let mut out = stdout();
@@ -97,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let cells: Vec<String> = tie.cells.iter().map(|cell| tic_tac_toe().cell_name(*cell)).collect();
             writeln!(out, "  {}  between {}", tic_tac_toe().board_text(tie.board), cells.join(", "))?;
         }
-        writeln!(out, "Shown is one that loses least.")?;
+        writeln!(out, "The table shown is one that loses least.")?;
     }
     Ok(ExitCode::SUCCESS)
 }

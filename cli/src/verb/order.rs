@@ -1,4 +1,4 @@
-//! `evoxo pause`, `resume` and `cancel`.
+//! `evoxo pause`, `evoxo resume` and `evoxo cancel`.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -34,7 +34,7 @@ pub(crate) struct Cancel {
     delete: bool,
 }
 
-/// What a run is asked to do.
+/// The order for a run.
 #[derive(Clone, Copy)]
 enum Order {
     Pause,
@@ -65,14 +65,14 @@ pub(crate) fn cancel(arguments: &Cancel) -> anyhow::Result<ExitCode> {
     order(&arguments.named, Order::Cancel { delete: arguments.delete })
 }
 
-/// Gives each run the order. One that is refused does not keep the others from theirs.
+/// Gives the order to each run. If one run refuses the order, the others still get it.
 fn order(named: &Named, order: Order) -> anyhow::Result<ExitCode> {
     converse(async {
         let mut client = connect(&named.coordinator).await?;
         let names = named.which.names(&mut client).await?;
         let (mut refused, all) = (0, names.len());
         if all == 0 {
-            notice("no run is in this state, or of this owner");
+            notice("no run has this state, or this owner");
         }
         for name in names {
             match order.give(&mut client, name.clone()).await {
@@ -104,7 +104,7 @@ fn print(named: &Named, run: &v1::Run, deleted: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What became of the run. One that is deleted is cancelled for that, whatever it was before.
+/// A sentence about the run's new state. A deleted run is cancelled for that, whatever state it had before.
 fn sentence(run: &v1::Run, deleted: bool) -> String {
     let (done, total) = (run.rounds_done, run.rounds_total);
     let state = if deleted { "deleted" } else { state(run) };

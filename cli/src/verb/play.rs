@@ -18,14 +18,14 @@ use crate::{
 /// The opponent and the person's side.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Type a move: a letter for its column, from the left, and a digit for its row, from the bottom, as in \
-chess; in qubic a second digit for its layer. Where stones fall, the pile is enough: a1 to d4 on 4x4x4, a to g in \
+    after_help = "Type a move as in chess: a letter for the column, from the left, and a digit for the row, from the \
+bottom; in Qubic also a digit for the layer. Where stones fall, name only the pile: a1 to d4 on 4x4x4, a to g in \
 Connect Four. \"q\" ends the game. X moves first. After a game you are asked for another."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     who: PlayerSpec,
-    /// Your side [default: the one that a champion does not play, else x]
+    /// Your side [default: the side that the champion does not play, else x]
     #[arg(long, value_enum, value_name = "SIDE")]
     side: Option<PersonSide>,
     /// Print one JSON object per position instead of boards: {"board", "to_move", "moved", "legal", "result"}
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// X or O, in capitals or not.
+/// X or O, in upper or lower case.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PersonSide {
     /// Moves first
@@ -65,26 +65,26 @@ struct Scene<'a> {
     geometry: &'a Geometry,
     board: Board,
     moved: Option<u8>,
-    /// The opponent's reason, if it made the move.
+    /// The reason for the opponent's move, if the opponent made this move.
     why: Option<&'a str>,
     person: Side,
 }
 
 /// The display of a game.
 trait Table {
-    /// Shows the board, with the move that led to it, before the next move or at the end.
+    /// Shows the board and the move that led to it, before the next move or at the end.
     fn show(&mut self, scene: &Scene<'_>) -> std::io::Result<()>;
-    /// Shows what is wrong with the input.
+    /// Says what is wrong with the input.
     fn refuse(&mut self, sentence: &str) -> std::io::Result<()>;
     /// Asks for a move.
     fn ask(&mut self, side: Side) -> std::io::Result<()>;
     /// Asks for another game; false if there is only one.
     fn ask_again(&mut self) -> std::io::Result<bool>;
-    /// The input has ended, perhaps at a question.
+    /// Ends the display after the input has ended, perhaps in the middle of a question.
     fn end(&mut self) -> std::io::Result<()>;
 }
 
-/// Plays until the person ends it.
+/// Plays games until the person ends it.
 fn play(
     opponent: &mut Opponent,
     person: Side,
@@ -95,7 +95,7 @@ fn play(
     Ok(())
 }
 
-/// One game; false if the person left it.
+/// Plays one game; returns false if the person left it.
 fn game(
     opponent: &mut Opponent,
     person: Side,
@@ -123,7 +123,7 @@ fn game(
     }
 }
 
-/// The person's move; `None` if they end the game.
+/// The person's move; `None` if the person ends the game.
 fn typed(
     geometry: &Geometry,
     board: Board,
@@ -160,10 +160,10 @@ fn again(input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<bo
     Ok(false)
 }
 
-/// A line of input in small letters; `None` if the person leaves.
+/// A line of input in lower case; `None` if the person leaves.
 fn word(input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<Option<String>> {
     let mut line = Vec::new();
-    // The length of a line is limited.
+    // Limits the length of a line.
     if std::io::Read::take(&mut *input, 1024).read_until(b'\n', &mut line)? == 0 {
         table.end()?;
         return Ok(None);
@@ -172,7 +172,7 @@ fn word(input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<Opt
     Ok((!["q", "quit", "exit"].contains(&word.as_str())).then_some(word))
 }
 
-/// Boards and sentences.
+/// Shows boards and sentences.
 struct Boards<'a, W>(&'a mut W);
 
 impl<W: Write> Table for Boards<'_, W> {
@@ -220,7 +220,7 @@ impl<W: Write> Table for Boards<'_, W> {
     }
 }
 
-/// A board as lines of text: layers side by side, the lowest on the left.
+/// A board as lines of text, with layers side by side and the lowest layer on the left.
 fn picture(geometry: &Geometry, board: Board) -> String {
     let [width, height, depth] =
         [geometry.shape().width, geometry.shape().height, geometry.shape().depth].map(usize::from);
@@ -242,7 +242,7 @@ fn picture(geometry: &Geometry, board: Board) -> String {
         let titles: Vec<String> = (0..depth).rev().map(title).collect();
         lines.push(format!("     {}", titles.concat().trim_end()));
     }
-    // If stones fall along columns, rows have no names.
+    // If stones fall within a flat board, a move names only its column, so rows have no names.
     let flat_gravity = geometry.shape().gravity && depth == 1;
     for row in 0..height {
         let name = if flat_gravity { " ".to_owned() } else { (height - row).to_string() };
@@ -253,7 +253,7 @@ fn picture(geometry: &Geometry, board: Board) -> String {
     lines.join("\n") + "\n"
 }
 
-/// One JSON object per line.
+/// Prints one JSON object per line.
 struct Lines<'a, W>(&'a mut W);
 
 impl<W: Write> Table for Lines<'_, W> {

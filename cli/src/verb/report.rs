@@ -1,4 +1,4 @@
-//! `evoxo report FILE`, or the directory that it is in: tables and plots of a run again, from its `result.json` alone.
+//! `evoxo report FILE`, or the directory of the file: the tables and plots of a run again, from its `result.json` alone.
 
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -17,37 +17,40 @@ use crate::{
     tensorboard,
 };
 
-/// Which result.
+/// The result to report.
 #[derive(clap::Args)]
-#[command(after_help = "A result.json has all that is told in it, but for dispatch: it is enough to keep and to share.
+#[command(
+    after_help = "A result.json contains everything in the report, except for runs of dispatch: this file alone is \
+enough to keep and to share.
 
 Examples:
   evoxo report out/td3d-paper
   evoxo report docs/reproduction/td3d/result-nearest.json --plots plots
   evoxo report out/invincible --html invincible.html
   evoxo report out/invincible --tensorboard events
-      And then: tensorboard --logdir events")]
+      And then: tensorboard --logdir events"
+)]
 pub(crate) struct Arguments {
-    /// A run's result.json, or the directory that it is in
+    /// A run's result.json, or the directory that contains it
     file: PathBuf,
-    /// Print it as JSON: the result, with what is told of it made anew
+    /// Print JSON: the result, with the report made again by this build
     #[arg(long)]
     json: bool,
     /// Also write the plots, as SVG, into this directory
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
-    /// Also write one HTML file to send to others: conclusion, tables, plots, settings, how to compute it again; and of a
-    /// run's directory the best champions. It needs no network
+    /// Also write one HTML file to send to others: conclusion, tables, plots, settings and how to compute the run again; from
+    /// a run's directory also the best champions. The file needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Also write the history as event files of TensorBoard: a directory below this one for each replica. It needs the
-    /// run's directory
+    /// Also write the history as event files for TensorBoard, in one directory per replica below this one. Needs the run's
+    /// directory
     #[arg(long, value_name = "DIRECTORY")]
     tensorboard: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    // What else `evoxo run` writes into a directory has other endings.
+    // No other file that `evoxo run` writes ends in .html, so none of them can be overwritten.
     if let Some(html) = arguments.html.as_ref().filter(|html| html.extension().is_none_or(|ending| ending != "html")) {
         return Err(usage(format_args!("{} does not end in .html: give a file that does with --html", html.display())));
     }
@@ -74,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         result["conclusion"] = conclusion.into();
         write!(out, "{}", json::text(&result))?;
     } else {
-        // That a run is finished is said with its digest.
+        // The line with the digest already says that a run is finished, so such a conclusion is not repeated.
         let known = (conclusion != extent_alone(&kept.config, &kept.result)).then_some(&*conclusion);
         writeln!(out, "{}", report_text(known, &kept.report))?;
         writeln!(out, "{}", digest_text(&kept.result))?;

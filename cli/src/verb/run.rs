@@ -1,4 +1,4 @@
-//! `evoxo run FILE`: everything on this machine.
+//! `evoxo run FILE`: computes a run on this machine.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -31,7 +31,8 @@ use crate::{
 /// The options of a run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Ctrl-C stops cleanly, and keeps what there is; a second one ends at once. The same command goes on, also after kill -9.
+    after_help = "Ctrl-C stops cleanly and keeps the results so far; a second Ctrl-C ends the program immediately. \
+The same command continues the run, even after kill -9.
 
 The directory then contains result.json, report.html, history.csv, digests.csv, champions/, plots/, config.toml, and the checkpoints in \
 store/. `report`, `show` and `best` show what is in store/ while the run goes on, and after kill -9.
@@ -41,20 +42,22 @@ Examples:
   evoxo run experiments/invincible.toml --workers 0 --out out/one-thread
       On one thread: the same digest.
   evoxo run experiments/invincible.toml --replicas 40
-      After a finished run of 20 only the new ones are computed.
+      After a finished run of 20 replicas, computes only the new ones.
   evoxo run experiments/invincible.toml --set generations=40
-      The same of generations."
+      Likewise for generations."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
-    /// Worker processes of one slot each; 0 computes on one thread without a cluster [default: the cores]
+    /// Worker processes with one slot each; 0 computes on one thread, without a cluster [default: the number of cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, 1024))]
     workers: Option<u32>,
-    /// Directory for results and checkpoints [default: out/ and the file's name; with a number if a run with other settings is there]
+    /// Directory for results and checkpoints [default: out/ and the file's name, with a number appended if a run with other
+    /// settings is there]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Also write the cards of the players of the last population into populations/; after Ctrl-C of those that are left
+    /// Also write the cards of all players in the last population into populations/; after Ctrl-C, of the players at that
+    /// point
     #[arg(long)]
     populations: bool,
     /// Print the results as JSON (the content of result.json)
@@ -63,21 +66,21 @@ pub(crate) struct Arguments {
     /// Tasks sent to a worker at once: a number, or "auto"; results do not depend on it
     #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
     batch: String,
-    /// Instructions the kernels may use; results do not depend on it
+    /// Instructions that the kernels may use; results do not depend on them
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     simd: Simd,
-    /// Show no page; with one, on a terminal, it stays at the end while somebody has it open
+    /// Do not show the run's page. On a terminal, the page stays available after the run while somebody has it open
     #[arg(long)]
     no_page: bool,
     /// Open the page in a browser
     #[arg(long, conflicts_with = "no_page")]
     open: bool,
-    /// Memory for states and tasks: 512MiB, 8GiB; a run may take half of it [default: a quarter of what this process may use]
+    /// Memory for states and tasks: 512MiB, 8GiB; a run may use half of it [default: a quarter of what this process may use]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
 }
 
-/// Checks the value with the coordinator's parser before a coordinator is started.
+/// Checks the value with the coordinator's parser, before a coordinator is started.
 fn batch(text: &str) -> Result<String, String> {
     evoxo_coordinator::cli::batch(text).map(|_| text.to_owned())
 }
@@ -113,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     directory.write_config(&config)?;
     let stop = Stop::listen()?;
     let mut progress = Progress::new();
-    // Where nobody can press Ctrl-C, nothing waits for a browser.
+    // Without a terminal nobody can press Ctrl-C, so nothing waits for a browser.
     let stays = !arguments.no_page && io::stdout().is_terminal() && io::stderr().is_terminal();
     let outcome = if workers == 0 {
         simd::set_level(arguments.simd.level());
@@ -121,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         drop(inline);
         outcome.map(|computed| (computed, None))
     } else {
-        // The inline cluster has the store open, which the coordinator needs.
+        // The coordinator needs the store, which the inline cluster has open.
         drop(inline);
         let (batch, simd) = (arguments.batch.clone(), arguments.simd);
         let plan = Plan { workers, batch, simd, programs, memory_bytes, page: !arguments.no_page, stays };
@@ -131,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let ((mut run, mut replicas), page) = outcome?;
     let ended = |run: &v1::Run| matches!(run.state(), RunState::Finished | RunState::InDoubt);
     if stop.is_asked() && !ended(&run) {
-        // What is saved may be more than this process was told, even all; nobody has the store open any more.
+        // More may be saved than this process heard of, perhaps all of the run; nobody has the store open any more.
         match Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)? {
             Some(saved) => (run, replicas) = saved,
             // Somebody has removed the store.
@@ -159,10 +162,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(status)
 }
 
-/// More workers than this for each core are noted.
+/// More workers than this per core cause a notice.
 const WORKERS_OF_A_CORE: u32 = 4;
 
-/// A sentence if there are many more workers than cores.
+/// A sentence, if there are many more workers than cores.
 fn too_many(workers: u32, cores: u32) -> Option<String> {
     let s = if cores == 1 { "" } else { "s" };
     (workers > cores.saturating_mul(WORKERS_OF_A_CORE)).then(|| {
@@ -189,15 +192,15 @@ fn finish(
     results.print(&result, directory.path(), compared, arguments.json)
 }
 
-/// Writes what there is of a run that was stopped.
+/// Writes the results so far of a run that was stopped.
 fn write_unfinished(arguments: &Arguments, directory: &Directory, results: &Results, legs: Legs) -> anyhow::Result<()> {
     directory.write_results(results, &results.to_json(Provenance::Computed(legs)))?;
     let (out, program) = (directory.path().display(), program());
-    tell(format_args!("what there is so far is in {out}: `{program} report {out}` shows it"));
+    tell(format_args!("the results so far are in {out}: `{program} report {out}` shows it"));
     tell(format_args!("a report of it to send to others is {}", directory.path().join(REPORT).display()));
     if arguments.populations {
         directory.write_populations(results)?;
-        tell(format_args!("the players that are left are in {out}/champions and {out}/populations"));
+        tell(format_args!("the players at this point are in {out}/champions and {out}/populations"));
     }
     Ok(())
 }
@@ -211,11 +214,11 @@ fn interrupted(arguments: &Arguments, directory: &Path, run: &v1::Run) -> anyhow
     Ok(ExitCode::FAILURE)
 }
 
-/// Options that replace what the experiment file says, each with a value.
+/// Options with a value that override the experiment file.
 const OVERRIDES: [&str; 4] = ["--set", "--arm", "--seed", "--replicas"];
 
-/// The command that continues a run which these words began. The file may change meanwhile, and then it would begin another run: so the
-/// command names the configuration that the run's directory has.
+/// The command that continues a run which was started with these words. The experiment file may change in the meantime and
+/// would then start another run, so the command names the configuration in the run's directory.
 fn continuing(words: Vec<String>, file: &str, directory: &Path) -> Vec<String> {
     let (mut all, mut named, mut placed) = (Vec::new(), false, false);
     let mut words = words.into_iter();

@@ -1,4 +1,4 @@
-//! `evoxo runs`.
+//! `evoxo runs`: lists a coordinator's runs.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     which: Which,
     #[command(flatten)]
     coordinator: Coordinator,
-    /// Print them as JSON
+    /// Print the runs as JSON
     #[arg(long)]
     json: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         writeln!(out, "{:#}", runs.iter().map(run_to_json).collect::<serde_json::Value>())?;
     } else if runs.is_empty() && !arguments.which.is_all() {
-        writeln!(out, "no runs are in this state, or of this owner")?;
+        writeln!(out, "no runs have this state, or this owner")?;
     } else if runs.is_empty() {
         writeln!(out, "no runs: `{} submit FILE` starts one", program())?;
     } else {

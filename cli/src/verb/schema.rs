@@ -1,4 +1,4 @@
-//! `evoxo schema result`: the JSON Schema of the files that this program writes.
+//! `evoxo schema result`: prints the JSON Schema of a file that this program writes.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use crate::say::stdout;
 
-/// Of which file.
+/// The file whose schema is printed.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   evoxo schema result > result.schema.json")]
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 /// A file with a schema.
 #[derive(Clone, Copy, ValueEnum)]
 enum File {
-    /// The result.json of a run
+    /// A run's result.json
     Result,
 }
 

@@ -1,4 +1,5 @@
-//! `evoxo show FILE`: a champion's contents, for people; or those of the champions in a directory, or of all players of a run.
+//! `evoxo show FILE`: the contents of a champion in readable form; or of the champions in a directory, or of all players of a
+//! run.
 
 use std::{
     fs,
@@ -27,9 +28,9 @@ use crate::{
 /// The card and the output.
 #[derive(clap::Args)]
 #[command(
-    after_help = "For an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its \
-opponent's, V no stone, * anything; [ ] is where it moves. For a table or a string: each board with its move, in \
-brackets. For a network: its layers, or its genes.
+    after_help = "An agent made of rules is shown as one board for each rule, the heaviest first. P is one of its \
+own stones, C one of its opponent's, V an empty cell, * anything; [ ] is its move. A table or a string is shown as \
+boards, each with its move in brackets. A network is shown as its layers, or as its genes.
 
 Examples:
   evoxo show out/rules                    its champions, three rules of each
@@ -38,12 +39,13 @@ Examples:
   evoxo show out/nndtf/champions/proposed-0.json --plots plots   also drawn"
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a run's directory, or one with cards
+    /// A champion's card (JSON), from a run's champions/ or made by hand; or a network's file; or a run's directory, or a
+    /// directory of cards
     file: PathBuf,
-    /// Of a run's directory: all players of its last populations, instead of the champions
+    /// With a run's directory: show all players of its last populations, instead of the champions
     #[arg(long)]
     populations: bool,
-    /// Number of rules, boards, layers or genes to show [default: all; of each champion in a directory 3]
+    /// Number of rules, boards, layers or genes to show [default: all; 3 of each champion in a directory]
     #[arg(
         long,
         value_name = "COUNT",
@@ -51,11 +53,11 @@ pub(crate) struct Arguments {
         value_parser = whole::<usize>(0, 1_000_000)
     )]
     first: Option<usize>,
-    /// Print it as JSON: a list of {"when", "move", "priority", "weight"}, of {"board", "move"}, of {"tensor", "shape"}, or of {"name", "gene"}
-    /// Of a directory: for each card's name such a list
+    /// Print JSON: a list of {"when", "move", "priority", "weight"}, of {"board", "move"}, of {"tensor", "shape"}, or of
+    /// {"name", "gene"}. For a directory: such a list for the name of each card
     #[arg(long)]
     json: bool,
-    /// Also draw a network's weights, as SVG, into this directory; of one of nndtf its transfer functions too
+    /// Also draw a network's weights, as SVG, into this directory; for a network of nndtf also its transfer functions
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
 }
@@ -98,14 +100,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rules, boards or layers of each champion on a page of several.
+/// On a page of several champions, the number of rules, boards or layers of each.
 const PARTS: usize = 3;
-/// Champions on a page.
+/// The most champions on a page.
 const CHAMPIONS_MAX: usize = 20;
-/// Letters of the genes in a table's column.
+/// The most letters of the genes in a table's column.
 const LETTERS_MAX: usize = 40;
 
-/// A page of text about these champions: a table if they are answers of a search, else each with its first parts.
+/// A page of text about these champions: a table if they are answers to a problem, else each champion with its first parts.
 fn page(cards: &[(String, Card)], first: usize) -> String {
     let shown = &cards[..cards.len().min(CHAMPIONS_MAX)];
     let answers: Option<Vec<(&str, Answer)>> =
@@ -145,7 +147,7 @@ fn table(answers: &[(&str, Answer)]) -> Table {
     Table { title: "Champions, in rounded numbers: their cards have all digits".into(), header, rows }
 }
 
-/// Writes a champion's weights and curves as pictures.
+/// Draws a champion's weights and curves as pictures.
 fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
     let (diagrams, figures) = (card.champion.diagrams(), card.champion.figures());
     if diagrams.is_empty() && figures.is_empty() {
@@ -158,8 +160,8 @@ fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
     plots::write(directory, diagrams.chain(figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure)))))
 }
 
-/// The champions in a directory, or if asked for all players: its cards; of a run's directory those of its replicas as they are
-/// stored, or the cards that were fetched.
+/// The champions in a directory or, with `populations`, all players. In a run's directory they come from the store, or from
+/// the cards that were fetched; in any other directory, from its cards.
 fn players(registry: &Registry, directory: &Path, populations: bool) -> anyhow::Result<Vec<(String, Card)>> {
     let of_run = directory.join("config.toml").is_file();
     if of_run && directory.join("store").is_dir() {
@@ -190,7 +192,7 @@ fn say_if_unfinished(state: &str, directory: &Path) {
     }
 }
 
-/// The cards in a directory, numbers in the order of numbers.
+/// The cards in a directory, with numbers in names sorted as numbers.
 fn cards(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries =
         fs::read_dir(directory).with_context(|| format!("cannot read the directory {}", directory.display()))?;
@@ -209,7 +211,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A key by which page-2 comes before page-10: the name's parts, of digits or of other letters.
+/// A sort key with which page-2 comes before page-10: each letter, with the number that follows it.
 fn in_order(name: &str) -> Vec<(u64, String)> {
     let mut parts: Vec<(u64, String)> = Vec::new();
     for letter in name.chars() {

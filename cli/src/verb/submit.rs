@@ -1,4 +1,4 @@
-//! `evoxo submit FILE`.
+//! `evoxo submit FILE`: starts a run on a coordinator.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -20,24 +20,24 @@ use crate::{
   evoxo submit mine.toml --coordinator lab7:7600 --autoscale slurm \\
       --max-jobs 20 -- --cpus-per-task=8 deploy/slurm/worker.sbatch
 
-The last one stays; Ctrl-C ends the jobs, not the run.")]
+The last command stays until the run ends; Ctrl-C ends the jobs, not the run.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
-    /// The run's name on the coordinator [default: the file's]
+    /// The run's name on the coordinator [default: the file's name]
     #[arg(long)]
     name: Option<String>,
-    /// Who must have computed a task before it counts. Needs a coordinator with --access [default: any one worker]
+    /// Workers that must have computed a task before it counts. Needs a coordinator with --access [default: any one worker]
     ///
-    /// quorum: workers with certificates of two identities sent the same, or a trusted worker computed it. verified: a trusted
-    /// worker computed it; others are compared with it. audited:5%: any worker computed it; a trusted worker computes 5% of
-    /// that again, and if something was wrong, all that rests on that worker's word is computed again. Who differs from a
-    /// trusted worker is revoked.
+    /// quorum: workers with certificates of two identities sent the same output, or a trusted worker computed it. verified: a
+    /// trusted worker computed it; other outputs are compared with it. audited:5%: any worker computed it; a trusted worker
+    /// computes 5% of these tasks again. If it finds a wrong output, everything that relies on the worker that sent it is
+    /// computed again. A worker that differs from a trusted worker is revoked.
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     verify: Option<Level>,
-    /// A term of the run, which changes no result: priority=20 gives it twice as much as your other runs get, of your share
+    /// A term of the run, which changes no result. priority=20 gives the run twice as much of your share as your other runs
     ///
-    /// Submit it again with another value to change a term while it is computed. May be given several times.
+    /// To change a term while the run is computed, submit the run again with another value. May be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = term)]
     term: Vec<v1::Term>,
     #[command(flatten)]
@@ -49,13 +49,13 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Reads a term. The coordinator knows which there are.
+/// Parses a term. The coordinator knows which terms there are.
 fn term(text: &str) -> Result<v1::Term, String> {
     let (name, value) = text.split_once('=').ok_or("give NAME=VALUE, for example priority=20")?;
     Ok(v1::Term { name: name.into(), value: value.into() })
 }
 
-/// Reads a level of verification.
+/// Parses a level of verification.
 fn level(text: &str) -> Result<Level, String> {
     match (text, text.strip_prefix("audited:")) {
         ("quorum", _) => Ok(Level::Quorum),
@@ -105,12 +105,13 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
 }
 
-/// The notice that the stored run has more replicas than this configuration, which it keeps.
+/// The notice that the stored run has more replicas than this configuration, and keeps them.
 fn more_than_asked(config: &Config, run: &v1::Run) -> Option<String> {
     let each = run.replicas_total / (config.arms.len() as u32).max(1);
     let asked = config.replicas;
     (each > asked).then(|| {
-        format!("the run has {each} replicas of each arm, and not {asked}: it computes them all (give a new run another --name)")
+        format!("the run has {each} replicas of each arm, not {asked}, and computes all of them (for a new run, give another \
+            --name)")
     })
 }
 
@@ -124,6 +125,6 @@ mod tests {
         let config = Config::parse(&evoxo_experiments::registry(), "a file", text, &[]).unwrap();
         let told = |replicas_total| more_than_asked(&config, &v1::Run { replicas_total, ..v1::Run::default() });
         assert_eq!(told(4), None);
-        assert!(told(10).unwrap().starts_with("the run has 5 replicas of each arm, and not 2"));
+        assert!(told(10).unwrap().starts_with("the run has 5 replicas of each arm, not 2"));
     }
 }

@@ -1,4 +1,4 @@
-//! `evoxo verify DIR`: is this what the run computes? No cluster is needed, and nobody is trusted.
+//! `evoxo verify DIR`: checks whether results are what the run computes. It needs no cluster and trusts nobody.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -26,45 +26,45 @@ use crate::{
     stop,
 };
 
-/// Which results, and how much of them.
+/// The results, and how much of them to compute.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Replicas are computed from their beginning, on this machine, and compared with everything that is claimed of them: each row \
-of history.csv, the digests, the champion, the state in store/. Then the tables and figures in result.json are \
-made again and compared. With --share less is known: a wrong replica is found with that chance, and curves and figures of \
-replicas in result.json are believed.
+    after_help = "Each replica is computed from its beginning, on this machine, and compared with everything that \
+the results claim about it: each row of history.csv, the digests, the champion, the state in store/. Then the tables \
+and figures in result.json are made again and compared. With --share less is verified: a wrong replica is found with \
+that probability, and curves and figures of replicas in result.json are not checked.
 
-Sentences, state, doubts and provenance in result.json, config.toml, plots/, other tables and populations/ are not looked at: they \
-follow from the rest, or say how the run went.
+Sentences, state, doubts and provenance in result.json, config.toml, plots/, other tables and populations/ are not \
+compared: they follow from the rest, or describe how the run went.
 
 Examples:
   evoxo verify out/invincible
   evoxo verify out/td3d-paper --share 5%
   evoxo verify docs/reproduction/td3d/result-nearest.json --share 1%
 
-Exit status: 0 as computed, 1 not, or not to be computed here, 2 wrong usage."
+Exit status: 0 if the results are as computed; 1 if they are not, or cannot be computed here; 2 for wrong usage."
 )]
 pub(crate) struct Arguments {
     /// A finished run's directory, or its result.json alone
     path: PathBuf,
-    /// Compute only this share of the replicas, drawn at random; at least one
+    /// Compute only this share of the replicas, drawn at random, but at least one
     #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = share)]
     share: u32,
-    /// The seed of that draw [default: one that nobody knows before; it is printed]
+    /// The seed for that draw [default: unpredictable; it is printed]
     #[arg(long, value_parser = whole::<u64>(0, u64::MAX >> 1))]
     seed: Option<u64>,
-    /// Threads that compute [default: the cores]
+    /// Threads that compute [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1024))]
     threads: Option<u32>,
     /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
     #[arg(long = "program", value_name = "NAME=COMMAND")]
     programs: Vec<Program>,
-    /// Print what was found as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// All of it, in millionths.
+/// A share of 100 %, in millionths.
 const ALL: u32 = 1_000_000;
 /// The most differences that are printed as text.
 const SHOWN_MAX: usize = 10;
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         differences.extend(claims.check_result(&computed));
         claims.note_of_sentence(&computed);
     } else if keys.len() < all.len() {
-        // The tables are made of what result.json has of the replicas.
+        // The tables are made from the replicas in result.json.
         match registry.report_of_result(&claims.result) {
             Ok(report) => differences.extend(claims.check_result(&with_report(&claims.result, &report))),
             Err(why) => notice(format_args!("the tables in result.json are not compared: {why}")),
@@ -107,14 +107,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     found.print(arguments.json)
 }
 
-/// The result with the parts that a report makes.
+/// The result, with the parts that a report contributes.
 fn with_report(result: &Value, report: &Report) -> Value {
     let mut made = result.clone();
     add_report(&mut made, report);
     made
 }
 
-/// Says so if the results come from a build that computes other results of its fixed tasks.
+/// Prints a notice, and returns true, if the results come from a build with another behaviour signature.
 fn note_of_build(registry: &Registry, claims: &Claims) -> bool {
     let ours = registry.signature(claims.config.kind).to_string();
     let theirs = claims.result["provenance"]["signature"].as_str();
@@ -122,8 +122,8 @@ fn note_of_build(registry: &Registry, claims: &Claims) -> bool {
     if other {
         let short = |text: &str| text.chars().take(16).collect::<String>();
         notice(format_args!(
-            "the results were computed by a build with the behaviour {}, and this one has {}: what differs may differ for that \
-             reason, and what is the same is the same all the more",
+            "the results were computed by a build with the behaviour {}, and this one has {}: differences may come from \
+            that, and agreement counts all the more",
             short(theirs.unwrap_or_default()),
             short(&ours)
         ));
@@ -131,7 +131,7 @@ fn note_of_build(registry: &Registry, claims: &Claims) -> bool {
     other
 }
 
-/// The programs that the run asks: they must be given, and compute what the run's did.
+/// The programs that the run asks. All of them must be given, and must be the same ones that the run asked.
 fn programs(arguments: &Arguments, registry: &Registry, config: &Config) -> anyhow::Result<Arc<[Program]>> {
     if !arguments.programs.is_empty() {
         stop::with_programs()?;
@@ -147,13 +147,13 @@ fn programs(arguments: &Arguments, registry: &Registry, config: &Config) -> anyh
         }
         let introduced = registry.introduce(name, &mut processes).map_err(|refusal| anyhow!("{}", refusal.0))?;
         if !introduced.iter().any(|(kind, id)| kind.name == config.kind.name && *id == asked) {
-            bail!("the program {name} computes something else than the one that the run asked: give that one");
+            bail!("the program {name} differs from the one that the run asked: give the same program");
         }
     }
     Ok(programs)
 }
 
-/// This share of the replicas, rounded up, in order.
+/// Draws this share of the replicas, rounded up, and returns them in order.
 fn draw(all: &[Key], millionths: u32, seed: u64) -> Vec<Key> {
     let count = (all.len() as u64 * u64::from(millionths)).div_ceil(u64::from(ALL)) as usize;
     let mut drawn = all.to_vec();
@@ -163,11 +163,11 @@ fn draw(all: &[Key], millionths: u32, seed: u64) -> Vec<Key> {
     drawn
 }
 
-/// What `result.json` is believed about without all replicas.
-const BELIEVED: &str = "curves and figures of replicas in result.json were not computed again, only tables made from them: without \
-    --share they are";
+/// Unless all replicas are computed again, these parts of `result.json` are not verified.
+const BELIEVED: &str = "curves and figures of replicas in result.json were not computed again, only the tables made from \
+    them; without --share all of them are";
 
-/// What was found.
+/// The findings.
 struct Found<'a> {
     claims: &'a Claims,
     keys: &'a [Key],
@@ -179,7 +179,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Prints it, and says how the process ends.
+    /// Prints the findings and returns the exit status.
     fn print(&self, as_json: bool) -> anyhow::Result<ExitCode> {
         printed(self.write(&mut stdout(), as_json))?;
         Ok(if self.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -232,7 +232,7 @@ impl Found<'_> {
                     true => "result.json was given alone, so history.csv was not compared",
                     false => "there was no history.csv to compare",
                 };
-                writeln!(out, "{why}: of a wrong replica the round is not known")?;
+                writeln!(out, "{why}: the round in which a replica goes wrong is not known")?;
             }
         }
         Ok(())
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(one, draw(&all, 250_000, 1));
     }
 
-    /// Tables, tests and figures follow from the replicas. A change of a statistic changes what was committed.
+    /// Tables, tests and figures follow from the replicas, so a change of a statistic changes the committed results.
     #[test]
     fn committed_results_are_what_their_replicas_give() {
         let registry = evoxo_experiments::registry();
@@ -273,7 +273,7 @@ mod tests {
             early += usize::from(claims.is_of_early_build());
         }
         assert!(looked > 10, "{looked}");
-        // Those that are computed again have digests of the present form: this number only falls.
+        // Results that are computed again get digests in the present form, so this number can only fall.
         assert_eq!(early, 29, "committed results whose digests do not cover the history");
     }
 }

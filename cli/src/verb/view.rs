@@ -1,7 +1,7 @@
-//! `evoxo view DIR...`: the page of runs that are in directories, without a coordinator to start first.
+//! `evoxo view DIR...`: shows the page of runs that are stored in directories, without a coordinator to start first.
 //!
-//! The coordinator that serves it has a store of its own with the objects of all these runs, which are never changed: so nothing is
-//! written into their directories, and a run that goes on is not disturbed.
+//! The coordinator that serves the page has its own store, with the objects of all these runs. Objects never change, so
+//! nothing is written into the runs' directories and a run that goes on is not disturbed.
 
 use std::{
     collections::BTreeSet,
@@ -30,18 +30,18 @@ use crate::{
     stop::Stop,
 };
 
-/// Which runs.
+/// The runs.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The page shows what is in the directories now, and has boards on which you play against what has evolved. \
-Nothing is computed, and nothing is written into the directories. Ctrl-C ends it.
+    after_help = "The page shows what is in the directories now, and has boards on which you can play against the \
+champions. Nothing is computed, and nothing is written into the directories. Ctrl-C ends it.
 
 Examples:
   evoxo view out/invincible
-  evoxo view out                 all runs in there"
+  evoxo view out                 all runs in a directory"
 )]
 pub(crate) struct Arguments {
-    /// A run's directory, or one with such directories
+    /// A run's directory, or a directory that contains such directories
     #[arg(required = true)]
     directories: Vec<PathBuf>,
     /// Open the page in a browser
@@ -49,11 +49,11 @@ pub(crate) struct Arguments {
     open: bool,
 }
 
-/// How often it is looked whether to end.
+/// How often the program checks whether to end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// Directories of killed processes that may be in the way.
+/// The most directories of killed processes that may be in the way.
 const DESKS_MAX: u32 = 100;
-/// The parts of a store that runs have objects in, and that say who led.
+/// Entries of a store: the one that says who led, and the directory that holds the objects of runs.
 const LEADER: &str = "leader";
 const RUNS: &str = "runs";
 
@@ -99,12 +99,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs in these directories: the directory, its store, and the run's name there.
+/// The runs in these directories: each with its directory, its store, and its name in that store.
 fn runs(directories: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, String, String)>> {
     let mut found = Vec::new();
     for directory in directories {
         if !directory.is_dir() {
-            let why = if directory.exists() { "is no directory" } else { "is not there" };
+            let why = if directory.exists() { "is not a directory" } else { "does not exist" };
             return Err(usage(format!("{} {why}: give a directory that `evoxo run` wrote", directory.display())));
         }
         if let Some((store, run)) = directory::stored(directory)? {
@@ -133,7 +133,7 @@ fn runs(directories: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, String, String)
     Ok(found)
 }
 
-/// What the page calls the run in a directory of this name: no two runs have one name.
+/// The name of a run on the page, made from its directory's name. No two runs get the same name.
 fn free_name(directory: &str, taken: &mut BTreeSet<String>) -> anyhow::Result<String> {
     let name = plain_name(directory);
     let free = (1..=NUMBER_MAX).map(|number| numbered(&name, number)).find(|name| !taken.contains(name));
@@ -143,26 +143,26 @@ fn free_name(directory: &str, taken: &mut BTreeSet<String>) -> anyhow::Result<St
     Ok(free)
 }
 
-/// Lets runs that are not finished rest, so that the page does not say that they go on.
+/// Pauses runs that are not finished, so that the page does not show them as running.
 async fn rest(coordinator: &Coordinator) -> anyhow::Result<()> {
     let mut client = connect(coordinator).await?;
     let listed = client.list(v1::ListRequest::default()).await.map_err(refused)?.into_inner();
     for run in listed.runs.into_iter().filter(|run| run.state() == RunState::Running) {
-        // It may have come to its end meanwhile: then there is nothing to rest.
+        // The run may have ended in the meantime; then there is nothing to pause.
         drop(client.pause(v1::PauseRequest { name: run.name }).await);
     }
     Ok(())
 }
 
-/// A directory of this process, which is removed with it.
+/// A directory of this process, which is removed when the process ends.
 struct Desk(PathBuf);
 
 impl Desk {
     fn new() -> anyhow::Result<Self> {
         let base = std::env::temp_dir().join(format!("evoxo-view-{}", std::process::id()));
-        // Nobody else may read it: it has what the directories have, whoever may read those.
+        // The directory holds a copy of the runs, so it must not be readable to more people than the runs themselves.
         let make = |path: &PathBuf| fs::DirBuilder::new().mode(0o700).create(path);
-        // A process of this number that was killed may have left one.
+        // A killed process with the same number may have left such a directory.
         let mut paths = (1..=DESKS_MAX).map(|number| base.with_extension(number.to_string()));
         let last = base.with_extension(DESKS_MAX.to_string());
         let made = paths.find(|path| make(path).is_ok());
@@ -172,13 +172,13 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        // What is left is in a directory for temporary files.
+        // Anything that remains is in a directory for temporary files.
         drop(fs::remove_dir_all(&self.0));
     }
 }
 
-/// Makes the files below a directory appear below another one too: as links, or as copies on another disk. One that is there stays.
-/// Of a run that goes on, an object may be gone before its turn.
+/// Makes the files below one directory appear below another: as links, or as copies on another disk. An existing file stays.
+/// An object of a run that goes on may disappear before it is linked.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -217,8 +217,8 @@ mod tests {
         let why = runs(&[desk.path().to_owned()]).unwrap_err().to_string();
         assert!(why.contains("was fetched") && why.contains("report.html"), "{why}");
         let file = runs(&[desk.path().join("report.html")]).unwrap_err().to_string();
-        assert!(file.contains("report.html is no directory"), "{file}");
+        assert!(file.contains("report.html is not a directory"), "{file}");
         let gone = runs(&[desk.path().join("gone")]).unwrap_err().to_string();
-        assert!(gone.contains("gone is not there"), "{gone}");
+        assert!(gone.contains("gone does not exist"), "{gone}");
     }
 }

@@ -1,4 +1,4 @@
-//! `evoxo watch NAME`.
+//! `evoxo watch NAME`: follows a run until it ends.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -33,12 +33,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Follows the run to its end. If the coordinator is gone meanwhile, whoever leads then is asked.
+/// Follows the run to its end. If the coordinator is lost meanwhile, the coordinator that leads then is asked.
 async fn follow(arguments: &Arguments, progress: &mut Progress) -> anyhow::Result<v1::Run> {
     let (mut sight, mut said) = (Sight::Never, String::new());
     loop {
         let show = |run: &v1::Run| {
-            // Each connection begins with how the run is, which may be no change.
+            // Each connection begins with the run's present state, which may be unchanged.
             let line = run_to_json(run).to_string();
             let changed = line != said;
             if changed {
@@ -59,14 +59,14 @@ async fn follow(arguments: &Arguments, progress: &mut Progress) -> anyhow::Resul
     }
 }
 
-/// How following a run on one connection ended.
+/// The reason why following a run on one connection ended.
 enum Watched {
     Ended(Box<v1::Run>),
-    /// The coordinator is gone, for this reason.
+    /// The coordinator was lost, for this reason.
     Lost(anyhow::Error),
 }
 
-/// Shows a run's changes, until it ends or the coordinator is gone.
+/// Shows a run's changes, until the run ends or the coordinator is lost.
 async fn watch(arguments: &Arguments, mut show: impl FnMut(&v1::Run) -> anyhow::Result<()>) -> anyhow::Result<Watched> {
     let mut client = match connect(&arguments.coordinator).await {
         Ok(client) => client,
@@ -91,7 +91,7 @@ async fn watch(arguments: &Arguments, mut show: impl FnMut(&v1::Run) -> anyhow::
     }
 }
 
-/// Says how a run ended; an error if it is not finished.
+/// Prints how a run ended; returns an error if it is not finished.
 pub(crate) fn verdict(last: &v1::Run, address: &Addresses, json: bool) -> anyhow::Result<()> {
     match last.state() {
         RunState::Finished if json => {}
@@ -113,7 +113,7 @@ pub(crate) fn verdict(last: &v1::Run, address: &Addresses, json: bool) -> anyhow
     Ok(())
 }
 
-/// A digest is of a stated set of replicas.
+/// The digest, with the number of replicas and rounds that it covers.
 fn digest(run: &v1::Run) -> String {
     format!("digest {} of {} replicas, {} rounds", run.digest, run.replicas_total, run.rounds_done)
 }

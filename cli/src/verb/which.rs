@@ -1,4 +1,4 @@
-//! Which runs of a coordinator are meant: by name, pattern, state and owner.
+//! Selects runs of a coordinator, by name, pattern, state and owner.
 
 use anyhow::bail;
 use evoxo_coordinator::shown::state;
@@ -12,7 +12,7 @@ use crate::{
 /// The runs.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Which {
-    /// Names of runs. * stands for any characters and ? for any one: put such names in quotes
+    /// Names of runs. * matches any characters and ? any one character; put such names in quotes
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Only runs in this state
@@ -23,7 +23,7 @@ pub(crate) struct Which {
     owner: Option<String>,
 }
 
-/// A state by the word that is shown for it.
+/// Parses a state from the word that is shown for it.
 fn known_state(text: &str) -> Result<RunState, String> {
     let all = (1..).map_while(|number| RunState::try_from(number).ok());
     let word = |of: RunState| state(&v1::Run { state: of.into(), ..v1::Run::default() });
@@ -33,10 +33,10 @@ fn known_state(text: &str) -> Result<RunState, String> {
     })
 }
 
-/// Whether a name fits a pattern.
+/// Whether a name matches a pattern.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
-    // Where the last star is, and the first character that it does not stand for.
+    // The position of the last star, and the first character that it does not match.
     let mut star = None;
     while place < name.len() {
         match pattern.get(at) {
@@ -56,22 +56,23 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 impl Which {
-    /// Whether nothing is named, neither runs nor what they have in common.
+    /// Whether nothing is selected, neither by name nor by state or owner.
     pub(crate) fn is_all(&self) -> bool {
         self.names.is_empty() && self.state.is_none() && self.owner.is_none()
     }
 
-    /// The name, if one run is meant by nothing but its name.
+    /// The name, if exactly one run is selected, by its name alone.
     fn only(&self) -> Option<&String> {
         let plain = self.state.is_none() && self.owner.is_none();
         let [name] = &self.names[..] else { return None };
         Some(name).filter(|name| plain && !name.contains(['*', '?']))
     }
 
-    /// The names of the runs that are meant, each once. A single name is not looked up: whoever gets it says whether there is such a run.
+    /// The names of the selected runs, each once. A single name is not looked up: the request that uses it finds out whether
+    /// there is such a run.
     pub(crate) async fn names(&self, client: &mut Client) -> anyhow::Result<Vec<String>> {
         if self.is_all() {
-            return Err(usage("name the runs, or say which by --state or --owner"));
+            return Err(usage("name the runs, or select them with --state or --owner"));
         }
         if let Some(name) = self.only() {
             return Ok(vec![name.clone()]);
@@ -80,7 +81,7 @@ impl Which {
         Ok(self.of(runs)?.into_iter().map(|run| run.name).collect())
     }
 
-    /// Those of these runs that are meant; an error if there is none for one of the names.
+    /// The selected runs among these; an error if a name matches none of them.
     pub(crate) fn of(&self, runs: Vec<v1::Run>) -> anyhow::Result<Vec<v1::Run>> {
         for name in &self.names {
             if !runs.iter().any(|run| fits(name.as_bytes(), run.name.as_bytes())) {

@@ -1,4 +1,4 @@
-//! `evoxo workers`: those that are connected, and those that were lost.
+//! `evoxo workers`: lists the workers that are connected, and those that were lost.
 
 use std::{collections::BTreeMap, io::Write as _, process::ExitCode};
 
@@ -14,7 +14,7 @@ use crate::{
     table::{Column, lines, terminal_width},
 };
 
-/// The workers that are named after a sentence about several.
+/// The most workers that are named in a sentence about several workers.
 const NAMED_MAX: usize = 5;
 
 /// The coordinator and the output.
@@ -25,29 +25,29 @@ pub(crate) struct Arguments {
     /// The order of the list
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     sort: Sort,
-    /// Print them as JSON: the connected ones, or with --lost an object of both
+    /// Print JSON: the connected workers, or with --lost an object that holds both lists
     #[arg(long)]
     json: bool,
-    /// Also list those that were lost last, with the reason
+    /// Also list the workers that were lost most recently, with the reason
     #[arg(long)]
     lost: bool,
 }
 
-/// By what workers are sorted; equal ones by name, then session.
+/// The column by which workers are sorted; equal ones by name, then session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
     /// By name.
     #[default]
     Name,
-    /// By the host's name.
+    /// By the name of the host.
     Host,
-    /// The most tasks a second first.
+    /// The highest number of tasks per second first.
     Rate,
-    /// The most busy slots first.
+    /// The highest number of busy slots first.
     Busy,
-    /// Those that were not heard for the longest time first.
+    /// The longest silence first.
     Heard,
-    /// The newest first.
+    /// The newest connection first.
     Connected,
 }
 
@@ -68,13 +68,13 @@ impl Sort {
     }
 }
 
-/// Tasks a second, over the last minute or since the worker connected.
+/// Tasks per second, over the last minute or since the worker connected.
 fn rate(worker: &v1::Worker) -> f64 {
     let seconds = (worker.connected_ms as f64 / 1000.0).clamp(1.0, 60.0);
     worker.tasks_last_minute as f64 / seconds
 }
 
-/// A rate for people.
+/// A rate in readable form.
 pub(crate) fn rate_text(per_second: f64) -> String {
     match per_second {
         0.0 => "0/s".into(),
@@ -100,7 +100,7 @@ pub(crate) const COLUMNS: [Column; 11] = [
     Column::text("build", 6),
 ];
 
-/// A row of it.
+/// The row of a worker.
 pub(crate) fn row(worker: &v1::Worker) -> [String; 11] {
     let host = match (worker.host.as_str(), worker.address.as_str()) {
         ("", address) => address.to_owned(),
@@ -127,7 +127,7 @@ pub(crate) fn row(worker: &v1::Worker) -> [String; 11] {
     ]
 }
 
-/// The sums of a list, in a sentence.
+/// The totals of a list, in a sentence.
 pub(crate) fn totals(workers: &[v1::Worker]) -> String {
     let sum = |of: fn(&v1::Worker) -> u32| workers.iter().map(|worker| u64::from(of(worker))).sum::<u64>();
     let (busy, slots) = (sum(|worker| worker.slots_busy), sum(|worker| worker.slots));
@@ -148,7 +148,7 @@ pub(crate) const LOST_COLUMNS: [Column; 6] = [
     Column::text("reason", 0),
 ];
 
-/// A row of it.
+/// The row of a lost worker.
 pub(crate) fn lost_row(lost: &v1::LostWorker) -> [String; 6] {
     let host = if lost.host.is_empty() { &lost.address } else { &lost.host };
     [
@@ -161,13 +161,13 @@ pub(crate) fn lost_row(lost: &v1::LostWorker) -> [String; 6] {
     ]
 }
 
-/// Sentences about what workers have besides: the same about several is said once.
+/// Further remarks about workers. A remark that applies to several workers is printed once.
 fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     let mut said: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for worker in workers {
         if !worker.kinds_refused.is_empty() {
             let refused = worker.kinds_refused.join(", ");
-            let sentence = format!("other results than the coordinator's for {refused}, because its build is another");
+            let sentence = format!("other results than the coordinator for {refused}, because of another build");
             said.entry(sentence).or_default().push(&worker.name);
         }
         if !worker.programs.is_empty() {
@@ -182,7 +182,7 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     said.into_iter().map(remark).collect()
 }
 
-/// Those that are set aside, until when and why.
+/// Sentences about workers that are set aside, with the remaining time and the reason.
 fn set_aside(lost: &[v1::LostWorker]) -> Vec<String> {
     let aside = lost.iter().filter(|lost| lost.aside_ms > 0);
     let sentence = |lost: &v1::LostWorker| {
@@ -193,7 +193,8 @@ fn set_aside(lost: &[v1::LostWorker]) -> Vec<String> {
     aside.map(sentence).collect()
 }
 
-/// What to do where there are no workers. A tool of another name has kinds of its own, so its workers are started with it.
+/// Advice for a coordinator without workers. A tool with another name has its own kinds of experiments, so its workers are
+/// started with the same tool.
 fn advice(program: &str, coordinator: &Coordinator) -> String {
     let worker = if program == "evoxo" { "evoxo-worker".to_owned() } else { format!("{program} worker") };
     let start = format!("no workers: start some with `{worker} --coordinator {}", coordinator.address);
@@ -235,7 +236,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         lines(&LOST_COLUMNS, &rows, width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     } else if !lost.is_empty() {
         let (count, program) = (lost.len(), program());
-        writeln!(out, "{count} were lost lately: `{program} workers --lost` says why")?;
+        writeln!(out, "{count} were lost recently: `{program} workers --lost` says why")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -279,7 +280,7 @@ mod tests {
         assert_eq!(row(&v1::Worker { on_trial: true, ..worker(1) })[5], "on trial");
     }
 
-    /// A thousand workers in a terminal of 80 columns: names, sessions and figures stay.
+    /// A thousand workers on a terminal of 80 columns: names, sessions and figures remain.
     #[test]
     fn many_workers_fit() {
         let workers: Vec<v1::Worker> = (0..1000).map(worker).collect();
@@ -298,7 +299,7 @@ mod tests {
         assert!(remarks.len() == 1 && remarks[0].ends_with("lab004 and 995 more"), "{remarks:?}");
     }
 
-    /// As it stands in the documentation, and with what a cluster with an access directory asks for.
+    /// The advice matches the documentation, and names what a cluster with an access directory requires.
     #[test]
     fn the_advice_can_be_typed() {
         let coordinator = |access: Option<&str>| Coordinator {

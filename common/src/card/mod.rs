@@ -4,9 +4,9 @@
 //! {"kind": "table", "side": "O", "moves": {"X........": 4, ".X.......": 0}}
 //! ```
 //!
-//! `kind` says which [`CardKind`] reads the card; each has its own keys. A card of any kind may also say where it comes
-//! from (the keys of [`ABOUT`]) and how strong it is (those of [`CardKind::about`]); it has no other keys. Large data
-//! is in a file beside the card, which the card names.
+//! `kind` says which [`CardKind`] reads the card; each kind has its own keys. A card of any kind may also say where it comes
+//! from (the keys of [`ABOUT`]) and how strong it is (those of [`CardKind::about`]). It has no other keys. Large data is in a
+//! file next to the card, which the card names.
 
 mod text;
 
@@ -20,21 +20,21 @@ pub use text::{Text, TextCard};
 
 use crate::{plot::Diagram, report::Figure, text::quoted};
 
-/// The longest card, in bytes: one with 100,000 numbers, each on a line of its own, is shorter.
+/// The longest card, in bytes. A card with 100,000 numbers, each on its own line, is shorter.
 pub const CARD_BYTES_MAX: usize = 4 << 20;
-/// The longest file beside a card, in bytes.
+/// The longest file next to a card, in bytes.
 pub const FILE_BYTES_MAX: usize = 1 << 28;
 
-/// Keys of any card that say where it comes from.
+/// The keys of any card that say where it comes from.
 pub const ABOUT: [&str; 6] = ["game", "experiment", "arm", "replica", "digest", "seed"];
 
-/// Reads a file beside a card, by its name; or a sentence that says why it cannot.
+/// Reads the file with this name next to a card. An error is a sentence that says why it cannot be read.
 pub type Load<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
-/// The name and the bytes of the file beside a card.
+/// The name and the bytes of the file next to a card.
 pub type FileBeside = (String, Vec<u8>);
 
-/// The champion that was read, or a sentence that says what is wrong.
+/// The champion that was read, or a sentence that says what is wrong with it.
 pub type Found = Result<Arc<dyn Champion>, String>;
 
 /// The extension of files that are champions without a card, and a function that reads them.
@@ -42,42 +42,43 @@ pub type ReadFile = (&'static str, fn(&[u8]) -> Found);
 
 /// A champion of some kind.
 pub trait Champion: Any + fmt::Debug + Send + Sync {
-    /// The keys of its card, `kind` included, and the name and bytes of the file beside it, if it has one; `stem` is the
-    /// card's own file name without ending.
+    /// Writes the keys of its card, including `kind`, and the name and bytes of the file next to the card, if there is one.
+    /// `stem` is the card's own file name without extension.
     fn write(&self, stem: &str) -> (Map<String, Value>, Option<FileBeside>);
 
-    /// Its contents, for `evoxo show`; only the first `first` parts (rules, boards, layers, genes).
+    /// Describes its contents, for `evoxo show`: only the first `first` parts (rules, boards, layers, genes).
     fn show(&self, first: usize) -> Showing;
 
-    /// What a search was for, in a few lines for the end of a run. `None` for players of games, whose worth is in the tables.
+    /// The answer to what was searched for, in a few lines for the end of a run. `None` for players of games, whose strength
+    /// is shown in tables.
     fn answer(&self) -> Option<Answer> {
         None
     }
 
-    /// Its curves, for `evoxo show --plots`: functions that [`crate::plot::svg`] draws. None unless it has some to show.
+    /// Its curves, for `evoxo show --plots`: functions that [`crate::plot::svg`] draws. Most champions have none.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// Its weights as pictures, for `evoxo show --plots`, reports and the page. None unless it is a network.
+    /// Its weights as pictures, for `evoxo show --plots`, reports and the page. Only networks have some.
     fn diagrams(&self) -> Vec<Diagram> {
         Vec::new()
     }
 
-    /// An ability besides those of this trait: a value of a type that the caller knows, such as a player of a game.
-    /// `about` has the card's keys besides its own.
+    /// An ability in addition to those of this trait: a value of a type that the caller knows, such as a player of a game.
+    /// `about` holds the card's other keys.
     ///
     /// # Errors
-    /// A sentence if the card's description of it is invalid.
+    /// A sentence if the card's description of the ability is invalid.
     fn capability(&self, _about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
         Ok(None)
     }
 }
 
-/// A champion that is the answer of a search, in rounded numbers. The card has all digits.
+/// A champion that answers a search, in rounded numbers. The card has all digits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What it is: "The best candidate".
+    /// What the answer is: "The best candidate".
     pub what: String,
     /// Its values, each with its name.
     pub values: Vec<(String, String)>,
@@ -88,37 +89,37 @@ pub struct Answer {
 /// A description of a champion's contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Showing {
-    /// For people, some lines of text.
+    /// A few lines of text, for people.
     pub text: String,
-    /// For programs.
+    /// The contents, for programs.
     pub json: Value,
 }
 
 /// A kind of card.
 pub struct CardKind {
-    /// As in the card's `kind`.
+    /// The value of the card's key `kind`.
     pub name: &'static str,
-    /// The keys that belong to the champion, `kind` included.
+    /// The keys that belong to the champion, including `kind`.
     pub keys: &'static [&'static str],
-    /// Further keys that say how strong it is.
+    /// Further keys, which say how strong it is.
     pub about: &'static [&'static str],
-    /// Reads the champion of a card with these entries and this text; or a sentence that says what is wrong.
+    /// Reads the champion of a card with these entries and this text. An error is a sentence that says what is wrong.
     pub read: fn(&Entries, &str, &mut Load<'_>) -> Found,
     /// The extension of files that are champions without a card, and a function that reads them.
     pub file: Option<ReadFile>,
 }
 
-/// A champion and what is known about it.
+/// A champion, and what is known about it.
 #[derive(Clone, Debug)]
 pub struct Card {
     /// The champion.
     pub champion: Arc<dyn Champion>,
-    /// The other keys, in the order of the card.
+    /// The card's other keys, in their order.
     pub about: Map<String, Value>,
 }
 
 impl PartialEq for Card {
-    /// Whether their written forms are equal.
+    /// Whether the written forms are equal.
     fn eq(&self, other: &Self) -> bool {
         self.write("card") == other.write("card")
     }
@@ -134,7 +135,7 @@ impl Card {
     /// Reads a card of one of these kinds.
     ///
     /// # Errors
-    /// If the text or the file beside it is too long or invalid: one sentence that says what is wrong.
+    /// If the text or the file next to the card is too long or invalid: one sentence that says what is wrong.
     pub fn read(kinds: &[&'static CardKind], text: &str, load: &mut Load<'_>) -> Result<Self, String> {
         if text.len() > CARD_BYTES_MAX {
             return Err(format!("the card has {} bytes, more than {CARD_BYTES_MAX}", text.len()));
@@ -156,16 +157,14 @@ impl Card {
         let is_known = |key: &&str| kind.keys.contains(key) || about(key);
         if let Some(other) = entries.0.iter().map(|(key, _)| key.as_str()).find(|key| !is_known(key)) {
             let (other, own) = (quoted(other), kind.keys.join(", "));
-            return Err(format!(
-                "the card has an unknown key {other}: leave it out, or see whether one of {own} is meant"
-            ));
+            return Err(format!("the card has an unknown key {other}: leave it out, or use one of {own}"));
         }
         let about = entries.0.into_iter().filter(|(key, _)| !kind.keys.contains(&key.as_str())).collect();
         Ok(Self { champion, about })
     }
 
-    /// The card's text, ended by a line break, and the name and bytes of the file beside it, if it has one; `stem` is the
-    /// card's own file name without ending. [`Card::read`] is the inverse.
+    /// The card's text, with a line break at the end, and the name and bytes of the file next to the card, if there is one.
+    /// `stem` is the card's own file name without extension. [`Card::read`] is the inverse.
     #[must_use]
     pub fn write(&self, stem: &str) -> (String, Option<FileBeside>) {
         let (mut map, file) = self.champion.write(stem);
@@ -180,17 +179,18 @@ impl Card {
         champion.downcast_ref()
     }
 
-    /// An ability of the champion, if it has one of this type: see [`Champion::capability`].
+    /// An ability of this type, if the champion has it; see [`Champion::capability`].
     ///
     /// # Errors
-    /// A sentence if the card's description of it is invalid.
+    /// A sentence if the card's description of the ability is invalid.
     pub fn capability<T: Any>(&self) -> Result<Option<T>, String> {
         let capability = self.champion.capability(&self.about)?;
         Ok(capability.and_then(|capability| capability.downcast().ok()).map(|capability| *capability))
     }
 }
 
-/// A value from outside, for a one-line message: JSON escapes control characters; cut after 40 letters.
+/// A value from outside, for a one-line message: control characters are escaped as in JSON, and the text is cut after 40
+/// letters.
 #[must_use]
 pub fn brief(value: &Value) -> String {
     let text = value.to_string();
@@ -200,7 +200,7 @@ pub fn brief(value: &Value) -> String {
     }
 }
 
-/// The entries of a JSON object in order, including keys that occur twice.
+/// The entries of a JSON object, in order, including keys that occur twice.
 #[derive(Debug)]
 pub struct Entries(Vec<(String, Value)>);
 
@@ -210,7 +210,7 @@ impl Entries {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The entries themselves.
+    /// The entries as a list.
     #[must_use]
     pub fn into_vec(self) -> Vec<(String, Value)> {
         self.0

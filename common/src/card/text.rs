@@ -1,4 +1,4 @@
-//! Champions that are one text: their cards have one entry besides the kind.
+//! Champions that consist of one text: their cards have one entry in addition to the kind.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Value, json};
 use super::{Card, CardKind, Champion, FileBeside, Showing};
 use crate::experiment::Experiment;
 
-/// An experiment whose champions are one text, such as a string of bits. Its cards have its name:
-/// `{"kind": "onemax", "bits": "1101"}`.
+/// An experiment whose champions consist of one text, such as a string of bits. Its cards carry its name: `{"kind": "onemax",
+/// "bits": "1101"}`.
 pub trait TextCard: Experiment {
     /// The key of the text.
     const KEY: &'static str;
-    /// The letters that the text may have.
+    /// The letters that the text may contain.
     const LETTERS: &'static str;
 
-    /// Whether a text has only these letters.
+    /// Whether a text contains only these letters.
     #[must_use]
     fn accepts(text: &str) -> bool {
         text.chars().all(|letter| Self::LETTERS.contains(letter))
@@ -47,7 +47,7 @@ impl CardKind {
     }
 }
 
-/// A champion that is a text.
+/// A champion that consists of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     kind: &'static str,

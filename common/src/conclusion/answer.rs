@@ -7,14 +7,14 @@ use crate::{
     text::{probability, thousands},
 };
 
-/// Arms, or pairs of arms, that a sentence names.
+/// A sentence names at most this many arms, or pairs of arms.
 pub(super) const ARMS_MAX: usize = 4;
-/// Arms of an order, which is a list of names.
+/// A list of arms in their order has at most this many names.
 const ORDER_MAX: usize = 6;
-/// At or below this probability a difference is hardly chance.
+/// At or below this probability, a difference is called hardly chance.
 pub(super) const LEVEL: f64 = 0.05;
 
-/// The figures of a question without any test: of a run that goes on, or of arms that its kind has tested.
+/// The figures of a question, without a test: for a run that goes on, or for arms that the kind itself has tested.
 pub(super) fn figures(question: &Question, when: &str) -> Option<String> {
     let known: Vec<(&Entry, Estimate)> = question.arms.iter().filter_map(|arm| Some((arm, arm.estimate()?))).collect();
     let figure = &question.figure;
@@ -42,7 +42,7 @@ pub(super) fn answer(question: &Question, alone: bool) -> Option<String> {
         Answer::Sentences => alone.then(|| figures(question, "At the end")).flatten(),
         Answer::Contests if arms > 1 => Some(format!("{} {}", question.asks, figures(question, "At the end")?)),
         Answer::Contests => figures(question, "At the end"),
-        // One arm answers nothing about others.
+        // A single arm says nothing about others.
         Answer::Order | Answer::Pairs(_) if arms < 2 => figures(question, "At the end"),
         Answer::Order => Some(format!("{} {}", question.asks, order(question))),
         Answer::Pairs(pairs) => Some(format!("{} {}", question.asks, differences(question, pairs))),
@@ -73,11 +73,11 @@ fn what<'a>(arms: impl Iterator<Item = &'a Entry>) -> String {
     }
 }
 
-/// The arms in their order, and which neighbours in it differ.
+/// The arms in their order, with the neighbours that differ.
 fn order(question: &Question) -> String {
     let known = question.arms.iter().enumerate().filter_map(|(place, arm)| Some((place, arm.estimate()?)));
     let mut known: Vec<(usize, Estimate)> = known.collect();
-    // Of equals the first comes first.
+    // Among equal arms, the first one in the file comes first.
     known.sort_by(|(_, one), (_, other)| math::order(other.mean, one.mean));
     let name = |place: usize| format!("{:?}", question.arms[place].arm);
     let shown: Vec<String> =
@@ -91,7 +91,7 @@ fn order(question: &Question) -> String {
         what(question.arms.iter().filter(|arm| !arm.values.is_empty()))
     );
     let neighbours: Vec<[usize; 2]> = known.windows(2).map(|pair| [pair[0].0, pair[1].0]).collect();
-    // The order was made of the values: any two arms could have come to be neighbours.
+    // The order follows from the values, so any two arms could have become neighbours.
     let pairs = known.len() * (known.len() - 1) / 2;
     let tested = neighbours.iter().filter_map(|pair| {
         let difference = question.difference(*pair)?;
@@ -130,10 +130,10 @@ fn order(question: &Question) -> String {
     }
 }
 
-/// What cannot be said of single replicas.
+/// Used instead of a test if there are only single replicas.
 const NO_TEST: &str = "One replica says nothing about chance.";
 
-/// The differences that the kind has asked for.
+/// The differences that the kind asks about.
 fn differences(question: &Question, pairs: &[[usize; 2]]) -> String {
     let found = pairs.iter().filter_map(|pair| Some((*pair, question.difference(*pair)?)));
     let mut found: Vec<([usize; 2], Difference)> = found.collect();
@@ -170,14 +170,14 @@ fn differences(question: &Question, pairs: &[[usize; 2]]) -> String {
     }
 }
 
-/// "\"short\" over \"long\" by 3.1 ± 0.4": the arm that has more comes first.
+/// "\"short\" over \"long\" by 3.1 ± 0.4": the arm with the greater value comes first.
 fn between(question: &Question, [one, two]: [usize; 2], difference: &Difference) -> String {
     let (more, less) = if difference.mean < 0.0 { (two, one) } else { (one, two) };
     let [more, less] = [more, less].map(|place| &question.arms[place].arm);
     format!("{more:?} over {less:?} by {}", signed(difference, true))
 }
 
-/// A difference with its interval; its size alone if it is said which way it goes.
+/// A difference with its interval. Without the sign if `size` is set, because the text already states the direction.
 fn signed(difference: &Difference, size: bool) -> String {
     let mean = if size { difference.mean.abs() } else { difference.mean };
     let estimate = Estimate { mean, half_width: Some(difference.half_width) };
@@ -185,7 +185,7 @@ fn signed(difference: &Difference, size: bool) -> String {
     if is_plain(greatest) { estimate.text(estimate.decimals()) } else { estimate.powers() }
 }
 
-/// The test, and what it rests on.
+/// The name of the test, and what it relies on.
 fn test<'a>(question: &Question, mut tested: impl Iterator<Item = &'a Difference>) -> String {
     match question.shared {
         Some(shared) => format!("t-test paired by replica: same {shared}"),
@@ -234,7 +234,7 @@ mod tests {
         );
         let vague = order(&[("a", &[5.0, 9.0]), ("b", &[4.0, 7.0]), ("c", &[1.0])]);
         assert!(vague.contains("mean over 1 to 2 replicas") && vague.contains("may be chance"), "{vague}");
-        // The same difference is surer between the only two arms than between any two of many.
+        // The same difference is more certain between the only two arms than between any two of many.
         let pair: [(&str, &[f64]); 2] = [("a", &[5.0, 5.4, 5.8]), ("b", &[4.0, 4.4, 4.8])];
         let others = ["c", "d", "e", "f", "g", "h"].map(|arm| (arm, &[4.4, 4.5][..]));
         let many: Vec<(&str, &[f64])> = pair.into_iter().chain(others).collect();
@@ -243,11 +243,12 @@ mod tests {
         assert!(among.contains("and 2 more (mean") && among.contains("corrected for 28 pairs)"), "{among}");
         assert!(order(&[("a", &[5.0]), ("b", &[4.0])]).ends_with("One replica says nothing about chance."));
         let constant = order(&[("a", &[1.0, 1.0]), ("b", &[0.0, 0.0])]);
-        assert!(constant.contains("may be chance (by ranks, as no value varies, P = 0.33"), "{constant}");
+        assert!(constant.contains("may be chance (by ranks, because no value varies, P = 0.33"), "{constant}");
         assert!(order(&[("a", &[1.0, 1.0]), ("b", &[1.0, 1.0])]).ends_with("All are the same."));
     }
 
-    /// What replicas share is not chance: a difference that is the same in each of them is sure, however much they vary.
+    /// What replicas share is not chance: if a difference is the same in each of them, it is certain, however much the
+    /// replicas vary.
     #[test]
     fn what_replicas_share_is_taken_out() {
         let arms: [(&str, &[f64]); 2] = [("old", &[1.0, 5.0, 9.0, 3.0]), ("new", &[1.5, 5.6, 9.4, 3.5])];
@@ -260,7 +261,7 @@ mod tests {
         );
         assert!(unpaired.contains("\"new\" over \"old\" by 0.5 ± "), "{unpaired}");
         assert!(unpaired.ends_with("interval; Welch's test."), "{unpaired}");
-        // A replica that only one arm has is in no pair.
+        // A replica that only one arm has does not belong to a pair.
         let mut question = question(Question::from_the_first(2), Some("boards"), &arms);
         question.arms[0].values.remove(1);
         assert_eq!(question.difference([1, 0]).unwrap().freedom, 2.0);

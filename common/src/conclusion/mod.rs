@@ -1,5 +1,5 @@
-//! What came of a run, in a few sentences: the answers to the questions that its kind asks (see [`crate::headline`]), after what
-//! `result.json` says of the run's state, and before what it says of replicas that ended early.
+//! The conclusion of a run, in a few sentences: the answers to the questions that its kind asks (see [`crate::headline`]).
+//! The state of the run comes before them, and replicas that ended early after them, both as `result.json` states them.
 
 use serde_json::Value;
 
@@ -12,17 +12,17 @@ use answer::{ARMS_MAX, LEVEL};
 
 mod answer;
 
-/// The most letters of a sentence that somebody else has made.
+/// The most letters of a sentence that this program did not make itself.
 const LETTERS_MAX: usize = 2000;
 
-/// The conclusion of a run with this `result.json`: made anew from its figures, else the stored conclusion, else only the extent
-/// of the run.
+/// The conclusion of the run with this `result.json`: made again from its figures, else the stored conclusion, else only the
+/// extent of the run.
 #[must_use]
 pub fn of_result(config: &Config, result: &Value) -> String {
     let stored = result["conclusion"].as_str().filter(|stored| !stored.is_empty());
     match (answered(config, result), stored) {
         (Some(answered), _) => framed(config, result, &answered),
-        // A stranger's text must not write to the terminal anything but letters.
+        // A stranger's text must not write anything but letters to the terminal.
         (None, Some(stored)) => stored.chars().filter(|letter| !letter.is_control()).take(LETTERS_MAX).collect(),
         (None, None) => framed(config, result, &extent_alone(config, result)),
     }
@@ -48,7 +48,7 @@ fn answered(config: &Config, result: &Value) -> Option<String> {
     for question in &headline.questions {
         let said = match finished {
             true => answer::answer(question, alone),
-            // Before the end some arms are further than others.
+            // Before the end, some arms are further along than others.
             false => answer::figures(question, "So far"),
         };
         sentences.extend(said);
@@ -59,18 +59,18 @@ fn answered(config: &Config, result: &Value) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// A conclusion with what must be known before it is read, and what is left to say.
+/// A conclusion, preceded by what must be known before it is read and followed by what remains to be said.
 fn framed(config: &Config, result: &Value, said: &str) -> String {
     format!("{}{said}{}{}", caution(config, result), without_solution(config, result), ended_early(result))
 }
 
-/// The sentence if nothing is known of the results of the run.
+/// The sentence for a run whose results say nothing more.
 #[must_use]
 pub fn extent_alone(config: &Config, result: &Value) -> String {
     format!("{}, {}.", extent(config), state(result))
 }
 
-/// What must be known before the sentence is read.
+/// What must be known before the sentence is read: that the run is unfinished or in doubt.
 fn caution(config: &Config, result: &Value) -> String {
     match state(result) {
         UNFINISHED => {
@@ -86,7 +86,7 @@ fn caution(config: &Config, result: &Value) -> String {
     }
 }
 
-/// Replicas that are not part of the means, as the kind says it in the summary of the result.
+/// Replicas that are not part of the means, as the kind reports them in the summary of the result.
 fn without_solution(config: &Config, result: &Value) -> String {
     let said = |arm: &str| {
         let sentence = result["summary"][arm]["without_solution"].as_str()?;
@@ -97,7 +97,7 @@ fn without_solution(config: &Config, result: &Value) -> String {
     all.into_iter().take(ARMS_MAX).collect::<String>() + more
 }
 
-/// Replicas that ended before their last round are part of the means all the same.
+/// Replicas that ended before their last round. They are part of the means all the same.
 fn ended_early(result: &Value) -> String {
     match replicas(result).filter(|replica| replica["failure"].is_string()).count() {
         0 => String::new(),
@@ -112,7 +112,7 @@ fn replicas(result: &Value) -> impl Iterator<Item = &Value> {
     arms.flat_map(|arm| arm["replicas"].as_array().into_iter().flatten())
 }
 
-/// Which arms are better than which, of a kind that has tested them in pairs: `contests` of the result.
+/// For kinds that have tested arms in pairs: which arms are better than which, from `contests` in the result.
 fn contests(result: &Value) -> Option<String> {
     let all = result["contests"].as_array().map_or(&[][..], Vec::as_slice);
     let sure = all.iter().filter(|contest| contest["p_holm"].as_f64().is_some_and(|p| p < LEVEL));
@@ -134,7 +134,7 @@ fn contests(result: &Value) -> Option<String> {
     }
 }
 
-/// How large a run is: "7 arms of 20 replicas each".
+/// The extent of a run: "7 arms of 20 replicas each".
 #[must_use]
 pub fn extent(config: &Config) -> String {
     let s = |count: u64| if count == 1 { "" } else { "s" };
@@ -146,12 +146,12 @@ pub fn extent(config: &Config) -> String {
 const UNFINISHED: &str = "unfinished";
 const IN_DOUBT: &str = "in doubt";
 
-/// The state of a run that its result tells: "unfinished", "finished" or "in doubt".
+/// The state of a run according to its result: "unfinished", "finished" or "in doubt".
 #[must_use]
 pub fn state(result: &Value) -> &str {
     match result["digest"].is_null() {
         true => UNFINISHED,
-        // Committed results of the first builds do not say their state.
+        // Committed results of the first builds do not state it.
         false => result["state"].as_str().unwrap_or("finished"),
     }
 }
@@ -176,7 +176,7 @@ mod tests {
         assert!(many.ends_with("\"a\" is better than \"z\", and 2 more."), "{many}");
     }
 
-    /// A result of the small experiment of these tests, whose arms ended with these values.
+    /// A result of the small experiment in these tests, whose arms ended with these values.
     fn result(ends: &[(&str, &[f64])]) -> (Config, Value) {
         let names: String = ends.iter().map(|(name, _)| format!("[arms.{name:?}]\n")).collect();
         let config = crate::testing::config(&names);

@@ -1,9 +1,9 @@
-//! An evolution strategy with covariance matrix adaptation, in the form that needs no eigenvectors: it adapts the
-//! matrix M that turns independent normal numbers into steps, instead of M M^T.
+//! An evolution strategy with covariance matrix adaptation, in the form that needs no eigenvectors: it adapts the matrix M
+//! that turns independent normal numbers into steps, instead of M M^T.
 //!
 //! H.-G. Beyer and B. Sendhoff, "Simplify Your Covariance Matrix Adaptation Evolution Strategy", IEEE Transactions on
-//! Evolutionary Computation 21(5), 2017 (MA-ES; figure 3 there); the constants are those of N. Hansen, "The CMA Evolution
-//! Strategy: A Tutorial", 2016, with positive weights. The paper shows that it is as good as CMA-ES. Decomposing the
+//! Evolutionary Computation 21(5), 2017 (MA-ES; figure 3 there). The constants are those of N. Hansen, "The CMA Evolution
+//! Strategy: A Tutorial", 2016, with positive weights. The paper shows that MA-ES is as good as CMA-ES. Decomposing the
 //! covariance matrix of a hundred genes would cost a thousand times as much as evaluating one of our players.
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 pub struct Strategy {
     genes: usize,
     offspring: usize,
-    /// The weights of the better half, best first; they add up to 1.
+    /// The weights of the better half, best first; their sum is 1.
     weights: Vec<f64>,
     /// The variance-effective number of parents.
     effective: f64,
@@ -36,13 +36,13 @@ pub struct Distribution {
     pub sigma: f64,
     /// One number per gene.
     pub mean: Vec<f64>,
-    /// The path of the mean in normal numbers, smoothed.
+    /// The smoothed path of the mean, in normal numbers.
     pub path: Vec<f64>,
-    /// The matrix, column by column.
+    /// M, column by column.
     pub matrix: Vec<f64>,
 }
 
-/// One generation: for each individual its normal numbers and the step that the matrix makes from them.
+/// One generation: for each individual, its normal numbers and the step that the matrix makes from them.
 #[derive(Clone, Debug)]
 pub struct Steps {
     normal: Vec<f64>,
@@ -50,7 +50,7 @@ pub struct Steps {
 }
 
 impl Strategy {
-    /// A strategy for this number of genes and of offspring per generation.
+    /// A strategy for these numbers of genes and of offspring per generation.
     ///
     /// # Panics
     /// If there are no genes, or fewer than four offspring.
@@ -108,7 +108,7 @@ impl Strategy {
         distribution.mean.iter().zip(step).map(|(mean, step)| mean + distribution.sigma * step)
     }
 
-    /// Updates the distribution; `order` has the generation's individuals, best first.
+    /// Updates the distribution; `order` lists the generation's individuals, best first.
     pub fn adapt(&self, distribution: &mut Distribution, steps: &Steps, order: &[usize]) {
         let best = |all: &[f64]| {
             let mut mean = vec![0.0; self.genes];
@@ -126,7 +126,7 @@ impl Strategy {
         let mut turned = vec![0.0; self.genes];
         multiply(&distribution.matrix, &distribution.path, &mut turned);
         let rest = 1.0 - (self.rank_one + self.rank_mu) / 2.0;
-        // The weighted outer products of steps and normal numbers; the path's comes first.
+        // The weighted outer products of steps and normal numbers; the product of the path comes first.
         let parts = std::iter::once((self.rank_one / 2.0, &turned[..], &distribution.path[..]));
         let ranked = self.weights.iter().zip(order).map(|(weight, index)| {
             let range = index * self.genes..(index + 1) * self.genes;
@@ -155,7 +155,8 @@ kernel! {
 }
 
 kernel! {
-    /// `keep` times the matrix plus a weighted sum of outer products (weight, column, row), one after the other.
+    /// Replaces the matrix by `keep` times the matrix plus a weighted sum of outer products (weight, column, row), one after
+    /// another.
     fn add_products(matrix: &mut [f64], keep: f64, parts: &[(f64, &[f64], &[f64])]) {
         let n = matrix.len().isqrt();
         for (j, entries) in matrix.chunks_exact_mut(n).enumerate() {
@@ -199,8 +200,8 @@ mod tests {
         panic!("it did not reach 1e-9");
     }
 
-    /// As fast as CMA-ES commonly is: ten genes of the sphere take some 2,000 evaluations, an ellipsoid of condition 1e6 some
-    /// 6,000.
+    /// As fast as CMA-ES commonly is: some 2,000 evaluations for ten genes of the sphere, some 6,000 for an ellipsoid of
+    /// condition 1e6.
     #[test]
     fn known_functions_are_minimised() {
         let sphere = generations(10, |x| x.iter().map(|x| x * x).sum());
@@ -213,7 +214,7 @@ mod tests {
         assert!(sphere < 200 && ellipsoid < 700 && rosenbrock < 500, "{sphere} {ellipsoid} {rosenbrock}");
     }
 
-    /// Matrix times vector and the sum of outer products, entry by entry, at every instruction level.
+    /// Checks matrix times vector, and the sum of outer products, entry by entry, at every instruction level.
     #[test]
     fn kernels_agree_with_the_definition_at_every_level() {
         let mut rng = Stream::root(3).rng();

@@ -2,7 +2,8 @@
 
 use crate::rng::{Generator, below, chance};
 
-/// One-point crossover (Eiben and Smith 2015, section 4.2.2): a cut strictly inside; heads are kept, tails exchanged.
+/// One-point crossover (Eiben and Smith 2015, section 4.2.2): a cut strictly inside the genome; heads are kept, tails are
+/// exchanged.
 ///
 /// # Panics
 /// If the parents differ in length or have fewer than two genes.
@@ -57,8 +58,8 @@ fn exchange<G: Copy>(mother: &[G], father: &[G], range: std::ops::Range<usize>) 
     [first, second]
 }
 
-/// Whole arithmetic crossover (Eiben and Smith 2015, section 4.4.2; Michalewicz 1996): `share` of one parent and the
-/// rest of the other, gene by gene, and the mirror image.
+/// Whole arithmetic crossover (Eiben and Smith 2015, section 4.4.2; Michalewicz 1996): one child is `share` of one parent
+/// plus the rest of the other, gene by gene; the other child is the mirror image.
 ///
 /// # Panics
 /// If the parents differ in length.
@@ -69,9 +70,10 @@ pub fn arithmetic(mother: &[f32], father: &[f32], share: f32) -> [Vec<f32>; 2] {
     [blend(mother, father), blend(father, mother)]
 }
 
-/// The four candidates of two parents whose genes lie from `low` to `high` (Leung, Lam, Ling and Tam 2003, equations 7
-/// to 12; Ling and Lam 2011, equations 23 to 28): their mean; the greater gene of the two, with the share `1 - weight`
-/// of the upper bound; the lesser, with that share of the lower bound; and the mean with that share of the middle.
+/// The four candidates of two parents whose genes are from `low` to `high` (Leung, Lam, Ling and Tam 2003, equations 7 to 12;
+/// Ling and Lam 2011, equations 23 to 28). They are the parents' mean; the greater gene of the two, with the share `1 -
+/// weight` of the upper bound; the lesser gene, with that share of the lower bound; and the mean, with that share of the
+/// middle.
 ///
 /// # Panics
 /// If the parents differ in length.

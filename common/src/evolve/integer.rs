@@ -19,34 +19,36 @@ pub fn draw(rng: &mut Generator, (low, high): (i64, i64)) -> i64 {
     low.wrapping_add_unsigned(above)
 }
 
-/// Moves each gene with probability `rate`, up or down with equal chances, by 1 or more: the length has a geometric
-/// distribution of this mean, as the steps of G. Rudolph, "An Evolutionary Algorithm for Integer Programming", PPSN
-/// III, 1994, which have the greatest entropy for their mean. A step that leads outside is mirrored at the edge of the range, half a
-/// number beyond the bound, and drawn again if it leads back to the gene. Returns how many genes were changed.
+/// Moves each gene with probability `rate`, up or down with equal probability, by 1 or more. The length has a geometric
+/// distribution with this mean, like the steps of G. Rudolph, "An Evolutionary Algorithm for Integer Programming", PPSN III,
+/// 1994, which have the greatest entropy for their mean. A step beyond a bound is mirrored at the edge of the range, half a
+/// number outside it; if the mirrored step leads back to the gene, it is drawn again. Returns how many genes were changed.
 ///
 /// # Panics
 /// If `mean` is less than 1.
 pub fn step(rng: &mut Generator, genome: &mut [i64], (low, high): (i64, i64), mean: f64, rate: f64) -> usize {
     assert!(mean >= 1.0, "steps of length {mean}");
     move_each(rng, genome, (low, high), rate, |rng| {
-        // The number of failures before a success of probability 1 / mean has the mean `mean - 1`.
+        // The number of failures before a success with probability 1 / mean has the mean `mean - 1`.
         let failures = if mean > 1.0 { (ln(1.0 - unit(rng)) / ln(1.0 - 1.0 / mean)).floor() } else { 0.0 };
         (failures as u64).saturating_add(1)
     })
 }
 
-/// Moves each gene with probability `rate`, up or down with equal chances, by 1 or more up to the whole range: the length is as
-/// likely as it is small, in proportion to ln(1 + 1/length), nearly 1/length. So steps of every order of size are equally likely,
-/// and no mean is to be chosen: B. Doerr, C. Doerr and T. Kötzing, "Static and Self-Adjusting Mutation Strengths for Multi-valued
-/// Decision Variables", Algorithmica 80, 2018 (the harmonic operator). What would lie outside is mirrored at the edge
-/// of the range, half a number beyond the bound, and drawn again if that is where the gene is. Without selection each number is
-/// so about as frequent as any other. Returns how many genes were changed.
+/// Moves each gene with probability `rate`, up or down with equal probability, by 1 up to the whole range. A length has a
+/// probability in proportion to ln(1 + 1/length), which is nearly 1/length. So steps of every order of magnitude are equally
+/// likely, and no mean has to be chosen: B. Doerr, C. Doerr and T. Kötzing, "Static and Self-Adjusting Mutation Strengths for
+/// Multi-valued Decision Variables", Algorithmica 80, 2018 (the harmonic operator).
+///
+/// A step beyond a bound is mirrored at the edge of the range, half a number outside it; if the mirrored step leads back to
+/// the gene, it is drawn again. Without selection, all numbers are therefore about equally frequent. Returns how many genes
+/// were changed.
 pub fn harmonic(rng: &mut Generator, genome: &mut [i64], (low, high): (i64, i64), rate: f64) -> usize {
     move_each(rng, genome, (low, high), rate, |rng| log_uniform(rng, high.abs_diff(low)))
 }
 
-/// Moves each gene with probability `rate`, up or down with equal chances, by a length that is drawn again until the gene is another
-/// number. Returns how many genes were changed.
+/// Moves each gene with probability `rate`, up or down with equal probability. The length is drawn again until the gene
+/// becomes another number. Returns how many genes were changed.
 fn move_each(
     rng: &mut Generator,
     genome: &mut [i64],
@@ -73,8 +75,8 @@ fn log_uniform(rng: &mut Generator, most: u64) -> u64 {
     (pow(most as f64 + 1.0, unit(rng)) as u64).clamp(1, most)
 }
 
-/// The number `length` above or below another one, mirrored at the edges of the range, half a number beyond its bounds. So it is as
-/// likely to get from one number to another as back.
+/// The number `length` above or below another one, mirrored at the edges of the range, half a number outside its bounds. So
+/// moving from one number to another is as likely as moving back.
 fn mirrored(from: i64, length: u64, up: bool, (low, high): (i64, i64)) -> i64 {
     let (numbers, length) = (i128::from(high) - i128::from(low) + 1, i128::from(length));
     let place = (i128::from(from) - i128::from(low) + if up { length } else { -length }).rem_euclid(2 * numbers);
@@ -131,8 +133,8 @@ mod tests {
         }
     }
 
-    /// Without selection no number is visited more often than others, the bounds least of all: a step of a tenth of a small range
-    /// had 0.56 or 2.4 of the share there. Each gene moves a thousand times.
+    /// Without selection, no number is visited more often or less often than others, not even a bound. With steps of a tenth
+    /// of a small range, a bound got 0.56 or 2.4 times its share. Each gene moves a thousand times.
     #[test]
     fn bounds_are_numbers_like_others() {
         let kinds: [fn(&mut Generator, &mut [i64]) -> usize; 3] = [
@@ -151,7 +153,8 @@ mod tests {
         }
     }
 
-    /// The length of a harmonic step from the middle of a long range has a uniform logarithm: every order of size is as frequent.
+    /// The length of a harmonic step from the middle of a long range has a uniform logarithm, so every order of magnitude is
+    /// equally frequent.
     #[test]
     fn harmonic_steps_are_of_every_size() {
         let mut genome = vec![0; 60_000];
@@ -160,7 +163,7 @@ mod tests {
         for gene in genome {
             counts[gene.abs().to_string().len() - 1] += 1;
         }
-        // Lengths above 500,000 are mirrored: they are few.
+        // Lengths above 500,000 are mirrored, but there are few of them.
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 600), "{counts:?}");
     }
 }

@@ -6,8 +6,8 @@ use crate::{
     rng::{Generator, below, chance, unit},
 };
 
-/// Redraws `count` different genes at some of these loci: `redraw(rng, locus, old)` gives the new value. Random
-/// resetting (Eiben and Smith 2015, section 4.3.1), with a fixed number of changed genes.
+/// Redraws `count` different genes out of these loci: `redraw(rng, locus, old)` returns the new value. Random resetting
+/// (Eiben and Smith 2015, section 4.3.1), with a fixed number of changed genes.
 ///
 /// # Panics
 /// If there are fewer than `count` loci.
@@ -29,8 +29,8 @@ pub fn redraw<G: Copy>(
     }
 }
 
-/// Redraws each gene independently with probability `numerator` / `denominator`: random resetting (Eiben and Smith
-/// 2015, section 4.3.1). Returns how many were redrawn.
+/// Redraws each gene independently with probability `numerator` / `denominator`: random resetting (Eiben and Smith 2015,
+/// section 4.3.1). Returns how many genes were redrawn.
 pub fn redraw_each<G: Copy>(
     rng: &mut Generator,
     genome: &mut [G],
@@ -47,9 +47,9 @@ pub fn redraw_each<G: Copy>(
     count
 }
 
-/// Moves each gene independently with this probability, up or down with equal chances, by (1 - r^e) of its distance
-/// from that bound, where r is uniform in (0, 1] and e is (1 - `progress`)^`shape`: far at the beginning, hardly at the
-/// end. Non-uniform mutation (Michalewicz 1996, section 6.2). Returns how many moved.
+/// Moves each gene independently with this probability, up or down with equal probability, by (1 - r^e) of its distance from
+/// that bound, where r is uniform in (0, 1] and e is (1 - `progress`)^`shape`. Moves are long at the beginning of a run and
+/// almost nothing at its end. Non-uniform mutation (Michalewicz 1996, section 6.2). Returns how many genes moved.
 ///
 /// # Panics
 /// If `progress` is not from 0 up to, but not including, 1.
@@ -75,19 +75,20 @@ pub fn non_uniform(
     count
 }
 
-/// Whether [`redraw_chain`] can reach this rate with this probability of continuing a run: runs must not be too short.
+/// Whether [`redraw_chain`] can reach this rate if it continues a run of redrawn genes with probability `again`; runs must
+/// not be too short for that.
 #[must_use]
 pub fn is_chain(rate: Ratio, again: Ratio) -> bool {
     rate * (Ratio::ONE - again) <= Ratio::ONE - rate
 }
 
-/// Redraws genes with the same overall probability `rate`, but in runs: with probability `again` after a gene that was
-/// redrawn, and elsewhere with `rate` (1 - `again`) / (1 - `rate`), so that the share of redrawn genes is `rate`
-/// everywhere (a stationary Markov chain of two states along the genome). With `again` = `rate` genes are independent.
-/// Returns how many were redrawn.
+/// Redraws genes with the overall probability `rate`, but in runs: with probability `again` after a gene that was redrawn,
+/// and otherwise with `rate` (1 - `again`) / (1 - `rate`). So the share of redrawn genes is `rate` everywhere (a stationary
+/// Markov chain with two states along the genome). If `again` equals `rate`, genes are independent. Returns how many genes
+/// were redrawn.
 ///
 /// # Panics
-/// If a number is not a probability, or [`is_chain`] says no.
+/// If a number is not a probability, or if [`is_chain`] is false.
 pub fn redraw_chain<G: Copy>(
     rng: &mut Generator,
     genome: &mut [G],
@@ -150,7 +151,7 @@ mod tests {
             genome.iter().map(|gene| (gene - 0.5).abs()).sum::<f32>() / count as f32
         };
         let means = [moved(0.0), moved(0.5), moved(0.999_99)];
-        // At first half of the distance on average: a quarter up and three quarters down, halved again.
+        // At first, genes move half of the distance on average: a quarter up and three quarters down, halved again.
         assert!((means[0] - 0.5).abs() < 0.05 && means[1] < 0.06 && means[2] < 1e-6, "{means:?}");
     }
 
@@ -160,11 +161,11 @@ mod tests {
         let (rate, again) = (Ratio::new(1, 10), Ratio::new(1, 2));
         let count = redraw_chain(&mut Stream::root(4).rng(), &mut genome, rate, again, |_, _, _| true);
         assert_eq!(genome.iter().filter(|gene| **gene).count(), count);
-        // Runs of two on average: the deviation is about 1.7 times that of independent genes, 134.
+        // Runs have two genes on average: the deviation is about 1.7 times that of independent genes, 134.
         assert!((count as i32 - 20_000).abs() < 1400, "{count}");
         let pairs = genome.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
         assert!((pairs / count as f64 - 0.5).abs() < 0.03, "{pairs} of {count}");
-        // The first gene too: over many genomes it is redrawn at the rate.
+        // The first gene counts too: over many genomes, it is redrawn at the rate.
         let first = (0..10_000).filter(|seed| {
             let mut genome = [0];
             redraw_chain(&mut Stream::root(*seed).rng(), &mut genome, rate, again, |_, _, _| 1) == 1

@@ -2,7 +2,7 @@
 
 use crate::rng::{Generator, below};
 
-/// Two different places, the lower first.
+/// Two different positions, the lower one first.
 ///
 /// # Panics
 /// If there are fewer than two.
@@ -14,9 +14,9 @@ fn places(rng: &mut Generator, length: usize) -> (usize, usize) {
     (one.min(two), one.max(two))
 }
 
-/// Order crossover: the child has the mother's part between two random places, and the rest in the order in which it
-/// follows that part in the father, around the end (L. Davis, "Applying Adaptive Algorithms to Epistatic Domains",
-/// IJCAI 1985; Eiben and Smith 2015, section 4.5.1).
+/// Order crossover: the child has the mother's part between two random positions. The rest follows in the order in which it
+/// comes after that part in the father, wrapping around the end (L. Davis, "Applying Adaptive Algorithms to Epistatic
+/// Domains", IJCAI 1985; Eiben and Smith 2015, section 4.5.1).
 ///
 /// # Panics
 /// If the parents are not permutations of equal length, of two or more.
@@ -33,13 +33,13 @@ pub fn order_crossover(rng: &mut Generator, mother: &[u32], father: &[u32]) -> V
     child
 }
 
-/// Edge recombination: the child is a round trip that has nearly only edges of its parents'. From each city it goes to
-/// one of the neighbours that the city has in the parents: one that is so in both, if there is any, else the one that
-/// has the fewest neighbours left, else (very rarely) to any city.
+/// Edge recombination: the child is a round trip in which nearly all edges come from its parents. From each city it goes to
+/// one of the neighbours that the city has in the parents: to a neighbour in both parents if there is one, else to the one
+/// with the fewest neighbours left, else (very rarely) to any city.
 ///
-/// D. Whitley, T. Starkweather and D. Fuquay, "Scheduling Problems and Traveling Salesmen: The Genetic Edge
-/// Recombination Operator", ICGA 1989; edges of both parents first: K. Mathias and D. Whitley, "Genetic Operators, the
-/// Fitness Landscape and the Traveling Salesman Problem", PPSN II, 1992; Eiben and Smith 2015, section 4.5.1.
+/// D. Whitley, T. Starkweather and D. Fuquay, "Scheduling Problems and Traveling Salesmen: The Genetic Edge Recombination
+/// Operator", ICGA 1989; edges of both parents first: K. Mathias and D. Whitley, "Genetic Operators, the Fitness Landscape
+/// and the Traveling Salesman Problem", PPSN II, 1992; Eiben and Smith 2015, section 4.5.1.
 ///
 /// # Panics
 /// If the parents are not permutations of equal length.
@@ -49,7 +49,7 @@ pub fn edge_recombination(rng: &mut Generator, mother: &[u32], father: &[u32]) -
     if length < 2 {
         return mother.to_vec();
     }
-    // Of each city the neighbours that are not visited, each with whether both parents have the edge.
+    // For each city, its neighbours that are not visited yet, each with whether both parents have the edge.
     let mut neighbours: Vec<Vec<(u32, bool)>> = vec![Vec::with_capacity(4); length];
     for parent in [mother, father] {
         for (place, city) in parent.iter().enumerate() {
@@ -62,7 +62,7 @@ pub fn edge_recombination(rng: &mut Generator, mother: &[u32], father: &[u32]) -
             }
         }
     }
-    // Unvisited cities, and the place of each among them.
+    // The unvisited cities, and the position of each among them.
     let (mut open, mut place): (Vec<u32>, Vec<usize>) = ((0..length as u32).collect(), (0..length).collect());
     let mut child = Vec::with_capacity(length);
     let mut next = mother.first().copied();
@@ -80,7 +80,7 @@ pub fn edge_recombination(rng: &mut Generator, mother: &[u32], father: &[u32]) -
     child
 }
 
-/// The next city of [`edge_recombination`]; ties are broken by chance.
+/// The next city of [`edge_recombination`]; ties are broken at random.
 fn choose(rng: &mut Generator, around: &[(u32, bool)], neighbours: &[Vec<(u32, bool)>]) -> Option<u32> {
     let worth = |(city, both): &(u32, bool)| (!both, neighbours[*city as usize].len());
     let best = around.iter().map(worth).min()?;
@@ -97,9 +97,9 @@ pub fn swap<G>(rng: &mut Generator, genome: &mut [G]) {
     genome.swap(one, two);
 }
 
-/// Reverses the part between two different genes, with both: in a round trip two edges are exchanged, a 2-opt move
-/// (G. A. Croes, "A Method for Solving Traveling-Salesman Problems", Operations Research 6, 1958; Eiben and Smith 2015,
-/// section 4.5.2).
+/// Reverses the part between two different genes, including both. In a round trip this exchanges two edges, a 2-opt move (G.
+/// A. Croes, "A Method for Solving Traveling-Salesman Problems", Operations Research 6, 1958; Eiben and Smith 2015, section
+/// 4.5.2).
 ///
 /// # Panics
 /// If there are fewer than two genes.
@@ -108,7 +108,7 @@ pub fn invert<G>(rng: &mut Generator, genome: &mut [G]) {
     genome[start..=last].reverse();
 }
 
-/// Takes a gene out and puts it in at another place; those between move up by one (D. B. Fogel 1988; Eiben and Smith
+/// Takes a gene out and inserts it at another position; the genes in between move by one (D. B. Fogel 1988; Eiben and Smith
 /// 2015, section 4.5.2).
 ///
 /// # Panics
@@ -161,7 +161,7 @@ mod tests {
             }
         }
 
-        /// Two edges of a round trip are exchanged by an inversion, four at most by a swap, three by an insertion.
+        /// An inversion exchanges two edges of a round trip, a swap at most four, an insertion three.
         #[test]
         fn moves_exchange_few_edges(seed: u64, length in 2..40_usize) {
             let mut rng = Stream::root(seed).rng();
@@ -185,8 +185,8 @@ mod tests {
         assert!(seen, "the part of the example is one of 36");
     }
 
-    /// The paper measured that 1 to 1.5 % of the edges are in neither parent. The edge back to the start is not
-    /// counted: nobody chooses it.
+    /// The paper measured that 1 to 1.5 % of the edges are in neither parent. The edge back to the start is not counted,
+    /// because nobody chooses it.
     #[test]
     fn edge_recombination_keeps_edges() {
         let mut rng = Stream::root(2).rng();

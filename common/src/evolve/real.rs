@@ -5,16 +5,16 @@ use crate::{
     rng::{Generator, chance, normal_pair, unit},
 };
 
-/// Parents' genes that are nearer than this are not crossed, as in Deb's program.
+/// Parents' genes that are closer than this are not crossed, as in Deb's program.
 const NEAR: f64 = 1e-14;
 
-/// Simulated binary crossover with bounds: the two children of two parents. Each gene is crossed with probability 1/2:
-/// the children's genes lie around the parents' as those of one-point crossover of binary numbers would; the greater
-/// `eta`, the nearer. Near a bound the distribution is cut and scaled, so that no child is outside.
+/// Simulated binary crossover with bounds: the two children of two parents. Each gene is crossed with probability 1/2. The
+/// children's genes then lie around the parents' genes as in one-point crossover of binary numbers; the greater `eta`, the
+/// closer. Near a bound the distribution is cut and scaled, so that no child is outside.
 ///
 /// K. Deb and R. B. Agrawal, "Simulated Binary Crossover for Continuous Search Space", Complex Systems 9(2), 1995; with
-/// bounds as in K. Deb and A. Kumar, "Real-coded Genetic Algorithms with Simulated Binary Crossover", Complex Systems
-/// 9(6), 1995, and in Deb's program for NSGA-II (revision 1.1.6).
+/// bounds as in K. Deb and A. Kumar, "Real-coded Genetic Algorithms with Simulated Binary Crossover", Complex Systems 9(6),
+/// 1995, and in Deb's program for NSGA-II (revision 1.1.6).
 ///
 /// # Panics
 /// If the parents differ in length.
@@ -44,16 +44,16 @@ pub fn simulated_binary(
     [first, second]
 }
 
-/// How many times as far as the parents the children lie from each other, if it may be `limit` times at most: the
-/// number that is greater than a share `share` of all.
+/// The distance of the children as a multiple of the parents' distance, if it may be at most `limit`: the quantile at `share`
+/// of its distribution.
 fn spread_factor(share: f64, limit: f64, eta: f64) -> f64 {
     let all = 2.0 - pow(limit, -(eta + 1.0));
     let base = if share <= 1.0 / all { share * all } else { 1.0 / (2.0 - share * all) };
     pow(base, 1.0 / (eta + 1.0))
 }
 
-/// Polynomial mutation with bounds, each gene with probability `rate`: most steps are short, the more so the greater
-/// `eta`, and none leads outside. Returns how many genes were changed.
+/// Polynomial mutation with bounds, each gene with probability `rate`. Most steps are short, the more so the greater `eta`,
+/// and none leads outside the bounds. Returns how many genes were changed.
 ///
 /// K. Deb and M. Goyal, "A Combined Genetic Adaptive Search (GeneAS) for Engineering Design", Computer Science and
 /// Informatics 26(4), 1996; with bounds as in Deb's program for NSGA-II (revision 1.1.6).
@@ -78,9 +78,9 @@ pub fn polynomial(rng: &mut Generator, genome: &mut [f64], (low, high): (f64, f6
     count
 }
 
-/// Gaussian mutation, each gene with probability `rate`: a normal step whose deviation is `deviation` of the bounds'
-/// distance. A step that leads outside ends at the bound (Eiben and Smith 2015, section 4.4.3). Returns how many genes
-/// were changed.
+/// Gaussian mutation, each gene with probability `rate`: a normal step whose standard deviation is `deviation` times the
+/// distance of the bounds. A step that leads outside ends at the bound (Eiben and Smith 2015, section 4.4.3). Returns how
+/// many genes were changed.
 pub fn gaussian(rng: &mut Generator, genome: &mut [f64], (low, high): (f64, f64), deviation: f64, rate: f64) -> usize {
     let mut count = 0;
     for gene in genome {

@@ -2,8 +2,8 @@
 
 use crate::rng::{Generator, below, unit};
 
-/// Indices of the `count` fittest, best first; ties go to the lower index. Truncation selection, and elitism when the
-/// chosen stay in the next generation (Eiben and Smith 2015, sections 5.2.1 and 5.3.2).
+/// Indices of the `count` fittest individuals, best first; ties go to the lower index. This is truncation selection, and
+/// elitism if the chosen individuals stay in the next generation (Eiben and Smith 2015, sections 5.2.1 and 5.3.2).
 ///
 /// # Panics
 /// If `count` exceeds the population.
@@ -45,7 +45,7 @@ pub fn roulette(rng: &mut Generator, fitness: &[f64]) -> usize {
             return index;
         }
     }
-    // Rounding can leave a remainder: it belongs to the last individual with any share.
+    // Rounding can leave a remainder, which belongs to the last individual with any share.
     fitness.iter().rposition(|share| *share > 0.0).unwrap_or(0)
 }
 

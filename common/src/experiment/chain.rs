@@ -1,15 +1,15 @@
-//! Digests of results. The digest of a replica covers everything that is reported of it: every row of its history, in order,
-//! the state that its last round left, and how it ended. Two results with the same digest have the same report.
+//! Digests of results. The digest of a replica covers everything that is reported about it: every row of its history, in
+//! order, the state after its last round, and how it ended. Two results with the same digest have the same report.
 //!
 //! Rows form a chain: each link is the hash of the link before it and of the next row. The digest after a round is the hash
-//! of the link of its last row, the state and the failure. The chain has a link for each row and not for each round,
-//! because how work is divided into rounds is no part of a result (docs/decisions/a-digest-covers-the-history.md).
+//! of the link of its last row, the state and the failure. The chain has a link for each row and not for each round, because
+//! the division of work into rounds is not part of a result (docs/decisions/a-digest-covers-the-history.md).
 
 use evoxo_proto::v1::{Chain, ReplicaState};
 
 use crate::digest::Digest;
 
-/// What the text of a digest begins with. Digests without it are of builds that did not hash the history.
+/// The beginning of a digest's text. Digests without it come from builds that did not hash the history.
 const FORM: &str = "r1:";
 
 /// The digest of a replica, or of all replicas of a run.
@@ -17,7 +17,7 @@ const FORM: &str = "r1:";
 pub struct ResultDigest(Digest);
 
 impl ResultDigest {
-    /// The digest of a run, from all replicas' digests in order of arm, then number.
+    /// The digest of a run, made from the digests of all replicas in order of arm, then number.
     #[must_use]
     pub fn of_run(replicas: impl IntoIterator<Item = Self>) -> Self {
         let digests: Vec<Self> = replicas.into_iter().collect();
@@ -31,7 +31,7 @@ impl ResultDigest {
         RowChain::of(rows).digest(&saved.arm, saved.replica, &saved.state, &saved.failure)
     }
 
-    /// Reads what is displayed; `None` if the text is not a digest of this form.
+    /// Parses the displayed text; `None` if it is not a digest of this form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.strip_prefix(FORM).and_then(Digest::from_hex).map(Self)
@@ -69,27 +69,28 @@ impl RowChain {
     }
 }
 
-/// The digest of a replica after one of its rounds. Hashing a large state costs more than a short round may, so not every round
-/// has a link, but the first ones, four for each doubling of the rows after that, and the last one, whose link
-/// has the replica's own digest.
+/// The digest of a replica after one of its rounds. Hashing a large state costs more than a short round may, so only some
+/// rounds have a link: the first ones, then four for each doubling of the rows, and the last one, whose link has the
+/// replica's own digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The round, counted from 1.
     pub round: u64,
-    /// The rows of the history after it.
+    /// The number of rows of the history after the round.
     pub rows: u64,
-    /// The digest after it.
+    /// The digest after the round.
     pub digest: ResultDigest,
 }
 
-/// Whether a round that made `before` rows `after` has a link: if one of the numbers above `before` up to `after` is 1 to 8 or
-/// has at most three leading binary digits before zeros (10, 12, 14, 16, 20, 24, ...).
+/// Whether a round has a link if it increased the number of rows from `before` to `after`. It has one if a number above
+/// `before` and up to `after` is from 1 to 8, or has at most three leading binary digits before zeros (10, 12, 14, 16, 20,
+/// 24, ...).
 pub(super) fn is_due(before: u64, after: u64) -> bool {
     let zeros = (u64::BITS - after.leading_zeros()).saturating_sub(3);
     after >> zeros << zeros > before
 }
 
-/// Links as they are stored.
+/// The form in which links are stored.
 pub(super) fn write_links(links: &[Link]) -> Option<Chain> {
     (!links.is_empty()).then(|| Chain {
         rounds: links.iter().map(|link| link.round).collect(),
@@ -98,7 +99,7 @@ pub(super) fn write_links(links: &[Link]) -> Option<Chain> {
     })
 }
 
-/// Reads what [`write_links`] made, of a history with this many rows; `None` if it is not valid.
+/// Reads the output of [`write_links`] for a history with this many rows; `None` if it is not valid.
 pub(super) fn read_links(stored: Option<&Chain>, rows: usize) -> Option<Vec<Link>> {
     let Some(Chain { rounds, rows: of_rounds, digests }) = stored else { return Some(Vec::new()) };
     let fits = rounds.len() == of_rounds.len() && rounds.len() * 32 == digests.len();

@@ -1,9 +1,9 @@
-//! Which arms of a run can be compared, and in what they differ: for the headlines of kinds.
+//! Which arms of a run can be compared, and how they differ. Headlines of kinds use this.
 
 use super::Config;
 use crate::settings::Values;
 
-/// The arms of a run by a key of their settings: arms with the same key together, in the order of the file.
+/// The arms of a run, grouped by a key of their settings, in the order of the file.
 #[must_use]
 pub fn groups<K: PartialEq>(config: &Config, key: impl Fn(&Values) -> K) -> Vec<(K, Vec<usize>)> {
     let mut groups: Vec<(K, Vec<usize>)> = Vec::new();
@@ -17,14 +17,14 @@ pub fn groups<K: PartialEq>(config: &Config, key: impl Fn(&Values) -> K) -> Vec<
     groups
 }
 
-/// The settings that results depend on, but for these.
+/// The settings that results depend on, except for `but`.
 #[must_use]
 pub fn settings_but(settings: &Values, but: &[&str]) -> Vec<String> {
     let counting = settings.iter().filter(|(field, value)| field.counts(value) && !but.contains(&field.name));
     counting.map(|(field, value)| format!("{} = {value}", field.name)).collect()
 }
 
-/// In which settings an arm differs from the other arms and from the defaults, but for these settings.
+/// The settings in which an arm differs from the other arms and from the defaults, except for `but`.
 #[must_use]
 pub fn distinguishing(config: &Config, arm: usize, but: &[&str]) -> Vec<String> {
     let everywhere = |line: &String| config.arms.iter().all(|arm| settings_but(&arm.settings, but).contains(line));
@@ -36,7 +36,7 @@ pub fn distinguishing(config: &Config, arm: usize, but: &[&str]) -> Vec<String> 
     own.into_iter().filter(|line| !everywhere(line) && !is_default(line)).collect()
 }
 
-/// "0, 7 and 20".
+/// Joins words: "0, 7 and 20".
 #[must_use]
 pub fn listed(words: &[String]) -> String {
     match words {

@@ -36,30 +36,30 @@ pub const ONLY_ARM: &str = "main";
 pub struct Config {
     /// The experiment.
     pub kind: &'static Kind,
-    /// All random numbers of the run are derived from it.
+    /// The seed from which all random numbers of the run are derived.
     pub seed: u64,
-    /// Independent repetitions of every arm.
+    /// The number of independent repetitions of every arm.
     pub replicas: u32,
     /// At least one, in the order of the file.
     pub arms: Vec<Arm>,
-    /// The design that made the arms, if they are the treatments of one.
+    /// The design that made the arms, if the arms are treatments of a design.
     pub screen: Option<Screen>,
-    /// What ends replicas before their length, if something does.
+    /// The conditions that end replicas before their length, if there are any.
     pub ends: Option<Ends>,
 }
 
 /// One configuration of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
-    /// Printable ASCII, 1 to 64 characters; part of the names of its random streams.
+    /// 1 to 64 printable ASCII characters; part of the names of the arm's random streams.
     pub name: String,
     /// A value for every setting.
     pub settings: Values,
 }
 
 impl Config {
-    /// The index, in the kind's columns, of what says which replica is better, if that is the same in all arms; otherwise of the primary
-    /// metric.
+    /// The index, among the kind's columns, of the column that ranks replicas, if it is the same in all arms; otherwise of
+    /// the primary metric.
     #[must_use]
     pub fn deciding_column(&self) -> usize {
         let mut columns = self.arms.iter().map(|arm| self.kind.deciding_column(&arm.settings));
@@ -67,7 +67,7 @@ impl Config {
         if columns.all(|column| column == first) { first } else { self.kind.primary_metric }
     }
 
-    /// Settings that are allowed but probably not meant: a sentence for each, with its arms.
+    /// Settings that are allowed but probably not intended: a sentence for each, with its arms.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut found: Vec<(String, Vec<&str>)> = Vec::new();
@@ -90,15 +90,16 @@ impl Config {
         asked.into_iter().collect()
     }
 
-    /// A file that some arm still needs, if there is one: its path from the directory of the experiment file.
+    /// A file that some arm still needs, if there is one: its path relative to the directory of the experiment file.
     #[must_use]
     pub fn missing_file(&self) -> Option<String> {
         let reads = self.kind.reads?;
         self.arms.iter().find_map(|arm| (reads.file)(&arm.settings))
     }
 
-    /// What a person's file means to its kind: with arms that the kind adds, if there is room for them. To a configuration that
-    /// was completed nothing is added, nor to one of which only some arms are wanted (`whole` is false), nor to a screen.
+    /// The configuration with the arms that the kind adds to a person's file, if there is room for them. Nothing is added to
+    /// a configuration that is already complete, to one of which only some arms are wanted (`whole` is false), or to a
+    /// screen.
     #[must_use]
     pub fn completed(self, whole: bool) -> Self {
         let (Some(complete), None) = (self.kind.complete, &self.screen) else { return self };
@@ -115,22 +116,22 @@ impl Config {
         let Some(screen) = &self.screen else { return head + &arms_toml(self.arms_by_name(), |_, _| true) };
         let factors = |field: &Field| screen.sets(field.name);
         let response = self.kind.columns[screen.response].name;
-        // Each arm of the file with the first of those that are made of it.
+        // For each arm of the file, the first of the arms that were made from it.
         let first = self.arms.iter().step_by(screen.design.treatments());
         let of_file = screen.arms.iter().map(String::as_str).zip(first);
         head + &screen.to_toml(response) + &arms_toml(of_file, |field, _| !factors(field))
     }
 
-    /// SHA-256 of what each replica computes: the experiment, the seed, the arms with the settings that results depend
-    /// on. The number of replicas is not part of it, so that a finished run can be extended; nor is the response of a screen,
-    /// so that another one can be looked at.
+    /// SHA-256 of what each replica computes: the experiment, the seed, and the arms with the settings that results depend
+    /// on. The number of replicas is not included, so that a finished run can be extended. The response of a screen is not
+    /// included either, so that another response can be examined.
     #[must_use]
     pub fn hash(&self) -> Digest {
         let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed) + &self.ends_toml();
         Digest::of((head + &arms_toml(self.arms_by_name(), |field, value| self.counts(field, value))).as_bytes())
     }
 
-    /// Whether results depend on this value of a setting: see [`Ends`].
+    /// Whether results depend on this value of a setting; see [`Ends`].
     fn counts(&self, field: &Field, value: &Value) -> bool {
         self.ends.is_some() || field.counts(value)
     }
@@ -139,7 +140,7 @@ impl Config {
         self.ends.as_ref().map_or_else(String::new, |ends| ends.to_toml(self.kind.columns))
     }
 
-    /// How this configuration differs from that of a run: see [`Change`].
+    /// How this configuration differs from that of a run; see [`Change`].
     #[must_use]
     pub fn change_from(&self, there: &Self) -> Change {
         if self.hash() == there.hash() {
@@ -164,7 +165,7 @@ impl Config {
         Change::Longer(longer)
     }
 
-    /// What differs from another run before any setting of an arm, in words.
+    /// The first difference from another run that is not a setting of an arm, in words.
     fn head_differs_from(&self, there: &Self) -> Option<String> {
         let missing = |from: &Self, other: &Self| {
             let is_missing = |arm: &&Arm| !other.arms.iter().any(|it| it.name == arm.name);
@@ -176,7 +177,7 @@ impl Config {
                 format!("experiment is {:?} there, and {:?} here", there.kind.name, self.kind.name)
             }
             () if self.seed != there.seed => format!("seed is {} there, and {} here", there.seed, self.seed),
-            () if self.ends != there.ends => "the table [ends] is another one there".into(),
+            () if self.ends != there.ends => "the table [ends] differs".into(),
             () if names(self) == names(there) => return None,
             () => match (missing(there, self), missing(self, there)) {
                 (Some(name), _) => format!("arm {name:?} is there, and not here"),
@@ -194,17 +195,17 @@ impl Config {
 /// How a configuration differs from that of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It computes the same; the number of replicas may be another one.
+    /// It computes the same; the number of replicas may differ.
     None,
-    /// It computes the same and then goes on: only settings of the scope [`Scope::Length`] differ, and are greater. One of them,
-    /// in words.
+    /// It computes the same and then continues: only settings with the scope [`Scope::Length`] differ, and they are greater.
+    /// The text describes one of them.
     Longer(String),
-    /// It computes something else. What says so first, in words.
+    /// It computes something else. The text describes the first difference that shows this.
     Other(String),
 }
 
 impl Change {
-    /// What differs, in words.
+    /// The difference, in words.
     #[must_use]
     pub fn words(&self) -> Option<&str> {
         match self {
@@ -214,7 +215,7 @@ impl Change {
     }
 }
 
-/// The tables of arms with these names.
+/// The tables `[arms.NAME]` of these arms.
 fn arms_toml<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>, shown: impl Fn(&Field, &Value) -> bool) -> String {
     let mut text = String::new();
     for (name, arm) in arms {
@@ -226,16 +227,16 @@ fn arms_toml<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>, shown: impl Fn(
     text
 }
 
-/// The name of the arm that a screen makes of an arm of the file and a treatment: "small, abd", or for the only arm of a file
-/// without arms "abd".
+/// The name of the arm that a screen makes from an arm of the file and a treatment: "small, abd". For the only arm of a file
+/// without arms, it is just "abd".
 pub(super) fn screened_name(arm: &str, treatment: &str) -> String {
     if arm == ONLY_ARM { treatment.to_owned() } else { format!("{arm}, {treatment}") }
 }
 
-/// The most arms that a sentence names.
+/// A sentence names at most this many arms.
 const NAMED_MAX: usize = 8;
 
-/// The arms that a sentence is about, of `count` in all: "arm \"a\"", "arms \"a\", \"b\"" or "in all arms".
+/// The arms that a sentence is about, out of `count` arms: "arm \"a\"", "arms \"a\", \"b\"" or "in all arms".
 pub(super) fn arms_text(arms: &[&str], count: usize) -> String {
     let names: Vec<String> = arms.iter().map(|name| format!("{name:?}")).collect();
     match names.as_slice() {
@@ -246,7 +247,7 @@ pub(super) fn arms_text(arms: &[&str], count: usize) -> String {
     }
 }
 
-/// That no arm has this name, and which ones there are.
+/// A sentence that no arm has this name, with the names that exist.
 pub(super) fn no_arm(name: &str, there: &[&str]) -> String {
     let name = quoted(name);
     match there {
@@ -258,8 +259,8 @@ pub(super) fn no_arm(name: &str, there: &[&str]) -> String {
     }
 }
 
-/// A commented file with these settings, to start a new experiment from. It leaves out what belongs to another choice than theirs, such
-/// as the settings of another algorithm.
+/// A commented file with these settings, to start a new experiment from. Settings that belong only to other choices, such as
+/// those of another algorithm, are left out.
 #[must_use]
 pub fn template(kind: &Kind, settings: &Values) -> String {
     let schema = kind.schema;
@@ -295,16 +296,16 @@ pub fn template(kind: &Kind, settings: &Values) -> String {
     text
 }
 
-/// How to see the settings that belong to another choice, if this setting chooses.
+/// A comment that says how to see the settings of another choice, if this setting is one that chooses.
 fn choice(kind: &Kind, field: &Field) -> String {
     if kind.schema.chooser != Some(field.name) {
         return String::new();
     }
     let other = format!("evoxo new {} --set {}=NAME", kind.name, field.name);
-    comment(&format!("Some settings below belong to this choice alone: `{other}` shows those of another."))
+    comment(&format!("Some settings below belong to this choice alone: `{other}` shows those of another choice."))
 }
 
-/// What a setting is and may be, as comments.
+/// Comments that say what a setting means and which values it may have.
 fn explained(field: &Field) -> String {
     let mut text = comment(field.doc);
     match field.shape {
@@ -326,13 +327,13 @@ fn explained(field: &Field) -> String {
             format!("{} {word} {}", condition.setting, condition.values.join(" or "))
         };
         let all: Vec<String> = field.applies.iter().map(of).collect();
-        text += &comment(&format!("It has an effect only where {}.", all.join(", and ")));
+        text += &comment(&format!("It has an effect only if {}.", all.join(", and ")));
     }
     if field.scope == Scope::Execution {
         text += &comment("The results of an arm do not depend on it.");
     }
     if field.scope == Scope::Length {
-        text += &comment("`evoxo run` goes on with a finished run if there is more of it.");
+        text += &comment("`evoxo run` continues a finished run if this value is increased.");
     }
     text
 }

@@ -1,10 +1,10 @@
-//! When a replica ends before its length: the table `[ends]` of an experiment file.
+//! Conditions that end a replica before its length: the table `[ends]` of an experiment file.
 //!
 //! ```toml
-//! [ends]                # a replica ends after the round in which one of these comes true
-//! column = "fitness"    # of the history; if it is left out, the primary one
-//! reaches = 0.96        # a row is at least as good
-//! stagnates = 20        # rows, one after another, that are not better than the best before them
+//! [ends]                # a replica ends after the round in which one of these becomes true
+//! column = "fitness"    # of the history; by default the primary metric
+//! reaches = 0.96        # a row is at least this good
+//! stagnates = 20        # this many rows in sequence are not better than the best before them
 //! ```
 
 use serde_json::json;
@@ -20,29 +20,31 @@ use crate::{
 
 const KEYS: [&str; 4] = ["column", "goal", "reaches", "stagnates"];
 
-/// The values that can be waited for.
+/// The values that can be given for `reaches`.
 const REACHES: Shape = Shape::Decimal { min: -1_000_000_000, max: 1_000_000_000, places: 6 };
-/// How many rows can be waited for.
+/// The numbers of rows that can be given for `stagnates`.
 const STAGNATES: Shape = Shape::Integer { min: 1, max: 1_000_000 };
 
-/// What ends a replica before its length: one of two conditions, or whichever comes true first.
+/// Ends a replica before its length: by one of two conditions, or by whichever becomes true first.
 ///
-/// It is looked at between rounds. So with it the results depend on how much of the work is one round too, as settings of the scope
-/// [`Scope::Execution`](crate::settings::Scope::Execution) say it, and these are a part of what a run is called by.
+/// The conditions are checked between rounds. So results then also depend on how much work is in one round, which settings
+/// with the scope [`Scope::Execution`](crate::settings::Scope::Execution) decide. With conditions, these settings are
+/// therefore part of the configuration's hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// What is looked at: a place in the kind's columns.
+    /// The index, among the kind's columns, of the column that is checked.
     pub column: usize,
-    /// Which values are better.
+    /// Whether greater or smaller values are better.
     pub goal: Goal,
-    /// A value that is good enough.
+    /// The value that is good enough.
     pub reaches: Option<Ratio>,
-    /// The number of rows, one after another, that are not better than the best before them.
+    /// The number of rows in sequence that are not better than the best before them.
     pub stagnates: Option<u64>,
 }
 
 impl Ends {
-    /// Reads the table, for a history of these columns with this primary one; `usual` is the goal for a column if the file says none.
+    /// Reads the table. The history has these columns and this primary one; `usual` is the goal for a column if the file does
+    /// not state a goal.
     ///
     /// # Errors
     /// All mistakes.
@@ -66,7 +68,7 @@ impl Ends {
         let reaches = reaches.and_then(|value| if let Value::Decimal(value) = value { Some(value) } else { None });
         let stagnates = stagnates.and_then(|rows| if let Value::Integer(rows) = rows { Some(rows) } else { None });
         if let (None, None, Some(raw), []) = (reaches, stagnates, table.values().next(), mistakes.as_slice()) {
-            let sentence = "[ends] says nothing that ends a replica: give reaches or stagnates";
+            let sentence = "[ends] has no condition that ends a replica: give reaches or stagnates";
             mistakes.push((raw.place.clone(), sentence.into()));
         }
         match (found, goal) {
@@ -75,7 +77,7 @@ impl Ends {
         }
     }
 
-    /// What ends a replica, in words.
+    /// The conditions, in words.
     pub(super) fn words(&self, columns: &[Column]) -> String {
         let column = columns[self.column].name;
         let side = if self.goal == Goal::Maximize { "least" } else { "most" };
@@ -87,7 +89,7 @@ impl Ends {
         reached.into_iter().chain(stagnated).collect::<Vec<String>>().join(" or ")
     }
 
-    /// The entry of a result.
+    /// The conditions as an entry of `result.json`.
     pub(super) fn to_json(&self, columns: &[Column]) -> serde_json::Value {
         let mut table = json!({"column": columns[self.column].name, "goal": self.goal.word()});
         if let Some(value) = self.reaches {
@@ -99,13 +101,13 @@ impl Ends {
         table
     }
 
-    /// The table of a file that gave a result with this entry.
+    /// The table in an experiment file whose result has this entry.
     pub(super) fn of_result(told: &serde_json::Value) -> Option<String> {
         let entries = told.as_object()?.iter().map(|(key, value)| format!("{key} = {value}\n"));
         Some(format!("[ends]\n{}", entries.collect::<String>()))
     }
 
-    /// The table of a file.
+    /// The table in an experiment file.
     pub(super) fn to_toml(&self, columns: &[Column]) -> String {
         let column = columns[self.column].name;
         let mut text = format!("\n[ends]\ncolumn = \"{column}\"\ngoal = \"{}\"\n", self.goal.word());
@@ -119,12 +121,12 @@ impl Ends {
     }
 }
 
-/// A history that is looked at, row after row.
+/// Checks a history, row after row.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     ends: Ends,
     best: Option<f64>,
-    /// Rows since the best one.
+    /// The number of rows since the best one.
     since: u64,
     is_over: bool,
 }
@@ -134,7 +136,7 @@ impl Watch {
         Self { ends, best: None, since: 0, is_over: false }
     }
 
-    /// Looks at the next row.
+    /// Checks the next row.
     pub(super) fn see(&mut self, row: &[f64]) {
         let worth = |value: f64| self.ends.goal.sign() * value;
         let value = worth(row[self.ends.column]);
@@ -147,7 +149,7 @@ impl Watch {
         self.is_over |= reached || self.ends.stagnates.is_some_and(|rows| self.since >= rows);
     }
 
-    /// Whether a condition has come true.
+    /// Whether a condition has become true.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -190,8 +192,8 @@ mod tests {
         assert_eq!(rounds(&config("goal = \"minimize\"\nstagnates = 3")), 4, "sums only grow");
         assert_eq!(Config::parse(&testing::registry(), "test", &four.to_toml(), &[]), Ok(four.clone()));
         assert_ne!(four.hash(), whole.hash());
-        assert_eq!(four.change_from(&whole), Change::Other("the table [ends] is another one there".into()));
-        // What divides the work decides when the table is looked at.
+        assert_eq!(four.change_from(&whole), Change::Other("the table [ends] differs".into()));
+        // How the work is divided into rounds decides when the conditions are checked.
         let slice = |ends: &str| testing::config(&format!("[settings]\nslice = 1\n{ends}"));
         assert_eq!(slice("").hash(), testing::config("").hash());
         assert_ne!(slice("[ends]\nstagnates = 1").hash(), testing::config("[ends]\nstagnates = 1").hash());
@@ -208,13 +210,13 @@ mod tests {
             ("reach = 1", "unknown key \"reach\" in [ends]; did you mean \"reaches\"?"),
             ("goal = \"less\"", "goal must be one of \"maximize\", \"minimize\""),
             ("stagnates = 0", "stagnates must be a whole number from 1 to 1000000"),
-            ("column = \"sum\"", "[ends] says nothing that ends a replica: give reaches or stagnates"),
+            ("column = \"sum\"", "[ends] has no condition that ends a replica: give reaches or stagnates"),
         ] {
             assert!(mistake(ends).contains(sentence), "{}", mistake(ends));
         }
     }
 
-    /// The rows after which a history with these values is over.
+    /// The number of rows after which a history with these values ends.
     fn over_after(goal: Goal, reaches: Option<Ratio>, stagnates: Option<u64>, values: &[f64]) -> Option<usize> {
         let mut watch = Watch::new(Ends { column: 1, goal, reaches, stagnates });
         let over = |value: &f64| {

@@ -1,23 +1,23 @@
-//! Names of the files that a run leaves.
+//! Names of the files that a run leaves behind.
 
 use super::Config;
 
-/// The name, without extension, of a replica's champion's card in a run's directory `champions`. Arms whose names
-/// differ only in characters that file names should not have still get different files.
+/// The file name, without extension, of the card of a replica's champion in the run's directory `champions`. Arms get
+/// different files even if their names differ only in characters that file names should not have.
 #[must_use]
 pub fn champion_stem(config: &Config, arm: usize, replica: u32) -> String {
     format!("{}-{replica}", file_name(config, arm))
 }
 
-/// An arm's name as part of a file's: letters, digits, points and dashes. If an earlier arm has the same, or nothing is
-/// left, an underscore and the arm's index follow; no other name has an underscore.
+/// An arm's name as part of a file name: letters, digits, points and dashes. If an earlier arm has the same name, or nothing
+/// remains of the name, an underscore and the arm's index are appended; no other name has an underscore.
 #[must_use]
 pub fn file_name(config: &Config, arm: usize) -> String {
     let names: Vec<&str> = config.arms[..=arm].iter().map(|arm| arm.name.as_str()).collect();
     plain_name(&names, arm)
 }
 
-/// The same of names of arms.
+/// The same as [`file_name`], for the arm with this index among these names.
 pub(super) fn plain_name(names: &[impl AsRef<str>], arm: usize) -> String {
     let plain = |name: &str| {
         let words: Vec<&str> =

@@ -22,137 +22,141 @@ use crate::{
     text::quoted,
 };
 
-/// The identity of a replica: its states are a function of this.
+/// The identity of a replica. The replica's states follow from it.
 pub struct Identity<'a, E: Experiment> {
     /// The run's seed.
     pub seed: u64,
     /// The arm's name.
     pub arm: &'a str,
-    /// From 0.
+    /// The replica's number, from 0.
     pub replica: u32,
     /// The arm's settings.
     pub settings: E::Settings,
 }
 
 impl<'a, E: Experiment> Identity<'a, E> {
-    /// Replica number `replica` of an arm of a run.
+    /// The identity of the replica with this number in an arm of a run.
     #[must_use]
     pub fn new(config: &Config, arm: &'a Arm, replica: u32) -> Self {
         Self { seed: config.seed, arm: &arm.name, replica, settings: E::Settings::of(&arm.settings) }
     }
 
-    /// The replica's own stream: no other replica has the streams below it.
+    /// The replica's own random stream: no other replica has the streams below it.
     #[must_use]
     pub fn stream(&self) -> Stream {
         Stream::root(self.seed).text(E::NAME).text(self.arm).word(self.replica.into())
     }
 }
 
-/// For [`Experiment::restore`]: whether the settings can lead to a state.
+/// For [`Experiment::restore`]: the error if the settings cannot lead to a state.
 ///
 /// # Errors
-/// The sentence if they cannot.
+/// A sentence if they cannot.
 pub fn fits(can: bool) -> Result<(), String> {
     can.then_some(()).ok_or_else(|| "the state does not fit the settings".into())
 }
 
-/// The most that a replica needs: limits that hold for every round. Bytes are those of encoded messages.
+/// The most that a replica needs. The limits hold for every round. Sizes are those of encoded messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Tasks of a round.
+    /// The tasks of a round.
     pub tasks: u64,
-    /// Bytes of one task without its shared bytes.
+    /// The bytes of one task, without its shared bytes.
     pub task_bytes: u64,
-    /// Shared bytes of a round's tasks, in all pieces together.
+    /// The shared bytes of a round's tasks, in all pieces together.
     pub shared_bytes: u64,
-    /// Bytes of one output.
+    /// The bytes of one output.
     pub output_bytes: u64,
-    /// Bytes of the saved state.
+    /// The bytes of the saved state.
     pub state_bytes: u64,
-    /// Rows of the history.
+    /// The rows of the history.
     pub rows: u64,
-    /// Milliseconds after which a worker itself stops a task; 0 if nothing but its end stops it.
+    /// Milliseconds after which a worker itself stops a task; 0 if it never does.
     pub task_ms: u64,
 }
 
-/// An optimized kernel and its reference implementation, for `evoxo bench`. Each does some work and returns the amount.
+/// An optimized kernel and its reference implementation, for `evoxo bench`. Each call does some work and returns the amount.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// The name for `--only`.
     pub name: &'static str,
     /// The unit of the amount, per second.
     pub unit: &'static str,
-    /// The optimized one.
+    /// The optimized kernel.
     pub fast: fn() -> u64,
-    /// The reference.
+    /// The reference implementation.
     pub reference: fn() -> u64,
-    /// What a unit of the amount consists of, where units differ in size: for each part the unit of its rate, and how many
-    /// there are in a unit on average.
+    /// The parts of one unit of the amount, if units differ in size: for each part the unit of its rate, and the average
+    /// number of parts in one unit.
     pub parts: Option<fn() -> Parts>,
 }
 
-/// Units of rates, and numbers.
+/// The units of the parts' rates, each with the number of parts.
 pub type Parts = Vec<(&'static str, f64)>;
 
-/// Which of an arm's replicas is better, where that is not the one with the greater primary metric.
+/// How the replicas of an arm are ranked, if not by the greater primary metric.
 #[derive(Clone, Copy)]
 pub struct Ranking {
-    /// Compares two last rows of an arm with these settings: [`Ordering::Less`] if the first is better.
+    /// Compares the last rows of two replicas of an arm with these settings: [`Ordering::Less`] if the first is better.
     pub compare: fn(&Values, &[f64], &[f64]) -> Ordering,
-    /// The index, in [`Kind::columns`], of what decides first with these settings.
+    /// The index, among [`Kind::columns`], of the column that decides first with these settings.
     pub column: fn(&Values) -> usize,
 }
 
-/// The name of a setting and its value as a text.
+/// The name of a setting, and its value as text.
 pub type Said = (&'static str, String);
 
-/// How the tasks of a kind ask programs of the workers.
+/// How the tasks of a kind ask programs, which run next to the workers.
 #[derive(Clone, Copy)]
 pub struct Asks {
     /// The program that the tasks of an arm with these settings ask, if they ask one.
     pub program: fn(&Values) -> Option<ProgramId>,
     /// Asks a program for its signature.
     pub signature: fn(&str, &mut dyn Programs) -> Result<Digest, Refusal>,
-    /// Asks the program of an arm for the settings that follow from it, the signature first of all: the name and the text of
-    /// each that the file leaves empty; or a sentence, if what the file says is not so.
+    /// Asks an arm's program for the settings that follow from it, beginning with its signature. Returns the name and text of
+    /// each setting that the file leaves empty. If the file contradicts the program, the refusal says how.
     pub settings: fn(&Values, &mut dyn Programs) -> Result<Vec<Said>, Refusal>,
     /// The settings of an arm that asks the program of this name, before those that the program supplies are filled in.
     pub arm: fn(&str) -> Values,
-    /// Asks the program of an arm some of the fixed candidates of a check, each by its number from 0, together and in this order.
-    /// A program that is what it should be always gives the same answers.
+    /// Asks an arm's program about some of a check's fixed candidates, in one batch and in this order. Candidates are given
+    /// by their numbers from 0. A correct program always gives the same answers.
     pub answers: fn(&Values, &[usize], &mut dyn Programs) -> Answers,
 }
 
-/// The answers to all candidates that were asked, or why there are none.
+/// The answers for all requested candidates, or the reason why there are none.
 pub type Answers = Result<Vec<Answer>, Refusal>;
 
-/// What a program says of a candidate of a check.
+/// A program's answer for a candidate of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What kind of candidate it is: "all genes low".
+    /// The kind of candidate: "all genes low".
     pub what: &'static str,
-    /// Its values with all their bits, or why it has none.
+    /// The candidate's values with all their bits, or the reason why it has none.
     pub said: Result<String, String>,
 }
 
-/// How the settings of a kind take in files, one after another, so that nothing but the configuration is needed later.
+/// How the contents of files become settings of a kind, one file after another, so that later only the configuration is
+/// needed.
 #[derive(Clone, Copy)]
 pub struct Reads {
-    /// The next file that an arm with these settings still needs, another one after each that was read: its path from the directory of the experiment file.
+    /// The next file that an arm with these settings needs; it is asked for again after each file. The path is relative to
+    /// the directory of the experiment file.
     pub file: fn(&Values) -> Option<String>,
-    /// The most bytes of the file.
+    /// The most bytes of a file.
     pub bytes_max: usize,
-    /// Whether the tasks of an arm with these settings run what is in its file, as a program.
+    /// Whether the tasks of an arm with these settings run the contents of its file as a program.
     pub runs: fn(&Values) -> bool,
-    /// The settings that follow from the file's bytes, each with its name and its text; or a sentence, if they are not what
-    /// these settings need.
+    /// The settings that follow from the file's bytes, each with its name and text. If the bytes do not fit these settings,
+    /// the refusal says why.
     pub settings: fn(&Values, &[u8]) -> Result<Vec<Said>, Refusal>,
 }
 
-/// What becomes of the arms of a person's file, and whether these are all of its arms: the kind may add some.
+/// Completes the arms of a person's file: the kind may add some. The flag says whether the given arms are all arms of the
+/// file.
 pub type Complete = fn(&[Arm], bool) -> Vec<Arm>;
 
-/// A kind of experiment as a value: an [`Experiment`] whose type is not known. The fields have the docs of its items.
+/// A kind of experiment as a value: an [`Experiment`] whose type is not known. The fields are documented at the trait's
+/// items.
 pub struct Kind {
     /// [`Experiment::NAME`].
     pub name: &'static str,
@@ -188,15 +192,16 @@ pub struct Kind {
     pub demand: fn(&Values) -> Demand,
     /// [`Experiment::tail`].
     pub tail: fn(usize) -> usize,
-    /// [`Told::headline`], of the entries of all arms in `result.json`. It has no question if one of them cannot be read.
+    /// [`Told::headline`], made from the entries of all arms in `result.json`. If an entry cannot be read, the headline has
+    /// no question.
     pub headline: fn(&Config, &[Value]) -> Headline,
-    /// This replica of an arm in its [first state](Experiment::first).
+    /// Creates this replica of an arm in its [first state](Experiment::first).
     pub(crate) start: fn(&Config, &Arm, u32) -> Box<dyn Running>,
-    /// [`Experiment::restore`], from these bytes.
+    /// [`Experiment::restore`], from encoded bytes.
     pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
     /// The entry of an arm in `result.json`, given the replicas of all arms.
     pub arm_json: fn(&Config, usize, &[Vec<&Replica>]) -> Value,
-    /// [`Told::report`], of the entries of all arms in `result.json`.
+    /// [`Told::report`], made from the entries of all arms in `result.json`.
     pub report: fn(&Config, &[Value]) -> Result<Report, String>,
 }
 
@@ -247,8 +252,9 @@ impl Kind {
         }
     }
 
-    /// The behaviour signature: a hash of this build's outputs of a fixed workload of each of the kind's tasks, and of the
-    /// signatures of the kinds whose champions play in them. Builds with the same signature may work on the same run.
+    /// The behaviour signature: a hash of the outputs that this build computes for a fixed workload of each of the kind's
+    /// tasks, and of the signatures of the kinds whose champions play in these tasks. Builds with the same signature may work
+    /// on the same run.
     #[must_use]
     pub fn signature(&self) -> Digest {
         let tasks = self.tasks.iter().map(|task| (task.work, task.signature()));
@@ -257,27 +263,27 @@ impl Kind {
         Digest::of_pieces(pieces.iter().flat_map(|(name, hash)| [name.as_bytes(), &hash.0]))
     }
 
-    /// Whether the tasks of an arm with these settings run nothing but this build's own code: no program of a worker, and nothing out of
-    /// a file. Such a task fails on no machine that is in order.
+    /// Whether the tasks of an arm with these settings run only this build's own code, without programs next to the worker
+    /// and without code from files. Such a task cannot fail on a machine that works correctly.
     #[must_use]
     pub fn is_built_in(&self, settings: &Values) -> bool {
         let asks = self.asks.is_some_and(|asks| (asks.program)(settings).is_some());
         !asks && !self.reads.is_some_and(|reads| (reads.runs)(settings))
     }
 
-    /// The index, in `columns`, of what decides first which replica of an arm with these settings is better.
+    /// The index, among `columns`, of the column that first decides which replica of an arm with these settings is better.
     #[must_use]
     pub fn deciding_column(&self, settings: &Values) -> usize {
         self.ranking.map_or(self.primary_metric, |ranking| (ranking.column)(settings))
     }
 
-    /// The primary metric in a last row, if it is that of a solution.
+    /// The primary metric in a last row, if the row is that of a solution.
     #[must_use]
     pub fn metric(&self, row: &[f64]) -> Option<f64> {
         self.value(row, self.primary_metric)
     }
 
-    /// How good a replica is by its rows so far: the value of this column in its last row, or its mean over the last ones
+    /// How good a replica is by its rows so far: the value of this column in its last row, or the mean over the last rows
     /// ([`Experiment::tail`]). `None` without a row or a solution.
     #[must_use]
     pub fn figure(&self, column: usize, history: &[Vec<f64>]) -> Option<f64> {
@@ -285,7 +291,7 @@ impl Kind {
         self.figure_of(column, history.last()?, &values)
     }
 
-    /// The same from the last row and all values of the column.
+    /// The same as [`Self::figure`], from the last row and all values of the column.
     #[must_use]
     pub fn figure_of(&self, column: usize, last: &[f64], values: &[f64]) -> Option<f64> {
         let solved = self.value(last, column)?;
@@ -293,10 +299,10 @@ impl Kind {
         if rows == 1 { Some(solved) } else { mean(&values[values.len() - rows..]) }
     }
 
-    /// The value of a column in a last row, if it is that of a solution.
+    /// The value of a column in a last row, if the row is that of a solution.
     #[must_use]
     pub fn value(&self, row: &[f64], column: usize) -> Option<f64> {
-        // A replica may have no row yet, or never have one.
+        // A replica may have no row yet, or may end without one.
         let value = *row.get(column)?;
         self.is_solution.is_none_or(|is_solution| is_solution(row)).then_some(value)
     }
@@ -304,7 +310,7 @@ impl Kind {
     /// Decodes a task of this kind.
     ///
     /// # Errors
-    /// A [`Refusal`] if the bytes are too many, not a task, or not one of this kind.
+    /// A [`Refusal`] if there are too many bytes, or if they are not a task of this kind.
     pub fn decode(&self, encoded: &Encoded) -> Result<Task, Refusal> {
         self.task(encoded.message().map_err(Refusal)?)
     }
@@ -319,7 +325,7 @@ impl Kind {
     }
 }
 
-/// The refusal of a task that no kind here has.
+/// The refusal of a task that no kind of this build has.
 pub(super) fn unknown_task(task: &v1::Task) -> Refusal {
     let (kind, work) = (quoted(&task.kind), quoted(&task.work));
     Refusal(format!("this build knows no task {work} of kind {kind}: use a worker of the coordinator's version"))

@@ -62,56 +62,57 @@ use crate::{
     task::{Task, TaskKind},
 };
 
-/// A kind of experiment. Constants and types say what belongs to the kind, functions without `self` what follows from
-/// settings or results, and a value is one replica of one arm between two rounds.
+/// A kind of experiment. Constants and types describe the kind, functions without `self` compute what follows from settings
+/// or results, and a value is one replica of one arm between two rounds.
 ///
-/// A replica is pure, so its states are equal bit for bit wherever its tasks were computed. Kinds leave out what has a default
-/// if they do not need it.
+/// A replica is pure, so its states are equal bit for bit wherever its tasks were computed. Items with a default may be left
+/// out by kinds that do not need them.
 pub trait Experiment: Send + Sized + 'static {
-    /// The name in experiment files, and of the replicas' own random streams.
+    /// The kind's name in experiment files, and in the names of its replicas' random streams.
     const NAME: &'static str;
-    /// What an experiment file can say: a struct that [`settings!`](crate::settings!) declares, or
-    /// [`WithText`](crate::settings::WithText) of one.
+    /// The settings of an experiment file: a struct declared with [`settings!`](crate::settings!), or
+    /// [`WithText`](crate::settings::WithText) of such a struct.
     type Settings: Typed;
-    /// The whole state of a replica. The replica's digest covers its encoded bytes and all rows, so whatever is reported
-    /// must follow from them.
+    /// The whole state of a replica. The replica's digest covers its encoded bytes and all rows, so everything that is
+    /// reported must follow from them.
     type State: Message + Default;
-    /// A row of the history: a struct that [`row!`](crate::row!) declares.
+    /// A row of the history: a struct declared with [`row!`](crate::row!).
     type Row: Row;
-    /// What `result.json` keeps of an arm, of which the report is made: [`Standard`], or a type of the kind's own.
+    /// What `result.json` keeps of an arm, and from which the report is made: [`Standard`], or the kind's own type.
     type Told: Told;
     /// The tasks that replicas plan.
     const TASKS: &'static [TaskKind];
-    /// The cards of champions.
+    /// The kinds of cards that champions have.
     const CARDS: &'static [CardKind] = &[];
-    /// The kinds whose champions play in the tasks: what these compute is a part of what this kind computes.
+    /// The kinds whose champions play in the tasks: their behaviour is part of this kind's behaviour.
     const PLAYS: &'static [&'static Kind] = &[];
     /// Kernels for `evoxo bench`.
     const KERNELS: &'static [Kernel] = &[];
-    /// Whether a last row is that of a solution, one that satisfies all constraints: the primary metric of another one
-    /// says nothing. `None` if each row is.
+    /// Whether a last row is that of a solution, which satisfies all constraints. Without a solution, the primary metric
+    /// means nothing. `None` if every row is that of a solution.
     const IS_SOLUTION: Option<fn(&[f64]) -> bool> = None;
-    /// Which of an arm's replicas is better. `None` if it is the one with the greater primary metric.
+    /// How an arm's replicas are ranked. `None` if the greater primary metric is better.
     const RANKING: Option<Ranking> = None;
-    /// How the tasks ask programs of the workers, if they do.
+    /// How the tasks ask programs next to the workers, if they do.
     const ASKS: Option<Asks> = None;
-    /// How the settings take in files, if they do.
+    /// How files become settings, if the kind reads files.
     const READS: Option<Reads> = None;
-    /// How the arms of a person's file are completed, if they are: see [`Config::completed`].
+    /// How the arms of a person's file are completed, if the kind adds arms; see [`Config::completed`].
     const COMPLETE: Option<Complete> = None;
-    /// How replicas end before their length, in words, if the kind has settings for that: then a file has no table [`Ends`].
+    /// How replicas end before their length, in words, if the kind has its own settings for that. Then a file cannot have a
+    /// table [`Ends`].
     const OWN_END: Option<&'static str> = None;
 
-    /// What a replica with these settings needs at most.
+    /// The most that a replica with these settings needs.
     fn demand(settings: &Self::Settings) -> Demand;
 
-    /// The most rounds of a replica with these settings; it has fewer if it reaches its target, or fails. As many as rows,
-    /// unless a kind says otherwise.
+    /// The most rounds of a replica with these settings. A replica that reaches its target or fails has fewer. By default, as
+    /// many rounds as rows.
     fn rounds(settings: &Self::Settings) -> u64 {
         Self::demand(settings).rows
     }
 
-    /// The state of a replica before its first round. The default state, unless a kind says otherwise.
+    /// The state of a replica before its first round. By default, the default state.
     fn first(_: &Identity<'_, Self>) -> Self::State {
         Self::State::default()
     }
@@ -119,37 +120,38 @@ pub trait Experiment: Send + Sized + 'static {
     /// The replica in a state, which is its [first](Self::first) or a saved one: the inverse of [`Self::save`].
     ///
     /// # Errors
-    /// A sentence if the settings cannot lead to this state: states come from files, so nothing in one is certain.
+    /// A sentence if the settings cannot lead to this state. States come from files, so nothing in them can be trusted.
     fn restore(identity: Identity<'_, Self>, state: Self::State) -> Result<Self, String>;
 
-    /// The state.
+    /// The replica's state.
     fn save(&self) -> Self::State;
 
-    /// The number of tasks in the next round: constant until `absorb`. 0 when the replica is finished.
+    /// The number of tasks in the next round; it is constant until `absorb`. 0 when the replica is finished.
     fn tasks(&self) -> usize;
 
-    /// These tasks of the next round: the same until `absorb`, in whatever ranges they are requested. A task should be
-    /// worth sending: about 10 ms of work or more.
+    /// These tasks of the next round. They are the same until `absorb`, in whatever ranges they are requested. A task should
+    /// be worth sending: about 10 ms of work or more.
     fn plan(&self, tasks: Range<usize>) -> Vec<Task>;
 
-    /// Whether all outputs of a round are needed before the next round can be planned. Without a barrier each task is a
-    /// round of its own: [`Self::tasks`] are those of all rounds that can be planned now, [`Self::absorb`] takes the output
-    /// of the first one, and the tasks after it stay what they are, with an index lower by one; further tasks may follow.
-    /// So a task that takes long delays no other one. Constant.
+    /// Whether all outputs of a round are needed before the next round can be planned. The answer is constant.
+    ///
+    /// Without a barrier, each task is a round of its own: [`Self::tasks`] counts the tasks of all rounds that can be planned
+    /// now, and [`Self::absorb`] takes the output of the first one. The tasks after it stay the same, with indices lower by
+    /// one, and further tasks may follow. So a long task does not delay the others.
     fn has_barrier(&self) -> bool {
         true
     }
 
     /// Takes the outputs of all tasks of the round, in order; each was [checked](crate::task::Task::check). Without a
-    /// [barrier](Self::has_barrier) this is the output of the first task. Adds the round's rows to the history, even if it
-    /// ends the replica: all rows together do not depend on how the work was divided into rounds.
+    /// [barrier](Self::has_barrier) there is only the output of the first task. Adds the round's rows to the history, even if
+    /// the round ends the replica. All rows together must not depend on how the work was divided into rounds.
     ///
     /// # Errors
-    /// A sentence that ends the replica, for example because a number is no longer finite. The sentence and the state
-    /// after it are part of the replica's digest.
+    /// A sentence that ends the replica, for example because a number is no longer finite. The sentence and the state after
+    /// it are part of the replica's digest.
     fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Self::Row>) -> Result<(), String>;
 
-    /// The best player so far with what the experiment knows about it; `None` if there is none yet.
+    /// The best player so far, with what the experiment knows about it; `None` if there is none yet.
     fn champion(&self) -> Option<Card> {
         None
     }
@@ -159,35 +161,36 @@ pub trait Experiment: Send + Sized + 'static {
         Vec::new()
     }
 
-    /// The present players as a table, if that says what they are.
+    /// A table of the present players, if the kind has one.
     fn sheet(&self) -> Option<Sheet> {
         None
     }
 
-    /// Whether its last round was a short one, with which a run ended that had less of what makes runs longer
-    /// ([`Scope::Length`](crate::settings::Scope::Length)), and one row. The next round completes it, and has its row.
+    /// Whether the replica's last round was shortened because the run ended there, although a longer run
+    /// ([`Scope::Length`](crate::settings::Scope::Length)) would do more in this round. The shortened round has one row; a
+    /// longer run completes the round and replaces that row.
     fn is_amid_round(&self) -> bool {
         false
     }
 
-    /// Of this many rows of a replica, over how many last ones the primary metric is averaged to say how good the replica
-    /// is: as in the kind's tables. 1 where a row has no noise of its own.
+    /// The number of last rows, out of this many, over which the primary metric is averaged to say how good a replica is. It
+    /// must agree with the kind's tables, and is 1 if a row has no noise of its own.
     fn tail(_rows: usize) -> usize {
         1
     }
 }
 
-/// What a kind keeps of an arm in `result.json`: everything that its report and its questions are made of. serde writes it and reads it
-/// again, so a report is made of the same values, whether they come from replicas or from a file. Its fields follow the arm's `name` and
-/// `settings` there.
+/// What a kind keeps of an arm in `result.json`: everything that its report and its questions are made from. serde writes and
+/// reads it, so a report is made from the same values, whether they come from replicas or from a file. Its fields follow the
+/// arm's `name` and `settings` there.
 pub trait Told: Serialize + DeserializeOwned {
-    /// Of the arm with this index, given the replicas of all arms; some may be unfinished.
+    /// Collects it for the arm with this index, from the replicas of all arms; some may be unfinished.
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self;
 
-    /// The report at the end, from what is kept of all arms. The engine adds the arms to its [`json`](Report::json).
+    /// The report at the end, made from what is kept of all arms. The engine adds the arms to its [`json`](Report::json).
     ///
     /// # Errors
-    /// A sentence if the parts do not fit each other: they may come from a file.
+    /// A sentence if the parts do not fit each other, because they may come from a file.
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String>;
 
     /// The questions of a run and the figures that answer them.
@@ -202,7 +205,7 @@ pub trait Told: Serialize + DeserializeOwned {
         entry
     }
 
-    /// What is kept of all arms, from their entries.
+    /// Reads what is kept of all arms from their entries.
     ///
     /// # Errors
     /// A sentence if something is missing.

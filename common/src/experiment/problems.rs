@@ -1,25 +1,25 @@
 //! The problems of an experiment file.
 
-/// The most problems that are reported; the first ones are often the cause of the others.
+/// At most this many problems are reported, because the first ones are often the cause of the others.
 const TOLD_MAX: usize = 10;
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// The line, from 1; `None` for an override or the whole file.
+    /// The line, from 1; `None` if the problem is in an override or concerns the whole file.
     pub line: Option<usize>,
-    /// The problem and what to do, with the place if it is not a line.
+    /// The problem and what to do about it; if it is not in a line, also its place.
     pub sentence: String,
-    /// Whether it is in an override.
+    /// Whether the problem is in an override.
     pub typed: bool,
 }
 
 /// All problems of a file, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
-    /// The file's name as it was given.
+    /// The file's name, as it was given.
     pub file: String,
-    /// At least one.
+    /// The problems; there is at least one.
     pub list: Vec<Problem>,
 }
 

@@ -20,7 +20,7 @@ use crate::{
 pub struct Registry {
     kinds: Vec<&'static Kind>,
     play: Option<&'static Play>,
-    /// In the order of the kinds.
+    /// The signatures, in the order of the kinds.
     signatures: Arc<OnceLock<Vec<Digest>>>,
 }
 
@@ -48,13 +48,13 @@ impl Registry {
         Self { play: self.play, ..Self::new(self.kinds.iter().copied().chain(more)) }
     }
 
-    /// This registry with what its program offers to those who want to play against champions.
+    /// This registry, with what the program offers for playing against champions.
     #[must_use]
     pub fn playing(self, play: &'static Play) -> Self {
         Self { play: Some(play), ..self }
     }
 
-    /// What the program offers to those who want to play.
+    /// What the program offers for playing against champions.
     #[must_use]
     pub fn play(&self) -> Option<&'static Play> {
         self.play
@@ -66,13 +66,13 @@ impl Registry {
         &self.kinds
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     #[must_use]
     pub fn kind(&self, name: &str) -> Option<&'static Kind> {
         self.kinds.iter().copied().find(|kind| kind.name == name)
     }
 
-    /// The kinds of cards of all champions, one of each name.
+    /// The kinds of cards of all champions; each name occurs once.
     pub fn cards(&self) -> impl Iterator<Item = &'static CardKind> {
         let mut seen: Vec<&str> = Vec::new();
         let all = self.kinds.iter().flat_map(|kind| kind.cards);
@@ -84,10 +84,10 @@ impl Registry {
         })
     }
 
-    /// Reads a champion's card: see [`Card::read`].
+    /// Reads a champion's card; see [`Card::read`].
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
+    /// A sentence that says what is wrong with the card.
     pub fn read_card(&self, text: &str, load: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Result<Card, String> {
         Card::read(&self.cards().collect::<Vec<_>>(), text, load)
     }
@@ -95,7 +95,7 @@ impl Registry {
     /// Decodes a task.
     ///
     /// # Errors
-    /// A [`Refusal`] if the bytes are too many, not a task, or a task of a kind that is not known here.
+    /// A [`Refusal`] if there are too many bytes, if they are not a task, or if the task's kind is unknown.
     pub fn decode(&self, encoded: &Encoded) -> Result<Task, Refusal> {
         let task = encoded.message().map_err(Refusal)?;
         match self.kind(&task.kind) {
@@ -107,7 +107,7 @@ impl Registry {
     /// Computes an encoded task with these programs; returns its encoded output.
     ///
     /// # Errors
-    /// A [`Refusal`] if the bytes are not a task, the task is invalid or a program that it asks fails.
+    /// A [`Refusal`] if the bytes are not a task, if the task is invalid, or if a program that it asks fails.
     pub fn run(&self, encoded: &Encoded, programs: &mut dyn Programs) -> Result<Bytes, Refusal> {
         self.decode(encoded)?.run_asking(programs)
     }
@@ -129,10 +129,10 @@ impl Registry {
         self.hashes()[place.expect("a kind of this registry")]
     }
 
-    /// The program of this name for each kind that asks programs: its signature, which is computed by asking it.
+    /// Asks the program of this name for its signature, once for each kind that asks programs.
     ///
     /// # Errors
-    /// The [`Refusal`] of a program that fails, or is none for any kind.
+    /// The [`Refusal`] if the program fails, or is not a program for one of these kinds.
     pub fn introduce(
         &self,
         name: &str,

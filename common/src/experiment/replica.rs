@@ -1,4 +1,4 @@
-//! One replica between two rounds: an experiment's state machine with its identity and its history.
+//! One replica between two rounds: an experiment's state machine, with its identity and its history.
 
 use std::ops::Range;
 
@@ -21,11 +21,11 @@ pub struct Replica {
     index: u32,
     rounds: u64,
     history: Vec<Vec<f64>>,
-    /// Of all rows in the history.
+    /// The hashes of all rows in the history.
     chain: RowChain,
     links: Vec<Link>,
     failure: String,
-    /// The history, if something in it ends the replica.
+    /// Checks the history for conditions that end the replica, if there are any.
     watch: Option<Watch>,
     experiment: Box<dyn Running>,
 }
@@ -49,10 +49,10 @@ impl Replica {
         }
     }
 
-    /// Restores what [`Replica::save`] returned.
+    /// Restores a replica from what [`Replica::save`] returned.
     ///
     /// # Errors
-    /// A sentence if the state is not one that a replica of this configuration can have.
+    /// A sentence if a replica of this configuration cannot have this state.
     pub fn restore(config: &Config, saved: &ReplicaState) -> Result<Self, String> {
         let name = format!("replica {} of arm {:?}", saved.replica, saved.arm);
         let arm = config.arms.iter().find(|arm| arm.name == saved.arm);
@@ -81,17 +81,17 @@ impl Replica {
         })
     }
 
-    /// What [`Replica::save`] returned in a run that ended earlier, as this longer configuration has it.
+    /// Converts what [`Replica::save`] returned in a run that ended earlier, for this longer configuration.
     ///
     /// # Errors
-    /// As [`Replica::restore`].
+    /// The same as for [`Replica::restore`].
     pub fn lengthened(config: &Config, mut saved: ReplicaState) -> Result<ReplicaState, String> {
         let mut replica = Self::restore(config, &saved)?;
         if replica.experiment.is_amid_round() {
             saved.rounds -= 1;
             saved.history.pop();
         }
-        // The links of rounds that a longer run has not, or that it had no link for.
+        // Removes links of rounds that a longer run does not have, or for which it would have no link.
         let rows = saved.history.len() as u64;
         let mut before = 0;
         replica.links.retain(|link| {
@@ -119,15 +119,15 @@ impl Replica {
         }
     }
 
-    /// The number of tasks in the next round, or without a [barrier](super::Experiment::has_barrier) in all rounds that can be
-    /// planned; 0 when it is finished.
+    /// The number of tasks in the next round; without a [barrier](super::Experiment::has_barrier), in all rounds that can be
+    /// planned now. 0 when the replica is finished.
     #[must_use]
     pub fn tasks(&self) -> usize {
         let is_over = self.watch.as_ref().is_some_and(Watch::is_over);
         if is_over || !self.failure.is_empty() { 0 } else { self.experiment.tasks() }
     }
 
-    /// Whether all its rounds are absorbed, or it ended early.
+    /// Whether all rounds are absorbed, or the replica has ended early.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.tasks() == 0
@@ -139,7 +139,7 @@ impl Replica {
         self.experiment.plan(tasks)
     }
 
-    /// Whether all outputs of a round are absorbed together: see [`Experiment::has_barrier`](super::Experiment::has_barrier).
+    /// Whether all outputs of a round are absorbed together; see [`Experiment::has_barrier`](super::Experiment::has_barrier).
     #[must_use]
     pub fn has_barrier(&self) -> bool {
         self.experiment.has_barrier()
@@ -151,8 +151,8 @@ impl Replica {
         if self.has_barrier() { self.tasks() } else { self.tasks().min(1) }
     }
 
-    /// Advances by one round, with the outputs of the first [`Self::needed`] tasks. A sentence from the experiment, or a number in its rows that is not finite, ends the
-    /// replica; rows before that are kept.
+    /// Advances by one round, with the outputs of the first [`Self::needed`] tasks. A sentence from the experiment, or a
+    /// number in its rows that is not finite, ends the replica; the rows before that are kept.
     pub fn absorb(&mut self, outputs: &[Bytes]) {
         let mut rows = Vec::new();
         let outcome = self.experiment.absorb(outputs, &mut rows).map_err(|why| format!("ended: {why}"));
@@ -188,19 +188,20 @@ impl Replica {
         self.index
     }
 
-    /// Rounds absorbed.
+    /// The number of rounds absorbed so far.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// One value per column and row.
+    /// The rows of the history, each with one value per column.
     #[must_use]
     pub fn history(&self) -> &[Vec<f64>] {
         &self.history
     }
 
-    /// A row of a curve over several replicas: one that [`Ends`](super::Ends) has ended stays at its last row.
+    /// The row with this index, for a curve over several replicas. A replica that [`Ends`](super::Ends) has ended stays at
+    /// its last row.
     #[must_use]
     pub fn row(&self, index: usize) -> Option<&[f64]> {
         let is_over = self.watch.as_ref().is_some_and(Watch::is_over);
@@ -208,25 +209,25 @@ impl Replica {
         row.map(Vec::as_slice)
     }
 
-    /// Why it ended early, if it did.
+    /// The reason why the replica ended early, if it did.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         (!self.failure.is_empty()).then_some(self.failure.as_str())
     }
 
-    /// The digest of everything that is reported of it: see [`ResultDigest`].
+    /// The digest of everything that is reported about the replica; see [`ResultDigest`].
     #[must_use]
     pub fn digest(&self) -> ResultDigest {
         self.chain.digest(&self.arm, self.index, &self.experiment.save(), &self.failure)
     }
 
-    /// Its digests after some of the rounds so far: see [`Link`].
+    /// The digests after some of the rounds so far; see [`Link`].
     #[must_use]
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// The champion's card: what the experiment knows of it, and where it comes from.
+    /// The champion's card, with what the experiment knows about the champion, and its origin.
     #[must_use]
     pub fn champion(&self) -> Option<Card> {
         Some(self.signed(self.experiment.champion()?, &self.digest().to_string()))
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    /// An experiment that never ends and whose row has this number.
+    /// An experiment that never ends. The value of its row is this number.
     struct Reporter(f64);
 
     impl Running for Reporter {

@@ -1,4 +1,4 @@
-//! Parts of a result that are the same for all kinds: a replica's entry in `result.json`, curves.
+//! Parts of a result that are the same for all kinds: a replica's entry in `result.json`, and curves.
 
 use serde_json::{Map, Value, json};
 
@@ -20,9 +20,9 @@ impl Config {
     /// A sentence if it is not a result.
     pub fn of_result(registry: &Registry, result: &Value) -> Result<Self, String> {
         let no_result =
-            || "it is not the result of a run: it has no experiment, seed, replicas and arms with settings".to_owned();
+            || "it is not the result of a run: it lacks experiment, seed, replicas or arms with settings".to_owned();
         let top = |name: &str| result.get(name).ok_or_else(no_result);
-        // A seed that is not exact as a float is a text.
+        // A seed that a float cannot represent exactly is written as a string.
         let seed = top("seed")?.to_string();
         let seed = seed.trim_matches('"');
         let mut text = format!("experiment = {}\nseed = {seed}\nreplicas = {}\n", top("experiment")?, top("replicas")?);
@@ -46,7 +46,7 @@ impl Config {
             settings.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
         }
         let config = Self::parse(registry, "the result", &text, &[])
-            .map_err(|problems| format!("its settings are not known here: {problems}"))?;
+            .map_err(|problems| format!("its settings are not valid in this build: {problems}"))?;
         let names = |config: &Self| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
         if names(&config) != arms.into_iter().map(|(name, _)| name).collect::<Vec<String>>() {
             return Err(no_result());
@@ -54,7 +54,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The report of the run's replicas, in order of arm, then number; some may be unfinished.
+    /// The report of the run's replicas, which are in order of arm, then number; some may be unfinished.
     #[must_use]
     pub fn report(&self, replicas: &[Replica]) -> Report {
         let of_arm = |arm: &Arm| replicas.iter().filter(|replica| replica.arm() == arm.name).collect();
@@ -77,7 +77,7 @@ impl Config {
     }
 }
 
-/// Says in a report what ends replicas before their length, if something does, and how many it has ended.
+/// Adds to a report which conditions end replicas before their length, if there are any, and how many replicas they ended.
 pub(crate) fn add_ends(config: &Config, report: &mut Report) {
     let Some(ends) = &config.ends else { return };
     let (mut all, mut early) = (0, 0);
@@ -97,7 +97,7 @@ pub(crate) fn add_ends(config: &Config, report: &mut Report) {
 /// An arm's name and settings in a result.
 type WrittenArm = (String, Map<String, Value>);
 
-/// The table `[screen]` of the file that gave a result, and its arms without the settings of factors.
+/// The table `[screen]` of the file that gave a result, and the file's arms without the settings of factors.
 fn file_of_screen(screen: &Value, arms: &[WrittenArm]) -> Option<(String, Vec<WrittenArm>)> {
     let key = |name: &str| screen.get(name);
     let factors = key("factors")?.as_object()?;
@@ -123,17 +123,17 @@ fn file_of_screen(screen: &Value, arms: &[WrittenArm]) -> Option<(String, Vec<Wr
 }
 
 impl Registry {
-    /// Makes the report again from the content of a `result.json`, if nothing is missing in it.
+    /// Makes the report again from the content of a `result.json`.
     ///
     /// # Errors
-    /// A sentence if something is missing, or it is not a result.
+    /// A sentence if something is missing, or if it is not a result.
     pub fn report_of_result(&self, result: &Value) -> Result<Report, String> {
         let config = Config::of_result(self, result)?;
         let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
         let mut report = (config.kind.report)(&config, arms)?;
         if let Some(screen) = &config.screen {
             let told = responses_of_result(screen, &result["screen"]);
-            let told = told.ok_or("the screen of the result has no responses of all its treatments")?;
+            let told = told.ok_or("the screen of the result lacks responses of some treatments")?;
             add_screen(&config, screen, told, &mut report);
         }
         add_ends(&config, &mut report);
@@ -143,7 +143,7 @@ impl Registry {
     }
 }
 
-/// An arm's settings in `result.json`, each as in a file.
+/// An arm's settings in `result.json`, each written as in a file.
 #[must_use]
 pub fn settings_json(config: &Config, arm: usize) -> Value {
     let settings = config.arms[arm].settings.iter();

@@ -1,25 +1,25 @@
-//! The rows of a history: a typed struct for the code of a kind, and columns with names and docs for everybody else.
+//! The rows of a history: typed structs for the code of a kind, and columns with names and docs for all other code.
 
 /// A column of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The name in the header of `history.csv`.
     pub name: &'static str,
-    /// Its meaning, with its unit.
+    /// Its meaning, and its unit.
     pub doc: &'static str,
 }
 
-/// A row of a history; made by [`row!`](crate::row!).
+/// A row of a history. [`row!`](crate::row!) declares such rows.
 pub trait Row {
     /// The columns.
     const COLUMNS: &'static [Column];
-    /// The index of the primary metric, which is shown while a run is computed and by which replicas are compared.
+    /// The index of the primary metric. It is shown while a run is computed, and replicas are compared by it.
     const PRIMARY: usize;
 
     /// One value for each column.
     fn values(&self) -> Vec<f64>;
 
-    /// The name of the column of this index.
+    /// The name of the column with this index.
     #[must_use]
     fn name(column: usize) -> &'static str {
         Self::COLUMNS[column].name
@@ -43,8 +43,8 @@ macro_rules! numbers {
 }
 numbers!(f64, u32, i32, u64, i64, usize);
 
-/// Declares the rows of a kind's history: a struct whose fields are the columns, in this order, and the index of each
-/// column as a constant with the field's name. A field's documentation is the column's.
+/// Declares the rows of a kind's history: a struct whose fields are the columns, in this order, and the index of each column
+/// as a constant with the field's name. The documentation of a field becomes that of the column.
 ///
 /// ```
 /// use evoxo_common::{experiment::Row as _, row};
@@ -76,10 +76,10 @@ macro_rules! row {
         $vis struct $row { $( $(#[doc = $doc])+ $vis $column: $type, )+ }
 
         const _: () = {
-            #[allow(non_camel_case_types, reason = "variants are called like fields; their order gives each field its index")]
+            #[allow(non_camel_case_types, reason = "variants are named like fields; their order gives each field its index")]
             enum Index { $( $column, )+ }
 
-            #[allow(dead_code, non_upper_case_globals, reason = "constants are called like fields, for code that reads columns")]
+            #[allow(dead_code, non_upper_case_globals, reason = "constants are named like fields, for code that reads columns")]
             impl $row {
                 $( $(#[doc = $doc])+ $vis const $column: usize = Index::$column as usize; )+
             }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     row! {
-        /// Every type there is.
+        /// Every type that a field can have.
         struct Every, primary small {
             /// a long
             /// sentence

@@ -1,4 +1,4 @@
-//! A replica of a kind that the code at hand does not know: [`Experiment`] with its types hidden behind bytes and numbers.
+//! A replica whose kind is not known at compile time: [`Experiment`] with its types hidden behind bytes and numbers.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use prost::Message as _;
 use super::{Experiment, Row as _};
 use crate::{card::Card, report::Sheet, task::Task};
 
-/// What the engine asks a replica: the methods of [`Experiment`], with states as bytes and rows as numbers.
+/// The interface that the engine needs of a replica: the methods of [`Experiment`], with states as bytes and rows as numbers.
 pub(crate) trait Running: Send {
     fn tasks(&self) -> usize;
     fn plan(&self, tasks: Range<usize>) -> Vec<Task>;

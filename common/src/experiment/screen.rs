@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [screen]
-//! generators = ["D = ABC"]      # none: a full factorial design
+//! generators = ["D = ABC"]      # without generators: a full factorial design
 //!
 //! [screen.factors]              # a letter, and its settings with two levels each: low, high
 //! A.agents = [20, 40]
@@ -17,23 +17,23 @@ use crate::{
     settings::Value,
 };
 
-/// The most arms of a run with a screen: arms of the file times treatments.
+/// The most arms of a run with a screen: arms of the file, times treatments.
 pub const SCREEN_ARMS_MAX: usize = 512;
 
-/// A design with the settings that its factors stand for.
+/// A design, with the settings that its factors stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Screen {
     /// Which factors are high in which treatment, and what is aliased.
     pub design: Design,
-    /// In the order of the design's.
+    /// The factors, in the order of the design's letters.
     pub factors: Vec<Factor>,
-    /// The names of the file's arms. Arm `a * treatments + t` of the configuration is arm `a` of these with treatment `t`.
+    /// The names of the file's arms. Arm `a * treatments + t` of the configuration is arm `a` of the file with treatment `t`.
     pub arms: Vec<String>,
-    /// What is measured of a replica: a place in the kind's columns.
+    /// The response: the index, among the kind's columns, of what is measured of a replica.
     pub response: usize,
-    /// In which row of the history.
+    /// The row of the history from which the response is taken.
     pub at: At,
-    /// Which responses are better.
+    /// Whether greater or smaller responses are better.
     pub goal: Goal,
 }
 
@@ -49,19 +49,19 @@ pub struct Factor {
 /// The row of a history that a response is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The last one.
+    /// The last row.
     End,
-    /// The best one by the goal. Of noisy measurements it is too good by some chance, of all treatments alike if they have as
-    /// many rows.
+    /// The best row by the goal. If measurements are noisy, chance makes it look too good, for all treatments alike if they
+    /// have the same number of rows.
     Peak,
 }
 
-/// Which responses are better.
+/// Whether greater or smaller responses are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// Greater ones.
+    /// Greater responses are better.
     Maximize,
-    /// Smaller ones.
+    /// Smaller responses are better.
     Minimize,
 }
 
@@ -94,14 +94,14 @@ impl Goal {
 }
 
 impl Factor {
-    /// Its settings: "agents" or "cycles and games".
+    /// The names of its settings: "agents" or "cycles and games".
     #[must_use]
     pub fn name(&self) -> String {
         let names: Vec<&str> = self.settings.iter().map(|(name, _)| *name).collect();
         names.join(" and ")
     }
 
-    /// One of its levels, 0 or 1, as in a file but without quotes: "20" or "100 and 10".
+    /// One of its levels, 0 or 1, written as in a file but without quotes: "20" or "100 and 10".
     ///
     /// # Panics
     /// If there is no such level.
@@ -113,14 +113,14 @@ impl Factor {
 }
 
 impl Screen {
-    /// Whether a setting is set by a factor.
+    /// Whether a factor sets this setting.
     #[must_use]
     pub fn sets(&self, setting: &str) -> bool {
         self.factors.iter().any(|factor| factor.settings.iter().any(|(name, _)| *name == setting))
     }
 
-    /// The response of a replica with this history, of the rows that have a value; `None` if none has, or the last one, if that is what
-    /// counts, has not.
+    /// The response of a replica with this history, taken from the rows that have a value. `None` if no row has one, or if
+    /// the last row counts and has none.
     #[must_use]
     pub fn response_of(&self, history: &[Vec<f64>], value: impl Fn(&[f64]) -> Option<f64>) -> Option<f64> {
         match self.at {
@@ -132,7 +132,7 @@ impl Screen {
         }
     }
 
-    /// The table `[screen]` of a file; `response` is the column's name.
+    /// The table `[screen]` in an experiment file; `response` is the column's name.
     pub(super) fn to_toml(&self, response: &str) -> String {
         let generators: Vec<String> = self.design.generators().iter().map(|text| format!("\"{text}\"")).collect();
         let mut text = format!(

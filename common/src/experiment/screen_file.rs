@@ -1,4 +1,4 @@
-//! The table `[screen]` of an experiment file: reading it, and every mistake in it with its place.
+//! The table `[screen]` of an experiment file: reads it, and reports every mistake with its place.
 
 use toml::de::{DeTable, DeValue};
 
@@ -15,29 +15,29 @@ use crate::{
 /// The keys of the table.
 const KEYS: [&str; 5] = ["generators", "response", "at", "goal", "factors"];
 
-/// The table as it is written.
+/// The table as written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScreenTable {
     line: usize,
-    /// `response`, `at`, `goal` and what should not be there.
+    /// `response`, `at`, `goal`, and keys that should not exist.
     keys: Table,
-    /// Each with its line.
+    /// The generators, each with its line.
     generators: Vec<(String, usize)>,
-    /// In order of the letters.
+    /// In alphabetical order of the letters.
     factors: Vec<WrittenFactor>,
     mistakes: Vec<Mistake>,
 }
 
-/// A factor as it is written.
+/// A factor as written.
 #[derive(Clone, Debug)]
 struct WrittenFactor {
     letter: char,
-    /// Each with its low and its high level.
+    /// The settings, each with its low and its high level.
     settings: Vec<(String, [Raw; 2])>,
 }
 
 impl ScreenTable {
-    /// Reads the table, which begins in this line.
+    /// Reads the table, which begins on this line.
     pub(super) fn read(lines: &Lines, line: usize, table: &DeTable<'_>) -> Self {
         let mut found = Self { line, ..Self::default() };
         for (key, value) in table {
@@ -113,7 +113,8 @@ impl ScreenTable {
         }
     }
 
-    /// The screen of a file with these arms for experiments of this kind. `usual` is the goal for a column if the file says none.
+    /// The screen of a file with these arms, for experiments of this kind. `usual` is the goal for a column if the file does
+    /// not state a goal.
     ///
     /// # Errors
     /// All mistakes.
@@ -176,7 +177,7 @@ impl ScreenTable {
     fn design(&self, arms: usize, mistakes: &mut Vec<Mistake>) -> Option<Design> {
         let mut wrong = |line: usize, sentence: String| mistakes.push((WrittenAt::Line(line), sentence));
         if self.factors.is_empty() {
-            // What is written in the place of factors has been told already.
+            // If something else stands in place of the factors, that has been reported already.
             if self.mistakes.is_empty() {
                 let sentence = "[screen] has no factors: write [screen.factors], and below it A.SETTING = [LOW, HIGH]";
                 wrong(self.line, sentence.into());
@@ -206,7 +207,7 @@ impl ScreenTable {
         }
     }
 
-    /// What the factors set in a treatment.
+    /// The settings that the factors set in a treatment.
     pub(super) fn settings(&self, design: &Design, treatment: usize) -> impl Iterator<Item = (String, Raw)> {
         let level =
             move |letter: char| Word::factor(letter).map_or(0, |factor| usize::from(design.is_high(factor, treatment)));

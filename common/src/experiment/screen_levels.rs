@@ -1,5 +1,5 @@
-//! Levels that a screen favours, and whether they hold in an arm that had no part in the choice. A screen chooses from its
-//! own noise too, so what it promises of its own choice is no more than a prediction.
+//! The levels that a screen favours, and whether they also help in an arm that had no part in the choice. A screen's choice
+//! also follows its own noise, so what it promises for its own choice is only a prediction.
 
 use super::{
     Config, Factor, Screen,
@@ -18,7 +18,7 @@ struct Choice<'a> {
     sign: f64,
 }
 
-/// The better level of each factor whose main effect is found.
+/// For each factor whose main effect is found, its better level.
 fn choices<'a>(screen: &'a Screen, effects: &Effects) -> Vec<Choice<'a>> {
     let of = |factor: &'a Factor| {
         let effect = effects.effects.iter().find(|effect| effect.aliases[0].word == factor.letter)?;
@@ -35,8 +35,8 @@ fn levels_text(choices: &[Choice<'_>]) -> String {
     choices.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// What these levels change from the mean of all treatments if effects add up: half of each effect. One number for each
-/// replica, so that the interval needs nothing of the errors but that replicas are independent.
+/// What these levels change from the mean of all treatments, if effects add up: half of each effect. There is one number for
+/// each replica, so the interval requires of the errors only that replicas are independent.
 fn gains(screen: &Screen, choices: &[Choice<'_>], responses: &[Vec<f64>]) -> Vec<f64> {
     let design = &screen.design;
     let weight = |treatment: usize| {
@@ -53,20 +53,20 @@ fn text(estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| "-".into(), |estimate| estimate.short())
 }
 
-/// The levels that the only arm favours, and what is predicted of them.
+/// The levels that the only arm favours, and the response predicted for them.
 pub(super) fn favoured(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option<Table> {
     let effects = arm.effects.as_ref()?;
     let choices = choices(screen, effects);
     if choices.is_empty() {
         return None;
     }
-    // Of each replica, from its own mean: what its treatments have in common is a part of the error.
+    // Per replica, from the replica's own mean: what its treatments have in common is part of the error.
     let gains = gains(screen, &choices, &arm.whole);
     let of_replica = |replica: usize| arm.whole.iter().map(|responses| responses[replica]).collect::<Vec<f64>>();
     let means: Vec<f64> = (0..gains.len()).filter_map(|replica| mean(&of_replica(replica))).collect();
     let predicted: Vec<f64> = means.iter().zip(&gains).map(|(mean, gain)| mean + gain).collect();
     let chosen = choices.iter().fold(Word::default(), |word, choice| word.times(choice.factor.letter));
-    // Those that change which level of a chosen factor is the better one, or may.
+    // Interactions that change, or may change, which level of a chosen factor is better.
     let interactions: Vec<String> = effects
         .effects
         .iter()
@@ -98,8 +98,8 @@ pub(super) fn favoured(config: &Config, screen: &Screen, arm: &Screened<'_>) -> 
     })
 }
 
-/// For each arm the levels that the other arms favour together, and what they change where they were not chosen; `None` if an
-/// arm has no effects yet, or nothing is ever found.
+/// For each arm, the levels that the other arms together favour, and what these levels change in the arm, where they were not
+/// chosen. `None` if an arm has no effects yet.
 pub(super) fn favoured_elsewhere(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
     let replicas = arms.iter().map(|arm| arm.whole.first().map_or(0, Vec::len)).min().filter(|count| *count > 0)?;
     let row = |place: usize| {
@@ -117,7 +117,7 @@ pub(super) fn favoured_elsewhere(screen: &Screen, arms: &[Screened<'_>]) -> Opti
         };
         let (there, here) = (gain(&pooled), gain(&arms[place].whole));
         let levels = if choices.is_empty() { "nothing found".into() } else { levels_text(&choices) };
-        // Chosen from these numbers: an interval would not say what it seems to say.
+        // The levels were chosen from these numbers, so an interval would be misleading.
         let there = there.map_or_else(
             || "-".into(),
             |it| {

@@ -1,5 +1,5 @@
-//! The report of a screen: effects of each arm as tables, what holds across arms, levels that are favoured, and the same for
-//! programs and as pictures. All of it is made from the responses that `result.json` keeps.
+//! The report of a screen: tables of each arm's effects, effects across arms, favoured levels, and the same as JSON and as
+//! pictures. Everything is made from the responses that `result.json` keeps.
 
 use serde_json::{Map, Value, json};
 
@@ -17,22 +17,21 @@ use crate::{
     text::probability,
 };
 
-/// Puts a screen's tables in the place of the kind's, which compare arms with each other one by one, and adds what is known
-/// to the JSON.
+/// Replaces the kind's tables, which compare arms one by one, with the screen's tables, and adds the findings to the JSON.
 pub(super) fn add_screen(config: &Config, screen: &Screen, responses: Responses, report: &mut Report) {
     let arms = screened(screen, responses);
     let mut tables = vec![design_table(screen, config.replicas)];
     tables.extend(arms.iter().filter_map(|arm| effects_table(config, screen, arm)));
     tables.extend(across_table(screen, &arms));
-    // The kind's notes explain its tables.
+    // The kind's own notes explain tables that are replaced.
     report.notes = notes(screen, &arms);
     if arms.len() > 1 {
         tables.extend(favoured_elsewhere(screen, &arms));
     } else if let Some(table) = favoured(config, screen, &arms[0]) {
         tables.push(table);
         report.notes.push(
-            "The levels are chosen from the results that the prediction is made of, so it is too good by some chance: compute \
-             these levels anew, with another seed."
+            "The levels are chosen from the same results as the prediction, so the prediction looks better than it is: \
+             compute these levels again, with another seed."
                 .into(),
         );
     }
@@ -62,17 +61,18 @@ fn design_table(screen: &Screen, replicas: u32) -> Table {
     table
 }
 
-/// " in arm \"small\"", or nothing where there is only one.
+/// " in arm \"small\"", or nothing if there is only one arm.
 fn in_arm(screen: &Screen, arm: &str) -> String {
     if screen.arms.len() > 1 { format!(" in arm {arm:?}") } else { String::new() }
 }
 
-/// Whether a table shows an effect: all main effects and two-factor interactions, and of the others what is found.
+/// Whether a table shows an effect: all main effects and two-factor interactions are shown, and other effects only if they
+/// are found.
 fn is_shown(effect: &Effect) -> bool {
     effect.aliases[0].word.length() <= 2 || effect.is_found()
 }
 
-/// The effect's first alias; a main effect with its settings.
+/// The effect's first alias. A main effect is followed by its settings.
 pub(super) fn effect_name(screen: &Screen, word: Word) -> String {
     match screen.factors.iter().find(|factor| factor.letter == word) {
         Some(factor) => format!("{word} {}", factor.name()),
@@ -87,8 +87,8 @@ fn others(aliases: &[Alias]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// How all of these effects are written: with as many decimals as their intervals need, or without intervals the greatest one; as
-/// powers of ten (`None`) if the greatest is easier to read so.
+/// The number of decimals with which all these effects are written: as many as their intervals need or, without intervals, as
+/// the greatest effect needs. `None` for powers of ten, if the greatest effect is easier to read that way.
 fn digits(effects: &mut dyn Iterator<Item = &Effect>) -> Option<usize> {
     let (mut greatest, mut digits) = (0.0_f64, None);
     for effect in effects {
@@ -122,7 +122,7 @@ fn effects_table(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option
             if effect.is_found() { "yes" } else { "" }.into(),
         ]
     };
-    // Main effects in the order of their letters, then the others by size.
+    // Main effects come in the order of their letters, the others follow by size.
     let (mut main, mut rest): (Vec<&Effect>, Vec<&Effect>) =
         effects.effects.iter().filter(|effect| is_shown(effect)).partition(|it| it.aliases[0].word.length() == 1);
     rest.sort_by(|one, other| other.estimate.abs().total_cmp(&one.estimate.abs()));
@@ -145,7 +145,7 @@ fn effects_table(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option
     Some(table)
 }
 
-/// Each effect that is a main effect, or found in any arm, beside one another; `None` of one arm.
+/// A table of the arms side by side, with all main effects and each effect that is found in any arm; `None` for a single arm.
 fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
     let all: Vec<&Effects> = arms.iter().filter_map(|arm| arm.effects.as_ref()).collect();
     if all.len() < 2 || all.len() < arms.len() {
@@ -178,13 +178,13 @@ fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
     };
     let names = arms.iter().map(|arm| arm.arm.to_owned());
     Some(Table {
-        title: "The same effects beside one another (* found in that arm)".into(),
+        title: "The same effects side by side (* found in that arm)".into(),
         header: ["effect".to_owned()].into_iter().chain(names).chain(["verdict".to_owned()]).collect(),
         rows: (0..all[0].effects.len()).filter(shown).map(row).collect(),
     })
 }
 
-/// Why a treatment has no response of a replica.
+/// The reasons why a replica may have no response in a treatment.
 const NO_RESPONSE: &str = "not finished, ended early, or without a solution";
 
 fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
@@ -209,7 +209,7 @@ fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
         let Some(effects) = &arm.effects else { continue };
         match effects.basis {
             Basis::Replicas { .. } if effects.effects.iter().any(|effect| effect.half_width.is_none()) => notes.push(format!(
-                "The {} replicas{place} agree, so that effects have no interval: p is that of the sign test over replicas.",
+                "The {} replicas{place} agree, so effects have no interval: p is that of the sign test over replicas.",
                 effects.replicas
             )),
             Basis::Replicas { freedom } => notes.push(format!(
@@ -281,16 +281,16 @@ fn arm_json(arm: &Screened<'_>) -> Value {
     json
 }
 
-/// What the results of a screen have beside those of other runs.
+/// What results of a screen have in addition to those of other runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScreenFiles {
-    /// A half-normal plot and a plot of main effects for each arm of the file: name without ending, and SVG.
+    /// For each arm of the file, a half-normal plot and a plot of main effects: file name without extension, and SVG.
     pub pictures: Vec<(String, String)>,
-    /// `effects.csv`, the table of all effects: its rows with the header first; empty without a screen.
+    /// `effects.csv`, the table of all effects: its rows, beginning with the header. Empty without a screen.
     pub effects: Vec<Vec<String>>,
 }
 
-/// Makes the files of a screen from the content of `result.json`; none for a run without a screen.
+/// Makes the files of a screen from the content of `result.json`. A run without a screen has none.
 #[must_use]
 pub fn screen_files(config: &Config, result: &Value) -> ScreenFiles {
     let Some(screen) = &config.screen else { return ScreenFiles::default() };

@@ -1,4 +1,4 @@
-//! The responses of a screen, by arm of its file, treatment and replica: what everything that a screen tells is made of.
+//! The responses of a screen, by arm of its file, treatment and replica. Everything that a screen reports is made from them.
 
 use serde_json::Value;
 
@@ -15,12 +15,12 @@ pub(super) fn response_text(config: &Config, screen: &Screen) -> String {
     }
 }
 
-/// What is known of one arm of the file.
+/// The findings for one arm of the file.
 pub(super) struct Screened<'a> {
     pub(super) arm: &'a str,
-    /// By treatment and replica; `None` where a replica is unfinished, ended early, or found no solution.
+    /// By treatment and replica. `None` if the replica is unfinished, ended early, or found no solution.
     pub(super) responses: Vec<Vec<Option<f64>>>,
-    /// The same of the replicas that all treatments have.
+    /// The same responses, for only those replicas that have one in all treatments.
     pub(super) whole: Vec<Vec<f64>>,
     pub(super) effects: Option<Effects>,
 }
@@ -36,19 +36,19 @@ impl<'a> Screened<'a> {
         Self { arm, responses, whole, effects }
     }
 
-    /// Replicas that are left out because a treatment has no response of them.
+    /// The number of replicas that are left out because they lack a response in some treatment.
     pub(super) fn left_out(&self) -> usize {
         let most = self.responses.iter().map(Vec::len).max().unwrap_or(0);
         most - self.whole.first().map_or(0, Vec::len)
     }
 }
 
-/// Responses by arm of the configuration and replica.
+/// The responses, by arm of the configuration and replica.
 pub(super) type Responses = Vec<Vec<Option<f64>>>;
 
-/// The responses of replicas, which are in order of arm, then number.
+/// The responses of these replicas.
 pub(super) fn responses(config: &Config, screen: &Screen, replicas: &[Replica]) -> Responses {
-    // The primary metric says something only of a solution.
+    // The primary metric is meaningful only for a solution.
     let value = |row: &[f64]| match screen.response == config.kind.primary_metric {
         true => config.kind.metric(row),
         false => row.get(screen.response).copied(),
@@ -70,7 +70,7 @@ pub(super) fn responses_of_result(screen: &Screen, told: &Value) -> Option<Respo
     (arms.len() == screen.arms.len() && arms.iter().all(fits)).then(|| arms.concat())
 }
 
-/// What is known of each arm of the file.
+/// The findings for each arm of the file.
 pub(super) fn screened(screen: &Screen, responses: Responses) -> Vec<Screened<'_>> {
     let mut lists = responses.into_iter();
     let of = |arm| Screened::new(screen, arm, lists.by_ref().take(screen.design.treatments()).collect());

@@ -1,4 +1,4 @@
-//! What a screen has found, in sentences: the factors and interactions whose effects chance hardly explains.
+//! The findings of a screen in sentences: the factors and interactions whose effects chance hardly explains.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::screen::{Basis, Effect};
 
-/// Effects that a sentence names.
+/// A sentence names at most this many effects.
 const NAMED_MAX: usize = 4;
 
-/// Which settings move the response; `None` without a screen, and if its result has no responses of all treatments.
+/// Which settings move the response; `None` without a screen, or if the result lacks responses of some treatments.
 #[must_use]
 pub(crate) fn screen_sentences(config: &Config, result: &Value) -> Option<String> {
     let screen = config.screen.as_ref()?;

@@ -1,12 +1,13 @@
-//! Small results: what a committed run keeps of its `result.json`.
+//! Small results: the part of a run's `result.json` that is committed.
 //!
-//! A `result.json` repeats itself: every arm has all settings, every replica all keys, every fraction a number beside it, and
-//! most of the rest can be computed again. A small result says each thing once. It keeps what a report is made of, so its tables
-//! are those of the whole result, and the curves of the figures that somebody wants to show. [`whole`] gives the usual form
-//! again, for everything that reads results.
+//! A `result.json` is repetitive: every arm has all settings, every replica has all keys, every fraction has a number next to
+//! it, and most of the rest can be computed again. A small result states each thing once. It keeps what a report is made
+//! from, so its tables are those of the whole result, and it keeps those curves of the figures that its author wants to show.
+//! [`whole`] restores the usual form, for all code that reads results.
 //!
-//! What is lost: what a report makes anew (`conclusion`, `summary`, `notes` and the like), points of curves beyond [`POINTS_MAX`], digits
-//! after the first few, and of each replica's digest all but the beginning. The digest of the run stays whole.
+//! What is lost: what a report makes again (`conclusion`, `summary`, `notes` and the like), points of curves beyond
+//! [`POINTS_MAX`], digits after the first few, and all but the beginning of each replica's digest. The digest of the run is
+//! kept whole.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +16,23 @@ use serde_json::{Map, Value, json};
 use super::REPLICAS_MAX;
 use crate::report::spread;
 
-/// The key that only a small result has. Its value is the number of digits that numbers keep.
+/// The key that only a small result has. Its value is the number of digits to which numbers are rounded.
 const SMALL: &str = "small";
 /// The most points of a curve.
 pub const POINTS_MAX: usize = 32;
-/// The significant digits of a curve's values: a figure shows no more.
+/// The significant digits of a curve's values. A figure shows no more.
 const CURVE_DIGITS: usize = 4;
-/// The keys of a result that a report makes anew, or that speak of files which a small result does not have beside it.
+/// The keys of a result that a report makes again, or that refer to files which are not kept next to a small result.
 const MADE_ANEW: [&str; 7] = ["conclusion", "summary", "claims", "contests", "notes", "not_hashed", "history_sha256"];
-/// What a screen is made of; the rest of it follows.
+/// The keys from which a screen can be restored; the others follow from them.
 const OF_SCREEN: [&str; 6] = ["factors", "generators", "response", "at", "goal", "arms"];
-/// The hexadecimal digits that are kept of a replica's digest.
+/// The number of hexadecimal digits that are kept of a replica's digest.
 const DIGEST_DIGITS: usize = 16;
-/// Before them, for digests that cover the history.
+/// The prefix before these digits, which marks digests that cover the history.
 const DIGEST_MARK: &str = "r1:";
 
-/// The small form of a result. Of an arm, by its index, those curves are kept for which `keeps` says so; numbers have `digits`
-/// significant digits, from 1 to 17.
+/// The small form of a result. A curve is kept if `keeps` says so for its arm's index and its name. Numbers are rounded to
+/// `digits` significant digits, from 1 to 17.
 #[must_use]
 pub fn small(result: &Value, keeps: &dyn Fn(usize, &str) -> bool, digits: usize) -> Value {
     let mut small = result.as_object().cloned().unwrap_or_default();
@@ -62,15 +63,15 @@ pub fn is_small(result: &Value) -> bool {
     result.get(SMALL).is_some()
 }
 
-/// The usual form of a small result; any other value is what it was.
+/// The usual form of a small result. Any other value is returned unchanged.
 ///
 /// # Errors
-/// A sentence if it is damaged.
+/// A sentence if the result is damaged.
 pub fn whole(mut result: Value) -> Result<Value, String> {
     if !is_small(&result) {
         return Ok(result);
     }
-    let damaged = || "it is a small result, and its arms cannot be read".to_owned();
+    let damaged = || "it is a small result whose arms cannot be read".to_owned();
     let top = result.as_object_mut().ok_or_else(damaged)?;
     top.shift_remove(SMALL);
     let settings = top.shift_remove("settings").and_then(|columns| rows(&columns)).ok_or_else(damaged)?;
@@ -89,18 +90,18 @@ pub fn whole(mut result: Value) -> Result<Value, String> {
     Ok(result)
 }
 
-/// What is left of `computed`, a whole result, if it is made as small as `claimed`, which is small, and then whole again: equal
-/// results become equal values.
+/// Makes `computed`, a whole result, as small as `claimed`, which is small, and then whole again. Equal results become equal
+/// values.
 ///
 /// # Errors
-/// A sentence if it is damaged.
+/// A sentence if a result is damaged.
 pub fn as_small_as(claimed: &Value, computed: &Value) -> Result<Value, String> {
     let keeps = |arm: usize, curve: &str| claimed["arms"][arm]["curves"].get(curve).is_some();
     let digits = claimed[SMALL].as_u64().and_then(|digits| usize::try_from(digits).ok()).unwrap_or(17);
     whole(small(computed, &keeps, digits))
 }
 
-/// A small result as a text: a line for each key, and for each arm.
+/// A small result as text, with one line for each key and for each arm.
 #[must_use]
 pub fn text(small: &Value) -> String {
     let line = |(key, value): (&String, &Value)| match value.as_array().filter(|_| key == "arms") {
@@ -114,8 +115,8 @@ pub fn text(small: &Value) -> String {
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
-/// A replica's digest in a small result: its beginning. `None` for digests that do not cover the history, with which nothing can be
-/// verified.
+/// A replica's digest in a small result, which is only the beginning. `None` for digests that do not cover the history,
+/// because nothing can be verified with them.
 #[must_use]
 pub fn short_digest(digest: &str) -> Option<&str> {
     digest.starts_with(DIGEST_MARK).then(|| digest.get(..DIGEST_MARK.len() + DIGEST_DIGITS)).flatten()
@@ -140,7 +141,8 @@ fn small_arm(arm: &Value, keeps: &dyn Fn(&str) -> bool) -> Value {
     small.into()
 }
 
-/// Curves that are kept, with fewer points. Lists beside them are the places of their points. `None` if there are none.
+/// The curves that are kept, with fewer points. Lists next to the curves are the x values of their points. `None` if no curve
+/// is kept.
 fn small_curves(curves: Map<String, Value>, keeps: &dyn Fn(&str) -> bool) -> Option<Value> {
     let kept = curves.into_iter().filter(|(name, curve)| !curve.is_object() || keeps(name));
     let mut kept: Map<String, Value> = kept.collect();
@@ -150,7 +152,7 @@ fn small_curves(curves: Map<String, Value>, keeps: &dyn Fn(&str) -> bool) -> Opt
             Value::Array(places) => thin(places),
             Value::Object(lists) => {
                 let points = lists.values().filter_map(Value::as_array).map(Vec::len).max().unwrap_or(0);
-                // Without places, points are rounds, 1 and so on.
+                // Without x values, the points are rounds, starting at 1.
                 if points > POINTS_MAX && !shared_places && !lists.contains_key("x") {
                     lists.insert("x".into(), (1..=points).collect());
                 }
@@ -167,11 +169,11 @@ fn thin(list: &mut Vec<Value>) {
     *list = spread(list.len(), POINTS_MAX).map(|index| list[index].clone()).collect();
 }
 
-/// Rows as columns: under `all` what is the same in all rows, under `each` lists with an entry for each row, and under `some` what
-/// only some have, by their place. [`rows`] is the inverse.
+/// Rows as columns: `all` holds values that are the same in all rows, `each` holds lists with an entry for each row, and
+/// `some` holds values that only some rows have, by row index. [`rows`] is the inverse.
 fn columns(rows: Vec<Vec<(String, Value)>>) -> Value {
     let count = rows.len();
-    // In the order in which they come.
+    // Keeps the keys in the order in which they first occur.
     let mut columns: Map<String, Value> = Map::new();
     let mut cells: BTreeMap<String, BTreeMap<usize, Value>> = BTreeMap::new();
     for (place, row) in rows.into_iter().enumerate() {
@@ -201,7 +203,7 @@ fn columns(rows: Vec<Vec<(String, Value)>>) -> Value {
     small
 }
 
-/// The rows of columns, as objects; `None` if they are damaged.
+/// The rows of these columns, as objects; `None` if the columns are damaged.
 fn rows(columns: &Value) -> Option<Vec<Value>> {
     let count = usize::try_from(columns["count"].as_u64()?).ok().filter(|count| *count <= REPLICAS_MAX as usize)?;
     let parts = |name: &str| columns[name].as_object().into_iter().flatten();
@@ -216,7 +218,7 @@ fn rows(columns: &Value) -> Option<Vec<Value>> {
     (0..count).map(row).collect()
 }
 
-/// Puts a value where the keys that are joined by dots lead; `None` if something else is on the way.
+/// Stores a value at the path of keys that are joined by dots; `None` if something that is not an object is on the path.
 fn put(row: &mut Value, key: &str, value: &Value) -> Option<()> {
     let mut at = row;
     for name in key.split('.') {
@@ -229,7 +231,7 @@ fn put(row: &mut Value, key: &str, value: &Value) -> Option<()> {
     Some(())
 }
 
-/// The values in an object, however deep, each with its keys joined by dots; without the numbers beside fractions.
+/// The values in an object, at any depth, each with its keys joined by dots, except for the numbers next to fractions.
 fn flat(value: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in value.as_object().into_iter().flatten() {
@@ -245,7 +247,7 @@ fn flat(value: &Value) -> Vec<(String, Value)> {
     found.into_iter().zip(beside).filter(|(_, beside)| !beside).map(|(entry, _)| entry).collect()
 }
 
-/// The value of a replica's key without what its place says; `None` if that is all of it.
+/// The value of a replica's key, without what already follows from the replica's position; `None` if nothing is left.
 fn shortened(key: &str, value: Value, place: usize) -> Option<Value> {
     match (key, value.as_str()) {
         ("replica", _) if value == place => None,
@@ -258,7 +260,7 @@ fn shortened(key: &str, value: Value, place: usize) -> Option<Value> {
     }
 }
 
-/// A replica with what its place says: the inverse of [`shortened`].
+/// Adds what follows from a replica's position: the inverse of [`shortened`].
 fn lengthened(replica: Value, place: usize) -> Value {
     let mut whole = Map::from_iter([("replica".to_owned(), Value::from(place))]);
     whole.extend(replica.as_object().cloned().unwrap_or_default());
@@ -276,7 +278,7 @@ fn round(value: &mut Value, digits: usize) {
         Value::Object(entries) => entries.values_mut().for_each(|value| round(value, digits)),
         Value::Number(number) => {
             if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
-                // Whole ones count something.
+                // Whole numbers are counts and stay exact.
                 *value = match format!("{float:.*e}", digits - 1).parse::<f64>() {
                     _ if float.fract() == 0.0 && float.abs() < 1e15 => (float as i64).into(),
                     Ok(rounded) if rounded.fract() == 0.0 && rounded.abs() < 1e15 => (rounded as i64).into(),
@@ -344,7 +346,7 @@ mod tests {
         assert_eq!(small["settings"], json!({"count": 2, "all": {"same": "1"}, "each": {"level": ["low", "high"]}}));
         assert_eq!(small["arms"][0]["replicas"]["some"], json!({"failure": {"1": "stopped"}}));
         assert_eq!(whole(small.clone()).as_ref(), Ok(&expected));
-        assert_eq!(whole(expected.clone()), Ok(expected.clone()), "what is whole stays so");
+        assert_eq!(whole(expected.clone()), Ok(expected.clone()), "a whole result stays whole");
         assert_eq!(as_small_as(&small, &result()), Ok(expected));
         assert_eq!(serde_json::from_str::<Value>(&text(&small)).unwrap(), small);
         assert_eq!(
@@ -363,7 +365,7 @@ mod tests {
         assert_eq!(short_digest("r1:é"), None);
     }
 
-    /// A difference must not be lost with what is lost.
+    /// A difference must not disappear with the parts that are lost.
     #[test]
     fn other_results_stay_other_results() {
         let claimed = small(&result(), &|_, curve| curve == "shown", 6);
@@ -403,6 +405,6 @@ mod tests {
         }
         let mut crossed = good;
         crossed["arms"][0]["replicas"]["all"]["finished.x"] = 1.into();
-        assert!(whole(crossed).is_err(), "a key within a value that is no object");
+        assert!(whole(crossed).is_err(), "a key within a value that is not an object");
     }
 }

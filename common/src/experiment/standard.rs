@@ -1,4 +1,4 @@
-//! A report for kinds that need no other: what each arm has reached in its primary metric, as a table and as a curve.
+//! The report of kinds that need nothing else: what each arm has reached in its primary metric, as a table and as a curve.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -10,11 +10,11 @@ use crate::{
     stats::estimate,
 };
 
-/// What kinds keep of an arm that need no other report: its primary metric, as a curve and where it ends.
+/// What such kinds keep of an arm: its primary metric, as a curve and at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standard {
     replicas: Vec<ReplicaTold>,
-    /// The primary metric at the end, of each replica that has come so far.
+    /// The primary metric at the end of each replica that has a row.
     ends: Vec<f64>,
     curve: Series,
 }
@@ -29,8 +29,8 @@ impl Told for Standard {
         }
     }
 
-    /// The primary metric of each arm at the end, as a mean over its replicas with its 95 % interval, and its curve. A replica
-    /// that has not come to an end counts with its last row.
+    /// A table of each arm's primary metric at the end, as a mean over its replicas with its 95 % interval, and a curve of
+    /// it. A replica that has not ended counts with its last row.
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
         let columns = config.kind.columns;
         let metric = &columns[config.kind.primary_metric];
@@ -70,7 +70,7 @@ impl Told for Standard {
         })
     }
 
-    /// The order of the arms: they share nothing, and can all be compared by the primary metric.
+    /// One question about all arms: they share no random numbers, and all can be compared by the primary metric.
     fn headline(config: &Config, arms: &[Self]) -> Headline {
         let column = &config.kind.columns[config.kind.primary_metric];
         let entry = |(index, arm): (usize, &Self)| Entry {

@@ -1,4 +1,4 @@
-//! A replica in `result.json`, as a type with the kind's own figures.
+//! A replica in `result.json`, as a type that includes the kind's own figures.
 
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use super::{Config, Replica, file_names::champion_stem};
 use crate::headline::Entry;
 
-/// What a kind keeps of a replica besides what all replicas have.
+/// The figures that a kind keeps of a replica, in addition to what all replicas have.
 pub trait Figures: Serialize + DeserializeOwned {
-    /// Whether a replica in a result has figures: then none may be missing.
+    /// Whether a replica in a result must have figures. If so, none of them may be missing.
     fn are_of<F>(replica: &ReplicaTold<F>) -> bool;
 }
 
@@ -25,28 +25,29 @@ impl Figures for NoFigures {
 /// A replica in `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReplicaTold<F = NoFigures> {
-    /// Its number, from 0.
+    /// The replica's number, from 0.
     pub replica: u32,
-    /// Rows of its history.
+    /// The number of rows of its history.
     pub rows: u64,
     /// Whether it is finished.
     pub finished: bool,
-    /// Its digest. A small result keeps it only if it covers the history.
+    /// Its digest. A small result keeps a digest only if it covers the history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Why it ended early.
+    /// The reason why it ended early, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The path of its champion's card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub champion: Option<String>,
-    /// The kind's own.
+    /// The kind's own figures.
     #[serde(flatten)]
     pub figures: Option<F>,
 }
 
 impl<F: Figures> ReplicaTold<F> {
-    /// Of a replica of the arm with this index. It has these figures if a reader expects [some](Figures::are_of).
+    /// The entry of a replica of the arm with this index. It has these figures only if a reader [expects
+    /// figures](Figures::are_of).
     pub fn of(config: &Config, arm: usize, replica: &Replica, figures: Option<F>) -> Self {
         let card = || format!("champions/{}.json", champion_stem(config, arm, replica.index()));
         let told = Self {
@@ -63,7 +64,7 @@ impl<F: Figures> ReplicaTold<F> {
 }
 
 impl<F> ReplicaTold<F> {
-    /// An arm of this name in a question, with a figure of each of its replicas. Replicas without the figure are left out.
+    /// An arm of this name in a question, with a figure for each of its replicas. Replicas without the figure are left out.
     pub fn entry(arm: &str, replicas: &[Self], figure: impl Fn(&Self) -> Option<f64>) -> Entry {
         let values = replicas.iter().filter_map(|replica| Some((replica.replica, figure(replica)?)));
         Entry { arm: arm.to_owned(), values: values.collect() }

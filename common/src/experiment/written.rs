@@ -1,5 +1,5 @@
-//! Values as they are written in an experiment file or typed as an override, with their places. What they mean is decided
-//! elsewhere.
+//! Values as they are written in an experiment file or typed as an override, with their places. Other modules decide what
+//! they mean.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::{
 /// Where a value is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum WrittenAt {
-    /// From 1.
+    /// The line in the file, from 1.
     Line(usize),
-    /// The key that was typed.
+    /// The key of the override that was typed.
     Override(String),
 }
 
-/// A value as it is written: its text, or the type that it has instead.
+/// A value as written: its text or, if the value has an unexpected type, that type.
 #[derive(Clone, Debug)]
 pub(super) struct Raw {
     pub(super) text: Result<String, &'static str>,
@@ -41,7 +41,7 @@ impl Lines {
         Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(offset, _)| offset + 1).collect())
     }
 
-    /// The line of an offset, from 1.
+    /// The line that contains an offset, from 1.
     pub(super) fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset) + 1
     }
@@ -55,7 +55,7 @@ impl Lines {
     }
 }
 
-/// A value in this line.
+/// The value, with its line.
 pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
     let text = match value {
         DeValue::String(text) => Ok(text.to_string()),
@@ -70,7 +70,7 @@ pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
     Raw { text, place: WrittenAt::Line(line) }
 }
 
-/// A number of a list, as it is written.
+/// A number in a list, as written.
 fn number(value: &DeValue<'_>) -> Result<String, &'static str> {
     match value {
         DeValue::Integer(integer) => integer_text(integer),
@@ -79,7 +79,7 @@ fn number(value: &DeValue<'_>) -> Result<String, &'static str> {
     }
 }
 
-/// The value of a field, or a sentence if it is none.
+/// The value of a field, or a sentence that says why it is not valid.
 pub(super) fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
     let text = raw.text.as_ref().map_err(|what| {
         let allowed = field.shape.allowed();
@@ -94,14 +94,14 @@ pub(super) fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
     })
 }
 
-/// A sentence for each key of a table of the file that is none of these.
+/// A sentence for each key of a table that is not one of these keys.
 pub(super) fn unknown_keys(table: &Table, name: &str, keys: &'static [&str]) -> Vec<Mistake> {
     let unknown = table.iter().filter(|(key, _)| !keys.contains(&key.as_str()));
     let sentence = |key: &str| format!("unknown key {} in {name}{}", quoted(key), hint(key, keys.iter().copied()));
     unknown.map(|(key, raw)| (raw.place.clone(), sentence(key))).collect()
 }
 
-/// The place of the column that a key names, without the key that of the usual one.
+/// The index of the column that a key names or, without the key, of the usual column.
 pub(super) fn column(
     table: &Table,
     key: &str,
@@ -121,7 +121,7 @@ pub(super) fn column(
     found
 }
 
-/// What one of two words means.
+/// The meaning of a word that is one of two.
 pub(super) fn word<T: Copy>(
     table: &Table,
     key: &str,

@@ -8,24 +8,24 @@ use crate::text::thousands;
 pub(super) struct Axis {
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Where the ticks are, ascending. Some may be above `high`.
+    /// The values that have ticks, ascending. Some may be above `high`.
     ticks: Vec<f64>,
-    /// Between ticks. Values are exponents of ten if there is none.
+    /// The distance between ticks. Without it, values are exponents of ten.
     step: Option<f64>,
 }
 
-/// The numbers of a decade that have ticks, with the exponents of ten that give them.
+/// The numbers within a decade that have ticks, with their logarithms to base ten.
 const OF_DECADE: [(u32, f64); 3] = [(1, 0.0), (2, LOG10_2), (5, 1.0 - LOG10_2)];
-/// From this number of decades on only powers of ten have ticks; and from this one on, not each of them.
+/// From this number of decades on, only powers of ten have ticks; from the next number on, only some of them.
 const DECADES: f64 = 2.0;
 const DECADES_MANY: f64 = 6.0;
-/// What rounding may take from a number.
+/// The relative error that rounding may cause.
 const NEAR: f64 = 1e-9;
 
-/// From this size on labels have exponents, and where ticks are nearer to each other than this.
+/// Labels have exponents for values from this size on, and if ticks are closer together than the next size.
 const LONG: f64 = 1e7;
 const SHORT: f64 = 1e-5;
-/// The smallest step of what is no count.
+/// The smallest step for values that are not counts.
 pub(super) const STEP_MIN: f64 = 1e-300;
 
 /// The largest power of ten that is not above this positive value.
@@ -44,7 +44,7 @@ impl Axis {
     /// Covers values from `low` to `high` with about `count` ticks; `least` is the smallest step.
     pub(super) fn new(low: f64, high: f64, count: f64, least: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        // Two numbers that hardly differ need room between them, and between two others may be more than a number can say.
+        // Two numbers that hardly differ need room between them. The difference of two others may be too large for a float.
         let high = high.max(low + NEAR * low.abs()).min(f64::MAX);
         let low = low.min(high - NEAR * high.abs()).max(f64::MIN);
         let span = high - low;
@@ -54,25 +54,25 @@ impl Axis {
         let step = step.unwrap_or(10.0 * magnitude).min(f64::MAX);
         let (low, high) = (((low / step).floor() * step).max(f64::MIN), ((high / step).ceil() * step).min(f64::MAX));
         let count = (high / step - low / step).round() as i64;
-        // By eighths: so many steps may be more than a number can say.
+        // Computed in eighths, because so many steps may be too large for a float.
         let tick = |index: i64| (8.0 * (low / 8.0 + index as f64 * (step / 8.0))).min(f64::MAX);
         let ticks = (0..=count).map(tick).collect();
         Self { low, high, ticks, step: Some(step) }
     }
 
-    /// The same, but it ends here: not at a tick.
+    /// The same axis, ending at this value instead of at a tick.
     pub(super) fn ending(self, high: f64) -> Self {
         Self { high, ..self }
     }
 
-    /// The horizontal axis of values from `left` to `right` with about `count` ticks: of rounds, or of functions if one is
-    /// negative, or of dots anywhere.
+    /// A horizontal axis for values from `left` to `right`, with about `count` ticks. The values are rounds; or those of
+    /// functions, if one is negative; or those of dots, which may be anywhere.
     pub(super) fn across(left: f64, right: f64, dots: bool, count: f64) -> Self {
         if dots {
             return Self::new(left, right, count, STEP_MIN);
         }
         let (left, right) = (left.min(0.0), right.max(1.0));
-        // Rounds are counted in whole numbers.
+        // Rounds are whole numbers.
         let step = if left < 0.0 { STEP_MIN } else { 1.0 };
         Self::new(left, right, count, step).ending(right)
     }
@@ -96,23 +96,24 @@ impl Axis {
     }
 
     pub(super) fn share(&self, value: f64) -> f64 {
-        // By halves: the whole range may be more than a number can say.
+        // Computed in halves, because the whole range may be too large for a float.
         (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)
     }
 
     pub(super) fn ticks(&self) -> impl Iterator<Item = f64> {
-        // By halves, as above.
+        // Computed in halves, as above.
         let above = self.high + NEAR * (self.high / 2.0 - self.low / 2.0);
         self.ticks.iter().copied().filter(move |tick| *tick <= above)
     }
 
-    /// Lines across the picture at the ticks of a vertical axis, with their labels if there is room; `down` places a value.
+    /// Lines across the picture at the ticks of a vertical axis, with their labels if there is room; `down` gives the height
+    /// of a value.
     pub(super) fn grid(&self, left: f64, right: f64, labelled: bool, down: impl Fn(f64) -> f64) -> String {
         let across = |tick: f64| format!("M{left:.1} {:.1}H{right:.1}", down(tick));
         let across: String = self.ticks().map(across).collect();
         let label = |tick: f64| {
             let (x, y, label) = (left - 8.0, down(tick) + 4.5, self.label(tick));
-            // Beside a longer one, such as 1.5e-14, there would be no room for the axis's name.
+            // Next to a longer label, such as 1.5e-14, there would be no room for the axis's name.
             let size = if label.len() > 6 { " font-size=\"11\"" } else { "" };
             format!("\n<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\"{size}>{label}</text>")
         };
@@ -126,7 +127,7 @@ impl Axis {
             return "0".into();
         }
         if value.abs() >= LONG || step < SHORT {
-            // As many as tell two ticks apart.
+            // As many decimals as distinguish two ticks.
             let (magnitude, step) = (power_of_ten(value.abs()), power_of_ten(step * (1.0 + NEAR)));
             let mut powers = std::iter::successors(Some(step), |power| Some(10.0 * power)).take(16);
             let decimals = powers.position(|power| power >= magnitude * (1.0 - NEAR)).unwrap_or(16);
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Whatever finite values there are, ticks are numbers, different ones, and cover them; so are labels.
+    /// For any finite values, ticks and labels are distinct numbers that cover the values.
     #[test]
     fn the_greatest_numbers_have_an_axis() {
         let (most, wide) = (f64::MAX, 9_007_199_254_740_992.0);

@@ -1,4 +1,4 @@
-//! A figure in one panel: its curves have their names at their ends.
+//! A figure in one panel, with the names of curves at their ends.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,17 @@ use super::{
 };
 use crate::report::{Drawn, Figure};
 
-/// Pixels below the title for what lines and bands are.
+/// Pixels below the title for the note that explains lines and bands.
 const NOTE: f64 = 22.0;
-/// Pixels from one name to the next at the ends of curves, between the axes and these names, and from one band beside the
-/// axes to the next.
+/// Pixels between two names at the ends of curves; between the axes and the names; and between two bands next to the axes.
 const NAME: f64 = 16.0;
 const GAP: f64 = 50.0;
 const BESIDE: f64 = 3.0;
-/// Pixels of the sample of a line before its name.
+/// Pixels of a line's sample before its name.
 const SAMPLE: f64 = 16.0;
 
-/// From this number of curves on, bands would hide one another: then only the last point's band is drawn, beside the axes.
+/// From this number of curves on, bands would hide one another. Then only the band of the last point is drawn, next to the
+/// axes.
 const MANY: usize = 5;
 
 fn bands_of(figure: &Figure) -> Bands {
@@ -31,7 +31,7 @@ fn bands_of(figure: &Figure) -> Bands {
     }
 }
 
-/// The picture of a figure with this description. `remark` is what else is to be said of its axes.
+/// The picture of a figure with this description. `remark` is a further remark about its axes.
 pub(super) fn svg(figure: &Figure, described: &str, clip: &str, remark: &str) -> String {
     let bands = bands_of(figure);
     let (x, y) = axes(figure, bands, (10.0, 6.0));
@@ -64,12 +64,12 @@ pub(super) fn svg(figure: &Figure, described: &str, clip: &str, remark: &str) ->
     text + "</svg>\n"
 }
 
-/// A name beside the axes, and the end of what has it.
+/// A name next to the axes, and the end of the curve or line that it belongs to.
 struct End {
     name: String,
-    /// What it is in the picture, around its middle.
+    /// Its sample in the picture, centred on a point.
     sample: Sample,
-    /// Where it ends, in the axes' units and within them.
+    /// Where the curve ends, in the axes' units and limited to their range.
     x: f64,
     y: f64,
 }
@@ -91,7 +91,8 @@ impl Sample {
     }
 }
 
-/// The names of all curves, with a word if one ends above or below the axes; and those of known values that can be seen.
+/// The names of all curves, with a remark if one ends above or below the axes, and the names of known values that are
+/// visible.
 fn ends(figure: &Figure, y: &Axis) -> Vec<End> {
     let curves = figure.series.iter().enumerate().filter_map(|(index, series)| {
         let last = series.points.last()?;
@@ -120,7 +121,7 @@ fn labels(figure: &Figure, frame: &Frame) -> String {
     )
 }
 
-/// Names right of the axes, in the order of the ends.
+/// The names to the right of the axes, in the order of the ends.
 fn names(ends: Vec<End>, frame: &Frame) -> String {
     let mut ends: Vec<((f64, f64), End)> = ends.into_iter().map(|end| (frame.place(end.x, end.y), end)).collect();
     ends.sort_by(|one, other| one.0.1.total_cmp(&other.0.1));
@@ -139,11 +140,11 @@ fn names(ends: Vec<End>, frame: &Frame) -> String {
     text
 }
 
-/// Ascending heights at least [`NAME`] apart between `up` and `down`, with the least squares of distances from the
-/// given heights, which ascend too. Heights that would be too near to one another are spaced evenly around their mean.
+/// Ascending heights between `up` and `down` that are at least [`NAME`] apart, with the least sum of squared distances from
+/// the given heights, which ascend too. Heights that would be too close to one another are spaced evenly around their mean.
 fn apart(heights: &[f64], (up, down): (f64, f64)) -> Vec<f64> {
     let last = heights.len().saturating_sub(1) as f64;
-    // For each group the sum and the count of heights, minus the distances of the names before.
+    // For each group: the sum of its heights, each minus the distances of the names before it, and their count.
     let mut groups: Vec<(f64, usize)> = Vec::new();
     for (index, height) in heights.iter().enumerate() {
         let (mut sum, mut count) = (height - NAME * index as f64, 1);

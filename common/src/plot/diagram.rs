@@ -1,5 +1,6 @@
-//! Weights of a network as circles, after Hinton's diagrams (Rumelhart and McClelland, 1986): the area of a circle is the size
-//! of the weight; a filled circle is a positive one, a ring a negative one, so that no colour is needed to tell them apart.
+//! Weights of a network as circles, after Hinton's diagrams (Rumelhart and McClelland, 1986). The area of a circle is the
+//! size of the weight. A positive weight is a filled circle and a negative one a ring, so no colour is needed to distinguish
+//! them.
 
 use std::fmt::Write as _;
 
@@ -8,14 +9,14 @@ use super::{
     sheet::{escape, head_at},
 };
 
-/// Pixels of the whole picture's width, at least; of its margin; of the lines above the panels.
+/// Pixels of the whole picture's minimum width; of its margin; and of the lines above the panels.
 const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 20.0;
 const ABOVE: f64 = 74.0;
-/// Pixels of a panel's title and note, and of the space between panels.
+/// Pixels of a panel's title and note, and between panels.
 const HEADING: f64 = 42.0;
 const GAP: f64 = 14.0;
-/// The radius of the greatest weight, and the least that can be seen.
+/// The radius of the greatest weight, and the smallest visible radius.
 const RADIUS: f64 = 7.0;
 const RADIUS_MIN: f64 = 0.7;
 const POSITIVE: &str = "#0072b2";
@@ -24,48 +25,48 @@ const NEGATIVE: &str = "#d55e00";
 /// Pictures of parts of a network, side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagram {
-    /// A name for files: letters and dashes.
+    /// A name for files, of letters and dashes.
     pub name: String,
-    /// What is shown.
+    /// The title: what the picture shows.
     pub title: String,
-    /// A sentence that says how to read it.
+    /// A sentence that says how to read the picture.
     pub note: String,
-    /// The width and height of what is drawn in each panel, in pixels.
+    /// The width and height of each panel's drawing, in pixels.
     pub size: (f64, f64),
-    /// The panels, in the order of reading.
+    /// The panels, in reading order.
     pub panels: Vec<Panel>,
 }
 
 /// A picture of one part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it is.
+    /// The title: what the part is.
     pub title: String,
-    /// What else is known of it; may be empty.
+    /// A further remark about it; may be empty.
     pub note: String,
-    /// What is drawn, in this order.
+    /// The marks, in the order in which they are drawn.
     pub marks: Vec<Mark>,
 }
 
-/// Something drawn at places (right, down) in pixels from the panel's top left.
+/// A mark at a position (right, down), in pixels from the panel's top left.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
     /// A weight.
     Weight {
-        /// Its place.
+        /// The position.
         at: (f64, f64),
-        /// The weight as a share of the greatest of its layer, from -1 to 1.
+        /// The weight as a share of the greatest weight of its layer, from -1 to 1.
         share: f64,
-        /// What it is, with its exact value.
+        /// What the weight is, with its exact value.
         says: String,
     },
     /// A cell of a board.
     Cell((f64, f64)),
     /// A line of a board.
     Line(Vec<(f64, f64)>),
-    /// An own stone on the board, or one of the other side.
+    /// A stone on the board: the side's own if true, else the other side's.
     Stone((f64, f64), bool),
-    /// A text that begins here.
+    /// A text that begins at this position.
     Text((f64, f64), String),
 }
 
@@ -73,7 +74,7 @@ pub enum Mark {
 fn circle((x, y): (f64, f64), share: f64, says: &str) -> String {
     let radius = (RADIUS * share.abs().min(1.0).sqrt()).max(RADIUS_MIN);
     let says = if says.is_empty() { String::new() } else { format!("<title>{}</title>", escape(says)) };
-    // A ring of the same outer radius; a very small one is a dot.
+    // A ring with the same outer radius; a very small one is a dot.
     match share < 0.0 && radius > 2.0 {
         true => format!(
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{:.2}\" fill=\"white\" stroke=\"{NEGATIVE}\" \
@@ -166,7 +167,7 @@ mod tests {
         insta::assert_snapshot!(diagram(&picture));
     }
 
-    /// The area of a circle is the weight, and its sign is seen without colour.
+    /// The area of a circle is the weight, and its sign is visible without colour.
     #[test]
     fn areas_are_sizes_and_rings_are_negative() {
         let radius = |share: f64| -> f64 {

@@ -1,5 +1,5 @@
-//! Pictures of a screen's effects as SVG: the half-normal plot (Daniel 1959) and the plot of main effects. What is found has
-//! a colour, the rest is grey.
+//! Pictures of a screen's effects as SVG: the half-normal plot (Daniel 1959) and the plot of main effects. Effects that are
+//! found have a colour; the rest is grey.
 
 use super::{
     axis::{Axis, STEP_MIN},
@@ -7,29 +7,29 @@ use super::{
     sheet::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, escape, head, text_width},
 };
 
-/// What is found, and what is not.
+/// The colours of effects that are found, and of the others.
 const FOUND: &str = COLOURS[1];
 const REST: &str = "#888888";
-/// The greatest effects that have their names even if they are not found.
+/// The number of greatest effects that have their names even if they are not found.
 const NAMED_MIN: usize = 3;
 /// The height of a name, in pixels.
 const NAME_HEIGHT: f64 = 12.0;
-/// The least width of a factor's panel, and the space beside its texts, in pixels.
+/// The minimum width of a factor's panel, and the space next to its texts, in pixels.
 const PANEL: f64 = 74.0;
 const GAP: f64 = 12.0;
-/// How much wider bold letters are than others.
+/// How much wider bold letters are than regular ones.
 const BOLD: f64 = 1.25;
 
-/// A half-normal plot: effects that are 0 lie along a line through the origin, and others above it.
+/// A half-normal plot: effects that are 0 lie along a line through the origin, and other effects lie above it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HalfNormal {
-    /// One line.
+    /// The title, on one line.
     pub title: String,
-    /// Each effect's name, half-normal quantile, size, and whether it is found; sizes ascend.
+    /// For each effect its name, its half-normal quantile, its size, and whether it is found. Sizes ascend.
     pub points: Vec<(String, f64, f64, bool)>,
-    /// The standard error: the slope of the line on which effects lie that are 0. No line is drawn for 0.
+    /// The standard error: the slope of the line on which effects lie that are 0. If the slope is 0, no line is drawn.
     pub slope: f64,
-    /// Where the slope comes from.
+    /// The source of the slope.
     pub slope_source: String,
     /// The size beyond which an effect is found.
     pub margin: Option<f64>,
@@ -44,7 +44,7 @@ impl HalfNormal {
         let (x, y) = (Axis::new(0.0, right, 8.0, 0.1).ending(right), Axis::new(0.0, greatest, 6.0, STEP_MIN));
         let named = self.points.len().saturating_sub(NAMED_MIN);
         let is_named = |index: usize| index >= named || self.points[index].3;
-        // Right of the axes there is room for the longest name.
+        // To the right of the axes, there is room for the longest name.
         let longest =
             (0..self.points.len()).filter(|index| is_named(*index)).map(|index| text_width(&self.points[index].0));
         let (end, width) = (WIDTH - RIGHT, WIDTH + longest.fold(0.0, f64::max));
@@ -65,7 +65,7 @@ impl HalfNormal {
         let ((left, base), up) = (place(0.0, 0.0), TOP);
         add(format!("<path d=\"M{left:.1} {base:.1}H{end:.1}\" stroke=\"#999\"/>"));
         if self.slope > 0.0 {
-            // To the end of the axes, on whichever side it leaves them.
+            // The line ends where it leaves the axes, on whichever side that is.
             let last = right.min(y.high / self.slope);
             let (to, height) = place(last, last * self.slope);
             add(format!(
@@ -120,8 +120,9 @@ impl HalfNormal {
     }
 }
 
-/// Where the name of a point begins: right of it and below, where there is no point, because sizes ascend; left and above, where there
-/// is none either, if another name is in the way. `taken` has the left ends, right ends and base lines of names.
+/// The place where the name of a point begins. To the right and below the point there is no other point, because sizes
+/// ascend. If another name is in the way, the name goes to the left and above, where there is no point either. `taken` lists
+/// the left ends, right ends and base lines of names.
 fn spot(taken: &mut Vec<(f64, f64, f64)>, (right, down): (f64, f64), name: &str) -> (f64, f64) {
     let width = text_width(name);
     let spots = [(right + 7.0, down + 12.0), (right - 7.0 - width, down - 6.0)];
@@ -136,13 +137,13 @@ fn spot(taken: &mut Vec<(f64, f64, f64)>, (right, down): (f64, f64), name: &str)
 /// A factor in a plot of main effects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MainEffect {
-    /// Its letter and what it sets.
+    /// The factor's letter, and what it sets.
     pub name: String,
-    /// Low, high.
+    /// The low and the high level.
     pub levels: [String; 2],
-    /// The mean at the high level less that at the low one.
+    /// The mean at the high level minus that at the low level.
     pub effect: f64,
-    /// Of the effect's interval.
+    /// Half the width of the effect's interval.
     pub half_width: Option<f64>,
     /// Whether the interval excludes 0.
     pub found: bool,
@@ -151,18 +152,18 @@ pub struct MainEffect {
 /// A plot of main effects: for each factor the mean response at its low and its high level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MainEffects {
-    /// One line.
+    /// The title, on one line.
     pub title: String,
     /// The response, with its unit.
     pub y_label: String,
-    /// Of all responses.
+    /// The mean of all responses.
     pub mean: f64,
-    /// In the order of the letters.
+    /// The panels, in the order of the letters.
     pub panels: Vec<MainEffect>,
 }
 
 impl MainEffects {
-    /// The picture. A bar is half of the effect's interval to either side of each mean, so that the two bars of a factor
+    /// The picture. A bar reaches half of the effect's interval to either side of each mean. So the two bars of a factor
     /// overlap unless its effect is found.
     #[must_use]
     pub fn svg(&self) -> String {
@@ -207,7 +208,7 @@ impl MainEffects {
                     ));
                 }
                 add(format!("<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>", down(mean)));
-                // In two rows, so that long levels have room.
+                // In two rows, so that there is room for long levels.
                 let (row, label) = (bottom + 18.0 + 16.0 * level as f64, escape(&panel.levels[level]));
                 let anchor = ["start", "end"][level];
                 let at = [left + GAP / 2.0, left + width - GAP / 2.0][level];
@@ -288,7 +289,7 @@ mod tests {
     #[test]
     fn bars_overlap_unless_the_effect_is_found() {
         let svg = main_effects().svg();
-        // Of a bar "Mx lowVhigh": the low end, and the high one.
+        // Of a bar "Mx lowVhigh": the low end and the high end.
         let bars: Vec<&str> = svg.lines().filter(|line| line.contains("h8M")).collect();
         let ends: Vec<(f64, f64)> = bars
             .iter()
@@ -298,7 +299,7 @@ mod tests {
             })
             .collect();
         let [a_low, a_high, b_low, b_high] = ends[..] else { panic!("{ends:?}") };
-        // Greater values are higher up, so their numbers are smaller.
+        // Greater values are higher up, so their numbers in the SVG are smaller.
         assert!(a_high.0 < a_low.1, "A's bars are apart: {ends:?}");
         assert!(b_low.0 > b_high.1 && b_high.0 > b_low.1, "B's bars overlap: {ends:?}");
     }

@@ -1,4 +1,4 @@
-//! The axes of one panel with its curves: bands below, lines above, no smoothing.
+//! The axes of one panel, and its curves: bands below, lines above, no smoothing.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,20 @@ use super::{
 };
 use crate::report::{Drawn, Figure, Point, Series};
 
-/// How bands are drawn.
+/// Where bands are drawn.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Bands {
     /// Around the lines.
     Around,
-    /// Of the last points, beside the axes.
+    /// Only for the last points, next to the axes.
     AtTheEnd,
     Nowhere,
 }
 
-/// A curve of a figure with its number, which its look depends on.
+/// A curve of a figure, with its number, on which its look depends.
 pub(super) type Numbered<'a> = (usize, &'a Series);
 
-/// What is said of a curve with a name that ends above or below the axes.
+/// The remark about a named curve that ends above or below the axes.
 pub(super) fn beyond(series: &Series, y: &Axis) -> &'static str {
     match series.points.last() {
         Some(last) if last.mean < y.low => ", below the axis",
@@ -30,7 +30,7 @@ pub(super) fn beyond(series: &Series, y: &Axis) -> &'static str {
     }
 }
 
-/// Where the axes are in the picture, in pixels, and what they cover.
+/// The position of the axes in the picture, in pixels, and the values that they cover.
 pub(super) struct Frame {
     pub(super) x: Axis,
     pub(super) y: Axis,
@@ -40,7 +40,7 @@ pub(super) struct Frame {
     pub(super) down: f64,
 }
 
-/// Axes that show all of a figure, or its given range, with about these numbers of ticks to the right and up.
+/// Axes that show all of a figure, or its given range, with about these numbers of ticks to the right and upwards.
 pub(super) fn axes(figure: &Figure, bands: Bands, (across, up): (f64, f64)) -> (Axis, Axis) {
     let (powers, dots) = (figure.drawn.is_logarithmic(), figure.drawn == Drawn::Dots);
     let points = || figure.series.iter().flat_map(|series| &series.points);
@@ -60,19 +60,19 @@ pub(super) fn axes(figure: &Figure, bands: Bands, (across, up): (f64, f64)) -> (
 }
 
 impl Frame {
-    /// The place of a point.
+    /// The position of a point in the picture.
     pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
         let right = self.left + self.x.share(x) * (self.right - self.left);
         let down = self.down - self.y.share(y) * (self.down - self.up);
         (right, down)
     }
 
-    /// The same, at the edge of the axes if it is above or below them.
+    /// The same, but at the edge of the axes if the point is above or below them.
     pub(super) fn inside(&self, x: f64, y: f64) -> (f64, f64) {
         self.place(x, y.clamp(self.y.low, self.y.high))
     }
 
-    /// Ticks with their lines, and with their labels to the left and below if there is room.
+    /// Ticks with their lines and, if there is room, with their labels to the left and below.
     pub(super) fn ticks(&self, to_the_left: bool, below: bool) -> String {
         let mut lines = vec![self.y.grid(self.left, self.right, to_the_left, |tick| self.place(self.x.low, tick).1)];
         let base = self.down;
@@ -89,8 +89,8 @@ impl Frame {
         lines.join("\n")
     }
 
-    /// What is inside the axes: `behind`, then these curves of a figure and its known values, but for those of other
-    /// curves. Values outside a given range are not shown. The clip has this name.
+    /// Everything inside the axes: `behind`, then these curves of a figure and its known values, except known values of other
+    /// curves. Values outside a given range are not shown. `clip` is the name of the clip path.
     pub(super) fn inner(
         &self,
         figure: &Figure,
@@ -124,7 +124,7 @@ impl Frame {
                 Drawn::Dots => dots(*index, places.into_iter()),
                 _ => {
                     let line = format!("<path d=\"{}\" {}/>", path(places.iter().copied()), stroke(*index));
-                    // A line of one point is not seen.
+                    // A line of one point would be invisible.
                     let marks = match places.len() {
                         1 => dots(*index, places.into_iter()),
                         _ => marks(*index, &places),

@@ -1,4 +1,4 @@
-//! What tells curves apart: colours, dashes and marks, so that a print without colours does too.
+//! The look of curves: colours, dashes and marks, so that they can be told apart even in a print without colours.
 
 use std::fmt::Write as _;
 
@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 /// 3 to 1 on white.
 pub(super) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#008a64", "#b8578f", "#a6761d", "#3390cc", "#444444", "#882255"];
-/// Dashes of lines: as many as have no common divisor with the colours.
+/// The dashes of lines. Their number has no common divisor with that of the colours.
 const DASHES: [&str; 3] = ["", " stroke-dasharray=\"9 3\"", " stroke-dasharray=\"3 2\""];
-/// Marks as paths from their middle: a disc, a square, a triangle, a diamond, a cross.
+/// Marks as paths around their centre: a disc, a square, a triangle, a diamond, a cross.
 const MARKS: [&str; 5] = [
     "m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z",
     "m-3-3h6v6h-6z",
@@ -16,7 +16,7 @@ const MARKS: [&str; 5] = [
     "m0-4.2l3.8 4.2-3.8 4.2-3.8-4.2z",
     "m-3.6-1.3h2.3v-2.3h2.6v2.3h2.3v2.6h-2.3v2.3h-2.6v-2.3h-2.3z",
 ];
-/// Marks on a curve.
+/// The number of marks on a curve.
 const MARKS_OF_CURVE: usize = 6;
 
 /// The colour of a curve.
@@ -30,12 +30,12 @@ pub(super) fn stroke(index: usize) -> String {
     format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-linejoin=\"round\"{dashes}")
 }
 
-/// The look of a line for a known value, of a curve or of all.
+/// The look of the line for a known value, which belongs to one curve or to all.
 pub(super) fn reference(of: Option<usize>) -> String {
     format!("stroke=\"{}\" stroke-width=\"1.2\" stroke-dasharray=\"1.5 3\"", of.map_or("#555", colour))
 }
 
-/// A line through these points, to a tenth of a pixel: the first place, and steps from each to the next.
+/// A line through these points, to a tenth of a pixel: the first position, then the step from each point to the next.
 pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let (mut path, mut last) = (String::new(), None);
     for (number, (right, down)) in points.enumerate() {
@@ -49,7 +49,7 @@ pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     path.replace(" -", "-")
 }
 
-/// A number of tenths without what it can be read without: 12.3, -.4, 5.
+/// A number of tenths, written as short as possible: 12.3, -.4, 5.
 fn push_tenths(path: &mut String, tenths: i64) {
     let sign = if tenths < 0 { "-" } else { "" };
     let (whole, tenth) = (tenths.abs() / 10, tenths.abs() % 10);
@@ -61,14 +61,14 @@ fn push_tenths(path: &mut String, tenths: i64) {
     };
 }
 
-/// Up to this many marks of a curve have edges.
+/// A curve's marks have edges if there are at most this many.
 const CROWD: usize = 100;
 
-/// A curve's mark at each of these places.
+/// A curve's mark at each of these positions.
 pub(super) fn dots(index: usize, places: impl Iterator<Item = (f64, f64)>) -> String {
     let shape = MARKS[index % MARKS.len()];
     let marks: Vec<String> = places.map(|(right, down)| format!("M{right:.1} {down:.1}{shape}")).collect();
-    // Where they lie on one another, the edges of some would hide the others.
+    // If marks overlap, their edges would hide other marks.
     let look = match marks.len() {
         0..=CROWD => "stroke=\"white\" stroke-width=\"0.7\"",
         _ => "fill-opacity=\"0.5\"",
@@ -76,7 +76,7 @@ pub(super) fn dots(index: usize, places: impl Iterator<Item = (f64, f64)>) -> St
     format!("<path d=\"{}\" fill=\"{}\" {look}/>", marks.concat(), colour(index))
 }
 
-/// Some marks along the line of a curve, each curve's elsewhere; the first curve has none.
+/// A few marks along the line of a curve, at other positions for each curve. The first curve has none.
 pub(super) fn marks(index: usize, line: &[(f64, f64)]) -> String {
     if index == 0 || line.is_empty() {
         return String::new();

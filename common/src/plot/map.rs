@@ -1,24 +1,24 @@
-//! A map: a value for each cell of a grid, as a colour.
+//! A map: the values of a grid's cells, as colours.
 
 use std::fmt::Write as _;
 
 use super::sheet::{BOTTOM, HEIGHT, LEFT, TOP, escape, head};
 use crate::report::Map;
 
-/// Pixels of the square of cells, of the space to the colours' scale, and of its width.
+/// Pixels of the square of cells, of the space before the colour scale, and of the scale's width.
 const SIDE: f64 = HEIGHT - TOP - BOTTOM;
 const GAP: f64 = 28.0;
 const SCALE: f64 = 16.0;
 /// Pixels for the labels of the scale.
 const LABELS: f64 = 110.0;
-/// Colours from the worst to the best value. Their lightness rises evenly, so that they are in order without colour too
+/// Colours from the worst to the best value. Their lightness rises evenly, so their order is visible without colour too
 /// (viridis, by S. van der Walt and N. Smith).
 const COLOURS: [[f64; 3]; 5] =
     [[68.0, 1.0, 84.0], [59.0, 82.0, 139.0], [33.0, 145.0, 140.0], [94.0, 201.0, 98.0], [253.0, 231.0, 37.0]];
-/// Steps of the scale.
+/// The number of steps on the scale.
 const STEPS: usize = 40;
 
-/// The colour at this share of the way from the worst to the best.
+/// The colour at this share of the way from the worst to the best value.
 fn colour(share: f64) -> String {
     let place = share.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f64;
     let below = (place as usize).min(COLOURS.len() - 2);

@@ -21,16 +21,16 @@ use crate::{
     text::number,
 };
 
-/// Points of a curve that a picture of one panel can show: one for two pixels.
+/// The most points of a curve that a picture with one panel can show: one for every two pixels.
 const POINTS_MAX: usize = 310;
 
-/// The most points of a curve that the picture of a figure can show: it has no more.
+/// The most points of a curve that the picture of this figure can show; further points would be invisible.
 #[must_use]
 pub fn points_max(figure: &Figure) -> usize {
     if in_panels(figure) { panels::POINTS_MAX } else { POINTS_MAX }
 }
 
-/// Whether each series has a panel.
+/// Whether each series has its own panel.
 fn in_panels(figure: &Figure) -> bool {
     figure.drawn == Drawn::Panels || figure.series.len() >= panels::CROWD
 }
@@ -41,8 +41,8 @@ pub fn svg(figure: &Figure) -> String {
     svg_with_id(figure, &format!("axes-{}", sheet::escape(&figure.name)))
 }
 
-/// The same for a document that holds several pictures: names in this one begin with `axes`, which is letters, digits and
-/// dashes.
+/// The picture of a figure, for a document that holds several pictures: IDs in this picture begin with `axes`, which consists
+/// of letters, digits and dashes.
 #[must_use]
 pub fn svg_with_id(figure: &Figure, axes: &str) -> String {
     let described = description(figure);
@@ -55,7 +55,7 @@ pub fn svg_with_id(figure: &Figure, axes: &str) -> String {
     }
 }
 
-/// What a picture shows, for those who do not see it: its axes, and where each curve begins and ends.
+/// A description for people who cannot see the picture: its axes, and where each curve begins and ends.
 fn description(figure: &Figure) -> String {
     let curve = |Series { name, points }: &Series| match (points.first(), points.last()) {
         (Some(first), Some(last)) if figure.drawn != Drawn::Dots => {
@@ -70,8 +70,8 @@ fn description(figure: &Figure) -> String {
     format!("{} by {}. {}{}.", figure.y_label, figure.x_label, curves.join("; "), references.concat())
 }
 
-/// The same figure with the exponents of ten of its values, and what is to be said of it: no power of ten is 0, so that values
-/// of 0 lie at the least of the others.
+/// The figure with the exponents of ten of its values, and a remark. Zero is not a power of ten, so values of 0 are drawn at
+/// the least of the other values.
 fn exponents_of(figure: &Figure) -> (Figure, String) {
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let values = || points().flat_map(|point| [point.mean, point.low, point.high]);

@@ -1,4 +1,5 @@
-//! A figure with many curves: a small panel for each curve, or for a few, on common axes, with all others in grey behind it.
+//! A figure with many curves: a small panel for each curve, or for a few, on common axes. All other curves are drawn in grey
+//! behind it.
 
 use std::fmt::Write as _;
 
@@ -13,27 +14,28 @@ use crate::{
     text::wrapped,
 };
 
-/// From this number of curves on one panel would show a tangle.
+/// From this number of curves on, one panel would show a tangle.
 pub(super) const CROWD: usize = 9;
-/// Points of a curve that a panel can show.
+/// The most points of a curve that a panel can show.
 pub(super) const POINTS_MAX: usize = 60;
-/// The most panels: with more curves several are in one.
+/// The most panels. If there are more curves, several share a panel.
 const PANELS_MAX: usize = 24;
 /// The most panels side by side, and the number of panels from which on a row has that many.
 const COLUMNS: usize = 5;
 const COLUMNS_FROM: usize = 17;
-/// Pixels of all panels' width, between them, of their height, and of a line of their headings.
+/// Pixels: the width of all panels together, the space between them, their height, and the height of a line of their
+/// headings.
 const ACROSS: f64 = 800.0;
 const BETWEEN: f64 = 28.0;
 const TALL: f64 = 104.0;
 const LINE: f64 = 15.0;
-/// The approximate numbers of ticks to the right and up.
+/// The approximate numbers of ticks to the right and upwards.
 const TICKS: (f64, f64) = (4.0, 5.0);
-/// Points of a curve behind the others, and dots.
+/// The number of points of a curve, and of dots, that are drawn behind other curves.
 const BEHIND_POINTS: usize = 40;
 const BEHIND_DOTS: usize = 200;
 
-/// The picture of a figure with this description. `remark` is what else is to be said of its axes.
+/// The picture of a figure with this description. `remark` is a further remark about its axes.
 pub(super) fn svg(figure: &Figure, described: &str, clip: &str, remark: &str) -> String {
     let bands = if figure.drawn.has_bands() { Bands::Around } else { Bands::Nowhere };
     let all: Vec<Numbered<'_>> = figure.series.iter().enumerate().collect();
@@ -107,7 +109,7 @@ fn heading(figure: &Figure, y: &Axis, curves: &[Numbered<'_>], wide: f64) -> Vec
     curves.iter().flat_map(lines).collect()
 }
 
-/// What the lines are.
+/// The note that says what the lines are.
 fn note(figure: &Figure, bands: Bands) -> String {
     let known = figure.references.iter().filter(|known| figure.number_of(known).is_none());
     let known = known.map(|known| known.name.as_str()).collect::<Vec<_>>().join("; ");
@@ -121,7 +123,7 @@ fn note(figure: &Figure, bands: Bands) -> String {
     format!("{line}{known}")
 }
 
-/// All curves in grey, at their places in this frame.
+/// All curves in grey, at their positions in this frame.
 fn behind(figure: &Figure, frame: &Frame) -> String {
     let dots = figure.drawn == Drawn::Dots;
     let most = if dots { BEHIND_DOTS } else { BEHIND_POINTS };

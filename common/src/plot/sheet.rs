@@ -1,4 +1,4 @@
-//! What all pictures have: their size, their beginning, and texts in them.
+//! What all pictures have in common: their size, their beginning, and texts.
 
 /// Pixels of the picture without its legend, and of the space around the axes.
 pub(super) const WIDTH: f64 = 720.0;
@@ -8,12 +8,12 @@ pub(super) const RIGHT: f64 = 24.0;
 pub(super) const TOP: f64 = 50.0;
 pub(super) const BOTTOM: f64 = 58.0;
 
-/// The beginning of a picture of this size: what it is in words, its background and its title.
+/// The beginning of a picture of this size: its description in words, its background and its title.
 pub(super) fn head(title: &str, description: &str, width: f64, height: f64) -> String {
     head_at(LEFT, title, description, width, height)
 }
 
-/// The same with the title at this distance from the left edge.
+/// The same as [`head`], with the title at this distance from the left edge.
 pub(super) fn head_at(left: f64, title: &str, description: &str, width: f64, height: f64) -> String {
     let title = escape(title);
     format!(

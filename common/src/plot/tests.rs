@@ -1,4 +1,4 @@
-//! Pictures of curves.
+//! Tests of pictures of curves.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn a_curve_of_one_point_is_seen() {
     assert_eq!((dot(&svg(&Figure { series: one, ..figure() })), dot(&svg(&figure()))), (true, false));
 }
 
-/// Functions have values at negative x too, and nothing is said of means and bands.
+/// Functions have values at negative x too, and no note mentions means or bands.
 #[test]
 fn a_graph_has_negative_values_and_no_bands() {
     let point = |index: i32| {
@@ -45,7 +45,7 @@ fn a_graph_has_negative_values_and_no_bands() {
     assert!(steps.contains("l31 "), "20 steps of 31 pixels: {steps}");
 }
 
-/// Dots may lie anywhere, and nothing joins them.
+/// Dots may be anywhere, and no line joins them.
 #[test]
 fn dots_are_apart() {
     let point = |x: f64| Point { x, mean: 2.0 * x, low: 2.0 * x, high: 2.0 * x };
@@ -68,16 +68,16 @@ fn a_few_curves_have_names_at_their_ends_and_many_a_panel_each() {
     let (few, some, many) = (drawn(4), drawn(8), drawn(22));
     assert_eq!([&few, &some, &many].map(|text| counts(text)), [[1, 4, 4], [1, 8, 0], [22, 22, 22]]);
     assert!(some.contains("bar at its end") && !few.contains("bar at its end"), "{some}");
-    // The others are drawn once, and used in each panel.
+    // The other curves are drawn once, and used in each panel.
     assert_eq!((many.matches("<use href=\"#axes-t-all\"").count(), many.matches("id=\"axes-t-all\"").count()), (22, 1));
-    // Few, where they are to be compared.
+    // Only a few curves, which are to be compared.
     let apart = |count: u32| Figure { series: (0..count).map(series).collect(), drawn: Drawn::Panels, ..figure() };
     assert_eq!((counts(&svg(&apart(4))), points_max(&apart(4))), ([4, 4, 4], panels::POINTS_MAX));
-    // So many that each panel has several.
+    // So many curves that each panel has several.
     assert_eq!(counts(&drawn(60)), [20, 60, 60]);
 }
 
-/// A bar beside the axes is seen whole, also where it is longer than all means together.
+/// A bar next to the axes is completely visible, even if it is longer than the range of all means.
 #[test]
 fn bars_at_the_ends_of_curves_are_inside_the_axes() {
     let series = |index: u32| {
@@ -104,7 +104,7 @@ fn a_curve_beyond_the_range_says_so_and_others_keep_their_colours() {
     assert!(name.contains(look::COLOURS[1]), "{name}");
 }
 
-/// A known value of one curve has its colour, and of all curves none.
+/// A known value of one curve has that curve's colour; a known value of all curves has none.
 #[test]
 fn known_values_belong_to_curves_or_to_all() {
     let of = |of: Option<&str>| {
@@ -115,7 +115,7 @@ fn known_values_belong_to_curves_or_to_all() {
     assert!(of(Some("best")).contains(look::COLOURS[0]) && of(None).contains("#555"));
 }
 
-/// No power of ten is 0: where a value is, the picture says at which it is drawn.
+/// Zero is not a power of ten: if a value is 0, the picture says where it is drawn.
 #[test]
 fn zero_has_a_place_on_a_logarithmic_axis() {
     let points = [100.0, 1.0, 0.0].into_iter().enumerate();

@@ -1,27 +1,27 @@
-//! Two-level designs 2^(k-p): factors, generators, the defining relation, the resolution, and what is aliased with what.
-//! They are not analysed here.
+//! Two-level designs 2^(k-p): factors, generators, the defining relation, the resolution, and which effects are aliased. The
+//! analysis of responses is elsewhere.
 
 use std::fmt;
 
-/// The most factors: the letters without I.
+/// The most factors: the alphabet without I.
 pub const FACTORS_MAX: usize = 25;
 /// The most treatments of a design.
 pub const TREATMENTS_MAX: usize = 512;
-/// The most words of a defining relation that are named one by one.
+/// At most this many words of a defining relation are listed individually.
 const WORDS_MAX: usize = 15;
 
-/// A product of factors: "ABD". The empty one is the identity I.
+/// A product of factors: "ABD". The empty product is the identity I.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Word(u32);
 
 impl Word {
-    /// The factor of this letter; `None` unless it is one of A to Z without I.
+    /// The factor with this letter; `None` unless the letter is from A to Z and not I.
     #[must_use]
     pub fn factor(letter: char) -> Option<Self> {
         (letter.is_ascii_uppercase() && letter != 'I').then(|| Self(1 << (letter as u32 - 'A' as u32)))
     }
 
-    /// The product of several factors, each at most once; `None` if a letter is no factor's or is repeated.
+    /// The product of several factors, each at most once; `None` if a letter is not a factor or is repeated.
     #[must_use]
     pub fn read(letters: &str) -> Option<Self> {
         letters.chars().try_fold(Self(0), |word, letter| {
@@ -36,13 +36,13 @@ impl Word {
         Self(self.0 ^ other.0)
     }
 
-    /// The number of factors in it.
+    /// The number of its factors.
     #[must_use]
     pub fn length(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// Whether all factors of the other word are in it.
+    /// Whether it contains all factors of the other word.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -63,19 +63,19 @@ impl fmt::Display for Word {
     }
 }
 
-/// A word with its sign: what is estimated together with other such words.
+/// A word with its sign, for words that are estimated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// The main effect or interaction.
     pub word: Word,
-    /// Whether it enters the contrast with a minus.
+    /// Whether it enters the contrast with a minus sign.
     pub negative: bool,
 }
 
 /// A factor as a column of signs: a product of base factors, and its sign.
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// A set of base factors, by their places.
+    /// A set of base factors, by their indices.
     bases: u32,
     negative: bool,
 }
@@ -83,20 +83,20 @@ struct Column {
 /// A full factorial (no generators) or a regular fraction of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// In the order of the alphabet.
+    /// In alphabetical order.
     factors: Vec<Word>,
-    /// For each generated factor the word that it is set equal to, in the order of the file.
+    /// For each generated factor, the word that it is set equal to, in the order of the file.
     generators: Vec<(Word, Alias)>,
-    /// Those without a generator.
+    /// The factors without a generator.
     bases: Vec<Word>,
     resolution: Option<u32>,
 }
 
 impl Design {
-    /// A design of these factors with generators as they are written: "F = ABC" or "F = -ABC".
+    /// A design of these factors, with generators as written: "F = ABC" or "F = -ABC".
     ///
     /// # Errors
-    /// For each bad generator its place and a sentence, or with the place `None` what is wrong with the whole.
+    /// The index of a bad generator and a sentence, or `None` and a sentence if the whole design is wrong.
     pub fn new(letters: &[char], generators: &[String]) -> Result<Self, (Option<usize>, String)> {
         let mut factors: Vec<Word> = letters.iter().filter_map(|letter| Word::factor(*letter)).collect();
         factors.sort_unstable();
@@ -134,7 +134,7 @@ impl Design {
             return Err((
                 None,
                 format!(
-                    "{} factors need at least {needed} treatments, and the generators leave {}: take away generators",
+                    "{} factors need at least {needed} treatments, and the generators leave {}: remove generators",
                     factors.len(),
                     1 << bases.len()
                 ),
@@ -161,7 +161,7 @@ impl Design {
         }
     }
 
-    /// The factors in the order of the alphabet.
+    /// The factors, in alphabetical order.
     #[must_use]
     pub fn factors(&self) -> &[Word] {
         &self.factors
@@ -173,7 +173,7 @@ impl Design {
         1 << self.bases.len()
     }
 
-    /// The length of the shortest word of the defining relation; `None` of a full factorial, where nothing is aliased.
+    /// The length of the shortest word in the defining relation; `None` for a full factorial, in which nothing is aliased.
     #[must_use]
     pub fn resolution(&self) -> Option<u32> {
         self.resolution
@@ -189,14 +189,14 @@ impl Design {
         }
     }
 
-    /// The generators as they are written.
+    /// The generators as written.
     #[must_use]
     pub fn generators(&self) -> Vec<String> {
         self.generators.iter().map(|(factor, alias)| format!("{factor} = {}", signed(*alias))).collect()
     }
 
-    /// "I = ABCE = BCDF = ADEF", and for a long one the words of the shortest length, with the number of the others. `None` of
-    /// a full factorial.
+    /// "I = ABCE = BCDF = ADEF". A long relation lists only its shortest words and the number of the others. `None` for a
+    /// full factorial.
     #[must_use]
     pub fn defining_relation(&self) -> Option<String> {
         let resolution = self.resolution?;
@@ -215,7 +215,7 @@ impl Design {
         Some(format!("I = {}{rest}", named.join(" = ")))
     }
 
-    /// The words of the defining relation but I: all products of the generators' words.
+    /// The words of the defining relation except I: all products of the generators' words.
     fn words(&self) -> impl Iterator<Item = Alias> + '_ {
         (1_u32..1 << self.generators.len()).map(|chosen| {
             let all = self.generators.iter().enumerate().filter(move |(place, _)| chosen >> place & 1 == 1);
@@ -227,7 +227,7 @@ impl Design {
         })
     }
 
-    /// The contrast that estimates a main effect or interaction, from 1 to the number of treatments minus 1, or 0 for I.
+    /// The contrast that estimates a main effect or interaction: from 1 to the number of treatments minus 1, or 0 for I.
     fn column(&self, word: Word) -> Column {
         let place = |factor: Word| self.bases.iter().position(|base| *base == factor);
         let bases = |word: Word| {
@@ -241,7 +241,7 @@ impl Design {
     }
 
     /// The sign of a main effect or interaction in a treatment, 1 or -1. Treatments are in standard order (Yates's) of the
-    /// factors without a generator: the first changes from one treatment to the next.
+    /// factors without a generator: the first factor changes from one treatment to the next.
     ///
     /// # Panics
     /// If there is no such treatment.
@@ -259,7 +259,7 @@ impl Design {
         self.sign(factor, treatment) > 0.0
     }
 
-    /// The name of a treatment (Yates 1937): the small letters of the factors at their high levels, or "(1)".
+    /// The name of a treatment (Yates 1937): the lower-case letters of the factors at their high levels, or "(1)".
     #[must_use]
     pub fn treatment(&self, treatment: usize) -> String {
         let high = self.factors.iter().filter(|factor| self.is_high(**factor, treatment));
@@ -267,8 +267,8 @@ impl Design {
         if name.is_empty() { "(1)".into() } else { name }
     }
 
-    /// For each contrast what it estimates: main effects and two-factor interactions, or if there are none the interactions of
-    /// three factors, or if there are none of these the interaction of its base factors. The first of each is positive.
+    /// What each contrast estimates: main effects and two-factor interactions; if there are none, three-factor interactions;
+    /// if there are none of these either, the interaction of its base factors. The first alias of each contrast is positive.
     ///
     /// Contrasts of main effects come first, then those of two-factor interactions, then the others.
     #[must_use]
@@ -285,7 +285,7 @@ impl Design {
         for (one, two) in pairs() {
             factors[two + 1..].iter().for_each(|three| add(factors[one].times(factors[two]).times(*three)));
         }
-        // Three-factor interactions are named only where there is nothing shorter.
+        // Three-factor interactions are listed only if there is nothing shorter.
         for list in &mut of {
             let shortest = list.first().map_or(0, |first| first.word.length());
             list.retain(|alias| alias.word.length() <= shortest.max(2));
@@ -305,7 +305,7 @@ impl Design {
     }
 }
 
-/// Reads "F = ABC" or "F = -ABC" of a design with all these factors.
+/// Parses "F = ABC" or "F = -ABC" for a design with all these factors.
 fn generator(text: &str, all: Word) -> Result<(Word, Alias), String> {
     let form = || "write it as \"F = ABC\" or \"F = -ABC\", each letter once".to_owned();
     let (left, right) = text.split_once('=').ok_or_else(form)?;
@@ -328,12 +328,12 @@ fn generator(text: &str, all: Word) -> Result<(Word, Alias), String> {
     Ok((factor, Alias { word, negative }))
 }
 
-/// A word with a minus if it has one.
+/// A word, with a minus sign if it is negative.
 fn signed(alias: Alias) -> String {
     format!("{}{}", if alias.negative { "-" } else { "" }, alias.word)
 }
 
-/// A number from 1 to 39 in Roman figures, as resolutions are written.
+/// A number from 1 to 39 in Roman numerals, as resolutions are written.
 fn roman(number: u32) -> String {
     const ONES: [&str; 10] = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"];
     "X".repeat(number as usize / 10) + ONES[number as usize % 10]

@@ -1,8 +1,9 @@
 //! Effects of a two-level design from its responses, with intervals that hold for all of them together.
 //!
-//! With replicas the error comes from them, as in the textbook analysis of a replicated design whose replicas are blocks
-//! (Montgomery, section 7.2): what all arms of a replica have in common, because they share random numbers or not, is taken
-//! out, and what is left over is the error. Without replicas it comes from the effects themselves (Lenth 1989).
+//! With replicas, the error comes from the replicas, as in the textbook analysis of a replicated design whose replicas are
+//! blocks (Montgomery, section 7.2). What all treatments of a replica have in common, for example because they share random
+//! numbers, is removed, and the remainder is the error. Without replicas, the error comes from the effects themselves (Lenth
+//! 1989).
 
 use super::{Alias, Design};
 use crate::{
@@ -10,33 +11,34 @@ use crate::{
     stats::{fisher_tail, quantile, student_bound, student_tails},
 };
 
-/// The probability that any interval of a table misses its effect.
+/// The probability that any interval in a table misses its effect.
 const ERROR: f64 = 0.05;
-/// The fewest contrasts for which Lenth's error is taken (his examples have 15; of 3 it would be one number's).
+/// The fewest contrasts for which Lenth's error is computed (his examples have 15; of 3 contrasts, the error would rest on a
+/// single number).
 const LENTH_CONTRASTS_MIN: usize = 7;
-/// What is this small beside the greatest response is rounding.
+/// Values that are this small compared with the greatest response are rounding errors.
 const ROUNDING: f64 = 1e-12;
 
 /// What a contrast estimates, and how well it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
-    /// What it is the effect of. The first is the one that is meant if the others are nothing.
+    /// The aliases whose sum is estimated. The first one is meant, if the others are 0.
     pub aliases: Vec<Alias>,
-    /// The mean response where the first alias is high less that where it is low.
+    /// The mean response where the first alias is high, minus that where it is low.
     pub estimate: f64,
-    /// Half the width of its interval; the intervals of all effects hold together with probability 0.95 (with replicas by
-    /// Bonferroni's correction). `None` if no error is known, or if replicas do not differ by any.
+    /// Half the width of its interval. The intervals of all effects hold together with probability 0.95 (with replicas, by
+    /// Bonferroni's correction). `None` if no error is known, or if the replicas show no error at all.
     pub half_width: Option<f64>,
-    /// The probability of an effect at least this great, were there none, corrected for the number of effects in the same
-    /// way: at most 0.05 exactly where the interval excludes 0. If replicas do not differ by any error it is that of the sign test:
-    /// that all replicas see the effect on the same side.
+    /// The probability of an effect at least this large if there were none, corrected for the number of effects in the same
+    /// way: it is at most 0.05 exactly if the interval excludes 0. If the replicas show no error at all, it is that of the
+    /// sign test: the probability that all replicas see the effect on the same side.
     pub p: Option<f64>,
-    /// Whether the error is this effect's own, because it differs between replicas by more than the common error explains.
+    /// Whether the effect has its own error, because it differs between replicas by more than the common error explains.
     pub own_error: bool,
 }
 
 impl Effect {
-    /// Whether its interval excludes 0; without one, whether chance hardly explains it.
+    /// Whether its interval excludes 0; without an interval, whether chance hardly explains it.
     #[must_use]
     pub fn is_found(&self) -> bool {
         match self.half_width {
@@ -46,18 +48,18 @@ impl Effect {
     }
 }
 
-/// Where the error comes from.
+/// The source of the error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Basis {
-    /// From what replicas of a treatment differ by, with these degrees of freedom (Satterthwaite 1946, as treatments may differ in
-    /// their variances; not always whole).
+    /// The differences between replicas of a treatment.
     Replicas {
-        /// Of the common error.
+        /// The degrees of freedom of the common error. They are not always whole (Satterthwaite 1946), because treatments may
+        /// differ in their variances.
         freedom: f64,
     },
-    /// From the effects: Lenth's pseudo standard error.
+    /// The effects themselves: Lenth's pseudo standard error.
     Lenth,
-    /// One replica and too few effects, or effects that are mostly 0.
+    /// No source: one replica, and too few effects, or effects that are mostly 0.
     Unknown,
 }
 
@@ -66,27 +68,26 @@ pub enum Basis {
 pub struct Effects {
     /// The mean of all responses.
     pub mean: f64,
-    /// Replicas that it is of.
+    /// The number of replicas.
     pub replicas: usize,
     /// One for each contrast, in the order of [`Design::aliases`].
     pub effects: Vec<Effect>,
-    /// Where the error comes from.
+    /// The source of the error.
     pub basis: Basis,
     /// The standard error of an effect (Lenth's pseudo standard error without replicas); 0 if unknown.
     pub standard_error: f64,
 }
 
 impl Effects {
-    /// From `responses[treatment][replica]`, in standard order, with as many replicas of each treatment. `None` without
-    /// replicas at all.
+    /// The effects of `responses[treatment][replica]`, in standard order. `None` if there are no replicas at all.
     ///
     /// # Panics
-    /// If there is another number of treatments than the design has, or their numbers of replicas differ.
+    /// If the number of treatments is not the design's, or if treatments have different numbers of replicas.
     #[must_use]
     pub fn of(design: &Design, responses: &[Vec<f64>]) -> Option<Self> {
         assert_eq!(responses.len(), design.treatments(), "one list of responses for each treatment");
         let replicas = responses.first().map_or(0, Vec::len);
-        assert!(responses.iter().all(|list| list.len() == replicas), "as many replicas of each treatment");
+        assert!(responses.iter().all(|list| list.len() == replicas), "the same number of replicas for each treatment");
         let greatest = responses.iter().flatten().fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
         let unit = power_of_two(greatest);
         let in_units = |list: &Vec<f64>| list.iter().map(|value| value / unit).collect();
@@ -94,7 +95,7 @@ impl Effects {
         Some(found.times(unit))
     }
 
-    /// The same of responses of at most 2, whose squares of squares are numbers.
+    /// The same for responses of at most 2, whose fourth powers cannot overflow.
     fn of_moderate(design: &Design, responses: &[Vec<f64>]) -> Option<Self> {
         let replicas = responses.first().map_or(0, Vec::len);
         let means: Vec<f64> = responses.iter().filter_map(|list| mean(list)).collect();
@@ -114,7 +115,7 @@ impl Effects {
         Some(found)
     }
 
-    /// The same with responses that are this many times as great.
+    /// The effects of responses that are this many times as large.
     fn times(mut self, unit: f64) -> Self {
         let scale = |value: &mut f64| *value = (*value * unit).clamp(f64::MIN, f64::MAX);
         scale(&mut self.mean);
@@ -128,7 +129,7 @@ impl Effects {
         self
     }
 
-    /// Errors of no more than `rounding` are none.
+    /// Errors of at most `rounding` count as no error.
     fn judge_by_replicas(&mut self, design: &Design, responses: &[Vec<f64>], means: &[f64], rounding: f64) {
         let (treatments, replicas) = (responses.len() as f64, self.replicas as f64);
         let of_replica = |replica: usize| responses.iter().map(|list| list[replica]).sum::<f64>() / treatments;
@@ -154,12 +155,13 @@ impl Effects {
             let middle = each.iter().sum::<f64>() / replicas;
             let squares: f64 = each.iter().map(|value| (value - middle) * (value - middle)).sum();
             let own = squares / (replicas - 1.0) / replicas;
-            // Replicas that share random numbers may all see the same effect differently: then the common error is too small.
+            // Replicas that share random numbers may each see an effect differently: then the common error is too small.
             let chance = if variance > 0.0 { fisher_tail(own / variance, replicas - 1.0, freedom) } else { 1.0 };
             effect.own_error = chance * questions <= ERROR;
             let (variance, freedom) = if effect.own_error { (own, replicas - 1.0) } else { (variance, freedom) };
             let error = variance.sqrt();
-            // Replicas that agree do not say how much chance does, but that all of them agree does.
+            // If replicas agree, the influence of chance cannot be measured; but the agreement of all replicas says
+            // something.
             let tails = match error <= rounding {
                 true if effect.estimate == 0.0 => 1.0,
                 true => (1..self.replicas).map(|_| 0.5).product(),
@@ -187,7 +189,7 @@ impl Effects {
             return;
         }
         let freedom = count as f64 / 3.0;
-        // Each of `count` independent intervals holds with this probability if all hold with 0.95 (Sidak 1967).
+        // Each of `count` independent intervals must hold with this probability, so that all hold with 0.95 (Sidak 1967).
         let tails = 1.0 - power(1.0 - ERROR, 1.0 / count as f64);
         let half_width = student_bound(freedom, tails) * error;
         for effect in &mut self.effects {
@@ -198,8 +200,8 @@ impl Effects {
         (self.basis, self.standard_error) = (Basis::Lenth, error);
     }
 
-    /// The effects as points of a half-normal plot (Daniel 1959; Wu and Hamada, section 4.8): the half-normal quantile and the
-    /// size of each, by the effect's place; sizes ascend.
+    /// The effects as points of a half-normal plot (Daniel 1959; Wu and Hamada, section 4.8): the effect's index, its
+    /// half-normal quantile, and its size. Sizes ascend.
     #[must_use]
     pub fn half_normal(&self) -> Vec<(usize, f64, f64)> {
         let mut order: Vec<usize> = (0..self.effects.len()).collect();
@@ -211,25 +213,26 @@ impl Effects {
     }
 }
 
-/// A contrast of responses, one for each treatment: their mean where the first alias is high less that where it is low.
+/// A contrast of the responses, one for each treatment: their mean where the first alias is high, minus that where it is low.
 fn contrast(design: &Design, aliases: &[Alias], responses: &[f64]) -> f64 {
     let word = aliases[0].word;
     let sum: f64 = responses.iter().enumerate().map(|(treatment, value)| design.sign(word, treatment) * value).sum();
     sum / (responses.len() as f64 / 2.0)
 }
 
-/// The greatest power of two that is not above this number of at least 0; 1 where it is too small for a number. Numbers divided
-/// by it keep all their digits.
+/// The greatest power of two that is not above this number, which is at least 0; 1 if the number is too small. Division by it
+/// keeps all digits of a number.
 fn power_of_two(number: f64) -> f64 {
     if number.is_normal() { f64::from_bits(number.to_bits() & f64::INFINITY.to_bits()) } else { 1.0 }
 }
 
-/// A number of at least 0 to the power of another.
+/// A number of at least 0, to the power of another.
 fn power(base: f64, exponent: f64) -> f64 {
     if base <= 0.0 { 0.0 } else { exp(exponent * ln(base)) }
 }
 
-/// The size that a share of normally distributed numbers (mean 0, variance 1) does not exceed; the share is at least 0 and less than 1.
+/// The size that the given share of normally distributed numbers (mean 0, variance 1) does not exceed; the share is at least
+/// 0 and less than 1.
 fn half_normal(share: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 40.0_f64);
     loop {

@@ -1,4 +1,4 @@
-//! Screening: two-level factorial designs, full or fractional, and the effects that they estimate. It knows neither
+//! Screening: two-level factorial designs, full or fractional, and the effects that they estimate. This module knows neither
 //! experiments nor files; `experiment::Screen` is a design whose factors are settings.
 //!
 //! The terms are those of Box, Hunter and Hunter, Statistics for Experimenters (2nd edition 2005, chapters 5 and 6);

@@ -1,4 +1,4 @@
-//! Designs and effects against published examples, and against their definitions.
+//! Compares designs and effects with published examples, and with their definitions.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn word(letters: &str) -> Word {
     Word::read(letters).unwrap()
 }
 
-/// "AB + CE" for each contrast.
+/// The aliases of each contrast, as "AB + CE".
 fn aliases(design: &Design) -> Vec<String> {
     let text = |list: &Vec<super::Alias>| {
         let words = list.iter().map(|it| format!("{}{}", if it.negative { "-" } else { "" }, it.word));
@@ -90,11 +90,11 @@ fn aliases_of_a_saturated_design() {
     assert_eq!(saturated.resolution(), Some(3));
     assert_eq!(aliases(&saturated)[0], "A + BD + CE + FG");
     assert_eq!(aliases(&saturated)[6], "G + AF + BE + CD");
-    // The fraction with the other sign of D: A - BD.
+    // The fraction with the opposite sign of D: A - BD.
     let folded = design("ABCDEFG", &["D = -AB", "E = AC", "F = BC", "G = ABC"]);
     assert_eq!(aliases(&folded)[0], "A + -BD + CE + FG");
     assert_eq!(folded.generators()[0], "D = -AB");
-    // Of half a 2^5 with I = ABCDE no two effects of one or two factors are aliased: resolution V.
+    // In half of a 2^5 with I = ABCDE, no two effects of one or two factors are aliased: resolution V.
     let half = design("ABCDE", &["E = ABCD"]);
     assert!(aliases(&half).iter().all(|names| !names.contains('+')) && half.resolution() == Some(5));
 }
@@ -221,7 +221,7 @@ fn replicas_as_blocks() {
     let residual = found.standard_error * found.standard_error * 12.0 / 4.0 * 6.0;
     assert!((residual - 24.84).abs() < 0.01, "{residual}");
     assert!(found.effects[0].is_found() && found.effects[1].is_found() && !found.effects[2].is_found());
-    // What all treatments of a replica have in common is no error.
+    // What all treatments of a replica have in common is not an error.
     let shifted =
         effects(&design("AB", &[]), &[&[28., 125., 27.], &[36., 132., 32.], &[18., 119., 23.], &[31., 130., 29.]]);
     assert!((shifted.standard_error - found.standard_error).abs() < 1e-12);
@@ -241,7 +241,7 @@ fn replicas_that_see_an_effect_differently_widen_its_interval() {
     assert!(found.effects[1..].iter().all(|effect| !effect.own_error));
 }
 
-/// Then chance cannot be measured: what is left is that all replicas agree.
+/// If replicas show no error, chance cannot be measured; all that remains is that all replicas agree.
 #[test]
 fn replicas_that_agree_to_the_last_digit_give_no_interval() {
     let full = design("A", &[]);
@@ -277,7 +277,7 @@ fn mistakes_have_sentences() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
-/// Runs of a design for its number of factors and of generators, by letters drawn.
+/// Designs with any numbers of factors and generators, whose words are drawn at random.
 fn any_design() -> impl Strategy<Value = Design> {
     let generators = prop::collection::vec((1_u32..32, any::<bool>()), 0..6);
     (2_usize..=5, generators).prop_filter_map("confounded", |(bases, words)| {
@@ -293,7 +293,8 @@ fn any_design() -> impl Strategy<Value = Design> {
 }
 
 proptest! {
-    /// Every factor is as often high as low, and so in each level of every other; contrasts are orthogonal to one another.
+    /// Every factor is high as often as low, also within each level of every other factor; contrasts are orthogonal to one
+    /// another.
     #[test]
     fn designs_are_orthogonal(design in any_design()) {
         let column = |word: Word| (0..design.treatments()).map(|it| design.sign(word, it)).collect::<Vec<f64>>();
@@ -313,7 +314,7 @@ proptest! {
         }
     }
 
-    /// What is aliased has the same column of signs, or the opposite one; every main effect and pair is named exactly once,
+    /// Aliased effects have the same column of signs, or the opposite one. Every main effect and pair is listed exactly once,
     /// unless it is the mean.
     #[test]
     fn aliases_are_what_cannot_be_told_apart(design in any_design()) {
@@ -334,7 +335,7 @@ proptest! {
         prop_assert_eq!(shortest, design.resolution().is_none_or(|resolution| resolution >= 4));
     }
 
-    /// A linear model's coefficients are found again: half of each effect, and of what is aliased their sum.
+    /// The coefficients of a linear model are found again: half of each effect, and the sum for aliased effects.
     #[test]
     fn a_linear_model_is_recovered(design in any_design(), seed in 0_u64..1000) {
         let mut rng = Stream::root(seed).text("model").rng();
@@ -355,8 +356,8 @@ proptest! {
     }
 }
 
-/// Responses that are a power of two times as great have effects that are as many times as great, bit for bit, up to the greatest
-/// numbers: also where squares of squares would be none.
+/// If all responses are multiplied by a power of two, all effects are multiplied by it, bit for bit, up to the greatest
+/// numbers, even if fourth powers would overflow.
 #[test]
 fn great_responses_have_effects_as_small_ones_have() {
     let full = design("ABC", &[]);
@@ -379,12 +380,13 @@ fn great_responses_have_effects_as_small_ones_have() {
     assert!(found.effects.iter().all(|effect| effect.estimate.is_finite() && effect.p.is_some()), "{found:?}");
 }
 
-/// Nearly normal with mean 0 and variance 1: the sum of twelve.
+/// Nearly normal with mean 0 and variance 1: the sum of twelve uniform numbers.
 fn normal(rng: &mut Generator) -> f64 {
     (0..12).map(|_| below(rng, 1 << 20) as f64 / f64::from(1 << 20)).sum::<f64>() - 6.0
 }
 
-/// Where nothing has an effect, one table in twenty at most finds one, though variances differ and replicas have much in common.
+/// If nothing has an effect, at most one table in twenty finds one, even if variances differ and replicas have much in
+/// common.
 #[test]
 fn one_table_in_twenty_finds_what_is_not_there() {
     let (design, mut rng) = (design("ABCDE", &["E = ABCD"]), Stream::root(1).text("nothing").rng());
@@ -400,7 +402,7 @@ fn one_table_in_twenty_finds_what_is_not_there() {
             let found = Effects::of(&design, &responses).unwrap();
             tables += u32::from(found.effects.iter().any(super::Effect::is_found));
         }
-        // 50 expected at most, with a standard deviation of 7.
+        // At most 50 are expected, with a standard deviation of 7.
         assert!((5..=71).contains(&tables), "{tables} of 1000 with {replicas} replicas");
     }
 }

@@ -1,19 +1,19 @@
-//! Settings that are lists of tables: `[[genome]]` in a file, `[{ name = "x" }]` in one line.
+//! Settings that are lists of tables: `[[genome]]` in a file, or `[{ name = "x" }]` on one line.
 
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::{Schema, Value, Values, toml_text};
 use crate::text::{hint, quoted};
 
-/// The list in one line, as TOML.
+/// The list on one line, as TOML.
 pub(super) fn write(entries: &[Values]) -> String {
     let setting = |(field, value): (&super::Field, &Value)| format!("{} = {value}", field.name);
     let entry = |entry: &Values| format!("{{ {} }}", entry.iter().map(setting).collect::<Vec<_>>().join(", "));
     format!("[{}]", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
 }
 
-/// Reads what [`write`] writes, with or without the brackets around it. Settings of an entry that are missing have their
-/// defaults. An error is the end of a sentence that begins with the setting's name.
+/// Reads what [`write`] writes, with or without the brackets around it. Missing settings of an entry have their defaults. An
+/// error is the end of a sentence that begins with the setting's name.
 pub(super) fn read(schema: &'static Schema, count_max: usize, text: &str) -> Result<Vec<Values>, String> {
     let list = if text.trim_start().starts_with('[') { text.to_owned() } else { format!("[{text}]") };
     let line = format!("list = {list}");
@@ -57,7 +57,7 @@ fn read_entry(schema: &'static Schema, table: &DeTable<'_>) -> Result<Values, St
     }
 }
 
-/// A whole number with decimal digits, however TOML spells it: 0x10 is 16.
+/// A whole number in decimal digits, however TOML writes it: 0x10 is 16.
 pub(crate) fn integer_text(integer: &DeInteger<'_>) -> Result<String, &'static str> {
     match integer.radix() {
         10 => Ok(integer.as_str().into()),
@@ -65,7 +65,7 @@ pub(crate) fn integer_text(integer: &DeInteger<'_>) -> Result<String, &'static s
     }
 }
 
-/// A value in one line as TOML, or the name of its type if no setting has values of that type.
+/// A value on one line as TOML, or the name of its type if no setting has values of that type.
 pub(crate) fn plain(value: &DeValue<'_>) -> Result<String, &'static str> {
     match value {
         DeValue::String(text) => Ok(toml_text(text)),

@@ -1,8 +1,8 @@
-//! Settings as data. For each kind of experiment there is one table, which parsing, checking, the commented file of
-//! `evoxo new` and the configuration's hash use, and one struct made from it, which the experiment's code uses.
+//! Settings as data. Each kind of experiment has one table of its settings, which serves for parsing, checks, the commented
+//! file of `evoxo new` and the configuration's hash. A struct made from the table is used by the experiment's code.
 //!
-//! [`settings!`](crate::settings!) declares both at once, and [`choice!`](crate::choice!) declares a setting that is
-//! one of several words.
+//! [`settings!`](crate::settings!) declares both at once, and [`choice!`](crate::choice!) declares a setting that is one of
+//! several words.
 
 mod list;
 mod schema;

@@ -11,13 +11,13 @@ use crate::{
 pub struct Schema {
     /// A description of the experiment in a sentence or two.
     pub summary: &'static str,
-    /// Its settings: see [`Schema::fields`].
+    /// The settings; see [`Schema::fields`].
     pub fields: fn() -> &'static [Field],
-    /// The setting that chooses which of the settings of another schema apply, if it has those too.
+    /// The setting that chooses which settings of an included schema apply, if this schema includes another one.
     pub chooser: Option<&'static str>,
-    /// Checks that involve several fields: for each problem the name of the field to change and a sentence.
+    /// Checks that involve several fields. Each problem is the name of the field to change, and a sentence.
     pub check: fn(&Values) -> Vec<(&'static str, String)>,
-    /// What is allowed, but does not do what a person would expect of it: a sentence for each.
+    /// Settings that are allowed but do not do what a person would expect: a sentence for each.
     pub notes: fn(&Values) -> Vec<String>,
 }
 
@@ -26,26 +26,26 @@ pub struct Schema {
 pub struct Field {
     /// The name in experiment files.
     pub name: &'static str,
-    /// What it does, with its unit and where its default comes from.
+    /// What the setting does, with its unit and the source of its default.
     pub doc: &'static str,
     /// The values that it may have.
     pub shape: Shape,
-    /// The default as in a file, without quotes or brackets.
+    /// The default, written as in a file but without quotes or brackets.
     pub default: &'static str,
-    /// Whether results depend on it.
+    /// Whether results depend on the setting.
     pub scope: Scope,
-    /// Where it has an effect at all: beside other settings with these values. Empty: everywhere.
+    /// The conditions under which the setting has an effect. If empty, it always has one.
     pub applies: Vec<Condition>,
 }
 
-/// What another setting must be for a setting to have an effect.
+/// A condition on another setting, without which a setting has no effect.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The other setting.
     pub setting: &'static str,
-    /// Whether it must have one of the values, or none of them.
+    /// Whether the other setting must have one of the values (true) or none of them (false).
     pub is: bool,
-    /// The values as in a file, without quotes.
+    /// The values, written as in a file but without quotes.
     pub values: Vec<&'static str>,
 }
 
@@ -59,7 +59,7 @@ pub enum Shape {
         /// The greatest.
         max: u64,
     },
-    /// An integer from `min` to `max`, either of which may be negative; a [`Value::Decimal`].
+    /// An integer from `min` to `max`, either of which may be negative; its value is a [`Value::Decimal`].
     Signed {
         /// The least.
         min: i64,
@@ -93,7 +93,7 @@ pub enum Shape {
         /// The most digits after the point of each.
         places: usize,
     },
-    /// A list of tables, each with these settings; in a file `[[name]]` at the top, or a list in one line.
+    /// A list of tables, each with these settings: in a file, `[[name]]` at the top or a list on one line.
     List {
         /// The settings of an entry, none of which is a list of tables.
         schema: &'static Schema,
@@ -105,23 +105,23 @@ pub enum Shape {
 /// Whether results depend on a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// They do: it is part of the configuration's hash.
+    /// Results depend on it, and it is part of the configuration's hash.
     Semantic,
-    /// They do, and a greater value only makes a run longer: what is computed until then is the same, so that a run can go on
-    /// with more of it. A whole number.
+    /// Results depend on it, but a greater value only makes a run longer: everything up to then stays the same, so a run can
+    /// be continued with a greater value. Must be a whole number.
     Length,
-    /// They do, but the setting came later than runs whose names must stay: at its default everything is as it was before the
-    /// setting existed, and it is left out of the hash and of tasks.
+    /// Results depend on it, but the setting was added after runs whose names must stay the same. At its default, everything
+    /// is as before the setting existed, and it is left out of the hash and of tasks.
     Addition,
-    /// Those of an arm do not: it says how the work is divided, or how a file is completed.
+    /// The results of an arm do not depend on it: it decides how the work is divided, or how a file is completed.
     Execution,
 }
 
 impl Field {
-    /// Reads a value from its text.
+    /// Parses a value of the field.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
+    /// A sentence that says what is wrong with the text.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         self.shape.read(text).map_err(|why| match self.shape {
             Shape::List { .. } => format!("{}{why}", self.name),
@@ -158,7 +158,7 @@ pub enum Value {
 }
 
 impl std::fmt::Display for Value {
-    /// As in an experiment file.
+    /// Writes the value as in an experiment file.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Integer(value) => write!(f, "{value}"),
@@ -195,23 +195,23 @@ impl PartialEq for Values {
 impl Eq for Values {}
 
 impl Condition {
-    /// Whether it holds beside another setting with this value.
+    /// Whether the condition holds if the other setting has this value.
     fn holds(&self, value: &Value) -> bool {
         self.values.contains(&value.to_string().trim_matches('"')) == self.is
     }
 }
 
 impl Schema {
-    /// Its settings, in the order in which they are shown.
+    /// The settings, in the order in which they are shown.
     #[must_use]
     pub fn fields(&self) -> &'static [Field] {
         (self.fields)()
     }
 
-    /// Every field at its default.
+    /// All fields at their defaults.
     ///
     /// # Panics
-    /// If a default is not one of the field's values.
+    /// If a default is not a valid value of its field.
     #[must_use]
     pub fn defaults(&'static self) -> Values {
         let read = |field: &Field| field.shape.read(field.default);
@@ -222,8 +222,7 @@ impl Schema {
 }
 
 impl Schema {
-    /// The most equals signs and opening brackets of the settings of an arm as they are written; of a text no more than two
-    /// are counted.
+    /// The most equals signs and opening brackets in the written settings of an arm. In a text, at most two are counted.
     #[must_use]
     pub fn keys_max(&self) -> usize {
         let of = |field: &Field| match field.shape {
@@ -235,11 +234,10 @@ impl Schema {
         1 + self.fields().iter().map(of).sum::<usize>()
     }
 
-    /// Reads a text with one `name = value` per line, as [`Values::to_text`] writes it. Settings that are missing have
-    /// their defaults.
+    /// Reads a text with one `name = value` per line, as [`Values::to_text`] writes it. Missing settings have their defaults.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
+    /// A sentence that says what is wrong with the text.
     pub fn read(&'static self, written: &str) -> Result<Values, String> {
         let mut values = self.defaults();
         for line in written.lines() {
@@ -266,8 +264,8 @@ impl Values {
         self.schema.fields().iter().zip(&self.values)
     }
 
-    /// Why the setting of this name has no effect beside the others: the one that decides that, as in a file. `None` if it has an
-    /// effect.
+    /// The reason why the setting with this name has no effect: the value of another setting, as written in a file. `None` if
+    /// the setting has an effect.
     ///
     /// # Panics
     /// If a condition names a setting that does not exist.
@@ -276,7 +274,7 @@ impl Values {
         let of = |name: &str| self.iter().find(|(field, _)| field.name == name);
         let (field, _) = of(name)?;
         field.applies.iter().find_map(|condition| {
-            // A setting that has no effect itself decides nothing.
+            // If the other setting has no effect itself, the reason for that is the answer.
             self.idle(condition.setting).or_else(|| {
                 let (_, value) = of(condition.setting).unwrap_or_else(|| panic!("no setting {}", condition.setting));
                 (!condition.holds(value)).then(|| format!("{} = {value}", condition.setting))
@@ -284,7 +282,8 @@ impl Values {
         })
     }
 
-    /// Whether a setting belongs to what the schema's [chooser](Schema::chooser) chooses here, or to no such choice.
+    /// Whether a setting belongs to the present value of the schema's [chooser](Schema::chooser), or does not depend on the
+    /// chooser.
     #[must_use]
     pub fn is_chosen(&self, field: &Field) -> bool {
         let mut choices = field.applies.iter().filter(|condition| Some(condition.setting) == self.schema.chooser);
@@ -298,11 +297,11 @@ impl Values {
         counting.map(|(field, value)| format!("{} = {value}\n", field.name)).collect()
     }
 
-    /// The values of these settings, which are given in the schema's order: the input of the struct that
+    /// The values of these settings, which must be named in the schema's order: the input of the struct that
     /// [`settings!`](crate::settings!) declares.
     ///
     /// # Panics
-    /// If the schema has no such setting, or not in this order.
+    /// If the schema does not have these settings in this order.
     pub fn named<'a>(&'a self, names: &'a [&'static str]) -> impl Iterator<Item = &'a Value> {
         let mut rest = self.iter();
         names.iter().map(move |name| match rest.find(|(field, _)| field.name == *name) {
@@ -311,29 +310,29 @@ impl Values {
         })
     }
 
-    /// The values of another schema's settings, all of which this one has.
+    /// The values of the settings of another schema. This schema must have all of them.
     ///
     /// # Panics
-    /// If this one has not all of them.
+    /// If this schema lacks one of them.
     #[must_use]
     pub fn part(&self, schema: &'static Schema) -> Self {
         let names: Vec<&'static str> = schema.fields().iter().map(|field| field.name).collect();
         Self::new(schema, self.named(&names).cloned().collect())
     }
 
-    /// The same with another value of a setting, which is given as its text.
+    /// The same values, with one setting changed to this text.
     ///
     /// # Panics
-    /// If there is no such setting, or no such value.
+    /// If there is no such setting, or if the text is not a valid value.
     #[must_use]
     pub fn with(&self, name: &str, text: &str) -> Self {
         self.set(name, text).unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// The same with another value of a setting, which is given as its text.
+    /// The same values, with one setting changed to this text.
     ///
     /// # Errors
-    /// A sentence, if there is no such setting, or no such value.
+    /// A sentence if there is no such setting, or if the text is not a valid value.
     pub fn set(&self, name: &str, text: &str) -> Result<Self, String> {
         let names = || self.schema.fields().iter().map(|field| field.name);
         let unknown = || format!("unknown setting {}{}", quoted(name), hint(name, names()));
@@ -345,10 +344,10 @@ impl Values {
 }
 
 impl Shape {
-    /// Reads a value from its text.
+    /// Parses a value from its text.
     ///
     /// # Errors
-    /// The allowed values, as the end of a sentence "... must be"; of a list of tables all that follows the name.
+    /// The allowed values, as the end of a sentence "... must be"; for a list of tables, everything that follows the name.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let value = match self {
             Self::List { schema, count_max } => return list::read(schema, *count_max, text).map(Value::List),
@@ -402,17 +401,18 @@ impl Shape {
     }
 }
 
-/// The most digits after the point of a decimal that is computed with exactly.
+/// The most digits after the point of a decimal that is computed exactly.
 pub const PLACES_EXACT: usize = 6;
-/// Those of a decimal that becomes a float: all 17 digits of a float fit, unless it is less than about 0.01.
+/// The most digits after the point of a decimal that becomes a float. All 17 digits of a float fit, unless it is less than
+/// about 0.01.
 pub const PLACES_FLOAT: usize = 18;
 /// The most digits before the point: those of a million million, which no setting exceeds.
 const DIGITS_MAX: usize = 13;
 
-/// The most characters of a wrong value in a message.
+/// At most this many characters of a wrong value are shown in a message.
 const SHOWN_MAX: usize = 60;
 
-/// What is written, for a message of one line.
+/// A written value, for a one-line message.
 fn shown(text: &str) -> String {
     let all = text.escape_debug();
     match all.clone().nth(SHOWN_MAX) {
@@ -421,7 +421,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Reads "-6.5" or "-65e-1" exactly. Zeros at the end are not counted as digits after the point.
+/// Parses "-6.5" or "-65e-1" exactly. Trailing zeros do not count as digits after the point.
 fn read_decimal(text: &str, places: usize) -> Option<Ratio> {
     if let Some(positive) = text.strip_prefix('-') {
         let plain = !positive.starts_with(['-', '+']);
@@ -446,7 +446,7 @@ fn read_decimal(text: &str, places: usize) -> Option<Ratio> {
     Ratio::checked(numerator, 10_i128.pow(power))
 }
 
-/// A number without exponent, times ten to this power: its digits before and after the point.
+/// A number without an exponent, times this power of ten: its digits before and after the point.
 fn shifted(digits: &str, power: i32) -> Option<(String, String)> {
     let most = DIGITS_MAX + PLACES_FLOAT;
     if power.unsigned_abs() as usize > most || digits.len() > most + 1 {
@@ -467,7 +467,7 @@ fn in_range(value: Ratio, min: i64, max: i64) -> bool {
     i128::from(min) * denominator <= numerator && numerator <= i128::from(max) * denominator
 }
 
-/// A decimal as in a file.
+/// A decimal, written as in a file.
 pub(crate) fn write_decimal(value: Ratio) -> String {
     let denominator = i128::from(value.denominator());
     let numerator = i128::from(value.numerator());

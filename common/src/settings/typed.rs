@@ -3,7 +3,7 @@
 use super::{Schema, Value, Values};
 use crate::ratio::Ratio;
 
-/// Settings in a type of their own; implemented by [`settings!`](crate::settings!).
+/// Settings as a type. [`settings!`](crate::settings!) implements it.
 pub trait Typed: Sized {
     /// The settings as data.
     const SCHEMA: &'static Schema;
@@ -16,7 +16,7 @@ pub trait Typed: Sized {
     fn of(values: &Values) -> Self;
 }
 
-/// Settings with their text, for kinds whose tasks carry it: see [`Values::to_text`].
+/// Settings together with their text, for kinds whose tasks carry the text; see [`Values::to_text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithText<S> {
     /// The typed form.
@@ -33,12 +33,12 @@ impl<S: Typed> Typed for WithText<S> {
     }
 }
 
-/// A setting that is one of several words; made by [`choice!`](crate::choice!).
+/// A setting that is one of several words. [`choice!`](crate::choice!) declares such settings.
 pub trait Choice: Sized {
     /// The words, each with its meaning.
     const CHOICES: &'static [(&'static str, &'static str)];
 
-    /// The choice of this word.
+    /// The choice with this word.
     ///
     /// # Panics
     /// If there is no such word. Values of a schema are checked when they are read.
@@ -52,11 +52,10 @@ pub trait Choice: Sized {
 
 /// A type that a field of a settings struct can have.
 pub trait FromValue {
-    /// The value in this type.
+    /// Converts the value to this type.
     ///
     /// # Panics
-    /// If the value is of another shape than the declared one, or out of the type's range: then the declaration is
-    /// wrong.
+    /// If the value has another shape than the declared one, or is out of the type's range: then the declaration is wrong.
     fn from_value(value: &Value) -> Self;
 }
 
@@ -112,7 +111,7 @@ macro_rules! whole {
 }
 whole!(u64, u32, usize, i64, i32);
 
-/// The name of a setting, given a field's identifier, which may be a raw one such as `r#type`.
+/// The name of a setting, from a field's identifier, which may be a raw one such as `r#type`.
 #[must_use]
 pub const fn field_name(identifier: &'static str) -> &'static str {
     match identifier.as_bytes() {
@@ -122,7 +121,7 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 }
 
 /// Declares the settings of a kind of experiment: a struct, an enum of its fields' names for [`Schema::check`], and the
-/// schema of both. A field's documentation is shown to people by `evoxo new`.
+/// schema of both. `evoxo new` shows a field's documentation to people.
 ///
 /// ```
 /// use evoxo_common::{choice, ratio::Ratio, settings};
@@ -159,19 +158,23 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// assert_eq!((settings.games, settings.side), (20, Side::O));
 /// ```
 ///
-/// `check`, which finds what single fields cannot say, and `notes` may be left out.
+/// `check` finds problems that involve several fields. Both `check` and `notes` may be left out.
 ///
-/// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)` for exact arithmetic (six digits after the point), `real(...)`
-/// for floats (18), `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as
-/// in a file, without quotes; and `list(SCHEMA, COUNT_MAX, DEFAULT)`, a list of tables. `execution` in front says that results do not depend on the setting, `addition` that it came later and changes nothing at its default, `length` that
-/// more of it only makes a run longer (see [`Scope`](crate::settings::Scope)). `when OTHER is ["WORD"]` behind says that the
-/// setting has an effect only where another one has one of these values, `when OTHER not ["0"]` only where it has another one;
-/// several conditions are joined by `and`; `when OTHER is (words())` computes the values. A file that gives the setting elsewhere
-/// gets a note.
+/// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)` for exact arithmetic (six digits after the point),
+/// `real(...)` for floats (18), `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`,
+/// each with its default written as in a file but without quotes; and `list(SCHEMA, COUNT_MAX, DEFAULT)`, a list of tables.
 ///
-/// Behind `check` and `notes`, which may be missing, `includes(own: OTHERS, before slice, chosen by side)` says that the schema has
-/// the settings of the schema `OTHERS` too, before its own setting `slice`, and that `side` chooses which of them apply. Their values
-/// are the field `own` of the struct, and `Name::own(NAME)` names one of them.
+/// The word before a shape is the setting's [`Scope`](crate::settings::Scope): `execution` if results do not depend on the
+/// setting, `addition` if it was added later and changes nothing at its default, `length` if a greater value only makes a run
+/// longer.
+///
+/// `when OTHER is ["WORD"]` after a shape means that the setting has an effect only if another setting has one of these
+/// values, `when OTHER not ["0"]` only if it has a different one. Several conditions are joined by `and`; `when OTHER is
+/// (words())` computes the values. If a file gives the setting where it has no effect, a note says so.
+///
+/// After `check` and `notes`, `includes(own: OTHERS, before slice, chosen by side)` includes the settings of the schema
+/// `OTHERS`, before the schema's own setting `slice`; `side` chooses which of them apply. Their values are in the struct's
+/// field `own`, and `Name::own(NAME)` names one of them.
 ///
 /// [`Schema::check`]: crate::settings::Schema::check
 #[macro_export]
@@ -198,7 +201,7 @@ macro_rules! settings {
 
         /// The names of the settings.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(dead_code, non_camel_case_types, missing_docs, reason = "variants are called like fields, for checks that name them")]
+        #[allow(dead_code, non_camel_case_types, missing_docs, reason = "variants are named like fields, for checks that name them")]
         $vis enum $name { $( $field, )+ $( $included(&'static str), )? }
 
         /// The settings as data.
@@ -237,7 +240,7 @@ macro_rules! settings {
         };
 
         impl $settings {
-            /// The typed form of values of the schema, or of one that has its settings too.
+            /// The typed form of values of the schema, or of a schema that includes its settings.
             ///
             /// # Panics
             /// If the values are of another schema.
@@ -272,7 +275,7 @@ macro_rules! settings {
                 }
             }
 
-            /// The setting of this name in experiment files.
+            /// The setting with this name in experiment files.
             #[must_use]
             #[allow(dead_code, reason = "for checks of parts that do not know the settings")]
             $vis fn named(text: &str) -> Option<Self> {
@@ -350,7 +353,7 @@ macro_rules! settings {
     (@default $shape:ident($min:expr, $max:expr, $default:expr)) => { $default };
 }
 
-/// Declares a setting that is one of several words: an enum whose variants' documentation gives each word's meaning.
+/// Declares a setting that is one of several words: an enum, in which each variant's documentation gives its word's meaning.
 #[macro_export]
 macro_rules! choice {
     (
@@ -416,7 +419,11 @@ mod tests {
     fn settings_say_where_they_have_an_effect() {
         let idle = |text: &str, name: &str| TREE.read(text).unwrap().idle(name);
         assert_eq!(idle("leaves = 3", "leaves").as_deref(), Some("colour = \"blue\""));
-        assert_eq!(idle("leaves = 3", "worms").as_deref(), Some("colour = \"blue\""), "nor what hangs on it");
+        assert_eq!(
+            idle("leaves = 3", "worms").as_deref(),
+            Some("colour = \"blue\""),
+            "nor has a setting that depends on it"
+        );
         assert_eq!(idle("colour = \"green\"", "worms").as_deref(), Some("leaves = 0"));
         assert_eq!(idle("colour = \"green\"\nleaves = 1\nsize = 3", "worms").as_deref(), Some("size = 3"));
         assert_eq!(idle("colour = \"green\"\nleaves = 1\nsize = 2", "worms"), None);
@@ -511,7 +518,7 @@ mod tests {
         assert_eq!(Name::named("other"), None);
     }
 
-    /// What came later is told only where it differs from what was before: names of runs and of tasks stay.
+    /// Additions are written only if they differ from their defaults, so names of runs and of tasks stay the same.
     #[test]
     fn additions_are_left_out_at_their_default() {
         let values = SCHEMA.defaults();
@@ -523,7 +530,7 @@ mod tests {
         assert_eq!(SCHEMA.read(&values.to_text()), Ok(values));
     }
 
-    /// A limit of 13 digits is allowed itself, and no text leads to a fraction that is too great.
+    /// A limit of 13 digits is itself allowed, and no text leads to a fraction that is too large.
     #[test]
     fn decimals_have_as_many_digits_as_their_limits() {
         let shape =
@@ -541,7 +548,7 @@ mod tests {
         for wrong in ["1e-7", "1e13", "1e99999999999", "e3", ".5e1", "1e", "--1", "-+1", "1e2.5"] {
             assert!(shape.read(wrong).is_err(), "{wrong}");
         }
-        // As numpy prints floats: exactly, back as text, and as the same float.
+        // As numpy prints floats: read exactly, written back as the same text, and equal to the same float.
         for text in [
             "0.1",
             "0.30000000000000004",

@@ -1,4 +1,4 @@
-//! Statistics over replicas: a claim is a mean with an interval, never the best run.
+//! Statistics over replicas. A claim is a mean with an interval, never the best run.
 
 mod compare;
 mod equivalence;
@@ -19,10 +19,10 @@ use crate::rng::{Stream, below};
 /// A mean with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Of the values.
+    /// The mean of the values.
     pub mean: f64,
-    /// Half the width of the interval; `None` for a single value, which says nothing about others, and where the values are
-    /// too great for a variance.
+    /// Half the width of the interval. `None` for a single value, which says nothing about others, and if the values are too
+    /// large for a variance.
     pub half_width: Option<f64>,
 }
 
@@ -32,13 +32,13 @@ impl Estimate {
     pub fn text(&self, decimals: usize) -> String {
         let half_width = self.half_width.map(|half_width| format!(" ± {half_width:.decimals$}"));
         let mean = format!("{:.decimals$}", self.mean);
-        // No minus before a zero.
+        // Zero must not have a minus sign.
         let mean = if mean.contains(|c| matches!(c, '1'..='9')) { &mean } else { mean.trim_start_matches('-') };
         format!("{mean}{}", half_width.unwrap_or_default())
     }
 
-    /// The same of a share in percent. Few replicas that differ give an interval that is longer than all percentages; then it is what
-    /// a share can be: "12.50 (0 to 100)".
+    /// The same for a share in percent. A few replicas that differ may give an interval that is wider than all percentages;
+    /// then the text shows the whole range of a share: "12.50 (0 to 100)".
     #[must_use]
     pub fn percent(&self, decimals: usize) -> String {
         match self.half_width {
@@ -47,8 +47,8 @@ impl Estimate {
         }
     }
 
-    /// Decimals for [`Self::text`]: enough for two digits of the interval; where there is none two, or as many as show two digits
-    /// of the mean.
+    /// The decimals for [`Self::text`]: enough for two digits of the interval. Without an interval: two, or as many as show
+    /// two digits of the mean.
     #[must_use]
     pub fn decimals(&self) -> usize {
         match self.half_width {
@@ -57,14 +57,14 @@ impl Estimate {
         }
     }
 
-    /// With these decimals, or as powers of ten if they would be zeros or a row of digits.
+    /// The text with these decimals, or as powers of ten if it would show only zeros or a long row of digits.
     #[must_use]
     pub fn short(&self) -> String {
         let greatest = self.mean.abs().max(self.half_width.unwrap_or(0.0));
         if is_plain(greatest) { self.text(self.decimals()) } else { self.powers() }
     }
 
-    /// "8.85e-9 ± 1.0e-8".
+    /// The text as powers of ten: "8.85e-9 ± 1.0e-8".
     #[must_use]
     pub fn powers(&self) -> String {
         let half_width = self.half_width.map(|half_width| format!(" ± {half_width:.1e}")).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Estimate {
     }
 }
 
-/// Whether a number is easily read without powers of ten.
+/// Whether a number is easy to read without powers of ten.
 #[must_use]
 pub fn is_plain(number: f64) -> bool {
     number == 0.0 || (1e-3..1e7).contains(&number.abs())
@@ -90,7 +90,7 @@ const TENS: [f64; 6] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5];
 /// The quantile 0.975 of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
-/// The mean of values and its 95 % interval by Student's t (Student 1908); `None` of nothing.
+/// The mean of values and its 95 % interval by Student's t (Student 1908); `None` without values.
 #[must_use]
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
     let sample = Sample::of(values)?;
@@ -99,20 +99,20 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean: sample.mean, half_width: half_width.filter(|half_width| half_width.is_finite()) })
 }
 
-/// The 95 % interval of a share of which `count` of `total` were seen (Wilson 1927); (0, 1) of nothing.
+/// The 95 % interval of a share of which `count` of `total` were seen (Wilson 1927); (0, 1) if `total` is 0.
 #[must_use]
 pub fn wilson(count: usize, total: usize) -> (f64, f64) {
     wilson_points(count as f64, total)
 }
 
-/// "18 of 20 (70 to 97 %)": a count with the 95 % interval of the share; a dash if there is nothing.
+/// A count with the 95 % interval of the share: "18 of 20 (70 to 97 %)". A dash if there is nothing.
 #[must_use]
 pub fn share_text(count: usize, total: usize) -> String {
     if total == 0 {
         return "-".into();
     }
     let (low, high) = wilson(count, total);
-    // An end that is neither 0 nor 100 % must not seem to be.
+    // An end that is not exactly 0 or 100 % must not look like it.
     let percent = |end: f64| {
         let rest = 100.0 * end.min(1.0 - end);
         let decimals = TENS.iter().position(|ten| rest == 0.0 || rest * ten >= 0.5).unwrap_or(TENS.len());
@@ -121,12 +121,13 @@ pub fn share_text(count: usize, total: usize) -> String {
     format!("{count} of {total} ({} to {} %)", percent(low), percent(high))
 }
 
-/// The place, from 0, of the value among `count` ascending ones at which the 95 % interval of their median begins; it ends as
-/// far from the other end. `None` of fewer than six, whose least and greatest value are no such interval.
+/// The position, from 0, of the value at which the 95 % interval of the median begins, among `count` ascending values. The
+/// interval ends as far from the other end. `None` for fewer than six values: the least and the greatest of them do not make
+/// such an interval.
 #[must_use]
 pub fn median_interval(count: usize) -> Option<usize> {
-    // How many lie below the median has the binomial distribution of fair coins; of many that is nearly normal, and the
-    // chance of the first would be too small for a number.
+    // The number of values below the median has the binomial distribution of fair coins. For many values it is nearly normal,
+    // and the first probabilities would be too small for a float.
     if count > 1000 {
         return Some(((count as f64 - NORMAL * (count as f64).sqrt()) / 2.0) as usize);
     }
@@ -140,8 +141,8 @@ pub fn median_interval(count: usize) -> Option<usize> {
     places.checked_sub(1)
 }
 
-/// The same of the share of points that `total` games gave, 0 to 1 each. Where games can be drawn the true interval is
-/// narrower.
+/// The same for a share of points from `total` games, which gave 0 to 1 point each. If games can be drawn, the true interval
+/// is narrower.
 #[must_use]
 pub fn wilson_points(points: f64, total: usize) -> (f64, f64) {
     if total == 0 {
@@ -150,22 +151,25 @@ pub fn wilson_points(points: f64, total: usize) -> (f64, f64) {
     let (n, share, z2) = (total as f64, points / total as f64, NORMAL * NORMAL);
     let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let spread = NORMAL / (1.0 + z2 / n) * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-    // None seen does not exclude 0, nor all seen 1: exactly, whatever the rounding above.
+    // Seeing none does not exclude 0, and seeing all does not exclude 1; this must hold exactly, whatever the rounding above.
     let low = if points == 0.0 { 0.0 } else { centre - spread };
     let high = if points == n { 1.0 } else { centre + spread };
     (low, high)
 }
 
-/// The fewest values that are resampled: of 2 an interval of 95 % held in 38 % of 40 runs, of 5 in 72 %.
+/// The fewest values that are resampled. In tests, intervals of 95 % from 2 values held in 38 % of 40 runs, and from 5 values
+/// in 72 %.
 pub const BOOTSTRAP_MIN: usize = 10;
-/// Resamples of [`odds_interval`]: its ends then move by a fiftieth of its width or so from one stream to another.
+/// The resamples of [`odds_interval`]: with this number, its ends move by about a fiftieth of its width from one stream to
+/// another.
 const RESAMPLES: usize = 1000;
 
 /// The 95 % interval of "mean wins to mean losses" over pairs of wins and losses, each at least 0, by the percentile
-/// bootstrap (Efron 1979), with resamples drawn from `stream`; infinite where there are no losses. `None` of fewer than
-/// ten pairs: resamples of so few differ too little from each other.
+/// bootstrap (Efron 1979) with resamples drawn from `stream`. An end of the interval is infinite if it has no losses. `None`
+/// for fewer than ten pairs, because resamples of so few pairs differ too little from each other.
 ///
-/// It resamples the share of wins among both, of which the ratio is a function that only grows: that one is always finite.
+/// The bootstrap resamples the share of wins in wins and losses, which is always finite; the ratio is an increasing function
+/// of this share.
 #[must_use]
 pub fn odds_interval(pairs: &[(f64, f64)], stream: Stream) -> Option<(f64, f64)> {
     if pairs.len() < BOOTSTRAP_MIN {
@@ -182,7 +186,7 @@ pub fn odds_interval(pairs: &[(f64, f64)], stream: Stream) -> Option<(f64, f64)>
     Some((odds(0.025), odds(0.975)))
 }
 
-/// The value below which a share `p` of the values lies, between neighbours linearly (Hyndman and Fan 1996, type 7).
+/// The value below which a share `p` of the values lies, linear between neighbours (Hyndman and Fan 1996, type 7).
 ///
 /// # Panics
 /// If there are no values, or `p` is not from 0 to 1.
@@ -195,7 +199,7 @@ pub fn quantile(values: &[f64], p: f64) -> f64 {
     let low = place.floor() as usize;
     let high = (low + 1).min(sorted.len() - 1);
     let (share, below, above) = (place - low as f64, sorted[low], sorted[high]);
-    // Two numbers may be too far apart for a difference.
+    // The difference of two numbers may be too large for a float.
     if (above - below).is_infinite() { (1.0 - share) * below + share * above } else { below + share * (above - below) }
 }
 
@@ -247,12 +251,13 @@ mod tests {
         assert_eq!(share_text(18, 20), "18 of 20 (70 to 97 %)");
         assert_eq!(share_text(0, 3), "0 of 3 (0 to 56 %)");
         assert_eq!(share_text(0, 0), "-");
-        // No end that is neither 0 nor 100 % seems to be.
+        // An end that is not exactly 0 or 100 % must not look like it.
         assert_eq!(share_text(0, 1000), "0 of 1000 (0 to 0.4 %)");
         assert_eq!(share_text(1, 50), "1 of 50 (0.4 to 10 %)");
     }
 
-    /// As in tables of the sign test's interval: of ten values the second to the ninth, of twenty the sixth to the fifteenth.
+    /// As in tables of the sign test's interval: for ten values the second to the ninth, for twenty the sixth to the
+    /// fifteenth.
     #[test]
     fn medians_have_intervals_from_six_values_on() {
         let found = [0, 1, 5, 6, 8, 9, 10, 20, 100, 1000, 1001].map(median_interval);
@@ -264,10 +269,10 @@ mod tests {
     #[test]
     fn odds_have_an_interval_around_them() {
         let stream = Stream::root(1);
-        // Equal pairs leave nothing to chance.
+        // If all pairs are equal, nothing is left to chance.
         let (low, high) = odds_interval(&[(0.6, 0.2); 10], stream).unwrap();
         assert!(near(low, 3.0) && near(high, 3.0), "{low} {high}");
-        // 50 pairs of 3 to 1 and 50 of 1 to 1: 2 to 1, and by the delta method 0.1 * 1.96 to either side.
+        // 50 pairs of 3 to 1 and 50 of 1 to 1: 2 to 1, and by the delta method 0.1 * 1.96 in either direction.
         let pairs: Vec<(f64, f64)> = (0..100).map(|i| (if i % 2 == 0 { 3.0 } else { 1.0 }, 1.0)).collect();
         let (low, high) = odds_interval(&pairs, stream).unwrap();
         assert!((low - 1.804).abs() < 0.04 && (high - 2.196).abs() < 0.04, "{low} {high}");

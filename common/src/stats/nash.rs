@@ -1,25 +1,25 @@
-//! Nash averaging (Balduzzi, Tuyls, Perolat and Graepel 2018): of all mixtures of players that no player beats, the one with the
-//! greatest entropy. It does not change when a player is entered twice, and it says when strength goes in a circle.
+//! Nash averaging (Balduzzi, Tuyls, Perolat and Graepel 2018): among all mixtures of players that no player beats, the one
+//! with the greatest entropy. It does not change when a player is entered twice, and it shows when strength goes in a circle.
 //!
-//! It is found from the dual problem: the mixture has chances proportional to exp((A l)_i) for the l >= 0 that makes
-//! ln sum exp(A l) + e sum l least, where e is by how much a player may beat the mixture. A barrier t sum ln l keeps l positive, and
-//! t falls to almost nothing; each least value is found by Newton's method.
+//! It is found from the dual problem: the mixture's probabilities are proportional to exp((A l)_i), for the l >= 0 that
+//! minimizes ln sum exp(A l) + e sum l, where e is the margin by which a player may beat the mixture. A barrier t sum ln l
+//! keeps l positive, and t falls to almost nothing. Each minimum is found by Newton's method.
 
 use super::rating::solve;
 use crate::math::{exp, ln};
 
-/// By how much a player may beat the mixture: e.
+/// e: the margin by which a player may beat the mixture.
 const MARGIN: f64 = 1e-8;
-/// The last weight of the barrier, and how fast it falls to it from 1.
+/// The last weight of the barrier, and the factor by which the weight falls from 1 to it.
 const BARRIER_LAST: f64 = 1e-10;
 const BARRIER_FALL: f64 = 0.2;
-/// The most steps for one weight of the barrier; some are usual.
+/// The most steps for one weight of the barrier; a few are usual.
 const STEPS_MAX: usize = 100;
 
-/// The mixture for these payoffs, row against column; each chance at least 0, together 1.
+/// The mixture for these payoffs, row against column. Each probability is at least 0, and their sum is 1.
 ///
 /// # Panics
-/// If the payoffs are not a square with the other sign below its diagonal, up to rounding.
+/// If the payoffs are not a square matrix that is antisymmetric up to rounding.
 #[must_use]
 pub fn nash(payoffs: &[Vec<f64>]) -> Vec<f64> {
     let size = payoffs.len();
@@ -35,7 +35,7 @@ pub fn nash(payoffs: &[Vec<f64>]) -> Vec<f64> {
     mixture(payoffs, &dual).0
 }
 
-/// The chances that belong to a point of the dual problem, and the logarithm of the sum.
+/// The probabilities that belong to a point of the dual problem, and the logarithm of the sum.
 fn mixture(payoffs: &[Vec<f64>], dual: &[f64]) -> (Vec<f64>, f64) {
     let heights: Vec<f64> = payoffs.iter().map(|row| dot(row, dual)).collect();
     let top = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -48,7 +48,7 @@ fn dot(one: &[f64], two: &[f64]) -> f64 {
     one.iter().zip(two).map(|(one, two)| one * two).sum()
 }
 
-/// What is to be least.
+/// The value that is minimized.
 fn value(payoffs: &[Vec<f64>], dual: &[f64], barrier: f64) -> f64 {
     mixture(payoffs, dual).1 + dual.iter().map(|l| MARGIN * l - barrier * ln(*l)).sum::<f64>()
 }
@@ -57,7 +57,7 @@ fn descend(payoffs: &[Vec<f64>], dual: &mut Vec<f64>, barrier: f64) {
     let size = payoffs.len();
     for _ in 0..STEPS_MAX {
         let (chances, _) = mixture(payoffs, dual);
-        // The slope by l_k is the sum of p_i A_ik, which is -(A p)_k.
+        // The slope in l_k is the sum of p_i A_ik, which is -(A p)_k.
         let means: Vec<f64> = payoffs.iter().map(|row| -dot(row, &chances)).collect();
         let slope: Vec<f64> = (0..size).map(|k| -(means[k] + MARGIN - barrier / dual[k])).collect();
         let mut curvature = vec![0.0; size * size];
@@ -74,7 +74,7 @@ fn descend(payoffs: &[Vec<f64>], dual: &mut Vec<f64>, barrier: f64) {
         if promise < 1e-13 {
             return;
         }
-        // As far as all stay positive, then as far as it is worth it.
+        // Step as far as all components stay positive, then as far as the value improves.
         let room = dual.iter().zip(&step).filter(|(_, step)| **step < 0.0).map(|(l, step)| -0.99 * l / step);
         let mut share = room.fold(1.0, f64::min);
         let before = value(payoffs, dual, barrier);
@@ -115,17 +115,18 @@ mod tests {
     #[test]
     fn known_mixtures() {
         near(&nash(&payoffs(3, &[0.0, 0.0, 0.0])), &[1.0 / 3.0; 3]);
-        // Who beats all others is all of it.
+        // A player that beats all others is the whole mixture.
         near(&nash(&payoffs(3, &[0.1, 0.2, 0.3])), &[1.0, 0.0, 0.0]);
-        // A circle: each as likely as the payoff between the two others.
+        // A circle: each player is as likely as the payoff between the two others.
         near(&nash(&payoffs(3, &[0.1, -0.3, 0.2])), &[2.0 / 6.0, 3.0 / 6.0, 1.0 / 6.0]);
-        // A player that loses to all three of a circle has no part, one that is entered twice has its part twice over.
+        // A player that loses to all three of a circle gets no share; a player that is entered twice gets its share in two
+        // parts.
         near(&nash(&payoffs(4, &[0.1, -0.3, 0.4, 0.2, 0.4, 0.4])), &[2.0 / 6.0, 3.0 / 6.0, 1.0 / 6.0, 0.0]);
         near(&nash(&payoffs(4, &[0.1, -0.3, 0.0, 0.2, -0.1, 0.3])), &[1.0 / 6.0, 3.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]);
         assert_eq!(nash(&[vec![0.0]]), [1.0]);
     }
 
-    /// No player beats the mixture, and among equal ones the mixture is even.
+    /// No player beats the mixture, and among equal players the mixture is uniform.
     #[test]
     fn nobody_beats_the_mixture() {
         for seed in 0..20_u64 {

@@ -1,65 +1,65 @@
-//! Is one player stronger than another? Wald's sequential test (1945) on pairs of games with sides exchanged.
+//! Is one player stronger than another? Wald's sequential test (1945), on pairs of games with sides exchanged.
 //!
-//! The two games from one opening are not independent, so their points together are the observation: 0, 1/2, 1, 3/2 or 2
+//! The two games from one opening are not independent, so one observation is the sum of their points: 0, 1/2, 1, 3/2 or 2
 //! ("pentanomial"). The test compares the greatest likelihoods of these counts under two mean scores (the generalised
-//! sequential probability ratio test: Li, Liu and Ying 2014, as in the testing of chess engines). How points are distributed about
-//! their mean is estimated from the games, so nothing is assumed of draws or of the first move.
+//! sequential probability ratio test: Li, Liu and Ying 2014, as in the testing of chess engines). The distribution of points
+//! about their mean is estimated from the games, so nothing is assumed about draws or the first move.
 
 use crate::math::{ln, pow};
 
-/// How many pairs of games gave the first player 0, 1/2, 1, 3/2 and 2 points.
+/// The numbers of pairs in which the first player got 0, 1/2, 1, 3/2 and 2 points.
 pub type Pentanomial = [u64; 5];
 
-/// A test of the hypothesis that a player is `elo[0]` points stronger, or less, against the one that it is `elo[1]` points
-/// stronger, or more. Between the two it may say either.
+/// A test of the hypothesis that a player is at most `elo[0]` points stronger, against the hypothesis that it is at least
+/// `elo[1]` points stronger. If the truth lies between the two, either verdict is possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sprt {
-    /// In points of the usual scale, the lesser first.
+    /// In points on the usual scale, the smaller one first.
     elo: [f64; 2],
 }
 
-/// The greatest difference that can be asked about, in points.
+/// The greatest difference that can be tested, in points.
 pub const ELO_MAX: f64 = 1000.0;
 
-/// The chance of either error: to reject the lesser difference where it is true, or the greater one.
+/// The probability of either error: to reject the smaller difference although it is true, or the greater one.
 pub const ERROR: f64 = 0.05;
 
-/// What a test says.
+/// The verdict of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The player is stronger by less than the greater difference: that one is rejected.
+    /// The player is stronger by less than the greater difference, which is rejected.
     Lesser,
-    /// It is stronger by more than the lesser difference: that one is rejected.
+    /// The player is stronger by more than the smaller difference, which is rejected.
     Greater,
     /// More games are needed.
     Open,
 }
 
-/// Added to each count: a result that was never seen is not impossible.
+/// Added to each count, because a result that was never seen is not impossible.
 const UNSEEN: f64 = 1e-3;
 
 impl Sprt {
-    /// A test between these differences in strength, in points of the usual scale.
+    /// A test between these differences in strength, in points on the usual scale.
     ///
     /// # Errors
-    /// A sentence if the first is not less than the second, or one is more than [`ELO_MAX`] from 0.
+    /// A sentence if the first is not less than the second, or if one is more than [`ELO_MAX`] from 0.
     pub fn new(elo0: f64, elo1: f64) -> Result<Self, String> {
         if !(-ELO_MAX..=ELO_MAX).contains(&elo0) || !(-ELO_MAX..=ELO_MAX).contains(&elo1) {
             return Err(format!("the differences are {elo0} and {elo1}: give points from {} to {ELO_MAX}", -ELO_MAX));
         }
         if elo0 >= elo1 {
-            return Err(format!("the differences are {elo0} and {elo1}: give the lesser first"));
+            return Err(format!("the differences are {elo0} and {elo1}: give the smaller one first"));
         }
         Ok(Self { elo: [elo0, elo1] })
     }
 
-    /// The differences, the lesser first.
+    /// The differences, the smaller one first.
     #[must_use]
     pub const fn elo(&self) -> [f64; 2] {
         self.elo
     }
 
-    /// The logarithm of the likelihood ratio of these pairs: positive if they speak for the greater difference.
+    /// The logarithm of the likelihood ratio of these pairs: positive if they favour the greater difference.
     #[must_use]
     pub fn ratio(&self, pairs: &Pentanomial) -> f64 {
         if pairs.iter().all(|count| *count == 0) {
@@ -74,13 +74,14 @@ impl Sprt {
         counts.iter().enumerate().map(of).sum()
     }
 
-    /// At the first or below the greater difference is rejected, at the second or above the lesser one.
+    /// The limits of the logarithm. At or below the first, the greater difference is rejected; at or above the second, the
+    /// smaller one.
     #[must_use]
     pub fn bounds() -> [f64; 2] {
         [ln(ERROR / (1.0 - ERROR)), ln((1.0 - ERROR) / ERROR)]
     }
 
-    /// What these pairs decide.
+    /// The verdict on these pairs.
     #[must_use]
     pub fn verdict(&self, pairs: &Pentanomial) -> Verdict {
         let ([low, high], ratio) = (Self::bounds(), self.ratio(pairs));
@@ -92,7 +93,7 @@ impl Sprt {
     }
 }
 
-/// The points of a pair that is counted at this place, as a share of 2.
+/// The points of a pair at this position of the counts, as a share of 2.
 fn points(place: usize) -> f64 {
     place as f64 / 4.0
 }
@@ -102,8 +103,8 @@ fn score(elo: f64) -> f64 {
     1.0 / (1.0 + pow(10.0, -elo / 400.0))
 }
 
-/// The distribution with this mean that makes the counts most likely has chances count / (1 + tilt (points - mean)); this is
-/// the tilt, found by halving.
+/// The distribution with this mean that makes the counts most likely has probabilities count / (1 + tilt (points - mean)).
+/// This finds the tilt by bisection.
 fn tilt(counts: &[f64; 5], mean: f64) -> f64 {
     let slope = |tilt: f64| -> f64 {
         let of = |(place, count): (usize, &f64)| {
@@ -112,7 +113,7 @@ fn tilt(counts: &[f64; 5], mean: f64) -> f64 {
         };
         counts.iter().enumerate().map(of).sum()
     };
-    // Between these all chances are positive, and the slope falls from infinity to its negative.
+    // Between these bounds all probabilities are positive, and the slope falls from plus to minus infinity.
     let (mut low, mut high) = (-1.0 / (1.0 - mean), 1.0 / mean);
     loop {
         let middle = f64::midpoint(low, high);
@@ -132,7 +133,7 @@ mod tests {
         Sprt::new(elo0, elo1).unwrap()
     }
 
-    /// The best distribution with this mean, by trying: a slow twin. Chances 1 to 3 are varied, 0 and 4 follow.
+    /// A slow twin: finds the best distribution with this mean by trying. Probabilities 1 to 3 are varied; 0 and 4 follow.
     fn best_likelihood(counts: &[f64; 5], mean: f64) -> f64 {
         let mut best = f64::NEG_INFINITY;
         let mut centre = [0.2, 0.2, 0.2];
@@ -169,7 +170,7 @@ mod tests {
         }
     }
 
-    /// With many pairs it is nearly that of normal means: (s1 - s0) (2 mean - s0 - s1) / (2 variance of the mean).
+    /// With many pairs, the ratio is nearly that of normal means: (s1 - s0) (2 mean - s0 - s1) / (2 variance of the mean).
     #[test]
     fn many_pairs_are_nearly_normal() {
         let pairs: Pentanomial = [900, 2100, 4000, 2200, 1000];
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!(test.verdict(&[0, 0, 0, 0, 20]), Verdict::Greater);
         assert_eq!(test.verdict(&[20, 0, 0, 0, 0]), Verdict::Lesser);
         assert_eq!(test.verdict(&[1, 0, 0, 0, 1]), Verdict::Open);
-        // The same games seen from the other side speak as much for the other.
+        // The same games, seen from the other side, favour the other player equally.
         let turned = sprt(-100.0, 0.0);
         assert!((test.ratio(&[3, 1, 4, 1, 5]) + turned.ratio(&[5, 1, 4, 1, 3])).abs() < 1e-9);
         let [low, high] = Sprt::bounds();
@@ -201,12 +202,12 @@ mod tests {
 
     #[test]
     fn impossible_tests_are_refused() {
-        assert!(Sprt::new(5.0, 5.0).unwrap_err().contains("give the lesser first"));
+        assert!(Sprt::new(5.0, 5.0).unwrap_err().contains("give the smaller one first"));
         assert!(Sprt::new(0.0, 1001.0).unwrap_err().contains("give points from -1000 to 1000"));
         assert!(Sprt::new(f64::NAN, 1.0).is_err());
     }
 
-    /// Of players that are exactly as strong as one of the hypotheses, about one in twenty is judged wrongly.
+    /// For players that are exactly as strong as one of the hypotheses, about one verdict in twenty is wrong.
     #[test]
     fn errors_are_as_rare_as_promised() {
         let test = sprt(0.0, 40.0);
@@ -215,7 +216,7 @@ mod tests {
                 let mut rng = Stream::root(seed).text("sprt").rng();
                 let (mut pairs, third) = ([0; 5], 0.3);
                 loop {
-                    // Each game is drawn in 30 of 100, and the rest gives the score.
+                    // Each game is drawn in 30 of 100 cases, and the rest gives the score.
                     let mut game = || match unit(&mut rng) {
                         lot if lot < third => 1,
                         lot if lot < third + score(elo) - third / 2.0 => 2,
@@ -230,7 +231,7 @@ mod tests {
             };
             (0..200).filter(|seed| run(*seed)).count()
         };
-        // 10 of 200 are expected at most, with a standard deviation of 3.
+        // At most 10 of 200 are expected, with a standard deviation of 3.
         let (greater, lesser) = (wrong(0.0, Verdict::Greater), wrong(40.0, Verdict::Lesser));
         assert!(greater <= 19 && lesser <= 19, "{greater} and {lesser} of 200");
     }

@@ -2,7 +2,7 @@
 
 use crate::math::{exp, ln, ln_gamma};
 
-/// The probability that |t| is at least this great by chance, with that many degrees of freedom (Student 1908).
+/// The probability that |t| is at least this large by chance, with this number of degrees of freedom (Student 1908).
 ///
 /// # Panics
 /// If the degrees of freedom are not positive.
@@ -12,8 +12,8 @@ pub fn student_tails(t: f64, freedom: f64) -> f64 {
     if t.is_infinite() { 0.0 } else { incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5) }
 }
 
-/// The t whose tails to both sides together have the probability 0.05: half the width of a 95 % interval in standard
-/// errors. 12.706 with one degree of freedom, 1.960 with very many.
+/// The t whose two tails together have the probability 0.05: half the width of a 95 % interval in standard errors. It is
+/// 12.706 with one degree of freedom, and 1.960 with very many.
 ///
 /// # Panics
 /// If the degrees of freedom are not positive.
@@ -22,8 +22,8 @@ pub fn student_quantile(freedom: f64) -> f64 {
     student_bound(freedom, 0.05)
 }
 
-/// The t whose tails to both sides together have the probability `tails`, more than 0 and less than 1: what several intervals
-/// together need, 0.05 divided by their number (Bonferroni).
+/// The t whose two tails together have the probability `tails`, which must be more than 0 and less than 1. Several
+/// simultaneous intervals need 0.05 divided by their number (Bonferroni).
 ///
 /// # Panics
 /// If the degrees of freedom are not positive.
@@ -33,7 +33,7 @@ pub fn student_bound(freedom: f64, tails: f64) -> f64 {
     while student_tails(high, freedom) > tails {
         high *= 2.0;
     }
-    // Halved until there is no number between.
+    // Bisects until there is no number in between.
     loop {
         let middle = f64::midpoint(low, high);
         match middle {
@@ -44,8 +44,8 @@ pub fn student_bound(freedom: f64, tails: f64) -> f64 {
     }
 }
 
-/// The probability that a ratio of two variances of equal expectation is at least this great by chance, with these degrees of
-/// freedom above and below (Fisher 1924; Snedecor 1934).
+/// The probability that the ratio of two variances with equal expectation is at least this large by chance, with these
+/// degrees of freedom of the numerator and the denominator (Fisher 1924; Snedecor 1934).
 ///
 /// # Panics
 /// If the degrees of freedom are not positive, or the ratio is negative.
@@ -60,7 +60,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
-    // The fraction converges fast on this side of the mean; the other side is one minus its mirror image.
+    // The fraction converges fast on this side of the mean. On the other side, one minus its mirror image is used.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
@@ -68,7 +68,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     front / fraction(x, a, b)
 }
 
-/// The continued fraction 1 + d1/(1 + d2/(1 + ...)) below the incomplete beta function (Abramowitz and Stegun 26.5.8), by
+/// The continued fraction 1 + d1/(1 + d2/(1 + ...)) of the incomplete beta function (Abramowitz and Stegun 26.5.8), by
 /// Lentz's method.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     const TINY: f64 = 1e-300;
@@ -99,12 +99,12 @@ mod tests {
         assert!((one - two).abs() <= within, "{one} and {two}");
     }
 
-    /// Closed forms there are for one, two and four degrees of freedom.
+    /// There are closed forms for one, two and four degrees of freedom.
     #[test]
     fn tails_agree_with_closed_forms() {
         for step in 0..200 {
             let t = f64::from(step) * 0.25;
-            #[allow(clippy::disallowed_methods)] // Within a tolerance.
+            #[allow(clippy::disallowed_methods)] // Compared within a tolerance.
             near(student_tails(t, 1.0), 1.0 - 2.0 / std::f64::consts::PI * t.atan(), 1e-13);
             near(student_tails(t, 2.0), 1.0 - t / (2.0 + t * t).sqrt(), 1e-13);
             let s = t / (4.0 + t * t).sqrt();

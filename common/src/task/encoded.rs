@@ -1,10 +1,10 @@
-//! Encoded tasks, in memory and in messages. Bytes that many tasks share (the weights from which all workers of a round
-//! begin) are separate from each task's own bytes: they are hashed once per round, stored once and sent once per
+//! Encoded tasks, in memory and in messages. Bytes that many tasks share (such as the weights from which all workers of a
+//! round start) are separate from each task's own bytes: they are hashed once per round, stored once and sent once per
 //! session.
 //!
-//! The coordinator tracks what the worker has cached with the type that the worker uses for its cache, [`SharedCache`],
-//! fed in the same order, so that both agree. If a message is lost nevertheless, shared bytes of a task are missing:
-//! the session ends, and the next one begins with empty caches.
+//! The coordinator tracks which bytes a worker has cached. It uses the type that the worker uses for its cache,
+//! [`SharedCache`], fed in the same order, so both agree. If a message is lost nevertheless, shared bytes of a task are
+//! missing: the session ends, and the next one starts with empty caches.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -26,22 +26,22 @@ use crate::digest::Digest;
 pub struct Shared {
     /// SHA-256 of the bytes.
     pub hash: Digest,
-    /// `Task.shared`; never empty.
+    /// The task's field `shared`; never empty.
     pub bytes: Bytes,
 }
 
 /// A task, encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The task's hash: of `own`, or of `own` and the hash of the shared bytes, if there are any.
+    /// The task's hash: that of `own` or, with shared bytes, that of `own` and the hash of the shared bytes.
     pub hash: Digest,
     /// The encoded task without its field `shared`.
     pub own: Bytes,
-    /// That field, if it is not empty.
+    /// The field `shared`, if it is not empty.
     pub shared: Option<Arc<Shared>>,
 }
 
-/// Encodes tasks. Shared bytes of consecutive tasks are hashed and stored once.
+/// Encodes tasks. Bytes that consecutive tasks share are hashed and stored once.
 #[derive(Debug, Default)]
 pub struct Encoder {
     last: Option<Arc<Shared>>,
@@ -65,13 +65,13 @@ impl Encoder {
     }
 }
 
-/// Whether these are the same bytes; fast if they are the same memory too.
+/// Whether these bytes are equal. Fast if they are the same memory.
 fn same(one: &Bytes, two: &Bytes) -> bool {
     (one.as_ptr(), one.len()) == (two.as_ptr(), two.len()) || one == two
 }
 
 impl Encoded {
-    /// The size of the task with its shared bytes.
+    /// The size of the task, including its shared bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.own.len() + self.shared.as_ref().map_or(0, |shared| shared.bytes.len())
@@ -80,7 +80,7 @@ impl Encoded {
     /// The task as a message.
     ///
     /// # Errors
-    /// A sentence if the bytes are too many or not a task.
+    /// A sentence if there are too many bytes, or if they are not a task.
     pub fn message(&self) -> Result<v1::Task, String> {
         if self.bytes() > TASK_BYTES_MAX {
             return Err(format!("the task has {} bytes, more than {TASK_BYTES_MAX}", self.bytes()));
@@ -97,7 +97,7 @@ impl Encoded {
     #[must_use]
     pub fn whole(&self) -> Bytes {
         let Some(shared) = &self.shared else { return self.own.clone() };
-        // Fields may follow each other in any order, and this one is the last anyway.
+        // Fields may come in any order, and this one is the last anyway.
         let rest = v1::Task { shared: shared.bytes.clone(), ..v1::Task::default() };
         [self.own.as_ref(), &rest.encode_to_vec()].concat().into()
     }
@@ -105,7 +105,7 @@ impl Encoded {
     /// Reads a task written by [`Encoded::whole`].
     ///
     /// # Errors
-    /// A sentence if the bytes are too many or not a task.
+    /// A sentence if there are too many bytes, or if they are not a task.
     pub fn of_whole(bytes: &Bytes) -> Result<Self, String> {
         let whole = Self { hash: Digest::of(bytes), own: bytes.clone(), shared: None };
         let v1::Task { kind, work, body, shared } = whole.message()?;
@@ -118,8 +118,8 @@ impl Encoded {
     }
 }
 
-/// The shared bytes that a worker has cached in a session, oldest first. `T` is `()` for the coordinator, which only
-/// tracks them, and the bytes for the worker.
+/// The shared bytes that a worker has cached in a session, oldest first. `T` is `()` for the coordinator, which only tracks
+/// them, and the bytes themselves for the worker.
 #[derive(Debug)]
 pub struct SharedCache<T> {
     order: VecDeque<(Digest, usize)>,
@@ -128,7 +128,7 @@ pub struct SharedCache<T> {
 }
 
 impl<T> Default for SharedCache<T> {
-    /// An empty cache, with which a session begins.
+    /// The empty cache at the start of a session.
     fn default() -> Self {
         Self { order: VecDeque::new(), pieces: BTreeMap::new(), bytes: 0 }
     }
@@ -148,7 +148,7 @@ impl<T> SharedCache<T> {
         }
     }
 
-    /// Removes the oldest entries beyond the limits of number and size.
+    /// Removes the oldest entries while the cache exceeds its limits of number and size.
     fn trim(&mut self) {
         while self.order.len() > 1 && (self.order.len() > SHARED_PIECES_MAX || self.bytes > SHARED_BYTES_MAX) {
             if let Some((hash, bytes)) = self.order.pop_front() {
@@ -183,7 +183,7 @@ impl SharedCache<Arc<Shared>> {
     /// The worker's side: the tasks of an assignment.
     ///
     /// # Errors
-    /// What is invalid in it, as in "it sent ...".
+    /// What is invalid in the assignment, worded as in "it sent ...".
     pub fn unpack(&mut self, assignment: Assignment) -> Result<Vec<Encoded>, String> {
         let id = assignment.id;
         for bytes in assignment.shared {
@@ -197,7 +197,7 @@ impl SharedCache<Arc<Shared>> {
             self.add(hash, bytes.len(), Arc::new(Shared { hash, bytes }));
         }
         let unpack = |task: AssignedTask| {
-            let wrong = || format!("assignment {id} with a task whose hash has not 32 bytes");
+            let wrong = || format!("assignment {id} with a task whose hash does not have 32 bytes");
             let hash = Digest::from_slice(&task.hash).ok_or_else(wrong)?;
             let shared = match task.shared.len() {
                 0 => None,
@@ -313,8 +313,8 @@ mod tests {
             (&|a| a.shared.clear(), "without the shared bytes ba7816bf8f01cfea that it needs"),
             (&|a| a.shared[0] = Bytes::from_static(b"abd"), "without the shared bytes ba7816bf8f01cfea"),
             (&|a| a.shared[0] = vec![0; TASK_BYTES_MAX + 1].into(), "8388609 shared bytes in one piece"),
-            (&|a| a.tasks[0].shared = Bytes::from_static(b"x"), "hash has not 32 bytes"),
-            (&|a| a.tasks[0].hash = Bytes::new(), "hash has not 32 bytes"),
+            (&|a| a.tasks[0].shared = Bytes::from_static(b"x"), "hash does not have 32 bytes"),
+            (&|a| a.tasks[0].hash = Bytes::new(), "hash does not have 32 bytes"),
         ];
         for (change, part) in bad {
             let sentence = with(change).unwrap_err();
@@ -323,8 +323,8 @@ mod tests {
     }
 
     proptest! {
-        /// However tasks are divided into assignments, the worker gets the coordinator's tasks, and cached bytes are
-        /// not sent again.
+        /// However tasks are divided into assignments, the worker gets the coordinator's tasks, and cached bytes are not sent
+        /// again.
         #[test]
         fn both_sides_cache_the_same(assignments in prop::collection::vec(prop::collection::vec((0..4_u32, 0..90_u8), 1..5), 1..60)) {
             let (mut sent, mut received) = (SharedCache::<()>::default(), SharedCache::default());

@@ -1,9 +1,8 @@
 //! Tasks: the work of workers. A task is a pure function of its bytes.
 //!
-//! A kind of task is a value, [`TaskKind`], made of an experiment's own messages by [`Compute`]; only a
-//! [`Registry`](crate::experiment::Registry) knows all kinds. A task is identified by a hash of its encoded bytes, so
-//! results can be accepted from any worker that computed those bytes. `encoded` has the encoding, the hash and the form
-//! in messages.
+//! A kind of task is a value, [`TaskKind`], which [`Compute`] makes from an experiment's own messages; only a
+//! [`Registry`](crate::experiment::Registry) knows all kinds. A task is identified by a hash of its encoded bytes, so results
+//! can be accepted from any worker that computed these bytes. `encoded` has the encoding, the hash and the form in messages.
 
 mod encoded;
 mod programs;
@@ -17,7 +16,7 @@ pub use programs::{NoPrograms, ProgramId, Programs};
 
 use crate::digest::Digest;
 
-/// Why a task cannot be computed, or an output does not fit its task: one sentence.
+/// The reason why a task cannot be computed, or why an output does not fit its task: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
@@ -37,33 +36,33 @@ pub trait Compute {
     const WORK: &'static str;
     /// The body of a task.
     type Task: Message + Default;
-    /// Its output.
+    /// The output of a task.
     type Output: Message + Default;
 
-    /// Computes a task, given the bytes that it shares with others. It must be a pure function with the same output
-    /// bytes on every machine.
+    /// Computes a task, given the bytes that it shares with others. It must be a pure function with the same output bytes on
+    /// every machine.
     ///
     /// # Errors
     /// A [`Refusal`] if the task is invalid; it is as deterministic as an output.
     fn run(task: &Self::Task, shared: &Bytes) -> Result<Self::Output, Refusal>;
 
-    /// The same on a worker that has programs, for tasks that ask one of them.
+    /// Computes a task on a worker with programs, for tasks that ask one of them.
     ///
     /// # Errors
-    /// As [`Self::run`]; and if a program fails, which need not be deterministic.
+    /// The same as for [`Self::run`]. Also if a program fails, which need not be deterministic.
     fn run_asking(task: &Self::Task, shared: &Bytes, _: &mut dyn Programs) -> Result<Self::Output, Refusal> {
         Self::run(task, shared)
     }
 
-    /// Checks that an output fits its task, so that code that uses it later can rely on it. (Only a second computation
-    /// can tell whether it is correct.)
+    /// Checks that an output fits its task, so that code that uses it later can rely on it. (Only a second computation can
+    /// tell whether it is correct.)
     ///
     /// # Errors
-    /// A [`Refusal`] that says what is wrong with it.
+    /// A [`Refusal`] that says what is wrong with the output.
     fn check(task: &Self::Task, shared: &Bytes, output: &Self::Output) -> Result<(), Refusal>;
 
-    /// A few tasks with their shared bytes that reach every branch of the computation: the hash of their outputs is
-    /// part of the kind's behaviour signature.
+    /// A few tasks, with their shared bytes, that reach every branch of the computation. The hash of their outputs is part of
+    /// the kind's behaviour signature.
     fn workload() -> Vec<(Self::Task, Bytes)>;
 }
 
@@ -97,7 +96,7 @@ impl TaskKind {
         }
     }
 
-    /// The fixed workload with its outputs, or with the sentence of a refusal.
+    /// The fixed workload with its outputs, or with the sentences of refusals.
     #[must_use]
     pub fn workload(&'static self) -> Vec<(Task, Bytes)> {
         let compute = |(body, shared)| {
@@ -141,8 +140,8 @@ pub struct Task {
     pub kind: &'static TaskKind,
     /// The encoded body.
     pub body: Bytes,
-    /// Bytes that other tasks have too, such as the weights from which all workers of a round begin; may be empty. They
-    /// are sent once per session.
+    /// Bytes that other tasks have too, such as the weights from which all workers of a round start; may be empty. They are
+    /// sent once per session.
     pub shared: Bytes,
 }
 
@@ -168,7 +167,7 @@ impl Task {
         Self { shared, ..self }
     }
 
-    /// Computes it; returns its encoded output.
+    /// Computes the task; returns its encoded output.
     ///
     /// # Errors
     /// The [`Refusal`] of an invalid task.
@@ -176,7 +175,7 @@ impl Task {
         self.run_asking(&mut NoPrograms)
     }
 
-    /// Computes it with these programs; returns its encoded output.
+    /// Computes the task with these programs; returns its encoded output.
     ///
     /// # Errors
     /// The [`Refusal`] of an invalid task, or of a program that fails.
@@ -184,10 +183,10 @@ impl Task {
         (self.kind.run)(&self.body, &self.shared, programs)
     }
 
-    /// Checks an output and returns it in its canonical form: equal outputs have equal bytes.
+    /// Checks an output and returns it in its canonical form, in which equal outputs have equal bytes.
     ///
     /// # Errors
-    /// A [`Refusal`] that says what is wrong with it.
+    /// A [`Refusal`] that says what is wrong with the output.
     pub fn check(&self, output: &Bytes) -> Result<Bytes, Refusal> {
         (self.kind.check)(&self.body, &self.shared, output)
     }
@@ -196,7 +195,7 @@ impl Task {
 /// Decodes an output that was checked.
 ///
 /// # Panics
-/// If it was not checked.
+/// If the output was not checked.
 #[must_use]
 pub fn checked<C: Compute>(output: &Bytes) -> C::Output {
     C::Output::decode(output.clone()).expect("outputs are checked before they are absorbed")

@@ -1,10 +1,10 @@
-//! Programs that tasks ask: somebody's own code, in any language, that runs beside a worker.
+//! Programs that tasks ask: a user's own code, in any language, that runs next to a worker.
 
 use super::Refusal;
 use crate::digest::Digest;
 
-/// The programs of one slot of a worker. A program introduces itself with one line and then answers each line with one
-/// line. What it answers must be a function of what it is asked, as the output of a task is one of its bytes.
+/// The programs of one slot of a worker. A program introduces itself with one line, and then answers each line with one line.
+/// Its answers must be a function of the questions, just as the output of a task is a function of its bytes.
 pub trait Programs {
     /// The line with which the program of this name introduced itself.
     ///
@@ -12,24 +12,24 @@ pub trait Programs {
     /// A [`Refusal`] that says that there is no such program, or how it failed.
     fn introduction(&mut self, name: &str) -> Result<String, Refusal>;
 
-    /// Asks the program of this name the question that this function makes of the question's number, and gives the number
-    /// and the answer, which must come within this time, in milliseconds. Numbers differ from question to question, so that
-    /// an answer can be told from a late one.
+    /// Asks the program of this name a question, which `question` makes from the question's number. Returns the number and
+    /// the answer, which must arrive within this time, in milliseconds. Each question has a different number, so that a late
+    /// answer is recognized.
     ///
     /// # Errors
-    /// A [`Refusal`] that says that there is no such program, or how it failed. It is stopped then.
+    /// A [`Refusal`] that says that there is no such program, or how it failed. A program that failed is stopped.
     fn ask(&mut self, name: &str, question: &dyn Fn(u64) -> String, within_ms: u64) -> Result<(u64, String), Refusal>;
 
-    /// Whether this is the first time since the program of this name was started that somebody asks so about these words.
+    /// Whether this is the first call with these words since the program of this name was started.
     ///
     /// # Errors
     /// A [`Refusal`] that says that there is no such program, or how it failed.
     fn is_first(&mut self, name: &str, words: &str) -> Result<bool, Refusal>;
 
-    /// Says that a program is another one than the task expects, so that the task is not to blame for its refusal.
+    /// Notes that a program differs from the one that the task expects, so the task is not to blame for its refusal.
     fn disown(&mut self);
 
-    /// Stops a program whose answer makes no sense: what it would answer next is unknown.
+    /// Stops a program whose answer makes no sense, because its next answers cannot be trusted.
     fn stop(&mut self, name: &str);
 }
 
@@ -58,9 +58,9 @@ impl Programs for NoPrograms {
 /// A program that tasks ask, and what it computes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProgramId {
-    /// Its name on the workers.
+    /// The program's name on the workers.
     pub name: String,
-    /// The hash of what it says of itself and of its answers to fixed questions: workers whose programs have the same may
-    /// work on the same run. `None` in a file that does not say it yet.
+    /// The hash of the program's introduction and of its answers to fixed questions. Workers whose programs have the same
+    /// signature may work on the same run. `None` in a file that does not state it yet.
     pub signature: Option<Digest>,
 }

@@ -55,15 +55,16 @@ fn a_search_ends_with_its_best_candidate_in_numbers_that_are_read() {
 fn another_setting_is_another_directory() {
     let desk = desk();
     let first = desk.run(&["--workers", "0"]);
-    assert!(!first.contains("before, in"), "{first}");
+    assert!(!first.contains("the earlier run, in"), "{first}");
     let output = desk.command(&["--workers", "0", "--set", "evaluations=90"]).output().expect("evoxo starts");
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let note = "note: out/table has a run with other settings (evaluations is 60 there, and 90 here): this one is in out/table-2";
+    let note = "note: out/table contains a run with other settings (evaluations is 60 there, and 90 here), so the results of \
+        this run go into out/table-2";
     assert!(output.status.success() && said.contains(note), "{said}");
     assert!(out.contains("results are in out/table-2\n"), "{out}");
     assert!(
         out.contains(
-            "\nbefore, in out/table, with other settings (evaluations is 60 there, and 90 here): main: min f "
+            "\nthe earlier run, in out/table, with other settings (evaluations is 60 there, and 90 here): main: min f "
         ),
         "{out}"
     );
@@ -71,7 +72,8 @@ fn another_setting_is_another_directory() {
     assert_eq!(desk.run(&["--workers", "0"]), first);
     assert!(desk.run(&["--workers", "0", "--set", "evaluations=90"]).contains("results are in out/table-2\n"));
     assert!(
-        desk.run(&["--workers", "0", "--seed", "7"]).contains("before, in out/table-2, with other settings (seed is ")
+        desk.run(&["--workers", "0", "--seed", "7"])
+            .contains("the earlier run, in out/table-2, with other settings (seed is ")
     );
     assert_eq!(files(&desk.path("out")), ["table", "table-2", "table-3"]);
     // A command that names a directory gets that one or a sentence.

@@ -184,5 +184,5 @@ fn jobs_need_a_scheduler_before_a_run() {
     let mut command = Command::new(program("evoxo"));
     let output = command.args(words).current_dir(desk.path("")).env("PATH", desk.path("")).output();
     let said = String::from_utf8(output.expect("evoxo starts").stderr).expect("text");
-    assert!(said.contains("squeue cannot be started") && said.contains("is Slurm on this machine?"), "{said}");
+    assert!(said.contains("cannot start squeue") && said.contains("is Slurm installed on this machine?"), "{said}");
 }

@@ -281,7 +281,7 @@ fn populations_are_written_or_reported_as_missing() {
     fs::write(desk.path("table.toml"), networks).expect("a file");
     let output = desk.command(&["--workers", "0", "--populations"]).output().expect("evoxo starts");
     let log = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && log.contains("note: no population of \"steps\": "), "{log}");
+    assert!(output.status.success() && log.contains("note: there is no population for \"steps\": "), "{log}");
     let names = files(&desk.path("out/table/populations"));
     assert!(names.len() == 16 && names.iter().all(|name| name.starts_with("O-1-")), "{names:?}");
 }
@@ -338,11 +338,11 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
                 "{log}"
             );
             assert!(
-                log.contains(&format!("the players that are left are in {out}/champions and {out}/populations")),
+                log.contains(&format!("the players at this point are in {out}/champions and {out}/populations")),
                 "{log}"
             );
             // The partial results have the form of results, and say that they are incomplete.
-            assert!(log.contains(&format!("what there is so far is in {out}: `evoxo report {out}` shows it")), "{log}");
+            assert!(log.contains(&format!("the results so far are in {out}: `evoxo report {out}` shows it")), "{log}");
             let unfinished = desk.result(&out);
             assert_eq!((&unfinished["state"], unfinished["digest"].is_null()), (&"unfinished".into(), true));
             let conclusion = unfinished["conclusion"].as_str().expect("a sentence").to_owned();

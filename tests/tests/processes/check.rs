@@ -90,7 +90,7 @@ fn a_run_of_a_program_that_differs_from_process_to_process_is_refused() {
     let done = run.output().expect("evoxo starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("asked once more, a program does not answer as before"), "{said}");
+    assert!(said.contains("a program gave another answer when it was asked again"), "{said}");
     // The command that the sentence names accepts the file too.
     let file = directory.path().join("rosen.toml");
     let (status, said) = check(&["--program", &differing, file.to_str().expect("a path")]);
@@ -116,6 +116,6 @@ fn what_cannot_be_checked_has_its_sentence() {
     fs::write(file, text("sphere")).expect("a file");
     let (status, said) = check(&["--program", &bare, file]);
     assert_eq!(status, Some(2), "{said}");
-    assert!(said.contains("asks no program rosen: give the file that does"), "{said}");
+    assert!(said.contains("does not ask a program rosen: give a file that does"), "{said}");
     assert_eq!(check(&[]).0, Some(2));
 }

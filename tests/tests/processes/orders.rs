@@ -217,7 +217,7 @@ async fn fetched_results_are_whole_if_the_connection_breaks_in_the_middle() {
     let to = out.to_str().expect("a path");
     let mut fetch = site.program("evoxo", &["fetch", "run", "--coordinator", &relay, "--out", to]);
     assert!(fetch.end().await.success(), "{}", fetch.log());
-    assert!(fetch.log().contains(": run is looked for again, for up to a minute"), "{}", fetch.log());
+    assert!(fetch.log().contains("; trying to reach run again, for up to a minute"), "{}", fetch.log());
     let result = std::fs::read_to_string(out.join("result.json")).expect("a result");
     assert!(result.contains(&digest_of_one_thread(&config)), "{result}");
 }

@@ -142,7 +142,10 @@ async fn tokens_are_good_for_their_uses_their_time_their_secret_and_their_cluste
     for (role, page) in [("viewer", true), ("worker", false)] {
         let made = secure.evoxo(address, Some(secure.operator_path()), &["token", "create", "--role", role]);
         assert!(made.status.success() && made.stdout.starts_with(b"evoxo1."), "{made:?}");
-        assert_eq!(String::from_utf8_lossy(&made.stderr).contains("log in with it on the coordinator's page"), page);
+        assert_eq!(
+            String::from_utf8_lossy(&made.stderr).contains("log in with the token on the coordinator's page"),
+            page
+        );
     }
     let token = secure.token(address, Role::Worker, 3600, 2).await;
     let _first = secure.worker(address, &token, "first");

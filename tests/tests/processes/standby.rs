@@ -109,7 +109,7 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
     assert!(asked(&both, &["runs"]).contains("run"));
     assert_eq!(first.finished("run").await.digest, digest_of_one_thread(&config));
     assert!(watch.end().await.success(), "{}", watch.log());
-    assert!(watch.log().contains(": run is looked for again, for up to a minute"), "{}", watch.log());
+    assert!(watch.log().contains("; trying to reach run again, for up to a minute"), "{}", watch.log());
 }
 
 /// The standby's process hangs in the store, as on a share whose server is gone, and the operating system does not interrupt

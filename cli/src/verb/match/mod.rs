@@ -1,4 +1,4 @@
-//! `evoxo match A B`: two players against each other, from every opening, with sides exchanged.
+//! `evoxo match A B`: two players play against each other, from every opening, with sides exchanged.
 
 mod sequential;
 
@@ -20,7 +20,7 @@ use crate::{
     say::{stdout, usage, whole},
 };
 
-/// The most plies of an opening: on Qubic there are 3.8 million openings of four plies.
+/// The most plies of an opening: Qubic has 3.8 million openings of four plies.
 const PLIES_MAX: u64 = 4;
 
 /// The most games of one match.
@@ -29,20 +29,21 @@ const GAMES_MAX: u64 = 100_000_000;
 /// The players and the openings.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta, perfect or teacher; one that looks \
-ahead may have its number of plies after it: alpha-beta:6, CHAMPION.json:2.
+    after_help = "A player is a champion's file, or random, filtered, benchmark, alpha-beta, perfect or teacher. A \
+player that looks ahead may have its number of plies appended: alpha-beta:6, CHAMPION.json:2.
 
-The first plays X and then O from each opening. Openings are all positions after --openings plies that are not yet won, or a \
---sample of them, drawn by --seed.
+The first player plays X and then O from each opening. Openings are all positions after --openings plies that are \
+not yet won, or a --sample of them, drawn with --seed.
 
 The interval is that of the score, in which a draw is half a win. It assumes that no game is drawn; with draws it is \
-wider than necessary. Games count as independent: with several --games from each opening the interval is one of more games \
-from these openings, and not of other openings. The same command prints the same games on any machine.
+wider than necessary. Games count as independent: with several --games from each opening, the interval is about more \
+games from these openings, not about other openings. The same command plays the same games on any machine.
 
 The match of the paper behind experiment nndtf, 50 games from 25 boards with two stones of each:
   evoxo match CHAMPION.json teacher --openings 4 --sample 25
 
-Is A stronger than B? Games from openings in random order, until they show that A is stronger, or not by 40 points:
+Is A stronger than B? Play games from openings in random order, until they show that A is stronger, or that A is \
+less than 40 points stronger:
   evoxo match A.json B.json --sprt 0,40"
 )]
 pub(crate) struct Arguments {
@@ -55,7 +56,7 @@ pub(crate) struct Arguments {
     /// The game; a champion has its own [default for built-in players: score-four]
     #[arg(long, value_parser = game(), value_name = "GAME")]
     game: Option<Game>,
-    /// Plies of the openings, 0 to 4
+    /// Number of plies in an opening, 0 to 4
     #[arg(
         long,
         value_name = "PLIES",
@@ -64,7 +65,7 @@ pub(crate) struct Arguments {
         value_parser = whole::<u32>(0, PLIES_MAX)
     )]
     openings: u32,
-    /// Number of openings, drawn at random by the seed, all different [default: all]
+    /// Number of different openings, drawn at random with --seed [default: all openings]
     #[arg(
         long,
         value_name = "OPENINGS",
@@ -81,8 +82,8 @@ pub(crate) struct Arguments {
         value_parser = whole::<u32>(1, GAMES_MAX)
     )]
     games: u32,
-    /// Plays pairs of games until they show, with an error in at most 5 %, that A is more than ELO0 points stronger, or less
-    /// than ELO1 (400 points are odds of 10 to 1)
+    /// Play pairs of games until they show, with an error probability of at most 5 %, that A is more than ELO0 points
+    /// stronger, or less than ELO1 (400 points are odds of 10 to 1)
     #[arg(
         long,
         value_name = "ELO0,ELO1",
@@ -91,7 +92,7 @@ pub(crate) struct Arguments {
         value_parser = sequential::differences
     )]
     sprt: Option<Sprt>,
-    /// Seed of the sample, of the order of openings and of players that choose at random
+    /// Seed for the sample, for the order of openings and for players that choose at random
     #[arg(
         long,
         value_name = "NUMBER",
@@ -100,8 +101,7 @@ pub(crate) struct Arguments {
         value_parser = whole::<u64>(0, u64::MAX)
     )]
     seed: u64,
-    /// Print it as JSON: {"players", "game", "openings", "plies", "seed", "as_x", "as_o", "together"},
-    /// with --sprt also "sprt"
+    /// Print JSON: {"players", "game", "openings", "plies", "seed", "as_x", "as_o", "together"}; with --sprt also "sprt"
     #[arg(long)]
     json: bool,
 }
@@ -121,12 +121,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
 struct Record {
     game: Game,
     openings: usize,
-    /// The number of openings to draw from.
+    /// The number of openings from which the sample was drawn.
     of: usize,
-    /// The first player's results as X and as O; none if a player does not play that side.
+    /// The first player's results as X and as O; `None` if a player does not play the required side.
     as_x: Option<Duel>,
     as_o: Option<Duel>,
-    /// What a sequential test found.
+    /// The result of the sequential test, if there was one.
     sprt: Option<sequential::SprtGames>,
 }
 
@@ -196,7 +196,8 @@ impl Record {
         if *plies > 0 {
             writeln!(
                 out,
-                "The moves of an opening are forced on both: a player that never loses from the empty board may lose from one of these."
+                "The moves of an opening are forced on both players: a player that never loses from the empty board may lose \
+                from one of these."
             )?;
         }
         writeln!(out)?;
@@ -257,7 +258,7 @@ mod tests {
         Arguments { one, two, game: Some(game), openings: 2, sample: None, games: 1, sprt: None, seed: 1, json: false }
     }
 
-    /// A match ends when it is decided, or when players that leave nothing to chance have played all openings.
+    /// A match ends when it is decided, or when two players without random choices have played all openings.
     #[test]
     fn a_sequential_match_ends_when_it_is_decided() {
         let mut arguments = arguments("benchmark", "random", Game::ScoreFour);
@@ -269,7 +270,8 @@ mod tests {
         assert_eq!(record.to_json(&arguments)["sprt"]["verdict"], "greater");
         (arguments.one, arguments.two) = ("random".into(), "benchmark".into());
         assert_eq!(play(&arguments).unwrap().to_json(&arguments)["sprt"]["verdict"], "lesser");
-        // Three openings of no more: nobody can tell; but chance goes on from the same three.
+        // With three openings and no chance, the match stays undecided. With chance, it continues with the same three
+        // openings.
         (arguments.one, arguments.two, arguments.sample) = ("alpha-beta:1".into(), "alpha-beta:1".into(), Some(3));
         let record = play(&arguments).unwrap();
         assert_eq!((record.together().games(), record.sprt.unwrap().passes), (6, 1));
@@ -281,13 +283,14 @@ mod tests {
     #[test]
     fn differences_are_two_numbers() {
         assert_eq!(sequential::differences("-5,5").unwrap().elo(), [-5.0, 5.0]);
-        for (text, why) in [("5", "give two differences"), ("a,b", "give two differences"), ("5,0", "the lesser first")]
+        for (text, why) in
+            [("5", "give two differences"), ("a,b", "give two differences"), ("5,0", "the smaller one first")]
         {
             assert!(sequential::differences(text).unwrap_err().contains(why), "{text}");
         }
     }
 
-    /// A table of each side that never loses, as files in a directory.
+    /// For each side, a table that never loses, as files in a directory.
     fn tables(directory: &std::path::Path) -> [String; 2] {
         use evoxo_common::{card::Card, ratio::Ratio};
         use evoxo_games::table::optimum::optimum;
@@ -310,7 +313,7 @@ mod tests {
         insta::assert_snapshot!(format!("{:#}", play(&arguments).unwrap().to_json(&arguments)));
     }
 
-    /// A table plays only its own side, and one that never loses does not lose.
+    /// A table plays only its own side, and a table that never loses does not lose.
     #[test]
     fn tables_play_their_side() {
         let directory = tempfile::tempdir().unwrap();
@@ -330,7 +333,7 @@ mod tests {
         assert_eq!(sentence, "both champions play O: choose one that plays the other side");
     }
 
-    /// The match of the paper behind `nndtf`. Another seed draws other boards, and all boards are in the full sample.
+    /// The match of the paper behind `nndtf`. Another seed draws other boards, and the full sample has all boards.
     #[test]
     fn the_seed_draws_the_sample_of_openings() {
         let mut arguments = arguments("teacher", "teacher", Game::TicTacToe);

@@ -1,4 +1,4 @@
-//! `evoxo match A B --sprt`: pairs of games from openings in random order, until they decide whether A is stronger.
+//! `evoxo match A B --sprt`: plays pairs of games from openings in random order, until they decide whether A is stronger.
 
 use std::io::Write;
 
@@ -15,19 +15,19 @@ use evoxo_games::{
 };
 use serde_json::{Value, json};
 
-/// What a sequential match found.
+/// The result of a sequential match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SprtGames {
     pub(super) test: Sprt,
-    /// The pairs of games, by the first player's points.
+    /// The pairs of games, counted by the first player's points.
     pub(super) pairs: Pentanomial,
-    /// Its games as X, and as O.
+    /// The first player's games as X, and as O.
     pub(super) sides: [Duel; 2],
-    /// How often each opening was played, at most.
+    /// The highest number of times that any opening was played.
     pub(super) passes: u32,
 }
 
-/// Reads "0,40".
+/// Parses "0,40".
 pub(super) fn differences(text: &str) -> Result<Sprt, String> {
     let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     match parts.as_deref() {
@@ -36,7 +36,7 @@ pub(super) fn differences(text: &str) -> Result<Sprt, String> {
     }
 }
 
-/// Plays until it is decided, until `games_max` games, or until two players that leave nothing to chance have played all
+/// Plays until the match is decided, until `games_max` games, or until two players without random choices have played all
 /// openings.
 pub(super) fn play(
     test: Sprt,
@@ -76,7 +76,7 @@ pub(super) fn play(
     found
 }
 
-/// The game from an opening with the first player on this side.
+/// Plays the game from an opening, with the first player on this side.
 fn one_game(players: &mut [Player; 2], opening: Position, side: Side, stream: Stream) -> Outcome {
     let [one, two] = players;
     let (geometry, rng) = (one.geometry, &mut stream.word(side as u64).rng());
@@ -86,7 +86,7 @@ fn one_game(players: &mut [Player; 2], opening: Position, side: Side, stream: St
 }
 
 impl SprtGames {
-    /// The pairs that were played.
+    /// The number of pairs that were played.
     pub(super) fn count(&self) -> u64 {
         self.pairs.iter().sum()
     }
@@ -96,10 +96,12 @@ impl SprtGames {
         let percent = 100.0 * ERROR;
         match self.test.verdict(&self.pairs) {
             Verdict::Greater => format!(
-                "The first is more than {elo0} points stronger. (Of one that is not, this is said in at most {percent:.0} %.)"
+                "The first is more than {elo0} points stronger. (If it is not, the test finds this in at most {percent:.0} % \
+                of matches.)"
             ),
             Verdict::Lesser => format!(
-                "The first is less than {elo1} points stronger. (Of one that is not, this is said in at most {percent:.0} %.)"
+                "The first is less than {elo1} points stronger. (If it is not, the test finds this in at most {percent:.0} % \
+                of matches.)"
             ),
             Verdict::Open => {
                 "Not decided: there are too few openings. Give a larger --openings, or differences further apart."

@@ -1,4 +1,4 @@
-//! `evoxo top`: a coordinator's runs and workers, live in a terminal.
+//! `evoxo top`: shows a coordinator's runs and workers, live in a terminal.
 
 mod screen;
 
@@ -17,14 +17,14 @@ use screen::{Order, Screen};
 
 /// The time between two looks at the coordinator.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The time in which it must answer.
+/// The coordinator must answer within this time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The coordinator.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Keys: arrows and pages move, Tab goes from runs to workers and back, s sorts in another order, p pauses \
-the run that is marked, c continues it, d lets the worker that is marked leave; each asks first. q quits."
+    after_help = "Keys: arrow and page keys move the mark, Tab switches between runs and workers, s changes the sort \
+order, p pauses the marked run, c continues it, d lets the marked worker leave; p, c and d ask first. q quits."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     converse(async {
-        // What is wrong with the address or the access is said before anything is drawn.
+        // Errors about the address or the access are printed before anything is drawn.
         let mut screen = Screen::new(arguments.coordinator.address.to_string());
         let seen = look(None, arguments, Duration::ZERO).await?;
         screen.see(seen.runs, seen.workers);
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             usage(format!("top needs a terminal ({why}): `evoxo runs` and `evoxo workers` print lists"))
         })?;
         let (mut keys, mut ends) = (keys()?, EndRequests::listen(false)?);
-        // Keys do not wait for it.
+        // Keys do not wait for the next look.
         let mut next_look = Box::pin(look(client.clone(), arguments, LOOK_INTERVAL));
         loop {
             let (columns, lines) = Drawn::size();
@@ -83,14 +83,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the coordinator has, and the client that asked.
+/// The coordinator's runs and workers, and the client that asked for them.
 struct Seen {
     client: Client,
     runs: Vec<v1::Run>,
     workers: v1::ListWorkersResponse,
 }
 
-/// Asks for it after a pause.
+/// Asks the coordinator after a pause.
 async fn look(client: Option<Client>, arguments: &Arguments, pause: Duration) -> anyhow::Result<Seen> {
     sleep(pause).await;
     answered(async {
@@ -102,7 +102,7 @@ async fn look(client: Option<Client>, arguments: &Arguments, pause: Duration) ->
     .await
 }
 
-/// The client, connected anew if it was lost.
+/// The client, connected again if the connection was lost.
 async fn connected(client: Option<Client>, arguments: &Arguments) -> anyhow::Result<Client> {
     match client {
         Some(client) => Ok(client),
@@ -110,13 +110,13 @@ async fn connected(client: Option<Client>, arguments: &Arguments) -> anyhow::Res
     }
 }
 
-/// What the coordinator answers in time.
+/// The coordinator's answer, if it arrives in time.
 async fn answered<T>(answer: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let late = |_| anyhow::anyhow!("the coordinator did not answer within {} s", ANSWER_TIMEOUT.as_secs());
     timeout(ANSWER_TIMEOUT, answer).await.map_err(late)?
 }
 
-/// Does what was asked for; returns the outcome.
+/// Carries out an order; returns the outcome as a sentence.
 async fn carry_out(client: Option<Client>, arguments: &Arguments, order: Order) -> anyhow::Result<String> {
     let mut client = connected(client, arguments).await?;
     match order {

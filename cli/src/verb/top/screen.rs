@@ -1,4 +1,4 @@
-//! What is on the screen: pure, keys and answers of the coordinator go in, lines come out.
+//! The contents of the screen. Pure: keys and answers of the coordinator go in, lines come out.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -13,15 +13,15 @@ use crate::{
     verb::workers::{COLUMNS as WORKER_COLUMNS, Sort, rate_text, row, totals},
 };
 
-/// Lines besides the two lists: the first, titles of both lists and their columns, the last two.
+/// Lines besides the entries of both lists: the first line, two titles, two lines of column names, and the last two lines.
 const FRAME: usize = 7;
 /// The fewest lines of a list.
 const LIST_MIN: usize = 2;
 
-/// The orders of the workers, one after the other.
+/// The sort orders of the workers, in the order in which `s` selects them.
 const SORTS: [(Sort, &str); 5] =
     [(Sort::Name, "name"), (Sort::Rate, "rate"), (Sort::Busy, "busy"), (Sort::Heard, "heard"), (Sort::Host, "host")];
-/// Those of the runs.
+/// The sort orders of the runs.
 const RUN_SORTS: [&str; 3] = ["state", "name", "rate"];
 
 const RUN_COLUMNS: [Column; 8] = [
@@ -35,7 +35,7 @@ const RUN_COLUMNS: [Column; 8] = [
     Column::text("why", 3),
 ];
 
-/// What a person wants.
+/// What the person orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Quit,
@@ -45,14 +45,14 @@ pub(super) enum Order {
     Drain(u64, String),
 }
 
-/// Which list has the mark.
+/// The list with the mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Focus {
     Runs,
     Workers,
 }
 
-/// A list with a mark, which stays on its entry when the order changes.
+/// A list with a mark. The mark stays on its entry when the order changes.
 #[derive(Debug, Default)]
 struct List<K> {
     marked: Option<K>,
@@ -62,7 +62,7 @@ struct List<K> {
 }
 
 impl<K: Clone + PartialEq> List<K> {
-    /// The place of the mark; the first one if the marked entry is gone.
+    /// The index of the marked entry, or of the first one if the marked entry is gone.
     fn place(&self, keys: &[K]) -> usize {
         self.marked.as_ref().and_then(|marked| keys.iter().position(|key| key == marked)).unwrap_or(0)
     }
@@ -72,7 +72,7 @@ impl<K: Clone + PartialEq> List<K> {
         self.marked = keys.get(place).cloned();
     }
 
-    /// The entries to show if there is room for `room` of them.
+    /// The range of entries to show if there is room for `room` of them.
     fn window(&mut self, keys: &[K], room: usize) -> std::ops::Range<usize> {
         let place = self.place(keys);
         self.top = self.top.clamp((place + 1).saturating_sub(room), place).min(keys.len().saturating_sub(room));
@@ -90,11 +90,11 @@ pub(super) struct Screen {
     focus: Focus,
     run_list: List<String>,
     worker_list: List<u64>,
-    /// What was said last.
+    /// The last message.
     message: String,
-    /// Why the coordinator cannot be seen now.
+    /// The reason why the coordinator cannot be reached now.
     unseen: Option<String>,
-    /// What is done if the person says yes.
+    /// The order that is carried out if the person answers yes.
     asked: Option<Order>,
 }
 
@@ -120,12 +120,13 @@ impl Screen {
         self.message = sentence;
     }
 
-    /// The coordinator cannot be seen: the first line says so until it can. What is below it is old.
+    /// Notes that the coordinator cannot be reached. The first line says so until it can be reached again; the rest of the
+    /// screen is old.
     pub(super) fn miss(&mut self, why: String) {
         self.unseen = Some(why);
     }
 
-    /// What the coordinator says now.
+    /// Takes the coordinator's present answers.
     pub(super) fn see(&mut self, runs: Vec<v1::Run>, workers: v1::ListWorkersResponse) {
         let now = Instant::now();
         self.rates.retain(|name, _| runs.iter().any(|run| run.name == *name));
@@ -165,13 +166,13 @@ impl Screen {
     }
 }
 
-/// Keys.
+/// Reaction to keys.
 impl Screen {
-    /// A key was pressed, on a screen with this number of lines.
+    /// Handles a key, on a screen with this number of lines.
     pub(super) fn press(&mut self, key: Key, lines: usize) -> Option<Order> {
         use Key::{Character, Down, End, Escape, Home, PageDown, PageUp, Resized, Tab, Up};
         if key == Resized {
-            // Drawing is all that it needs. It answers no question.
+            // The screen is only drawn again. A change of size does not answer a question.
             return None;
         }
         if let Some(asked) = self.asked.take() {
@@ -203,7 +204,7 @@ impl Screen {
         None
     }
 
-    /// Asks whether to do something with the marked entry.
+    /// Asks for confirmation before something is done with the marked entry.
     fn ask(&mut self, letter: char) {
         let run = || self.runs.get(self.run_list.place(&self.run_keys())).map(|run| run.name.clone());
         let worker = || self.workers.get(self.worker_list.place(&self.worker_keys()));
@@ -218,7 +219,7 @@ impl Screen {
             },
             ('d', Focus::Workers) => match worker() {
                 Some(v1::Worker { name, session, .. }) => {
-                    let question = format!("let worker {name} (session {session}) finish what it has, and leave");
+                    let question = format!("let worker {name} (session {session}) finish its tasks and leave");
                     (question, Order::Drain(*session, name.clone()))
                 }
                 None => return,
@@ -233,9 +234,9 @@ impl Screen {
     }
 }
 
-/// Lines.
+/// Drawing.
 impl Screen {
-    /// The lines, and which of them has the mark.
+    /// The lines, and the index of the line with the mark.
     pub(super) fn draw(&mut self, columns: usize, height: usize) -> (Vec<String>, Option<usize>) {
         let room = height.saturating_sub(FRAME).max(2 * LIST_MIN);
         // The runs get at most half of the room, unless the workers need less than the other half.
@@ -260,7 +261,7 @@ impl Screen {
         let at = append(&mut text, title, &lists, place.checked_sub(window.start));
         marked = if focus == Focus::Workers && !rows.is_empty() { at } else { marked };
         if let Some(line) = marked.and_then(|line| text.get_mut(line)) {
-            // Also seen where a terminal cannot show anything in reverse.
+            // Visible even on a terminal without reverse video.
             line.replace_range(..1, ">");
         }
         text.truncate(height.saturating_sub(2));
@@ -278,12 +279,12 @@ impl Screen {
         }
         let running = self.runs.iter().filter(|run| run.state() == RunState::Running).count();
         let waiting = self.runs.iter().any(|run| run.state() == RunState::Running && run.workers == 0);
-        // First, so that it is seen on a narrow screen too.
-        let nobody = if waiting { "NOBODY COMPUTES a run; " } else { "" };
+        // At the beginning, so that it is visible on a narrow screen too.
+        let nobody = if waiting { "NO WORKER for a run; " } else { "" };
         let lost = self.lost.first().filter(|lost| lost.ago_ms < 60_000);
         let lost = lost.map(|lost| format!("; lost {}: {}", lost.name, lost.reason)).unwrap_or_default();
         let (address, runs) = (&self.coordinator, self.runs.len());
-        cut(&format!("{address}: {nobody}{running} of {runs} runs go on; {}{lost}", totals(&self.workers)), columns)
+        cut(&format!("{address}: {nobody}{running} of {runs} runs active; {}{lost}", totals(&self.workers)), columns)
     }
 
     fn run_row(&self, run: &v1::Run) -> [String; 8] {
@@ -313,7 +314,7 @@ fn append(text: &mut Vec<String>, title: String, list: &[String], marked: Option
     marked.map(|place| first + place).filter(|line| *line < text.len())
 }
 
-/// " (11 to 20 of 100)", if not all are shown.
+/// " (11 to 20 of 100)", or nothing if all entries are shown.
 fn of(window: &std::ops::Range<usize>, all: usize) -> String {
     match window.len() < all {
         true => format!(" ({} to {} of {all})", window.start + 1, window.end),
@@ -321,7 +322,7 @@ fn of(window: &std::ops::Range<usize>, all: usize) -> String {
     }
 }
 
-/// What needs a person first.
+/// A sort key that puts runs that need attention first.
 fn urgency(run: &v1::Run) -> u8 {
     match run.state() {
         RunState::Running => 0,
@@ -331,7 +332,7 @@ fn urgency(run: &v1::Run) -> u8 {
     }
 }
 
-/// Without characters that would move the cursor.
+/// The line without characters that would move the cursor.
 fn printable(line: &str) -> String {
     line.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }

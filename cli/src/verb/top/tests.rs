@@ -1,4 +1,4 @@
-//! The screen by keys and answers, for terminals of any size.
+//! Tests the screen through keys and answers, for terminals of any size.
 
 use evoxo_proto::v1;
 
@@ -51,20 +51,21 @@ fn every_size_is_filled_and_none_exceeded() {
 #[test]
 fn both_lists_are_seen() {
     let (text, _) = screen(100, 1000).draw(80, 24);
-    assert_eq!(text[0], "lab1:7600: 50 of 100 runs go on; 1000 workers; 1000 of 2000 slots busy; 500500/…");
+    assert_eq!(text[0], "lab1:7600: 50 of 100 runs active; 1000 workers; 1000 of 2000 slots busy; 500500…");
     assert_eq!(text[1], "RUNS by state (1 to 9 of 100)");
     assert!(text[2].starts_with("  run     state "), "{}", text[2]);
     assert!(text.iter().any(|line| line == "WORKERS by name (1 to 8 of 1000)"), "{text:#?}");
     assert!(text[23].starts_with("q quit"));
 }
 
-/// That nobody computes comes first, where no screen cuts it off; and who computes a run is told of those that go on.
+/// That nobody computes stands at the beginning, where no screen cuts it off. The number of workers is shown only for runs
+/// that go on.
 #[test]
 fn nobody_computes_is_seen_on_a_narrow_screen() {
     let mut screen = screen(2, 0);
     screen.runs.iter_mut().filter(|run| run.state() == RunState::Running).for_each(|run| run.workers = 0);
     let (text, _) = screen.draw(80, 24);
-    assert!(text[0].starts_with("lab1:7600: NOBODY COMPUTES a run; 1 of 2 runs go on; 0 workers"), "{}", text[0]);
+    assert!(text[0].starts_with("lab1:7600: NO WORKER for a run; 1 of 2 runs active; 0 workers"), "{}", text[0]);
     let row = |name: &str| text.iter().find(|line| line.contains(name)).unwrap().trim_end();
     assert!(row("run000").contains(" 0  no worker") && row("run001").ends_with("0.1 %"), "{text:#?}");
 }
@@ -90,28 +91,32 @@ fn the_mark_moves_and_stays_on_its_entry() {
     assert_eq!(marked(&mut screen), "lab050", "by rate");
 }
 
-/// Nothing is done without a yes.
+/// Nothing is done before the person confirms it.
 #[test]
 fn orders_are_asked_for_twice() {
     let mut screen = screen(2, 2);
     assert_eq!(screen.press(Key::Character('p'), 24), None);
     assert_eq!(screen.press(Key::Character('n'), 24), None);
-    assert_eq!(screen.press(Key::Character('y'), 24), None, "it was said no to");
+    assert_eq!(screen.press(Key::Character('y'), 24), None, "the question was answered with no");
     screen.press(Key::Character('p'), 24);
     assert_eq!(screen.press(Key::Resized, 12), None);
-    assert_eq!(screen.press(Key::Character('y'), 12), Some(Order::Pause("run000".into())), "another size is no answer");
+    assert_eq!(
+        screen.press(Key::Character('y'), 12),
+        Some(Order::Pause("run000".into())),
+        "a change of size is not an answer"
+    );
     screen.press(Key::Character('c'), 24);
     assert_eq!(screen.press(Key::Character('y'), 24), Some(Order::Resume("run000".into())));
     screen.press(Key::Character('d'), 24);
     assert_eq!(screen.press(Key::Character('y'), 24), None, "runs are not drained");
     screen.press(Key::Tab, 24);
     screen.press(Key::Character('d'), 24);
-    assert!(screen.draw(100, 24).0[22].contains("(session 1) finish what it has, and leave? y"));
+    assert!(screen.draw(100, 24).0[22].contains("(session 1) finish its tasks and leave? y"));
     assert!(matches!(screen.press(Key::Character('y'), 24), Some(Order::Drain(1, _))));
     assert_eq!(screen.press(Key::Character('q'), 24), Some(Order::Quit));
 }
 
-/// It is said for as long as it is true, and hides no question.
+/// The message stays while the coordinator cannot be reached, and hides no question.
 #[test]
 fn a_coordinator_that_cannot_be_seen_is_said_until_it_can() {
     let mut screen = screen(2, 2);
@@ -120,5 +125,5 @@ fn a_coordinator_that_cannot_be_seen_is_said_until_it_can() {
     let (text, _) = screen.draw(80, 24);
     assert_eq!((&*text[0], &*text[22]), ("no coordinator answers", "pause run000? y: yes, any other key: no"));
     screen.see(Vec::new(), v1::ListWorkersResponse::default());
-    assert!(screen.draw(80, 24).0[0].starts_with("lab1:7600: 0 of 0 runs go on"));
+    assert!(screen.draw(80, 24).0[0].starts_with("lab1:7600: 0 of 0 runs active"));
 }

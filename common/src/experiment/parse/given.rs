@@ -1,4 +1,5 @@
-//! What a person gives that does not do what it seems to: settings without effect, and overrides of what arms say themselves.
+//! Notices about settings and overrides that do not do what they seem to do: settings without effect, and overrides of an
+//! arm's own settings.
 
 use toml::de::DeTable;
 
@@ -8,8 +9,8 @@ use super::{
 };
 use crate::settings::Values;
 
-/// A sentence for each setting that is given where it has no effect: one of all arms that has none in any arm, or an arm's own.
-/// Factors of a screen are given to all treatments, so nothing is said about them.
+/// A sentence for each setting that is given but has no effect: a setting for all arms that has no effect in any arm, or an
+/// arm's own setting. Factors of a screen are given to all treatments, so nothing is reported about a screen.
 pub(super) fn idle(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
     let mut found = File::new(registry, text);
     let Ok(table) = DeTable::parse(text) else { return Vec::new() };
@@ -29,7 +30,7 @@ pub(super) fn idle(registry: &Registry, text: &str, overrides: &[(String, String
     for field in kind.schema.fields() {
         let common = found.settings.contains_key(field.name);
         let why = |values: &Values| values.idle(field.name);
-        // Where an arm has its own, the common one is not read.
+        // An arm with its own value does not read the common one.
         let mut readers = resolved.iter().filter(|(_, own, _)| !own.contains_key(field.name)).peekable();
         let nowhere = common && readers.peek().is_some() && readers.all(|(.., values)| why(values).is_some());
         for (name, own, values) in &resolved {
@@ -45,7 +46,7 @@ pub(super) fn idle(registry: &Registry, text: &str, overrides: &[(String, String
     notes.into_iter().map(|(sentence, arms)| format!("{}: {sentence}", arms_text(&arms, resolved.len()))).collect()
 }
 
-/// A sentence for each override for all arms that changes one of these arms' own settings.
+/// A sentence for each override for all arms that changes an own setting of one of these arms.
 pub(super) fn overruled(
     registry: &Registry,
     text: &str,

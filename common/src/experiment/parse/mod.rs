@@ -18,21 +18,21 @@ use crate::{
 
 mod given;
 
-/// The most problems that are looked for: after these the rest of the file is not read.
+/// At most this many problems are searched for: then the rest of the file is not read.
 const FOUND_MAX: usize = 1000;
-/// The most keys of a file besides the settings of its arms: more than any experiment needs.
+/// The most keys of a file, not counting the settings of its arms: more than any experiment needs.
 const KEYS_MAX: usize = 10_000;
 
 /// The most characters of an arm's name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// An arm with its first line.
+/// An arm: its name, its first line and its settings.
 type WrittenArm = (String, usize, Table);
 
 /// A conflict between settings of an arm.
 struct Mistake {
     place: WrittenAt,
-    /// Whether the setting to change is shared by several arms.
+    /// Whether several arms share the setting that has to change.
     shared: bool,
     arm: String,
     sentence: String,
@@ -43,9 +43,9 @@ struct File<'a> {
     lines: Lines,
     top: Table,
     settings: Table,
-    /// In the order of the file, each with its first line.
+    /// In the order of the file.
     arms: Vec<WrittenArm>,
-    /// Arms that are not selected.
+    /// The arms that are not selected.
     left_out: Vec<WrittenArm>,
     screen: Option<ScreenTable>,
     ends: Table,
@@ -53,22 +53,22 @@ struct File<'a> {
 }
 
 const TOP: [&str; 7] = ["experiment", "seed", "replicas", "settings", "arms", "screen", "ends"];
-/// The tables among them.
+/// The keys among them that are tables.
 const TABLES: [&str; 4] = ["settings", "arms", "screen", "ends"];
 
-/// The most keys of a file: a configuration is written with all settings of each arm, and must be read again.
+/// The most keys of a file. A configuration is written with all settings of each arm, and must be readable again.
 fn keys_max(registry: &Registry) -> usize {
     KEYS_MAX + ARMS_MAX * registry.kinds().iter().map(|kind| kind.schema.keys_max()).max().unwrap_or(0)
 }
 
-/// The keys of a text, about. They are counted before parsing, because a parser may take long with many keys or many mistakes.
-/// A key has an equals sign after it, or brackets around it.
+/// An upper estimate of the number of keys in a text: a key has an equals sign after it, or brackets around it. Keys are
+/// counted before parsing, because a parser may take long if there are many keys or many mistakes.
 fn keys(text: &str) -> usize {
     text.bytes().filter(|byte| matches!(byte, b'=' | b'[')).count()
 }
 
 impl Config {
-    /// Reads an experiment file. `overrides` are pairs of key and value that replace the file's: `seed`, `replicas`,
+    /// Reads an experiment file. `overrides` are pairs of key and value that replace those in the file: `seed`, `replicas`,
     /// the name of a setting (for all arms), or `arms.NAME.SETTING`.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Config {
         parse(registry, file, text, overrides, &[])
     }
 
-    /// The same for some arms only, each by its name; mistakes in the others do not matter.
+    /// Reads an experiment file with only the named arms; mistakes in other arms do not matter.
     ///
     /// # Errors
     /// All problems at once, including an arm that does not exist.
@@ -96,15 +96,15 @@ impl Config {
         parse(registry, file, text, overrides, arms)
     }
 
-    /// For the same text, overrides and arms, which can be parsed: which settings are given where they have no effect, one sentence
-    /// for each.
+    /// Settings that are given but have no effect, one sentence for each. Text, overrides and arms must be ones that can be
+    /// parsed.
     #[must_use]
     pub fn idle(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
         given::idle(registry, text, overrides, arms)
     }
 
-    /// For the same text and overrides: which overrides for all arms change these arms' own settings (of all arms if
-    /// none is named), one sentence for each.
+    /// Overrides for all arms that change an own setting of one of these arms (of any arm, if none is named), one sentence
+    /// for each.
     #[must_use]
     pub fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
         given::overruled(registry, text, overrides, arms)
@@ -128,7 +128,7 @@ fn parse(
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     if text.trim_start().starts_with('{') {
-        let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to begin with".into();
+        let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to start from".into();
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     let keys_max = keys_max(registry);
@@ -154,8 +154,8 @@ fn parse(
     }
 }
 
-/// What is better in a column of a kind's history: what the kind says of two rows of an arm with these settings that differ only
-/// there; if it says nothing, more.
+/// Which values are better in a column of a kind's history. The kind decides, by comparing two rows of an arm with these
+/// settings that differ only in this column. If the kind does not say, greater values are better.
 fn goal(kind: &Kind, settings: Option<&Values>, column: usize) -> Goal {
     let row = |value: f64| (0..kind.columns.len()).map(|other| if other == column { value } else { 0.0 }).collect();
     let (less, more): (Vec<f64>, Vec<f64>) = (row(0.0), row(1.0));
@@ -165,7 +165,7 @@ fn goal(kind: &Kind, settings: Option<&Values>, column: usize) -> Goal {
     }
 }
 
-/// The arm and the setting of `arms.NAME.SETTING`.
+/// The arm and the setting in `arms.NAME.SETTING`.
 fn of_arm(key: &str) -> Option<(&str, &str)> {
     let (arm, setting) = key.strip_prefix("arms.")?.rsplit_once('.')?;
     Some((arm.trim_matches('"'), setting))
@@ -200,11 +200,11 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Reads everything, of these arms only, with the overrides.
+    /// Reads the file with only the named arms, and applies the overrides.
     fn read_all(&mut self, table: &DeTable<'_>, overrides: &[(String, String)], only: &[String]) {
         self.read(table);
         self.select(only);
-        // An override of one arm replaces one of all arms, in whatever order they were given.
+        // An override for one arm takes precedence over one for all arms, in whatever order they were given.
         let (special, general): (Vec<_>, Vec<_>) = overrides.iter().partition(|(key, _)| key.starts_with("arms."));
         general.into_iter().chain(special).for_each(|(key, value)| self.override_with(key, value));
     }
@@ -227,7 +227,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Removes all arms but these; without names it removes none.
+    /// Removes all arms except these; without names, removes none.
     fn select(&mut self, only: &[String]) {
         if only.is_empty() {
             return;
@@ -316,7 +316,7 @@ impl<'a> File<'a> {
         Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen, ends })
     }
 
-    /// What ends replicas before their length, if the file has that table.
+    /// The conditions that end replicas before their length, if the file has that table.
     fn resolve_ends(&mut self, kind: &'static Kind, settings: Option<&Values>) -> Option<Option<Ends>> {
         let table = std::mem::take(&mut self.ends);
         if table.is_empty() {
@@ -336,7 +336,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Checks that the arms fit a file when each has all its settings, because so they are stored.
+    /// Checks that the configuration fits into a file when each arm has all its settings, because that is how it is stored.
     fn check_bytes(&mut self, arms: &[WrittenArm]) -> Option<()> {
         let of = |table: &Table| -> usize { table.values().flat_map(|raw| &raw.text).map(String::len).sum() };
         let common = of(&self.settings);
@@ -345,21 +345,21 @@ impl<'a> File<'a> {
             return Some(());
         }
         let sentence = format!(
-            "the {} arms have {all} bytes of settings, more than {FILE_BYTES_MAX}: each has its own copy of what is said for \
-             all; give fewer arms",
+            "the {} arms have {all} bytes of settings, more than {FILE_BYTES_MAX}: each has its own copy of the settings for \
+             all arms; give fewer arms",
             arms.len()
         );
         self.problems.push(Problem { line: None, sentence, typed: false });
         None
     }
 
-    /// Lists of tables stand at the top of a file, as `[[genome]]`: they are settings for all arms like others.
+    /// Moves lists of tables, such as `[[genome]]`, from the top of the file to the settings for all arms.
     fn take_lists(&mut self, kind: Option<&'static Kind>) {
         let fields = kind.map_or(&[][..], |kind| kind.schema.fields());
         for field in fields.iter().filter(|field| matches!(field.shape, Shape::List { .. })) {
             let Some(raw) = self.top.remove(field.name) else { continue };
             match self.settings.get(field.name) {
-                // An override replaces the file's.
+                // An override replaces the list in the file.
                 Some(Raw { place: WrittenAt::Override(_), .. }) => {}
                 Some(_) => self.problem_at(&raw.place, &format!("{} is in [settings] too: remove one", field.name)),
                 None => drop(self.settings.insert(field.name.into(), raw)),
@@ -367,7 +367,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// The screen, and the arms that it makes of these: each with every treatment.
+    /// The screen, and the arms that it makes from these arms: each arm with every treatment.
     fn resolve_screen(
         &mut self,
         kind: &'static Kind,
@@ -376,7 +376,7 @@ impl<'a> File<'a> {
         let Some(table) = self.screen.take() else { return Some((None, arms)) };
         let names = arms.iter().map(|(name, ..)| name.clone()).collect();
         let first = arms.first().and_then(|(name, line, own)| {
-            // What is wrong with it is told with its treatments.
+            // Mistakes in an arm are reported with its treatments.
             self.resolve_arm(kind.schema, name, *line, own, &mut Vec::new())
         });
         let screen = match table.resolve(kind, names, |column| goal(kind, first.as_ref(), column)) {
@@ -428,7 +428,7 @@ impl<'a> File<'a> {
         let kind = self.registry.kind(&name);
         if kind.is_none() {
             let (all, name): (Vec<&str>, _) = (names().collect(), &name);
-            // A hint is a question, and ends the sentence.
+            // A hint is a question, so it must come at the end of the sentence.
             let sentence =
                 format!("unknown experiment {} (known are {}){}", quoted(name), all.join(", "), hint(name, names()));
             self.problem_at(&raw.place, &sentence);
@@ -462,7 +462,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// A value for every field: the arm's own, otherwise the common one, otherwise the default.
+    /// A value for every field: the arm's own value, else the common one, else the default.
     fn resolve_arm(
         &mut self,
         schema: &'static Schema,
@@ -503,7 +503,7 @@ impl<'a> File<'a> {
         Some(values)
     }
 
-    /// Reports equal mistakes of several of `count` arms as one problem, at the place of the first.
+    /// Reports a mistake that several of `count` arms share as one problem, at the place of the first arm.
     fn report_once(&mut self, count: usize, mistakes: Vec<Mistake>) {
         let same = |one: &Mistake, other: &Mistake| {
             one.sentence == other.sentence && (one.place == other.place || one.shared && other.shared)

@@ -1,35 +1,35 @@
 //! Ratings of players from games: the model of Bradley and Terry (1952) with Davidson's draws (1970) and a term for the first
 //! move (Davidson and Beaver 1977), by maximum likelihood.
 //!
-//! With s = strength of the first player - strength of the second + first-move term, the first wins, the game is drawn, or the
-//! second wins in the proportions e^(s/2) : e^d : e^(-s/2), where d is the draw term. The logarithm of the likelihood is concave, so
-//! Newton's method with halved steps finds its only maximum. All sums are in the order of the meetings, so the same meetings give
-//! the same bits everywhere.
+//! Let s = strength of the first player - strength of the second + first-move term, and let d be the draw term. Then a win of
+//! the first player, a draw, and a win of the second are in the proportions e^(s/2) : e^d : e^(-s/2). The logarithm of the
+//! likelihood is concave, so Newton's method with halved steps finds its only maximum. All sums are taken in the order of the
+//! meetings, so the same meetings give the same bits everywhere.
 //!
-//! Only differences of strengths matter, and a player that won or lost everything would be infinitely far from the others. So each
-//! player also has one weak virtual game: [`VIRTUAL_GAMES`] against a virtual player of strength 0, a third of it won, drawn and
-//! lost, one half with each side. That keeps every term finite and fixes the origin; nothing else does.
+//! Only differences of strengths matter, and a player that won or lost everything would be infinitely far from the others. So
+//! each player also has one weak virtual game: [`VIRTUAL_GAMES`] against a virtual player of strength 0, of which a third
+//! each is won, drawn and lost, half with each side. This keeps every term finite and is all that fixes the origin.
 
 use crate::{
     math::{exp, ln},
     rng::{Stream, below},
 };
 
-/// What the virtual game of each player weighs, beside 1 for a game that was played.
+/// The weight of each player's virtual game; a game that was played has weight 1.
 pub const VIRTUAL_GAMES: f64 = 0.1;
 
-/// Points of the usual scale for a unit of strength: 400 points are odds of 10 to 1 between a win and a loss.
+/// Points on the usual scale for one unit of strength: 400 points are odds of 10 to 1 between a win and a loss.
 pub const ELO: f64 = 400.0 / std::f64::consts::LN_10;
 
-/// Results of games between two players of which the same one moves first.
+/// Results of games between two players, in all of which the same player moves first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Meeting {
     /// The player that moves first, from 0.
     pub first: usize,
-    /// The other one.
+    /// The player that moves second.
     pub second: usize,
-    /// How often the first player won, the game was drawn, and the second won. They need not be whole: a game whose odds are
-    /// known counts with them.
+    /// How often the first player won, the game was drawn, and the second player won. The numbers need not be whole: a game
+    /// whose odds are known counts with its odds.
     pub results: [f64; 3],
 }
 
@@ -40,38 +40,38 @@ impl Meeting {
         self.results.iter().sum()
     }
 
-    /// The points of the first player: 1 for a win, half a one for a draw.
+    /// The points of the first player: 1 for a win, 1/2 for a draw.
     #[must_use]
     pub fn points(&self) -> f64 {
         self.results[0] + 0.5 * self.results[1]
     }
 }
 
-/// Strengths of players, and the terms that all games share, in natural logarithms of odds.
+/// Strengths of players, and the terms that all games share, as natural logarithms of odds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ratings {
-    /// One for each player; the virtual player has 0.
+    /// The strength of each player; the virtual player has strength 0.
     pub strengths: Vec<f64>,
-    /// What the first move is worth.
+    /// The value of the first move.
     pub first_move: f64,
-    /// The draw term: see [`Ratings::draws_of_equals`].
+    /// The draw term; see [`Ratings::draws_of_equals`].
     pub draw: f64,
 }
 
 impl Ratings {
-    /// How likely it is that the first player wins, that the game is drawn, and that the second wins.
+    /// The probabilities that the first player wins, that the game is drawn, and that the second player wins.
     #[must_use]
     pub fn odds(&self, first: usize, second: usize) -> [f64; 3] {
         odds(self.strengths[first] - self.strengths[second] + self.first_move, self.draw)
     }
 
-    /// The share of drawn games between two players of which neither is stronger, if the first move were worth nothing.
+    /// The share of drawn games between two equally strong players, if the first move had no value.
     #[must_use]
     pub fn draws_of_equals(&self) -> f64 {
         odds(0.0, self.draw)[1]
     }
 
-    /// How much stronger one player is than another, in points of the usual scale: see [`ELO`].
+    /// How much stronger one player is than another, in points on the usual scale; see [`ELO`].
     #[must_use]
     pub fn points_above(&self, player: usize, other: usize) -> f64 {
         ELO * (self.strengths[player] - self.strengths[other])
@@ -86,10 +86,10 @@ fn odds(s: f64, d: f64) -> [f64; 3] {
     parts.map(|part| part / sum)
 }
 
-/// The ratings of `players` players that make these meetings, with the virtual games, most likely.
+/// The most likely ratings of `players` players, given these meetings and the virtual games.
 ///
 /// # Panics
-/// If a meeting names another player, or one player twice, or has a result that is negative or not finite.
+/// If a meeting names a player that does not exist, or the same player twice, or has a result that is negative or not finite.
 #[must_use]
 pub fn rate(players: usize, meetings: &[Meeting]) -> Ratings {
     for meeting in meetings {
@@ -107,7 +107,7 @@ struct Fit<'a> {
     meetings: &'a [Meeting],
 }
 
-/// A game in the terms of [`Fit`]: where its strengths stand, the virtual player's nowhere.
+/// A game in terms of [`Fit`]: the positions of its strengths; the virtual player has none.
 struct Game {
     first: Option<usize>,
     second: Option<usize>,
@@ -118,7 +118,7 @@ struct Game {
 const STEPS_MAX: usize = 200;
 
 impl Fit<'_> {
-    /// All games, virtual ones last.
+    /// All games; the virtual ones come last.
     fn games(&self) -> impl Iterator<Item = Game> + '_ {
         let played = self.meetings.iter().map(|meeting| Game {
             first: Some(meeting.first),
@@ -148,7 +148,7 @@ impl Fit<'_> {
         self.games().map(of_game).sum()
     }
 
-    /// Its gradient, and the matrix of its second derivatives with the sign turned, row by row.
+    /// The gradient of the log-likelihood, and its negated matrix of second derivatives, row by row.
     fn slopes(&self, terms: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let (size, draw) = (self.players + 2, self.players + 1);
         let (mut gradient, mut curvature) = (vec![0.0; size], vec![0.0; size * size]);
@@ -181,11 +181,11 @@ impl Fit<'_> {
         for _ in 0..STEPS_MAX {
             let (gradient, curvature) = self.slopes(&terms);
             let step = solve(curvature, gradient.clone());
-            // Twice what the step promises to gain.
+            // Twice the gain that the step promises.
             let promise: f64 = step.iter().zip(&gradient).map(|(step, slope)| step * slope).sum();
             let moved =
                 |share: f64| terms.iter().zip(&step).map(|(term, step)| term + share * step).collect::<Vec<_>>();
-            // So near the top rounding hides the gain, and a whole step squares the distance.
+            // This close to the maximum, rounding hides the gain, and a full step squares the distance.
             if promise < 1e-9 {
                 terms = moved(1.0);
                 break;
@@ -206,14 +206,14 @@ impl Fit<'_> {
     }
 }
 
-/// The x of a x = b for a symmetric positive definite matrix a, row by row (Cholesky).
+/// Solves a x = b for a symmetric positive definite matrix a, given row by row (Cholesky).
 pub(super) fn solve(mut a: Vec<f64>, mut b: Vec<f64>) -> Vec<f64> {
     let size = b.len();
     for column in 0..size {
         for row in column..size {
             let dot: f64 = (0..column).map(|k| a[row * size + k] * a[column * size + k]).sum();
             let rest = a[row * size + column] - dot;
-            // Rounding may leave nothing where a term hardly matters: then it hardly moves.
+            // Rounding may leave nothing for a term that hardly matters; such a term then hardly moves.
             a[row * size + column] =
                 if row == column { rest.max(1e-12).sqrt() } else { rest / a[column * size + column] };
         }
@@ -241,14 +241,14 @@ pub mod outcome {
     pub const SECOND: u8 = 3;
 }
 
-/// Games in blocks that were drawn independently, such as all games from one opening.
+/// Games in blocks that were drawn independently, for example all games from one opening.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks<'a> {
     /// The number of players.
     pub players: usize,
-    /// Who moves first in each game of a block, and who second; the same in all blocks.
+    /// The players that move first and second in each game of a block; they are the same in all blocks.
     pub pairs: &'a [(usize, usize)],
-    /// Block after block, the [`outcome`] of each game.
+    /// The [`outcome`] of each game, block after block.
     pub games: &'a [u8],
 }
 
@@ -259,13 +259,13 @@ impl Blocks<'_> {
         self.games.len() / self.pairs.len().max(1)
     }
 
-    /// All games, one meeting for each pair.
+    /// All games, with one meeting for each pair.
     #[must_use]
     pub fn meetings(&self) -> Vec<Meeting> {
         self.weighted(&vec![1; self.count()])
     }
 
-    /// The same, each block as often as its weight says.
+    /// The same, with each block repeated as often as its weight says.
     fn weighted(&self, weights: &[u32]) -> Vec<Meeting> {
         let mut counts = vec![[0_u32; 4]; self.pairs.len()];
         for (block, weight) in self.games.chunks_exact(self.pairs.len().max(1)).zip(weights) {
@@ -281,11 +281,11 @@ impl Blocks<'_> {
         self.pairs.iter().zip(&counts).map(meeting).collect()
     }
 
-    /// Ratings of `resamples` resamples of the blocks with replacement (Efron 1979), drawn from `stream`: resample i from
-    /// its child i.
+    /// Ratings of `resamples` resamples of the blocks, with replacement (Efron 1979). Resample i is drawn from child i of
+    /// `stream`.
     ///
     /// # Panics
-    /// As [`rate`].
+    /// The same as [`rate`].
     #[must_use]
     pub fn resampled(&self, resamples: usize, stream: Stream) -> Vec<Ratings> {
         let whole = rate(self.players, &self.meetings());

@@ -1,6 +1,6 @@
-//! Ratings beside closed forms, other programs' figures, a slow twin, and what players' true strengths allow.
+//! Compares ratings with closed forms, figures of other programs, a slow twin, and the true strengths of simulated players.
 
-// The twin is to be independent of our own functions, and is compared within a tolerance.
+// The twin must be independent of this crate's functions, and is compared within a tolerance.
 #![allow(clippy::disallowed_methods)]
 
 use super::*;
@@ -23,7 +23,7 @@ fn near(found: &[f64], expected: &[f64], within: f64) {
     assert!(all, "{found:?}\n{expected:?}");
 }
 
-/// What tests/references/ratings.py prints with evalica 0.4.2 and scipy 1.17.1.
+/// The figures that tests/references/ratings.py prints with evalica 0.4.2 and scipy 1.17.1.
 #[test]
 fn ratings_are_those_of_other_programs() {
     let mut both_colours = Vec::new();
@@ -45,7 +45,7 @@ fn ratings_are_those_of_other_programs() {
     near(&terms(&rate(5, &ordered)), &scipy, 2e-6);
 }
 
-/// The logarithm of the likelihood as written, by the functions of the standard library.
+/// The log-likelihood by its definition, with functions of the standard library.
 fn slow_likelihood(terms: &[f64], meetings: &[Meeting]) -> f64 {
     let (players, nu) = (terms.len() - 2, terms[terms.len() - 1].exp());
     let of_game = |one: f64, two: f64, results: [f64; 3]| {
@@ -59,8 +59,8 @@ fn slow_likelihood(terms: &[f64], meetings: &[Meeting]) -> f64 {
     played + virtual_ones.sum::<f64>()
 }
 
-/// The slow twin: one term after another to its best value by thirds, then all strengths together, which only the virtual
-/// games hold, until nothing moves.
+/// The slow twin moves one term after another to its best value by ternary search, then all strengths together, which only
+/// the virtual games hold, until nothing moves.
 fn slow_rate(players: usize, meetings: &[Meeting]) -> Vec<f64> {
     let mut terms = vec![0.0; players + 2];
     for _ in 0..3000 {
@@ -107,7 +107,7 @@ proptest! {
     }
 }
 
-/// Two players with enough games that the virtual ones hardly count.
+/// Two players with so many games that the virtual ones hardly count.
 #[test]
 fn two_players_have_a_closed_form() {
     let meeting = |first: usize, results: [f64; 3]| Meeting { first, second: 1 - first, results };
@@ -122,7 +122,8 @@ fn two_players_have_a_closed_form() {
     assert!(found.odds(0, 1)[1] < 1e-6);
 }
 
-/// Nobody is infinitely strong, who never met anybody is as strong as the virtual player, and all draws leave all equal.
+/// Nobody is infinitely strong, a player without games is as strong as the virtual player, and players that only drew are
+/// equal.
 #[test]
 fn virtual_games_keep_everything_finite() {
     let all_won = [Meeting { first: 0, second: 1, results: [1e6, 0.0, 0.0] }];
@@ -145,7 +146,7 @@ fn bits_are_pinned() {
     insta::assert_snapshot!(format!("{bits:016x?}"));
 }
 
-/// Games of players with these strengths, one of each ordered pair in each block.
+/// Games of players with these strengths: one for each ordered pair in each block.
 fn drawn_games(strengths: &[f64], blocks: usize, stream: Stream) -> (Vec<(usize, usize)>, Vec<u8>) {
     let players = 0..strengths.len();
     let pairs = players.clone().flat_map(|i| players.clone().filter(move |j| *j != i).map(move |j| (i, j)));
@@ -163,8 +164,8 @@ fn drawn_games(strengths: &[f64], blocks: usize, stream: Stream) -> (Vec<(usize,
     (pairs, games)
 }
 
-/// Of 60 leagues of three players the interval of the difference holds the true one in about 95 % (binomial: 3 standard
-/// deviations below).
+/// In 60 leagues of three players, the interval of the difference holds the true value in about 95 % (the bound is 3 standard
+/// deviations of the binomial distribution below).
 #[test]
 fn intervals_hold_what_is_true() {
     let truth = [1.0, 0.3, -0.2];

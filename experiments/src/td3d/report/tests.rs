@@ -245,7 +245,7 @@ fn a_result_tells_the_whole_story() {
     assert_eq!(failed.notes.last().unwrap(), "Replica 1 of own ended in a test.");
     assert_eq!(failed.json["summary"]["own"]["trials"], 1);
     for (old, new, says) in [
-        ("\"td3d\"", "\"invincible\"", "not known here"),
+        ("\"td3d\"", "\"invincible\"", "not valid in this build"),
         ("\"seed\"", "\"speed\"", "not the result of a run"),
         ("\"games\":\"40\"", "\"games\":\"forty\"", "games is forty"),
         ("\"games\":40,", "\"game\":40,", "missing field `games`"),

@@ -433,7 +433,7 @@ fn invalid_messages_end_the_session_and_nothing_else() {
         (assignment(0, [1]), "reserved or in use"),
         (assignment(9, [1]), "reserved or in use"),
         (assignment(1, []), "without tasks"),
-        (assigned(bad_hash), "not 32 bytes"),
+        (assigned(bad_hash), "does not have 32 bytes"),
         (assigned(lost_piece), "assignment 1 without the shared bytes 0700000000000000 that it needs"),
         (bad_accepted, "not 32 bytes"),
     ];
