@@ -265,7 +265,7 @@ def run() -> None:
                 print(*rows[-1], file=sys.stderr)
     common.write("throughput.csv", ["milliseconds", "by", "pass", "rate"], rows)
     costs = [[size, number, f"{cost(size, COST_COUNT):.2f}"] for number in range(1, PASSES + 1) for size in COSTS]
-    common.write("cost.csv", ["candidates per task", "pass", "microseconds"], costs)
+    common.write("cost.csv", ["candidates a task", "pass", "microseconds"], costs)
 
 
 def tables() -> None:
@@ -285,7 +285,7 @@ def tables() -> None:
         common.table(heads, rows)
     costs: Dict[str, List[float]] = {}
     for row in common.read("cost.csv"):
-        costs.setdefault(row["candidates per task"], []).append(float(row["microseconds"]))
+        costs.setdefault(row["candidates a task"], []).append(float(row["microseconds"]))
     lines = [[size, f"{sorted(mine)[len(mine) // 2]:.1f} ({min(mine):.1f} to {max(mine):.1f})"] for size, mine in costs.items()]
     common.table(["candidates per task", "processor time without the function, us"], lines)
 
