@@ -281,13 +281,13 @@ def tables() -> None:
             ratios = sorted(one / own for one, own in zip(mine, ours))
             shown = f"{sorted(mine)[len(mine) // 2]:,.{0 if milliseconds < 100 else 1}f}"
             rows.append([name, shown, f"{ratios[len(ratios) // 2]:.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"])
-        heads = [f"{milliseconds} ms", "evaluations a second", "of evoxo's program in Python"]
+        heads = [f"{milliseconds} ms", "evaluations a second", "relative to evoxo with Python"]
         common.table(heads, rows)
     costs: Dict[str, List[float]] = {}
     for row in common.read("cost.csv"):
         costs.setdefault(row["candidates a task"], []).append(float(row["microseconds"]))
     lines = [[size, f"{sorted(mine)[len(mine) // 2]:.1f} ({min(mine):.1f} to {max(mine):.1f})"] for size, mine in costs.items()]
-    common.table(["candidates a task", "processor time beside the function, us"], lines)
+    common.table(["candidates per task", "processor time without the function, us"], lines)
 
 
 if __name__ == "__main__":
