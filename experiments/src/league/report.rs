@@ -1,4 +1,5 @@
-//! What a league says at the end: a sentence, the table of ratings, who is stronger than whom, and what one number a player hides.
+//! The report of a league: a sentence, the table of ratings, which player is stronger than which, and what a single number
+//! per player hides.
 
 use evoxo_common::{
     experiment::Config,
@@ -33,7 +34,7 @@ impl<'a> Rated<'a> {
 /// Tables, notes and numbers of all arms.
 ///
 /// # Errors
-/// A sentence if something is missing in the arms of the result.
+/// A message if the arms of the result lack something.
 pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, String> {
     let mut tables = Vec::new();
     let mut notes = Vec::new();
@@ -53,7 +54,7 @@ pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, Stri
     Ok(Report { tables, notes, json, figures: Vec::new(), maps: Vec::new() })
 }
 
-/// The verdict.
+/// The verdict in a sentence.
 fn sentence(arm: &Rated<'_>) -> String {
     let Rated { results, standing, .. } = arm;
     let games: f64 = results.meetings.iter().map(|meeting| meeting.games()).sum();
@@ -68,7 +69,7 @@ fn sentence(arm: &Rated<'_>) -> String {
 
 /// A number of points with its sign.
 fn points(value: f64) -> String {
-    // No minus before a zero.
+    // Zero has no minus sign.
     let rounded = value.round();
     if rounded == 0.0 { "0".into() } else { format!("{rounded:+.0}") }
 }
@@ -109,10 +110,10 @@ fn ratings_table(arm: &Rated<'_>, title: String) -> Table {
     Table { title, header, rows: standing.order.iter().enumerate().map(row).collect() }
 }
 
-/// The most columns of a table of all players against each other: that many fit a page.
+/// The most columns of a table of all players against each other. This many fit on a page.
 const COLUMNS_MAX: usize = 20;
 
-/// Tables of all players against each other, the strongest first; a column has the place of its player.
+/// Tables of all players against each other, the strongest first. A column is headed by its player's place.
 fn squares(arm: &Rated<'_>, title: &str, first: &str, cell: impl Fn(usize, usize) -> String) -> Vec<Table> {
     let order: Vec<(usize, usize)> = (1..).zip(arm.standing.order.iter().copied()).collect();
     let piece = |columns: &[(usize, usize)]| {
@@ -148,7 +149,7 @@ fn scores_tables(arm: &Rated<'_>, head: &str) -> Vec<Table> {
     })
 }
 
-/// What is particular to an arm.
+/// The notes about a single arm.
 fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
     let Rated { results, standing, .. } = arm;
     let names = |players: &[usize]| -> String {
@@ -213,7 +214,7 @@ fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
     notes
 }
 
-/// How the tables are made.
+/// The notes that explain the tables.
 fn common_notes() -> Vec<String> {
     vec![
         format!(
