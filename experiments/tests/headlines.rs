@@ -88,7 +88,7 @@ fn headlines_say_what_tables_say() {
     let found = said("nndtf/result-found.json");
     assert!(found.contains("No other arm can be compared with \"proposed\""), "{found}");
     let source = said("invincible/result-all.json");
-    assert!(source.contains("O never loses in 0, 7 and 20 of 20 replicas as a loss costs 1, 6.5 and 100."), "{source}");
+    assert!(source.contains("O never loses in 0, 7 and 20 of 20 replicas if a loss costs 1, 6.5 and 100."), "{source}");
     assert!(!source.contains("\"X, loss costs 100\""), "{source}");
     // In the last single test, the arm with 4 units was ahead.
     let detectors = said("td3d/result-detectors.json");

@@ -139,7 +139,7 @@ fn position(game: Game, moves: &str) -> Result<Position, String> {
         if geometry.outcome(board).is_some() {
             return Err(format!("the move {name:?} comes after the end of the game"));
         }
-        let cell = geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is no move here"))?;
+        let cell = geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is not a legal move here"))?;
         position = position.play(geometry, cell);
     }
     Ok(position)
@@ -247,8 +247,8 @@ mod tests {
     fn garbage_is_refused_with_a_sentence() {
         let wrong = |game: &str, moves: &str, who: Who<'_>, wanted: Wanted| ask(game, moves, who, wanted).unwrap_err();
         assert_eq!(wrong("chess", "", Who::Nobody, Wanted::Position), "there is no game \"chess\"");
-        assert_eq!(wrong("qubic", "z9", Who::Nobody, Wanted::Position), "\"z9\" is no move here");
-        assert_eq!(wrong("tic-tac-toe", "a1.a1", Who::Nobody, Wanted::Position), "\"a1\" is no move here");
+        assert_eq!(wrong("qubic", "z9", Who::Nobody, Wanted::Position), "\"z9\" is not a legal move here");
+        assert_eq!(wrong("tic-tac-toe", "a1.a1", Who::Nobody, Wanted::Position), "\"a1\" is not a legal move here");
         let late = wrong("tic-tac-toe", "a1.b2.b1.b3.c1.c2", Who::Nobody, Wanted::Position);
         assert_eq!(late, "the move \"c2\" comes after the end of the game");
         assert_eq!(wrong("tic-tac-toe", "a1.b2.b1.b3.c1", Who::Named("random"), Wanted::Move), "the game is over");

@@ -182,7 +182,7 @@ impl Suite {
             if puzzle.value == 1 { &mut judgement.won } else { &mut judgement.drawn }.add(kept);
         }
         match judgement.all.positions {
-            0 => Err("it is to move in none of the positions".into()),
+            0 => Err("it is not to move in any of the positions".into()),
             _ => Ok(judgement),
         }
     }
@@ -261,7 +261,8 @@ fn puzzle(geometry: &Geometry, line: &str) -> Result<Puzzle, String> {
         Some("draw") => 0,
         _ => return Err("after the board there is no \"win\" or \"draw\"".into()),
     };
-    let cell = |name: &str| geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is no move there"));
+    let cell =
+        |name: &str| geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is not a legal move there"));
     let kept = words.map(cell).try_fold(0, |mask, cell| Ok::<u64, String>(mask | 1 << cell?))?;
     match kept {
         0 => Err("there is no move that keeps the value".into()),
@@ -418,7 +419,7 @@ mod tests {
         assert_eq!(sentence, "it does not play score-four");
         let small = Suite::read("tic-tac-toe\nXO....... win a1 a2 b2\n").unwrap();
         let mut player = Player { side: Some(Side::O), ..built_in("random", Game::TicTacToe.geometry()).unwrap() };
-        assert_eq!(small.judge(&mut player).unwrap_err(), "it is to move in none of the positions");
+        assert_eq!(small.judge(&mut player).unwrap_err(), "it is not to move in any of the positions");
     }
 
     #[test]
@@ -431,7 +432,7 @@ mod tests {
         assert_eq!(line("XXX.OO... win a1"), "line 2: the game is over");
         assert_eq!(line("XXX...... win a1"), "line 2: no game leads to this board");
         assert_eq!(line("XO......."), "line 2: after the board there is no \"win\" or \"draw\"");
-        assert_eq!(line("XO....... win a3"), "line 2: \"a3\" is no move there");
+        assert_eq!(line("XO....... win a3"), "line 2: \"a3\" is not a legal move there");
         assert_eq!(line("XO....... win"), "line 2: there is no move that keeps the value");
         assert!(line("XO win a1").starts_with("line 2: the board"));
         let floating = format!("score-four\nX{} draw a1\n", ".".repeat(63));

@@ -44,10 +44,7 @@ fn sentences(config: &Config, arms: &[KeptArm]) -> Vec<String> {
         let own = distinguishing(config, arms[0], &["side", "penalty"]);
         let own = if own.is_empty() { String::new() } else { format!(", with {}", own.join(" and ")) };
         let (side, prices) = (settings(arms[0]).side.word(), listed(&prices));
-        Some(match arms.len() {
-            1 => format!("{side} never loses in {words} replicas where a loss costs {prices}{own}."),
-            _ => format!("{side} never loses in {words} replicas as a loss costs {prices}{own}."),
-        })
+        Some(format!("{side} never loses in {words} replicas if a loss costs {prices}{own}."))
     };
     let groups = groups(config, |settings| settings_but(settings, &["penalty"]));
     groups.iter().filter_map(|(_, arms)| of_group(arms)).collect()

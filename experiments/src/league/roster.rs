@@ -77,7 +77,7 @@ fn champion(roster: &Roster, path: &str, geometry: &'static Geometry) -> Result<
     let player = player.ok_or_else(|| wrong("it plays no game".into()))?;
     match player.geometry.shape() == geometry.shape() {
         true => Ok(player),
-        false => Err(wrong("it plays another game than the league".into())),
+        false => Err(wrong("it does not play the league's game".into())),
     }
 }
 

@@ -244,10 +244,8 @@ impl Settings {
         if titles.len() < 2 {
             return Some((Name::players, "a league needs at least two players: write [[players]] for each".into()));
         }
-        if let Some((number, title)) =
-            titles.iter().enumerate().find(|(number, title)| titles[..*number].contains(title))
-        {
-            let sentence = format!("players {} and later have the name {}: give each its own", number, quoted(title));
+        if let Some((_, title)) = titles.iter().enumerate().find(|(number, title)| titles[..*number].contains(title)) {
+            let sentence = format!("two players have the name {}: give each its own name", quoted(title));
             return Some((Name::players, sentence));
         }
         if !self.anchor.is_empty() && !titles.contains(&self.anchor.as_str()) {
@@ -270,7 +268,7 @@ impl Settings {
         let files = &self.files.0;
         let wrong = |(number, file): (usize, &FileSettings)| {
             if files[..number].iter().any(|other| other.path == file.path) {
-                return Some(format!("the file {} is there twice: leave out one", quoted(&file.path)));
+                return Some(format!("the file {} is listed twice: remove one", quoted(&file.path)));
             }
             let good = BASE64_STANDARD.decode(&file.data).is_ok_and(|bytes| !bytes.is_empty());
             (!good).then(|| format!("the file {} is empty or not in base64: leave out files", quoted(&file.path)))

@@ -18,7 +18,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
         values: (0..).zip(arms[arm].last.iter().map(|row| 100.0 * row[Row::perfect_draw])).collect(),
     };
     let question = |(side, places): &(super::settings::Side, Vec<usize>)| Question {
-        asks: format!("From whom does a machine that plays {} learn best?", side.word()),
+        asks: format!("From which opponent does a machine that plays {} learn best?", side.word()),
         figure: format!("% of draws against a perfect player as {}, computed", side.word()),
         by: Answer::Order,
         shared: None,

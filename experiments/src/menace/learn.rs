@@ -75,7 +75,7 @@ pub(super) fn players(side: Side, opponent: messages::Opponent, state: &State) -
     let opponent = match opponent {
         messages::Opponent::Unspecified => return refuse("the task does not say who the opponent is"),
         messages::Opponent::Random | messages::Opponent::Perfect if !state.other_beads.is_empty() => {
-            return refuse("the state has beads of an opponent that has none");
+            return refuse("the state has beads for an opponent that has none");
         }
         messages::Opponent::Random => Opponent::Random,
         messages::Opponent::Perfect => Opponent::Perfect,
@@ -94,7 +94,7 @@ fn meaning(task: &LearnTask) -> Result<Meaning<'_>, Refusal> {
         return refuse(format!("the beads at the start are {:?}, not four numbers from 1 to {BEADS_MAX}", rules.beads));
     }
     if [rules.win, rules.draw, rules.loss].iter().any(|reward| reward.unsigned_abs() > REWARD_MAX) {
-        return refuse(format!("a game adds or takes away more than {REWARD_MAX} beads"));
+        return refuse(format!("a game adds or removes more than {REWARD_MAX} beads"));
     }
     let LearnTask { games, every, .. } = *task;
     if !(1..=GAMES_MAX).contains(&games) || !(1..=EVERY_MAX).contains(&every) || games / every > ROWS_MAX {

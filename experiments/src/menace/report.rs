@@ -52,9 +52,9 @@ impl Told for Arm {
         Ok(Report {
             tables: vec![table(named())],
             notes: vec![
-                "± are 95 % intervals over replicas. Probabilities are computed over all games, for a machine that draws beads \
-                 and learns no more; an empty box stands for any empty cell. A perfect player takes any move that keeps the \
-                 value, each equally likely."
+                "± are 95 % intervals over replicas. Probabilities are computed over all games, for a machine that \
+                 draws beads but does not learn, and takes any empty cell at an empty box. A perfect player takes any \
+                 move that keeps the value, with equal probability."
                     .into(),
             ],
             json: json!({"summary": summary.collect::<Map<String, Value>>()}),
@@ -104,10 +104,9 @@ fn table<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>) -> Table {
         "given up %",
     ];
     Table {
-        title:
-            "What the machines are worth at the end, against a perfect player and a random mover: mean over replicas \
+        title: "Odds of the machines at the end, against a perfect player and a random mover: mean over replicas \
                 ± 95 % interval"
-                .into(),
+            .into(),
         header: header.map(String::from).to_vec(),
         rows: arms.map(row).collect(),
     }

@@ -118,7 +118,7 @@ impl Told for Arm {
 
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
         if arms.iter().skip(1).any(Arm::lacks_a_duel) {
-            return Err("a champion of the result has played only one way against the first arm's".into());
+            return Err("a champion of the result has played only one side of its match against the first arm's".into());
         }
         Ok(report::report(config, arms))
     }

@@ -294,14 +294,14 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
             match alike(arms).len() {
                 1 => "All arms of a replica have the same training boards",
                 _ => {
-                    "Arms of a replica that draw their training boards alike have the same ones; all are judged by \
-                     their own fitness"
+                    "Arms that draw training boards in the same way have the same ones in each replica; all are judged \
+                     by their own fitness"
                 }
             }
         ),
         format!(
-            "Near ties lost: the fitness if every output within {FIRM_MARGIN} of the middle between two cells took the worse \
-             of them. Where that is lower, champions depend on the last digits of their outputs."
+            "Near ties lost: the fitness if every output within {FIRM_MARGIN} of the middle between two cells took the \
+             worse of them. If it is lower, champions depend on the last digits of their outputs."
         ),
         format!(
             "The teacher never loses as X (proven over {} positions), and can be beaten as O: it loses {} games, the first \
@@ -316,19 +316,20 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
             let reached = class.champions.iter().filter(|(_, one)| one.training >= paper).count();
             let (name, count) = (class.arm.name, class.champions.len());
             let reached = share_text(reached, count);
-            notes.push(format!("Champions of {name} that come to the paper's fitness of {paper}: {reached}."));
+            notes.push(format!("Champions of {name} that reach the paper's fitness of {paper}: {reached}."));
         }
     }
     if [0, 1].iter().all(|index| arms.iter().any(|class| class.arm.contestant() == Some(*index))) {
         notes.push(
-            "The second row of the paper's Table 1 is headed with the proposed network's wins, but the conclusion counts its \
-             13 as the traditional network's: then the network that moves first wins more in both rows."
+            "The second row of the paper's Table 1 is headed with the proposed network's wins, but the conclusion \
+             counts its 13 as the traditional network's. In that case, the network that moves first wins more in both \
+             rows."
                 .into(),
         );
     }
     let unfinished = arms.iter().flat_map(|class| &class.told.replicas).filter(|replica| !replica.finished).count();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. Their champions are the best so far."));
     }
     notes
 }

@@ -251,8 +251,8 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     let can_come = settings.source().pool().len();
     if settings.boards > can_come {
         let sentence = format!(
-            "boards is {}, but with this training and these stones only {can_come} different boards can come: give at \
-             most that many",
+            "boards is {}, but this training and these stones allow only {can_come} different boards: give at most \
+             that many",
             settings.boards
         );
         problems.push((Name::boards, sentence));

@@ -132,7 +132,8 @@ impl Champion for Agent {
     fn capability(&self, _: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
         if let Some(rule) = self.rules.iter().find(|rule| !rule.is_valid()) {
             return Err(format!(
-                "its rule {rule} moves to a stone, which loses a game at once: an agent with such a rule plays no others"
+                "its rule {rule} moves to a stone, which loses a game at once: such an agent cannot be \
+                 used as a player"
             ));
         }
         let play = Box::new(self.clone());
@@ -295,7 +296,8 @@ mod tests {
         let card = read_card(r#"{"kind": "rules", "rules": ["V********1", "C********1"]}"#).unwrap();
         assert_eq!(
             card.capability::<Player>().map(drop).unwrap_err(),
-            "its rule C********1 moves to a stone, which loses a game at once: an agent with such a rule plays no others"
+            "its rule C********1 moves to a stone, which loses a game at once: such an agent cannot be \
+             used as a player"
         );
     }
 

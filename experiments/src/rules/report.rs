@@ -151,22 +151,24 @@ fn page_table(arms: &[Arm<'_>]) -> Option<Table> {
         let growth = format!("{} points of 100", arm.text(1, change(Row::rule_share)));
         row("  growth of the share of moves made by a rule".into(), growth, "slow but identifiable");
     }
-    (!rows.is_empty()).then(|| table("Ours beside the page's words", &["what", "ours", "the page"], rows))
+    (!rows.is_empty()).then(|| table("Our results and the page's words", &["what", "ours", "the page"], rows))
 }
 
 fn notes(arms: &[Arm<'_>]) -> Vec<String> {
     let mut notes = vec![
-        "± and brackets are 95 % intervals over replicas. First and last are means over a tenth of the cycles each.".into(),
-        "Strength: the best agent's share of points against a random mover, a draw being half a win, both sides, exactly; \
-         random play has 50. Losses are those of the last cycle's best agent, also exact; at random X loses 28.8 % and O 58.5."
+        "± and brackets are 95 % intervals over replicas. First and last are means over a tenth of the cycles each."
             .into(),
-        "Sought: two own and an empty cell in line, complete; or two of the opponent's, block; * elsewhere. Other good rules \
-         do so too but ask for more."
+        "Strength: the best agent's exact share of points against a random mover, over both sides; a draw is half a \
+         win, and random play has 50. Losses are those of the last cycle's best agent, also exact; random play loses \
+         28.8 % as X and 58.5 % as O."
+            .into(),
+        "Sought rules complete a line with two own stones, or block one with two of the opponent's, and have * \
+         elsewhere. Other good rules do so too, but with more conditions."
             .into(),
     ];
     let unfinished: usize = arms.iter().map(|arm| arm.unfinished).sum();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; what is said is of the cycles so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. The figures are of the cycles so far."));
     }
     notes
 }

@@ -177,7 +177,7 @@ pub(super) fn claims_table(all: &[Comparison], reading: &str) -> Table {
     };
     Table {
         title: format!(
-            "Reading {reading:?}: what the paper claims of differences (points of percent; ours ± 95 % interval)"
+            "Reading {reading:?}: the paper's claims about differences (percentage points; ours ± 95 % interval)"
         ),
         header: header.into_iter().map(String::from).collect(),
         rows: all.iter().map(row).collect(),
@@ -197,16 +197,16 @@ pub(super) fn claims_notes(all: &[Comparison]) -> Vec<String> {
     )];
     if all.iter().any(|one| !one.claim.differs) {
         notes.push(format!(
-            "Claims of equality (=): two one-sided tests with a margin of {MARGIN} points. P is the probability of means this \
-             near to each other if the difference were {MARGIN} points or more. \"Yes\": it is shown to be smaller; \"no\": to be \
-             greater."
+            "Claims of equality (=): two one-sided tests with a margin of {MARGIN} points. P is the probability of \
+             means this close to each other if the difference were {MARGIN} points or more. \"Yes\": the difference is \
+             shown to be smaller; \"no\": greater."
         ));
     }
     if ranks.is_empty() {
         let most = all.iter().flat_map(|one| one.trials).max().unwrap_or(0);
         notes.push(format!(
-            "Mann and Whitney's U is left out: with {most} trials it cannot come to P = {LEVEL} after the correction for {} \
-             comparisons; that takes {} trials.",
+            "Mann and Whitney's U is left out: with {most} trials it cannot reach P = {LEVEL} after the correction for \
+             {} comparisons; that takes {} trials.",
             all.len(),
             rank_test_values(all.len(), LEVEL)
         ));

@@ -196,7 +196,7 @@ fn contests_table(contests: &[Contest<'_>]) -> Table {
         row
     };
     Table {
-        title: "The chapter's arguments: shorter strings, smaller alphabet (first arm minus second, points of percent)"
+        title: "The chapter's arguments: shorter strings, smaller alphabet (first arm minus second, percentage points)"
             .into(),
         header: header(["against a random mover", "champions win", "P", "champions lose", "P", "win, all gen.", "P"]),
         rows: contests.iter().map(row).collect(),
@@ -210,7 +210,7 @@ fn chapter_table() -> Table {
     let long = classes(Side::X, Strings::Long);
     let short = classes(Side::X, Strings::Short);
     Table {
-        title: "Ours beside the chapter's".into(),
+        title: "Our results and the chapter's".into(),
         header: header(["what", "ours", "the chapter"]),
         rows: vec![
             row("boards X decides on, rotations counted once", long, "612"),
@@ -225,22 +225,23 @@ fn chapter_table() -> Table {
 
 fn notes(arms: &[Arm<'_>], compared: bool) -> Vec<String> {
     let mut notes = vec![
-        "± and brackets are 95 % intervals over replicas. Where a champion's string names a taken cell, any empty one is played."
+        "± and brackets are 95 % intervals over replicas. If a champion's string names a taken cell, it plays any \
+         empty cell."
             .into(),
-        "The chapter speaks of flips; its 612 boards and its sample table fit quarter-turns alone (mirror images too \
-         would leave 338 boards)."
+        "The chapter speaks of flips, but its 612 boards and its sample table fit only quarter-turns (with mirror \
+         images there would be 338 boards)."
             .into(),
     ];
     if compared {
         notes.push(
             "P is by Welch's t-test, corrected by Holm's method for the rows of a column. \"All gen.\" is the mean over \
-             all generations of the fittest player's exact odds: who learns faster has more."
+             all generations of the fittest player's exact odds, so it is greater if players learn faster."
                 .into(),
         );
     }
     let unfinished: usize = arms.iter().map(|arm| arm.unfinished()).sum();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. Their champions are the best so far."));
     }
     notes
 }

@@ -56,13 +56,15 @@ fn code(task: &TournamentTask) -> Result<Code, Refusal> {
     let alphabet = match task.letters {
         9 => Alphabet::Nine,
         3 => Alphabet::Three,
-        other => return Err(Refusal(format!("an alphabet of {other} letters was asked for, not 9 or 3"))),
+        other => return Err(Refusal(format!("there is no alphabet of {other} letters: give 9 or 3"))),
     };
     let strings = if task.rules { Strings::Short } else { Strings::Long };
     let classes = match (task.genomes.is_empty(), task.mirrored_genomes.is_empty()) {
         (_, true) => Classes::Rotations,
         (true, false) => Classes::Symmetries,
-        (false, false) => return Err(Refusal("the task has genomes of two meanings: give one".into())),
+        (false, false) => {
+            return Err(Refusal("the task has both genomes and mirrored_genomes: give one of them".into()));
+        }
     };
     Ok(Code { side, strings, classes, alphabet })
 }

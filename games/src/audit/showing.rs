@@ -16,7 +16,7 @@ pub fn audit_text(audit: &Audit) -> String {
     if let Some(odds) = audit.odds_unfiltered {
         text += &format!("Against a random mover without it: {}, {} and {}.\n", odds.win, odds.draw, odds.loss);
     }
-    text += &format!("It can be asked on {} boards.\n\n", audit.boards_asked);
+    text += &format!("It may have to decide on {} boards.\n\n", audit.boards_asked);
     text + &proof_text(audit, "it loses")
 }
 

@@ -89,7 +89,7 @@ impl Geometry {
             ));
         }
         if k < 2 {
-            return Err(format!("{k} in a row is no game: ask for at least 2"));
+            return Err(format!("{k} in a row is not a game: give at least 2"));
         }
         let cells = u64::MAX >> (64 - count);
         let fall = shape.fall_axis().map(|axis| {

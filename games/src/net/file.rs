@@ -50,7 +50,7 @@ impl Network {
         }
         let text = metadata("architecture").ok_or("its metadata have no \"architecture\"")?;
         let architecture: Architecture = serde_json::from_str(text)
-            .map_err(|error| format!("its metadata have no architecture that is known: {error}"))?;
+            .map_err(|error| format!("the architecture in its metadata is not known: {error}"))?;
         architecture.check().map_err(|why| format!("its architecture is not possible: {why}"))?;
         let weights = weights(&architecture, &file)?;
         Ok(Self { architecture, weights })
@@ -73,7 +73,7 @@ fn weights(architecture: &Architecture, file: &File<'_>) -> Result<Vec<f32>, Str
             found.ok_or_else(|| format!("its architecture asks for the tensor {name:?}, which is not there"))?;
         if found.shape != tensor.shape {
             let (is, asked) = (&found.shape, &tensor.shape);
-            return Err(format!("its tensor {name:?} has the shape {is:?}, but its architecture asks for {asked:?}"));
+            return Err(format!("its tensor {name:?} has the shape {is:?}, but its architecture needs {asked:?}"));
         }
         for (weight, value) in weights[tensor.range.clone()].iter_mut().zip(found.values()) {
             if !value.is_finite() {
@@ -85,7 +85,7 @@ fn weights(architecture: &Architecture, file: &File<'_>) -> Result<Vec<f32>, Str
     let foreign = file.tensors.iter().find(|found| expected.iter().all(|tensor| found.name != *tensor.name));
     match foreign {
         None => Ok(weights),
-        Some(tensor) => Err(format!("it has a tensor {:?} that its architecture does not ask for", tensor.name)),
+        Some(tensor) => Err(format!("it has a tensor {:?} that its architecture does not have", tensor.name)),
     }
 }
 

@@ -228,7 +228,7 @@ fn of_units(geometry: &Geometry, layers: &Layers<'_>) -> Diagram {
         name: "weights".into(),
         title: title("Weights of the first layer", order.len(), units, "units"),
         note: format!(
-            "A board for each unit{beside}: the weight of own stones in each cell; and what it says to the output."
+            "A board for each unit{beside}: the weight of own stones in each cell; and its effect on the output."
         ),
         size: (across * depth - 12.0, STEP * tall),
         panels: order.into_iter().map(panel).collect(),

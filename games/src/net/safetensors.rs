@@ -78,10 +78,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<File<'_>, String> {
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
     let length = u64::from_le_bytes(*length);
     if length > HEADER_BYTES_MAX {
-        return Err(format!("it is no safetensors file: its header would have {length} bytes"));
+        return Err(format!("it is not a safetensors file: its header would have {length} bytes"));
     }
     let (header, data) = rest.split_at_checked(length as usize).ok_or_else(short)?;
-    let no_header = |why: &dyn std::fmt::Display| format!("it is no safetensors file: its header is not JSON: {why}");
+    let no_header =
+        |why: &dyn std::fmt::Display| format!("it is not a safetensors file: its header is not JSON: {why}");
     let header: Entries = serde_json::from_slice(header).map_err(|error| no_header(&error))?;
     if let Some(twice) = header.twice() {
         return Err(format!("its header has the key {} twice", quoted(twice)));

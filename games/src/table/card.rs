@@ -122,7 +122,7 @@ fn table_of(side: Side, moves: &Entries) -> Result<TableGenome, String> {
     for (key, value) in moves.iter() {
         let board = tic_tac_toe().board_of(key)?;
         let (class, symmetry) = graph.class(board).ok_or_else(|| {
-            format!("{} is never asked on the board {}: {}", side.letter(), quoted(key), reason(side, board))
+            format!("{} never decides on the board {}: {}", side.letter(), quoted(key), reason(side, board))
         })?;
         if let Some((_, first)) = genes[class] {
             return Err(format!("the boards {} and {} are images of each other: keep one", quoted(first), quoted(key)));
@@ -260,7 +260,7 @@ mod tests {
             (r#"{"kind":"table","side":"O","moves":{"XX.......":4}}"#, "numbers of stones"),
             (r#"{"kind":"table","side":"O","moves":{"XXX.O...O":4}}"#, "is over"),
             (r#"{"kind":"table","side":"O","moves":{"XX..O....":2}}"#, "the filter moves there"),
-            (r#"{"kind":"table","side":"X","moves":{"XXO.OX...":3}}"#, "X is never asked on the board \"XXO.OX...\""),
+            (r#"{"kind":"table","side":"X","moves":{"XXO.OX...":3}}"#, "X never decides on the board \"XXO.OX...\""),
             (r#"{"kind":"table","side":"O","moves":{"X........":0}}"#, "cell 0, which is taken"),
             (r#"{"kind":"table","side":"O","moves":{"X........":9}}"#, "is 9, not a cell"),
             (r#"{"kind":"table","side":"O","moves":{"X........":-1}}"#, "is -1, not a cell"),

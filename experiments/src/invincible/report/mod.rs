@@ -174,7 +174,7 @@ fn optimum_table(arms: &[Arm<'_>]) -> Table {
         }
     }
     Table {
-        title: "The optimum: the best table there can be for a side and what a loss costs, exactly".into(),
+        title: "The optimum: the best possible table for a side and the cost of a loss, exactly".into(),
         header: ["optimum", "win", "draw", "loss", "points a game", "tables", "boards met"].map(String::from).to_vec(),
         rows,
     }
@@ -237,7 +237,7 @@ fn page_table(config: &Config, arms: &[Arm<'_>]) -> Table {
         row(format!("{}: boards a champion can meet", arm.name), arm.boards_met(), "as few as 17");
     }
     Table {
-        title: "Ours beside the page's".into(),
+        title: "Our results and the page's".into(),
         header: ["what", "ours", "the page"].map(String::from).to_vec(),
         rows,
     }
@@ -251,13 +251,15 @@ fn to_one(decimals: usize, ratio: f64) -> String {
 fn notes(arms: &[Arm<'_>]) -> Vec<String> {
     let mut notes = vec![
         "± and brackets are 95 % intervals over replicas; the brackets of boards are the least and the most.".into(),
-        "Peak: the first generation whose fittest player is worth, exactly, as much as any's within 0.01 point a game."
+        "Peak: the first generation whose fittest player comes within 0.01 points per game of the best in any, in \
+         exact worth."
             .into(),
     ];
     if arms.iter().any(|arm| arm.sampled) {
         notes.push(
-            "Worth: wins less the cost of losses, in points a game, computed exactly. The fittest by sampled games is partly \
-             the luckiest of many players: its sampled fitness overstates its worth, and can lie above the optimum."
+            "Worth: wins minus the cost of losses, in points per game, computed exactly. The fittest in sampled games \
+             is partly the luckiest of many players: its sampled fitness overstates its worth, and can be above the \
+             optimum."
                 .into(),
         );
     }
@@ -284,18 +286,20 @@ fn notes(arms: &[Arm<'_>]) -> Vec<String> {
         notes.push("Where several tables are optimal, the one shown loses least and then wins most.".into());
     }
     notes.push(format!(
-        "The page's upper limit of 3 x 7 x 5 x 3 x 1 = 315 games multiplies X's own choices. It leaves out O's replies, \
-         which make more games, and forced moves, mirror images and early ends, which make fewer: exactly, {} different \
-         games can be played.",
+        "The page's upper limit of 3 x 7 x 5 x 3 x 1 = 315 games multiplies X's own choices. It leaves out O's \
+         replies, which make more games, and forced moves, mirror images and early ends, which make fewer. Exactly {} \
+         different games can be played.",
         games()
     ));
     let unfinished: usize = arms.iter().map(|arm| arm.unfinished).sum();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. Their champions are the best so far."));
     }
     if arms.iter().any(|arm| arm.champions.len() == 1) {
         notes.push(
-            "An arm with one champion has no interval: one says nothing about how much others would differ.".into(),
+            "An arm with one champion has no interval, because one champion does not show how much others would \
+             differ."
+                .into(),
         );
     }
     notes

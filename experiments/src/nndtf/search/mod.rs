@@ -86,7 +86,7 @@ impl Search {
             ));
         }
         if state.genes.len() != state.sums.len() * self.genes {
-            return Err("the state has another number of genes than its chromosomes need".into());
+            return Err("the number of genes in the state does not fit its chromosomes".into());
         }
         state.genes.chunks(self.genes).try_for_each(|genes| network::check(self.genes, self.bounds, genes))?;
         let fits = match &self.algorithm {

@@ -291,7 +291,7 @@ fn states_that_do_not_fit_are_refused() {
         search.check(&state).unwrap_err()
     };
     assert!(with(|state| state.iteration = 11).contains("only 10"));
-    assert!(with(|state| state.genes.truncate(7)).contains("another number of genes"));
+    assert!(with(|state| state.genes.truncate(7)).contains("the number of genes"));
     assert!(with(|state| state.genes[3] = 1.5).contains("gene 3 is 1.5"));
     assert!(with(|state| state.genes[3] = f32::NAN).contains("gene 3 is NaN"));
     assert!(with(|state| state.offspring = 5).contains("does not fit"));

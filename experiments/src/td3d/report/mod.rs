@@ -234,22 +234,23 @@ fn figure(
 /// The notes of the report. `told` is the number of arms in the paper's tables.
 fn notes(arms: &[Arm<'_>], told: usize, claims: Vec<String>) -> Vec<String> {
     let mut notes = vec![
-        "Peak: a trial's best test, as in the paper; as the greatest of many it overstates strength. End: the mean of the last \
-         two fifths of the tests. ±: standard deviation over trials; in brackets the 95 % interval of the mean."
+        "Peak: a trial's best test, as in the paper; as the greatest of many, it overstates strength. End: the mean of \
+         the last two fifths of the tests. ±: standard deviation over trials; in brackets the 95 % interval of the \
+         mean."
             .to_owned(),
     ];
     if told > 0 {
         notes.push(
-            "Differences from the paper's means have 95 % intervals, which take its ten trials and standard deviations as \
-             printed."
+            "Differences from the paper's means have 95 % intervals, which use its ten trials and printed standard \
+             deviations."
                 .into(),
         );
     }
     notes.extend(claims);
     if told < arms.len() {
         notes.push(
-            "Of all arms: P is Welch's, corrected by Holm's method for the number of arms. A trial that ends without a test of \
-             that level counts as \"never\"; the median of fewer than six trials has no 95 % interval."
+            "All arms: P is from Welch's test, corrected by Holm's method for the number of arms. A trial that never \
+             reaches a level counts as \"never\"; the median of fewer than six trials has no 95 % interval."
                 .into(),
         );
     }

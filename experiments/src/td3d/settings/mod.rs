@@ -149,7 +149,8 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
         problems.push((Name::outer_rate, "outer_rate is 0, so nothing would be learnt: give more than 0".into()));
     }
     if settings.loser == Loser::Bootstrapped && settings.finished_board == FinishedBoard::Skip {
-        let sentence = "loser is \"bootstrapped\", but finished boards learn nothing that it could learn: give finished_board = \"after\" or \"before\"";
+        let sentence = "loser is \"bootstrapped\", but finished boards do not learn, so it has nothing to learn from: \
+            give finished_board = \"after\" or \"before\"";
         problems.push((Name::loser, sentence.into()));
     }
     let Settings { games, test_every: every, .. } = *settings;
