@@ -97,7 +97,7 @@ fn headlines_say_what_tables_say() {
     let arguments = said("ternary/result-all.json");
     assert!(arguments.contains("As X, do shorter strings win more, and do smaller alphabets win more?"), "{arguments}");
     let with = said("rules/result-best.json");
-    assert!(with.starts_with("Is the best agent stronger with what an arm changes than without it, in"), "{with}");
+    assert!(with.starts_with("Is the best agent of another arm stronger than that of"), "{with}");
     let screen = said("nndtf/result-screen.json");
     assert!(screen.starts_with("Which settings move best at the end (more is better)? "), "{screen}");
 }

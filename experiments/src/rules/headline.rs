@@ -24,7 +24,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let entry = |(arm, told): (usize, &Arm)| ReplicaTold::entry(&config.arms[arm].name, &told.replicas, strength);
     let first = &config.arms[0].name;
     let question = Question {
-        asks: format!("Is the best agent stronger with what an arm changes than without it, in {first:?}?"),
+        asks: format!("Is the best agent of another arm stronger than that of {first:?}?"),
         figure: "% of the points against a random mover, mean of the last tenth of the cycles".into(),
         by: Question::from_the_first(arms.len()),
         shared: None,

@@ -33,52 +33,53 @@ impl Architecture {
     pub fn check(&self) -> Result<(), String> {
         let lines = Geometry::new(self.shape)?.lines().len();
         if self.second > SECOND_MAX {
-            return Err(format!("a second layer of {} units is too large: ask for at most {SECOND_MAX}", self.second));
+            return Err(format!("a second layer of {} units is too large: give at most {SECOND_MAX}", self.second));
         }
         match self.first {
             First::Dense { units } if !(1..=UNITS_MAX).contains(&units) => {
-                Err(format!("a first layer of {units} units is not possible: ask for 1 to {UNITS_MAX}"))
+                Err(format!("a first layer of {units} units is not possible: give 1 to {UNITS_MAX}"))
             }
             First::Dense { .. } if self.shared => {
-                Err("a dense first layer cannot share weights over the board's symmetries: ask for lines or tuples"
+                Err("a dense first layer cannot share weights over the board's symmetries: use lines or tuples"
                     .to_owned())
             }
             First::Dense { .. } => Ok(()),
             First::Lines { .. } | First::Planes { .. } | First::Tuples { .. } if lines == 0 => {
-                Err("this board has no lines for the first layer to look at: ask for a dense one".to_owned())
+                Err("this board has no lines for the first layer to look at: use a dense one".to_owned())
             }
             First::Lines { detectors } | First::Planes { detectors, .. }
                 if !(1..=DETECTORS_MAX).contains(&detectors) =>
             {
-                Err(format!("{detectors} detectors for each line are not possible: ask for 1 to {DETECTORS_MAX}"))
+                Err(format!("{detectors} detectors for each line are not possible: give 1 to {DETECTORS_MAX}"))
             }
             First::Lines { detectors } if lines * detectors.next_multiple_of(4) > LINE_UNITS_MAX => Err(format!(
                 "{detectors} detectors for each of {lines} lines are too many: together at most {LINE_UNITS_MAX}"
             )),
             First::Lines { detectors } if self.shared && !detectors.is_multiple_of(2) => Err(format!(
-                "{detectors} detectors for each line cannot share weights: they come in mirrored pairs, ask for an even number"
+                "{detectors} detectors for each line cannot share weights: they come in mirrored pairs, so give an \
+                 even number"
             )),
             First::Lines { detectors } if self.shared && shared::quad_count(self) > shared::QUADS_MAX => Err(format!(
-                "{detectors} detectors for each of {lines} lines are too many to share weights: ask for fewer"
+                "{detectors} detectors for each of {lines} lines are too many to share weights: give fewer"
             )),
             First::Lines { .. } => Ok(()),
             First::Planes { .. } if !planes::has_planes(self.shape) => {
-                Err("only boards of 4x4x4 cells with four in a row have planes: ask for lines".to_owned())
+                Err("only boards of 4x4x4 cells with four in a row have planes: use lines".to_owned())
             }
             First::Planes { units, .. } if !(1..=PLANE_UNITS_MAX).contains(&units) => {
-                Err(format!("{units} units for each plane are not possible: ask for 1 to {PLANE_UNITS_MAX}"))
+                Err(format!("{units} units for each plane are not possible: give 1 to {PLANE_UNITS_MAX}"))
             }
             First::Planes { .. } if self.shared => {
-                Err("a network with planes cannot share weights over the board's symmetries: ask for lines or tuples"
+                Err("a network with planes cannot share weights over the board's symmetries: use lines or tuples"
                     .to_owned())
             }
             First::Planes { .. } if self.second > 0 => Err(format!(
-                "the units of planes are the second layer, and there is no other of {} units: ask for 0",
+                "the units of planes are the second layer, so there is no other one of {} units: give 0",
                 self.second
             )),
             First::Planes { .. } => Ok(()),
             First::Tuples { states } if !(3..=4).contains(&states) => {
-                Err(format!("{states} states of a cell are not possible: ask for 3 or 4"))
+                Err(format!("{states} states of a cell are not possible: give 3 or 4"))
             }
             First::Tuples { states } => {
                 let entries = states.checked_pow(self.shape.k.into()).and_then(|entries| entries.checked_mul(lines));
