@@ -37,7 +37,7 @@ pub(super) struct Standing {
     /// The 95 % interval of each player's points above the anchor. `None` if there are too few samples, or if the player or
     /// the anchor won or lost every point: every resample does so too, and only the virtual game makes the rating finite.
     pub intervals: Option<Vec<Option<(f64, f64)>>>,
-    /// For each two players: in which share of the resamples of the openings the first is the stronger one.
+    /// For each ordered pair of players: in which share of the resamples of the openings the first is the stronger one.
     pub stronger: Option<Vec<Vec<f64>>>,
     /// The strongest player and all players that are not shown to be weaker, in order.
     pub first: Vec<usize>,
@@ -114,7 +114,7 @@ impl Results {
         self.share(player, None).is_some_and(|share| share > 0.0 && share < 1.0)
     }
 
-    /// For each two players that met: the first one's share of the points.
+    /// For each ordered pair of players that met: the first one's share of the points.
     pub(super) fn scores(&self) -> Vec<Vec<Option<f64>>> {
         let players = self.names.len();
         let mut sums = vec![vec![(0.0, 0.0); players]; players];
