@@ -72,14 +72,14 @@ row! {
 struct Nndtf {
     network: Network,
     measure: Measure,
-    /// The sum that corresponds to a fitness of 1.
+    /// The network and the training boards, in the form in which tasks carry them.
     judge: messages::Judge,
-    /// The search in the form in which tasks carry it.
+    /// The sum that corresponds to a fitness of 1.
     whole: u64,
-    /// Iterations per task; `None` if tasks are rounds of evaluations.
+    /// The search in the form in which tasks carry it.
     messages: messages::Search,
     search: Search,
-    /// Iterations of a task; `None` if tasks are rounds of evaluations.
+    /// Iterations per task; `None` if tasks are rounds of evaluations.
     segment: Option<u64>,
     /// The chromosomes of the next round, if tasks are rounds of evaluations.
     asked: Option<Candidates>,

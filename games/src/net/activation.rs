@@ -50,7 +50,7 @@ impl Activation {
         self.curve().apply(sum)
     }
 
-    /// The value of one weighted sum, in double precision: for reference implementations.
+    /// The value of one weighted sum in double precision, for reference implementations.
     #[must_use]
     pub fn apply_f64(self, sum: f64) -> f64 {
         match self {
@@ -59,7 +59,7 @@ impl Activation {
         }
     }
 
-    /// The value of one weighted sum in double precision, for reference implementations.
+    /// The factor of the slope that learning uses: at value v the slope is this factor times 1 - v^2.
     #[must_use]
     pub const fn slope(self) -> f32 {
         match self {
@@ -68,7 +68,7 @@ impl Activation {
         }
     }
 
-    /// The factor of the slope that learning uses: at value v the slope is this factor times 1 - v^2.
+    /// The rational function that computes the activation.
     #[must_use]
     #[inline(always)]
     pub(crate) const fn curve(self) -> Curve {
@@ -93,7 +93,8 @@ pub(crate) fn falls<S: Simd>(values: Vector<S>) -> Vector<S> {
     (-values).fma(values, Vector::splat(values.simd, 1.0))
 }
 
-/// The rational function that computes the activation.
+/// An activation in the form in which the fast paths compute it: the coefficients of P and Q, and the limit at which the
+/// argument is clamped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Curve {
     limit: f32,
@@ -117,8 +118,7 @@ impl Curve {
         x * odd / even
     }
 
-    /// An activation in the form in which the fast paths compute it: the coefficients of P and Q, and the limit at which the
-    /// argument is clamped.
+    /// The values of sixteen weighted sums, each with the bits of [`Curve::apply`].
     #[inline(always)]
     pub(crate) fn apply_vector<S: Simd>(&self, sums: Vector<S>) -> Vector<S> {
         let [values] = self.apply_vectors([sums]);

@@ -71,13 +71,13 @@ choice! {
 }
 
 choice! {
-    /// the afterstate after the exploring move
+    /// What the afterstate before an exploring move learns from.
     pub enum Exploring {
-        /// the afterstate after the best move, which was not played
+        /// as the setting `reading` says
         ByReading = "by-reading",
-        /// the afterstate after that move
+        /// the afterstate after the exploring move
         Learn = "learn",
-        /// the afterstate after the best move, which was not made
+        /// the afterstate after the best move, which was not played
         Best = "best",
         /// nothing
         Skip = "skip",
