@@ -1,4 +1,4 @@
-//! All kernels beside their reference implementations: `cargo bench -p evoxo-experiments`. (`evoxo bench` prints the same
+//! All kernels and their reference implementations: `cargo bench -p evoxo-experiments`. (`evoxo bench` prints the same
 //! without criterion.)
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -1,9 +1,9 @@
 //! The experiments that come with evoxo: one folder each, and one line in [`registry`].
 //!
-//! A folder has the kind's settings, its messages (`KIND.proto`), its tasks with their kernels and reference
+//! The folder of a kind has its settings, its messages (`KIND.proto`), its tasks with their kernels and reference
 //! implementations, its state machine, its cards and its report.
 //!
-//! Invariant: as in `evoxo-common`, nothing here has a clock, files, sockets, threads or an environment.
+//! Invariant: as in `evoxo-common`, no code here uses a clock, files, sockets, threads or the environment.
 
 pub mod dispatch;
 pub mod evolve;

@@ -6,12 +6,12 @@ use evoxo_common::{
 };
 use prost::Message;
 
-/// The configuration of a file.
+/// The configuration that a file describes.
 pub(crate) fn parse(text: &str) -> Config {
     parse_with(text, &[])
 }
 
-/// The same with some settings overridden.
+/// The same, with some settings overridden.
 pub(crate) fn parse_with(text: &str, overrides: &[(&str, &str)]) -> Config {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -28,7 +28,7 @@ pub(crate) fn run(config: &Config) -> Vec<Replica> {
     local::run(config).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
-/// The configuration of a file with some settings overridden, and all replicas of its run.
+/// The configuration that a file describes, with some settings overridden, and all replicas of its run.
 pub(crate) fn run_text(text: &str, overrides: &[(&str, &str)]) -> (Config, Vec<Replica>) {
     let config = parse_with(text, overrides);
     let replicas = run(&config);
@@ -40,8 +40,7 @@ pub(crate) fn digest(replicas: &[Replica]) -> String {
     ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string()
 }
 
-/// Checks that the saved states of replicas are restored as they were, and that their kind refuses them after any of these
-/// changes.
+/// Checks that the saved states of replicas restore unchanged, and that their kind rejects them after any of these changes.
 pub(crate) fn states_are_checked<S: Message + Default>(
     config: &Config,
     replicas: &[Replica],

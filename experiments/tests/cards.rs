@@ -7,7 +7,7 @@ use evoxo_common::{
 };
 use evoxo_experiments::registry;
 
-/// Reads a card without files beside it.
+/// Reads a card that needs no other file.
 fn read(text: &str) -> Result<Card, String> {
     registry().read_card(text, &mut |name| Err(format!("{name} is not there")))
 }

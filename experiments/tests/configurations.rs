@@ -1,4 +1,4 @@
-//! Experiment files of the kinds that come with evoxo: their mistakes are reported, and templates are valid.
+//! Experiment files of the kinds that come with evoxo: mistakes are reported, and templates are valid.
 
 mod files;
 
@@ -10,7 +10,7 @@ use evoxo_experiments::registry;
 use files::{parse, problems};
 use proptest::prelude::*;
 
-/// A setting of an arm, as in a file.
+/// The value of an arm's setting, in the form that a file has.
 fn setting(config: &Config, arm: usize, name: &str) -> String {
     let mut settings = config.arms[arm].settings.iter();
     settings.find(|(field, _)| field.name == name).expect("a setting of this name").1.to_string()
@@ -39,7 +39,7 @@ fathers = 6
     insta::assert_snapshot!(problems(text, &[]));
 }
 
-/// TOML's own spellings of numbers are numbers.
+/// All spellings of numbers that TOML allows are read.
 #[test]
 fn numbers_are_read_however_toml_spells_them() {
     let text = "experiment = \"invincible\"\nseed = 0x10\nreplicas = 0b11\n[settings]\npopulation = 1_0\nfathers = 0o7\npenalty = 65e-1\n";
@@ -47,7 +47,7 @@ fn numbers_are_read_however_toml_spells_them() {
     assert_eq!(parse(text, &[]).unwrap(), parse(plain, &[]).unwrap());
 }
 
-/// A setting that is given where it does nothing is allowed, and a note says so: once for all arms that it is given to.
+/// A setting that has no effect where it is given is allowed. A note says so, once for all arms concerned.
 #[test]
 fn settings_without_effect_are_noted() {
     let idle = |text: &str, overrides: &[(&str, &str)]| {
@@ -85,7 +85,7 @@ fn settings_without_effect_are_noted() {
         assert_eq!(idle(text, &[]), [format!("arm \"main\": {says}")]);
     }
     assert_eq!(idle("\"invincible\"", &[("fitness", "exact"), ("games", "9")]).len(), 1, "also what was typed");
-    // A configuration as it is stored gives every setting, and was noted when it was written.
+    // A stored configuration gives every setting, so nothing is noted again.
     for kind in registry().kinds() {
         let schema = kind.schema;
         for (field, condition) in schema.fields().iter().flat_map(|it| it.applies.iter().map(move |of| (it, of))) {
@@ -163,8 +163,8 @@ fn overrides_of_arms_settings_are_reported() {
     assert_eq!((reported("seed", "3"), reported("arms.b.alphabet", "9"), reported("elite", "9")), Default::default());
 }
 
-/// A setting that hardly does anything beside the others is said, with its arms, and not refused: files that come with evoxo
-/// have such arms.
+/// A setting that hardly does anything in combination with the others is noted, with its arms, but not rejected: some files
+/// that come with evoxo have such arms.
 #[test]
 fn settings_that_hardly_do_anything_are_told() {
     let head = "experiment = \"rules\"\nreplicas = 2\n[settings]\nagents = 4\nrules = 3\ncycles = 1\n";
@@ -177,7 +177,7 @@ fn settings_that_hardly_do_anything_are_told() {
     assert_eq!(config.notes(), [format!("arm \"c\": {says}")]);
     let told = |value: &str| parse(&text, &[("repeated", "replace"), ("generator", value)]).unwrap().notes();
     assert_eq!((told("random"), told("rigged")), (vec![format!("in all arms: {says}")], Vec::new()));
-    // Whoever reads the results reads it too.
+    // The report has the note too.
     let report = config.report(&local::run(&config).unwrap());
     assert!(report.notes.contains(&config.notes()[0]), "{:?}", report.notes);
 }
@@ -203,8 +203,8 @@ fn the_hash_covers_what_is_computed_not_how() {
     insta::assert_snapshot!(parse(text, &[]).to_string());
 }
 
-/// A setting that joins a kind, or loses its scope `addition`, must not give other names to runs that exist: the hash of every kind's
-/// default settings is what it was. It covers the settings of all algorithms of `evolve`.
+/// If a kind gains a setting, or a setting loses its scope `addition`, existing runs must keep their names. The hash of every
+/// kind's default settings is therefore pinned. It covers the settings of all algorithms of `evolve`.
 #[test]
 fn every_kind_keeps_the_name_of_its_defaults() {
     let name = |kind: &&'static Kind| {
@@ -215,7 +215,7 @@ fn every_kind_keeps_the_name_of_its_defaults() {
     insta::assert_snapshot!(names.join("\n"));
 }
 
-/// A build that has further settings calls the runs of the committed results what they were called when they were computed.
+/// New settings do not change the hashes of the committed results.
 #[allow(clippy::disallowed_methods, reason = "the engine has no files, but its tests have")]
 #[test]
 fn committed_results_keep_their_names() {
@@ -237,7 +237,7 @@ fn committed_results_keep_their_names() {
     assert!(count >= 20, "only {count} committed results");
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 fn toml_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

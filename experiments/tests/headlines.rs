@@ -1,4 +1,4 @@
-//! The headline of each kind: which arms it compares, by what figure, and what it says their replicas share.
+//! The headline of each kind: which arms it compares, by which figure, and what it says the replicas share.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -27,7 +27,7 @@ fn committed() -> Vec<(String, Config, Value)> {
         let result: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         let mut result = whole(result).unwrap();
         let config = Config::of_result(&registry(), &result).unwrap();
-        // A small result lacks what the report makes anew.
+        // A small result lacks what the report computes again.
         let report = registry().report_of_result(&result).unwrap();
         report.json.as_object().unwrap().iter().for_each(|(key, value)| result[key] = value.clone());
         (path.strip_prefix(&root).unwrap().display().to_string(), config, result)
@@ -51,7 +51,7 @@ fn said(name: &str) -> String {
 fn every_committed_result_has_its_headline() {
     for (path, config, result) in committed() {
         let sentence = of_result(&config, &result);
-        // With HEADLINES=1 they are printed, to be read.
+        // With HEADLINES=1 they are printed for reading.
         if std::env::var_os("HEADLINES").is_some() {
             println!("== {path}\n{sentence}");
         }
@@ -72,7 +72,8 @@ fn every_committed_result_has_its_headline() {
 
 #[test]
 fn headlines_say_what_tables_say() {
-    // Replicas of the same number have the same boards: a difference that is lost between boards is found in pairs.
+    // Replicas of the same number have the same boards. A difference that is hidden by the variation between boards shows in
+    // pairs.
     let paired = said("nndtf/result-paper.json");
     assert!(
         paired.starts_with("Is another contestant fitter than \"proposed\"? By fitness on 100 training boards:"),
@@ -83,25 +84,25 @@ fn headlines_say_what_tables_say() {
         "{paired}"
     );
     assert!(paired.contains("t-test paired by replica: same training boards"), "{paired}");
-    // Another measure of fitness is another question.
+    // Arms with another measure of fitness get a question of their own.
     let found = said("nndtf/result-found.json");
     assert!(found.contains("No other arm can be compared with \"proposed\""), "{found}");
     let source = said("invincible/result-all.json");
-    assert!(source.contains("O never loses in 0, 7 and 20 of 20 replicas as a loss costs 1, 6.5 and 100."), "{source}");
+    assert!(source.contains("O never loses in 0, 7 and 20 of 20 replicas if a loss costs 1, 6.5 and 100."), "{source}");
     assert!(!source.contains("\"X, loss costs 100\""), "{source}");
-    // The last single test had 4 units in front.
+    // In the last single test, the arm with 4 units was ahead.
     let detectors = said("td3d/result-detectors.json");
     let first = detectors.split("By % won").nth(1).and_then(|rest| rest.split('"').nth(1));
     assert_eq!(first, Some("8 units"), "{detectors}");
     let arguments = said("ternary/result-all.json");
     assert!(arguments.contains("As X, do shorter strings win more, and do smaller alphabets win more?"), "{arguments}");
     let with = said("rules/result-best.json");
-    assert!(with.starts_with("Is the best agent stronger with what an arm changes than without it, in"), "{with}");
+    assert!(with.starts_with("Is the best agent of another arm stronger than that of"), "{with}");
     let screen = said("nndtf/result-screen.json");
     assert!(screen.starts_with("Which settings move best at the end (more is better)? "), "{screen}");
 }
 
-/// What says which replica is best is the figure of the headline.
+/// Replicas are ranked by the figure of the headline.
 #[test]
 fn the_best_replica_has_the_greatest_figure() {
     let files = [
@@ -125,7 +126,7 @@ fn the_best_replica_has_the_greatest_figure() {
     }
 }
 
-/// Arms that share nothing are not called paired, and those that share boards do share them.
+/// Arms that share nothing are not called paired, and arms that are called paired by boards do share them.
 #[test]
 fn only_nndtf_shares_anything() {
     for (path, config, result) in committed() {

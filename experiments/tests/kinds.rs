@@ -1,4 +1,4 @@
-//! What every kind must keep: its promises, and pinned signatures.
+//! What every kind must keep: its promises and its pinned signatures.
 
 mod small;
 
@@ -17,7 +17,7 @@ fn every_kind_keeps_its_promises() {
     }
 }
 
-/// Where a setting says that more of it only makes a run longer, what a shorter run has computed goes on to the same end.
+/// If a setting only makes a run longer, a shorter run can be continued to the same end.
 #[test]
 fn shorter_runs_go_on_to_the_same_end() {
     let mut kinds = std::collections::BTreeSet::new();
@@ -39,7 +39,7 @@ fn shorter_runs_go_on_to_the_same_end() {
             while local::step(&mut replica).unwrap() {}
             assert_eq!(replica.digest(), expected.digest(), "{file}");
             assert_eq!(replica.history(), expected.history(), "{file}");
-            // Their rounds may have ended at other places, but not the last one.
+            // The rounds may have ended at other places, except for the last one.
             let end = |replica: &Replica| replica.links().last().map(|link| (link.rows, link.digest));
             assert_eq!(end(&replica), end(&expected), "{file}");
         }
@@ -51,7 +51,8 @@ fn shorter_runs_go_on_to_the_same_end() {
     );
 }
 
-/// With the table `[ends]` replicas of every kind may end before their length, and then have the first rows of those that do not.
+/// With the table `[ends]`, replicas of every kind may end early. They then have the first rows of replicas that do not end
+/// early.
 #[test]
 fn replicas_of_every_kind_can_end_before_their_length() {
     let mut ended = std::collections::BTreeSet::new();
@@ -86,7 +87,7 @@ fn replicas_of_every_kind_can_end_before_their_length() {
     );
 }
 
-/// A change of these keeps workers of earlier builds out, and changes what runs compute.
+/// If these change, workers of earlier builds are rejected, and runs give other results.
 #[test]
 fn what_this_build_computes_is_pinned() {
     let registry = registry();

@@ -1,5 +1,5 @@
-//! Lies that are as small as they can be: one leaf of one output is changed by the least amount. Then the output is refused, or
-//! the digest differs, or everything that is reported is the same.
+//! The smallest possible lies: one leaf of one output is changed by the least amount. Then either the output is rejected, or
+//! the digest differs, or everything that is reported stays the same.
 
 mod extremes;
 mod small;
@@ -17,7 +17,7 @@ use evoxo_experiments::registry;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
 use small::SMALL;
 
-/// Runs of evolve, which [`small::SMALL`] lacks: one objective, several, a distribution, noise, and an archive.
+/// Runs of evolve, which [`small::SMALL`] lacks: one objective, several objectives, a distribution, noise, and an archive.
 const EVOLVE: [&str; 5] = [
     "experiment = \"evolve\"\n[settings]\nproblem = \"sphere\"\nevaluations = 60\nalgorithm = \"ga\"\npopulation = 20",
     "experiment = \"evolve\"\n[settings]\nproblem = \"zdt1\"\nevaluations = 60\nalgorithm = \"nsga2\"\npopulation = 20",
@@ -27,7 +27,7 @@ const EVOLVE: [&str; 5] = [
     "experiment = \"evolve\"\n[settings]\nproblem = \"arm\"\nlength = 3\nevaluations = 60\nalgorithm = \"map-elites\"\ninitial = 20\npopulation = 20",
 ];
 
-/// The most lies about one output.
+/// The most lies for one output.
 const LIES_MAX: usize = 60;
 
 #[test]
@@ -38,7 +38,7 @@ fn no_lie_leaves_the_digest_and_changes_the_report() {
             .unwrap_or_else(|problems| panic!("{problems}"));
         let honest = local::run(&config).unwrap();
         let (digest, told) = (honest[0].digest(), told(&config, &honest));
-        // A lie in the first round, in one amid, and in the last.
+        // There is a lie in the first round, in a middle round, and in the last.
         let rounds = honest[0].rounds();
         for round in [0, rounds / 2, rounds - 1] {
             let mut replica = Replica::start(&config, &config.arms[0], 0);
@@ -78,12 +78,12 @@ fn no_lie_leaves_the_digest_and_changes_the_report() {
     }
 }
 
-/// The output as it is taken, if it is.
+/// The output in the form in which it is accepted; `None` if it is rejected.
 fn accepted(task: &Task, lie: Vec<u8>) -> Option<Bytes> {
     task.check(&lie.into()).ok()
 }
 
-/// All that is reported of replicas, as text.
+/// Everything that is reported about replicas, as text.
 fn told(config: &Config, replicas: &[Replica]) -> String {
     let report = config.report(replicas);
     let players = replicas.iter().flat_map(|it| it.champion().into_iter().chain(it.population()));
@@ -92,7 +92,7 @@ fn told(config: &Config, replicas: &[Replica]) -> String {
     format!("{:?} {} {:?} {cards:?} {rows:?}", report.tables, report.json, report.notes)
 }
 
-/// Some of all changes of one leaf, evenly taken: a lowest bit of a number or text, and a number that was 0.
+/// An even selection of the possible changes of one leaf: the lowest bit of a number or text, or a number that was 0.
 fn lies(output: &[u8]) -> Vec<Vec<u8>> {
     let all = changes(output, 3);
     let step = all.len().div_ceil(LIES_MAX).max(1);
@@ -105,10 +105,10 @@ fn changes(message: &[u8], depth: usize) -> Vec<Vec<u8>> {
         changed[place] ^= 1;
         changed
     };
-    // A step that is not even meets each byte of a list of numbers.
+    // An odd step reaches each byte of a list of numbers.
     let step = (message.len() / 200) | 1;
     let mut all: Vec<Vec<u8>> = (0..message.len()).step_by(step).map(flipped).collect();
-    // What is 0 is not encoded.
+    // A value of 0 is not encoded.
     for field in 1..=12 {
         let with = |wire: WireType, value: &[u8]| {
             let mut changed = message.to_vec();
@@ -135,7 +135,7 @@ fn changes(message: &[u8], depth: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// A field of a message: where it begins, its number and form, and where its body is.
+/// A field of a message: where it begins, its number and wire type, and where its body is.
 struct Field {
     start: usize,
     number: u32,
@@ -143,7 +143,7 @@ struct Field {
     body: std::ops::Range<usize>,
 }
 
-/// The fields of a message; `None` if these bytes are no message.
+/// The fields of a message; `None` if these bytes are not a message.
 fn fields(message: &[u8]) -> Option<Vec<Field>> {
     let (mut rest, mut found) = (message, Vec::new());
     while !rest.is_empty() {
@@ -162,7 +162,7 @@ fn fields(message: &[u8]) -> Option<Vec<Field>> {
     Some(found)
 }
 
-/// Those that may be messages.
+/// The fields of bytes that may be a nested message.
 fn inner(message: &[u8]) -> Option<Vec<Field>> {
     Some(fields(message)?.into_iter().filter(|field| field.wire == WireType::LengthDelimited).collect())
 }

@@ -1,5 +1,5 @@
-//! Screens of the kinds that come with evoxo: every mistake has its sentence, and a screened run is an ordinary run of its
-//! arms with another report.
+//! Screens of the kinds that come with evoxo: every mistake has its error message, and a screened run is an ordinary run of
+//! its arms with another report.
 
 mod files;
 
@@ -29,7 +29,7 @@ side = "X"
 side = "O"
 "#;
 
-/// The same as a run of arms.
+/// The same screen, written as a run of arms.
 const ARMS: [(&str, &str, [&str; 5]); 8] = [
     ("first, (1)", "X", ["10", "4", "4", "two-point", ""]),
     ("first, ac", "X", ["20", "4", "4", "none", ""]),
@@ -52,12 +52,12 @@ fn a_screen_is_a_run_of_its_treatments() {
     }
     let (screened, plain) = (parse(SMALL, &[]).unwrap(), parse(&text, &[]).unwrap());
     assert_eq!((&screened.arms, screened.hash()), (&plain.arms, plain.hash()));
-    // What is written down gives the same run again, also of one arm.
+    // The configuration as TOML gives the same run again, also for a single arm.
     assert_eq!(parse(&screened.to_toml(), &[]).unwrap(), screened);
     let one = Config::parse_arms(&registry(), "x.toml", SMALL, &[], &["first".into()]).unwrap();
     assert_eq!(one.arms, screened.arms[..4]);
     assert_eq!(parse(&one.to_toml(), &[]).unwrap(), one);
-    // Without arms the treatments are the arms. The response is not what is computed.
+    // Without arms, the treatments are the arms. The choice of response does not change what is computed.
     let alone = SMALL.split("[arms.first]").next().unwrap();
     let alone = parse(alone, &[]).unwrap();
     let names: Vec<&str> = alone.arms.iter().map(|arm| arm.name.as_str()).collect();
@@ -85,7 +85,7 @@ fn the_report_of_a_screen_is_pinned_and_made_again_from_its_result() {
     let names: Vec<&str> = files.pictures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["half-normal-first", "main-effects-first", "half-normal-second-O", "main-effects-second-O"]);
     assert_eq!(files.effects.len(), 1 + 2 * 3, "a header, and three contrasts of two arms");
-    // A result in which something is missing is refused.
+    // A result that lacks something is rejected.
     for key in ["factors", "arms", "generators"] {
         let mut cut = result.clone();
         cut["screen"].as_object_mut().unwrap().remove(key);
@@ -95,17 +95,17 @@ fn the_report_of_a_screen_is_pinned_and_made_again_from_its_result() {
     assert!(registry().report_of_result(&result).unwrap_err().contains("lacks responses"));
 }
 
-/// With one arm the levels come with a prediction, and with a warning of it.
+/// With one arm, the levels come with a prediction and with a warning about it.
 #[test]
 fn the_levels_of_a_single_arm_are_a_prediction() {
-    // The number of repairs has large effects, so that something is found.
+    // The number of repairs has large effects, so the screen finds something.
     let text = SMALL.split("[arms.first]").next().unwrap().replace("fitness", "repairs");
     let config = parse(&text.replace("C = -AB", "C = AB").replace("replicas = 3", "replicas = 5"), &[]).unwrap();
     let report = config.report(&local::run(&config).unwrap());
     insta::assert_snapshot!(format!("{}\n{}", report.tables.last().unwrap(), report.notes.join("\n")));
 }
 
-/// An effect is the difference of the means of its levels: computed here from the history, for each arm.
+/// An effect is the difference of the means of its levels. The test computes it from the history, for each arm.
 #[test]
 fn effects_are_differences_of_means_of_the_response() {
     for (at, goal) in [("end", "maximize"), ("peak", "maximize"), ("peak", "minimize")] {
@@ -136,7 +136,7 @@ fn effects_are_differences_of_means_of_the_response() {
     }
 }
 
-/// Replicas that are unfinished are left out, in all treatments of their arm.
+/// Unfinished replicas are left out, in all treatments of their arm.
 #[test]
 fn an_unfinished_screen_says_what_is_left_out() {
     let config = parse(SMALL, &[]).unwrap();
@@ -154,7 +154,7 @@ fn an_unfinished_screen_says_what_is_left_out() {
     assert_eq!(nothing.tables.len(), 1, "only the design");
 }
 
-/// What breaks constraints is no response, neither at the end nor as the best of all rounds.
+/// A row that violates constraints is not a response, neither at the end nor as the best of all rounds.
 #[test]
 fn replicas_without_a_feasible_candidate_are_left_out() {
     let screen = "experiment = \"evolve\"\nreplicas = 6\n[settings]\nproblem = \"g06\"\n[screen]\nat = \"end\"\n\

@@ -1,4 +1,5 @@
-//! Look-ahead: `cargo bench -p evoxo-games --bench look_ahead`. Alpha-beta beside plain minimax, and the exact solver.
+//! Look-ahead: `cargo bench -p evoxo-games --bench look_ahead`. It compares alpha-beta with plain minimax, and measures the
+//! exact solver.
 
 use std::hint::black_box;
 
@@ -13,7 +14,7 @@ use evoxo_games::{
     },
 };
 
-/// Positions of 4x4x4 after `plies` plies between two such players, the same in every run.
+/// Positions of 4x4x4 after `plies` plies between two such players. They are the same in every run.
 fn positions(plies: u32, count: usize, mover: fn(Position, &Geometry, &mut Generator) -> u8) -> Vec<Position> {
     let drawn = |seed: u64| {
         let mut rng = Stream::root(seed).text("bench").rng();
@@ -29,7 +30,7 @@ fn positions(plies: u32, count: usize, mover: fn(Position, &Geometry, &mut Gener
     (0..).filter_map(drawn).take(count).collect()
 }
 
-/// The value of a position that is not over, by looking at every move.
+/// The value of a position that is not over, found by looking at every move.
 fn minimax(position: Position, depth: u32) -> f32 {
     let (geometry, side) = (score_four(), position.to_move());
     if depth == 0 || position.legal(geometry) == 0 {
@@ -62,7 +63,7 @@ fn moves(criterion: &mut Criterion) {
     }
 }
 
-/// Late positions, to the end or until it gives up: 64 of them in each step.
+/// Solves late positions to the end, or until the solver gives up; 64 positions per step.
 fn solver(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("solver");
     group.sample_size(10).throughput(Throughput::Elements(64));

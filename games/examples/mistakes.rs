@@ -1,10 +1,11 @@
-//! What players do wrong against the benchmark player: why they lost, and how often they missed what one look ahead shows.
+//! Shows what players do wrong against the benchmark player: why they lost, and how often they missed what looking one move
+//! ahead shows.
 //!
 //! `cargo run --release -p evoxo-games --example mistakes -- [--alternating] [--games N] [--show N] CARD...`
 //!
 //! CARD is the card of a network (a champion of td3d), or the name of a player such as `benchmark` or `alpha-beta:2`. The
-//! counts of all cards are added up. Of networks it also prints the mean value of the finished boards of their lost games, as
-//! the loser sees them. `--show` prints as many lost games' ends that could be avoided.
+//! counts of all cards are added up. For networks, the example also prints the mean value of the finished boards of their
+//! lost games, as the loser sees them. `--show N` prints the ends of N lost games that could have been avoided.
 
 use std::{fs, path::Path, process::ExitCode};
 
@@ -19,7 +20,7 @@ use evoxo_games::{
     },
 };
 
-/// The player of a card, with its network, or the player of a name.
+/// The player of a card, with its network, or the player with a name.
 #[expect(clippy::disallowed_methods, reason = "the engine has no files, but its examples have")]
 fn player(name: &str) -> Result<(Player, Option<Network>), String> {
     let plain = name.split(':').next().unwrap_or(name);
@@ -45,14 +46,14 @@ fn player(name: &str) -> Result<(Player, Option<Network>), String> {
     Ok((player, Some(network)))
 }
 
-/// The value that a network gives to the finished board of a game it lost, as the loser sees it.
+/// The value that a network gives to the finished board of a game that it lost, as the loser sees it.
 fn finished_value(network: &Network, engine: &mut dyn Engine, (position, cell, _): Lost) -> f64 {
     let side = position.to_move();
     let after = position.play(score_four(), cell);
     let board = after.board().play(after.wins(score_four(), side.other()).trailing_zeros() as u8);
     engine.reset();
     let Board { x, o } = board;
-    // X moves first, so the stones of both sides alternate; which of them comes first does not matter.
+    // X moves first, so the stones of both sides alternate. The order within a side does not matter.
     let (mut x, mut o) = (cells(x), cells(o));
     for turn in 0..board.pieces() {
         let next = if turn % 2 == 0 { x.next() } else { o.next() };

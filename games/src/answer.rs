@@ -1,4 +1,4 @@
-//! Answers to those who play: positions, moves and thoughts as JSON, for a page that knows no rules.
+//! Answers for people who play: positions, moves and thoughts as JSON, for a page that knows no rules.
 
 use evoxo_common::{
     play::{Play, Question, Wanted, Who},
@@ -15,11 +15,11 @@ use crate::{
     },
 };
 
-/// What this crate offers to those who play.
+/// What this crate offers to people who play.
 pub static PLAY: Play = Play { offers, answer };
 
-/// The most plies that a player looks ahead here: an answer takes seconds at most. Of games where as many moves as cells are
-/// possible, fewer.
+/// The most plies that a player looks ahead here, so that an answer takes seconds at most. In games with as many possible
+/// moves as cells, it is fewer.
 const PLIES_MAX: u32 = 4;
 const PLIES_MAX_OF_QUBIC: u32 = 2;
 
@@ -27,7 +27,7 @@ fn plies_max(game: Game) -> u32 {
     if game == Game::Qubic { PLIES_MAX_OF_QUBIC } else { PLIES_MAX }
 }
 
-/// The games with their boards, and who plays them.
+/// The games with their boards and their players.
 fn offers() -> Value {
     let game = |game: Game| {
         let geometry = game.geometry();
@@ -86,7 +86,7 @@ fn answer(question: &Question<'_>) -> Result<Value, String> {
     if let Some(side) = player.side.filter(|side| *side != to_move) {
         return Err(format!("this champion plays {} only, and it is {}'s turn", side.letter(), to_move.letter()));
     }
-    // The same question has the same answer: chance comes from the moves.
+    // Random numbers depend only on the moves, so the same question always has the same answer.
     let rng = &mut Stream::root(0).text("page").text(game.name()).text(question.moves).rng();
     Ok(match question.wanted {
         Wanted::Thoughts => json!({"thoughts": thoughts(game, &mut player, position, rng)}),
@@ -100,7 +100,7 @@ fn answer(question: &Question<'_>) -> Result<Value, String> {
     })
 }
 
-/// The player of a question and its game, if it names one.
+/// The player that a question names, and its game; `None` if it names no player.
 fn player(question: &Question<'_>, wanted: Option<Game>) -> Result<Option<(Game, Player)>, String> {
     let found = match question.who {
         Who::Nobody => return Ok(None),
@@ -114,11 +114,11 @@ fn player(question: &Question<'_>, wanted: Option<Game>) -> Result<Option<(Game,
     }
 }
 
-/// The player as it is to look ahead.
+/// The player with the look-ahead that the question asks for.
 fn prepared(game: Game, mut player: Player, question: &Question<'_>) -> Result<Player, String> {
     let most = plies_max(game);
     match question.plies {
-        // By itself a player without a card may look further ahead than is allowed here.
+        // By default, a player without a card may look further ahead than is allowed here.
         None if matches!(question.who, Who::Named(_)) => drop(player.play.look_ahead(most)),
         None => {}
         Some(plies) if !(1..=most).contains(&plies) => {
@@ -139,7 +139,7 @@ fn position(game: Game, moves: &str) -> Result<Position, String> {
         if geometry.outcome(board).is_some() {
             return Err(format!("the move {name:?} comes after the end of the game"));
         }
-        let cell = geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is no move here"))?;
+        let cell = geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is not a legal move here"))?;
         position = position.play(geometry, cell);
     }
     Ok(position)
@@ -168,7 +168,7 @@ fn position_json(game: Game, position: Position) -> Value {
     })
 }
 
-/// The cells of the lines that have won.
+/// The cells of the winning lines.
 fn line(geometry: &Geometry, position: Position) -> Vec<u8> {
     let complete = |line: &&u64| Side::BOTH.iter().any(|side| *line & position.board().stones(*side) == **line);
     cells(geometry.lines().iter().filter(complete).fold(0, |all, line| all | line)).collect()
@@ -218,7 +218,7 @@ mod tests {
             assert!(!thoughts.is_empty());
             thoughts
         };
-        // Corner against centre: only corners and sides that keep the draw, never a loss first.
+        // In reply to a corner opening at the centre, only corners and sides that keep the draw come first, never a loss.
         let perfect = thoughts("tic-tac-toe", "a1", "perfect");
         assert_eq!((perfect.len(), &perfect[0]["move"], &perfect[0]["value"]), (8, &json!("b2"), &json!(0.0)));
         assert!(perfect[1..].iter().all(|thought| thought["value"] == json!(-1.0)));
@@ -247,8 +247,8 @@ mod tests {
     fn garbage_is_refused_with_a_sentence() {
         let wrong = |game: &str, moves: &str, who: Who<'_>, wanted: Wanted| ask(game, moves, who, wanted).unwrap_err();
         assert_eq!(wrong("chess", "", Who::Nobody, Wanted::Position), "there is no game \"chess\"");
-        assert_eq!(wrong("qubic", "z9", Who::Nobody, Wanted::Position), "\"z9\" is no move here");
-        assert_eq!(wrong("tic-tac-toe", "a1.a1", Who::Nobody, Wanted::Position), "\"a1\" is no move here");
+        assert_eq!(wrong("qubic", "z9", Who::Nobody, Wanted::Position), "\"z9\" is not a legal move here");
+        assert_eq!(wrong("tic-tac-toe", "a1.a1", Who::Nobody, Wanted::Position), "\"a1\" is not a legal move here");
         let late = wrong("tic-tac-toe", "a1.b2.b1.b3.c1.c2", Who::Nobody, Wanted::Position);
         assert_eq!(late, "the move \"c2\" comes after the end of the game");
         assert_eq!(wrong("tic-tac-toe", "a1.b2.b1.b3.c1", Who::Named("random"), Wanted::Move), "the game is over");

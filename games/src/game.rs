@@ -1,4 +1,4 @@
-//! The games that can be played, by their names.
+//! The games that can be played, by name.
 
 use crate::board::{Geometry, Shape, connect_four, qubic, score_four, tic_tac_toe};
 
@@ -7,7 +7,7 @@ use crate::board::{Geometry, Shape, connect_four, qubic, score_four, tic_tac_toe
 pub enum Game {
     /// 3x3, three in a row.
     TicTacToe,
-    /// 7 columns of 6, four in a row; stones fall.
+    /// 7 columns, 6 rows, four in a row; stones fall.
     ConnectFour,
     /// 4x4x4, four in a row.
     Qubic,
@@ -19,7 +19,7 @@ impl Game {
     /// All games.
     pub const ALL: [Self; 4] = [Self::TicTacToe, Self::ConnectFour, Self::Qubic, Self::ScoreFour];
 
-    /// Its board and its lines.
+    /// The game's board and its lines.
     #[must_use]
     pub fn geometry(self) -> &'static Geometry {
         match self {
@@ -30,7 +30,7 @@ impl Game {
         }
     }
 
-    /// As people type it.
+    /// The name that people type.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Game {
         }
     }
 
-    /// What it is, in some words.
+    /// A short description.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -52,13 +52,13 @@ impl Game {
         }
     }
 
-    /// The game of this name.
+    /// The game with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|game| game.name() == name)
     }
 
-    /// The game of this shape.
+    /// The game with this shape.
     #[must_use]
     pub fn of_shape(shape: Shape) -> Option<Self> {
         Self::ALL.into_iter().find(|game| game.geometry().shape() == shape)

@@ -1,13 +1,13 @@
-//! Index tables of 3x3: which place of a player's string holds the decision for a board. After C. Karr and L. M. Freeman
+//! Index tables of 3x3: which place of a player's string has the decision for a board. After C. Karr and L. M. Freeman
 //! (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter 17, pages 325 to 328.
 //!
-//! The chapter numbers the cells of the board 0 to 8. A board's code is nine digits (0 empty, 1 X, 2 O), cell 0 first,
-//! read as a number of base 3. Boards that are variants of each other share an index; the variation says how they are
-//! turned.
+//! The chapter numbers the cells of the board 0 to 8. A board's code is nine digits (0 empty, 1 X, 2 O), cell 0 first, read
+//! as a number of base 3. Boards that are variants of each other share an index, and the variation says how they are turned.
 //!
-//! The chapter speaks of flips and mirror images, but its sample table and its number of indices (612) fit rotations by
-//! quarter-turns alone: mirror images are kept apart. [`Classes`] has both. Numbering the cells row by row does not give the
-//! sample table. Any numbering does in which cells 6, 7 and 8 follow each other in quarter-turns; ours ([`PLACEMENT`]) is:
+//! The chapter speaks of flips and mirror images, but its sample table and its number of indices (612) fit only rotations by
+//! quarter-turns, which keep mirror images apart. [`Classes`] has both. The sample table does not fit if the cells are
+//! numbered row by row. It fits any numbering in which cells 6, 7 and 8 follow each other in quarter-turns. Ours
+//! ([`PLACEMENT`]) is:
 //!
 //! ```text
 //! 5 1 6
@@ -31,10 +31,10 @@ const TURNED: [[u8; 9]; 4] = [
     [0, 4, 1, 2, 3, 8, 5, 6, 7],
 ];
 
-/// The cell to which the mirror that exchanges left and right moves each of the chapter's cells.
+/// The cell to which mirroring left and right moves each of the chapter's cells.
 const MIRRORED: [u8; 9] = [0, 1, 4, 3, 2, 6, 5, 8, 7];
 
-/// What a 1 on each of the chapter's cells adds to a code.
+/// The amount that a 1 on each of the chapter's cells adds to a code.
 const WEIGHTS: [u16; 9] = [6561, 2187, 729, 243, 81, 27, 9, 3, 1];
 
 /// The number of codes: 3 to the power of 9.
@@ -43,15 +43,15 @@ pub const CODES: usize = 19_683;
 choice! {
     /// The decisions that a string holds.
     pub enum Strings {
-        /// for every board with its side to move
+        /// for every board on which its side is to move
         Long = "long",
-        /// only for boards on which two rules (complete a line, else block one) do not already decide
+        /// only for boards that are not already decided by two rules (complete a line, or else block one)
         Short = "short",
     }
 }
 
 impl Strings {
-    /// Both, the longer first.
+    /// Both choices, the longer one first.
     pub const BOTH: [Self; 2] = [Self::Long, Self::Short];
 }
 
@@ -60,13 +60,13 @@ choice! {
     pub enum Classes {
         /// quarter-turns of each other, which gives the chapter's numbers
         Rotations = "rotations",
-        /// mirror images of each other too, of which the chapter speaks: strings are little more than half as long
+        /// also mirror images of each other, which the chapter mentions; strings are little more than half as long
         Symmetries = "symmetries",
     }
 }
 
 impl Classes {
-    /// Both, the one with more classes first.
+    /// Both choices, the one with more classes first.
     pub const BOTH: [Self; 2] = [Self::Rotations, Self::Symmetries];
 
     /// The number of variations of a board.
@@ -78,13 +78,13 @@ impl Classes {
     }
 }
 
-/// Where the decision for a board is found.
+/// The place of the decision for a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The chapter's index, but counted from 0.
     pub class: u16,
-    /// The chapter's variation: what leads to the representative. 0 to 3 is the number of clockwise quarter-turns; 4 to 7 are
-    /// the same after the board was mirrored, left for right.
+    /// The chapter's variation, which leads to the representative. 0 to 3 is the number of clockwise quarter-turns; 4 to 7
+    /// are the same after mirroring the board left to right.
     pub variation: u8,
 }
 
@@ -96,8 +96,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// The table for a side. With rotations it has 612 classes for X and 526 for O in long strings, 104 and 68 in short ones;
-    /// with all symmetries 338 and 289, 58 and 43.
+    /// The table for a side. With rotations it has 612 classes for X and 526 for O in long strings, and 104 and 68 in short
+    /// ones. With all symmetries it has 338 and 289 in long strings, and 58 and 43 in short ones.
     #[must_use]
     pub fn of(side: Side, strings: Strings, classes: Classes) -> &'static Self {
         static TABLES: LazyLock<[Index; 8]> = LazyLock::new(|| {
@@ -116,7 +116,8 @@ impl Index {
             if entries[usize::from(code)].is_some() || !decides(side, strings, board_of(code)) {
                 continue;
             }
-            // The first code of a class is its representative. What a variation takes back needs that variation.
+            // The first code of a class is its representative. An image made by the inverse of a variation is led back by
+            // that variation.
             let class = representatives.len() as u16;
             representatives.push(code);
             for variation in 0..classes.variations() {
@@ -133,13 +134,13 @@ impl Index {
         self.representatives.len()
     }
 
-    /// Whether there is no class; there always is one.
+    /// Whether there are no classes, which is never the case.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.representatives.is_empty()
     }
 
-    /// The entry of a code; `None` if the string has no decision for it.
+    /// The entry for a code; `None` if the string has no decision for it.
     #[must_use]
     pub fn entry(&self, code: u16) -> Option<Entry> {
         self.entries[usize::from(code)]
@@ -160,7 +161,7 @@ fn decides(side: Side, strings: Strings, board: Board) -> bool {
     turn && geometry.outcome(board).is_none() && (strings == Strings::Long || geometry.forced(board) == 0)
 }
 
-/// What a stone of a side on one of the chapter's cells adds to a code.
+/// The amount that a stone of a side on one of the chapter's cells adds to a code.
 #[must_use]
 pub const fn weight(cell: u8, side: Side) -> u16 {
     WEIGHTS[cell as usize] * (side as u16 + 1)
@@ -176,7 +177,7 @@ pub fn code_of(board: Board) -> u16 {
     Side::BOTH.into_iter().flat_map(stones).sum()
 }
 
-/// The board of a code: the inverse of [`code_of`].
+/// The board with this code: the inverse of [`code_of`].
 #[must_use]
 pub fn board_of(code: u16) -> Board {
     (0..9_u8).fold(Board::EMPTY, |board, cell| {
@@ -201,25 +202,25 @@ pub fn moved_cell(cell: u8, variation: u8) -> u8 {
     TURNED[usize::from(variation % 4)][usize::from(cell)]
 }
 
-/// The variation that takes another back. A mirror image that is turned is a mirror image in another axis: its own inverse.
+/// The inverse of a variation. A turned mirror image is a mirror image in another axis, so it is its own inverse.
 #[must_use]
 pub const fn inverse(variation: u8) -> u8 {
     if variation < 4 { (4 - variation) % 4 } else { variation }
 }
 
-/// The chapter's numbers of the cells in a mask of [`tic_tac_toe`], ascending.
+/// The chapter's numbers for the cells in a mask of [`tic_tac_toe`], ascending.
 pub fn numbers(mask: u64) -> impl Iterator<Item = u8> {
     (0..9).filter(move |cell: &u8| mask >> PLACEMENT[usize::from(*cell)] & 1 == 1)
 }
 
-/// The first of the chapter's cells that the rules take: one that completes an own line, else one that blocks. `None`
-/// if no line can be completed.
+/// The cell that the rules take, the first in the chapter's order: one that completes an own line, or else one that blocks.
+/// `None` if no line can be completed.
 #[must_use]
 pub fn ruled(board: Board) -> Option<u8> {
     numbers(tic_tac_toe().forced(board)).next()
 }
 
-/// The chapter's number of a cell of [`tic_tac_toe`].
+/// The chapter's number for a cell of [`tic_tac_toe`].
 #[must_use]
 pub fn number_of(cell: u8) -> u8 {
     numbers(1 << cell).next().expect("every cell of the board has a number")
@@ -231,7 +232,7 @@ mod tests {
     use crate::board::cells;
     use std::collections::BTreeSet;
 
-    /// The chapter's table of the first boards with X to move.
+    /// The chapter's table of the first boards on which X is to move.
     #[test]
     fn the_sample_table_of_the_chapter() {
         let index = Index::of(Side::X, Strings::Long, Classes::Rotations);
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(counts(Classes::Symmetries), [[338, 58], [289, 43]]);
     }
 
-    /// Only rotations join boards, or all symmetries, and every board finds its representative.
+    /// Boards share a class only by rotations, or by all symmetries, and every board leads to its representative.
     #[test]
     fn every_variation_of_a_board_leads_to_its_representative() {
         let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();

@@ -1,7 +1,7 @@
-//! Games of k in a row, and who plays them: boards, players, networks that value boards, duels, exact audits. Knows no
-//! experiment.
+//! Games of k in a row and their players: boards, players, networks that value boards, duels, exact audits. This crate knows
+//! no experiment.
 //!
-//! Invariant: as in `evoxo-common`, nothing here has a clock, files, sockets, threads or an environment.
+//! Invariant: as in `evoxo-common`, no code here uses a clock, files, sockets, threads or the environment.
 
 pub mod answer;
 pub mod audit;

@@ -1,9 +1,9 @@
-//! Suites: positions late in a game, with their exact values and all moves that keep them. They say how well somebody plays
-//! where no opponent is strong enough to show it.
+//! Suites: positions late in a game, with their exact values and all moves that keep them. They show how well a player plays
+//! in cases where no opponent is strong enough to show it.
 //!
-//! A suite is made anew by [`Suite::make`], from games of players that need no learning and with the solver of
-//! [`crate::player::alpha_beta`]. It has only positions in which a move can be wrong: some moves keep the value, others do not,
-//! nobody can complete a line at once, and not all is seen by a solver with the nodes of a player.
+//! [`Suite::make`] makes a suite from games of players that need no learning, with the solver of
+//! [`crate::player::alpha_beta`]. A suite has only positions in which a move can be wrong: some moves keep the value and
+//! others do not, no side can complete a line at once, and a solver with the nodes of a player does not see everything.
 
 use std::collections::BTreeSet;
 
@@ -25,23 +25,23 @@ pub const CELLS_MIN: u32 = 42;
 /// The longest text of a suite, in bytes.
 pub const BYTES_MAX: usize = 4 << 20;
 
-/// The seed of suites: everybody makes the same.
+/// The seed of suites, so that the same suite is made everywhere.
 const SEED: u64 = 1;
 /// Random plies before the players begin.
 const OPENING: u32 = 4;
-/// Who plays the games, each with its plies if it looks ahead.
+/// The players of the games. Each has the number of plies that it looks ahead, or 0.
 const PLAYERS: [(&str, u32); 4] = [("filtered", 0), ("benchmark", 0), ("alpha-beta", 2), ("alpha-beta", 3)];
-/// Nodes that the value of a position and of all its moves may take: some seconds.
+/// The most nodes of the search for the value of a position and of all its moves: some seconds.
 const NODES_MAX: u32 = 4_000_000;
-/// Places of the table of that search, as a power of 2: 100 MB.
+/// The number of places in the table of that search, as a power of 2: 100 MB.
 const TABLE_BITS: u32 = 22;
 
-/// A position, solved.
+/// A solved position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Puzzle {
-    /// Whoever is to move in it.
+    /// The board, with either side to move.
     pub board: Board,
-    /// What perfect play comes to, seen by the side to move: 1 for a win, 0 for a draw. (What is lost has no wrong move.)
+    /// The result of perfect play for the side to move: 1 for a win, 0 for a draw. (A lost position has no wrong move.)
     pub value: i8,
     /// All moves that keep the value, as a mask.
     pub kept: u64,
@@ -50,18 +50,18 @@ pub struct Puzzle {
 /// Solved positions of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suite {
-    /// Their game.
+    /// The suite's game.
     pub game: Game,
-    /// At least one.
+    /// The positions; there is at least one.
     pub puzzles: Vec<Puzzle>,
 }
 
 /// How often a player keeps the value of some positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
-    /// Positions in which it was to move.
+    /// The number of positions in which the player was to move.
     pub positions: usize,
-    /// How often it keeps the value: the sum of how likely it does in each.
+    /// How often the player keeps the value: the sum of its probabilities over these positions.
     pub kept: f64,
 }
 
@@ -71,7 +71,7 @@ impl Share {
         self.kept += kept;
     }
 
-    /// The share, 0 to 1, with its 95 % interval over positions; `None` of no positions.
+    /// The share, 0 to 1, with its 95 % interval over positions; `None` without positions.
     #[must_use]
     pub fn interval(self) -> Option<(f64, f64, f64)> {
         let (low, high) = wilson_points(self.kept, self.positions);
@@ -79,10 +79,10 @@ impl Share {
     }
 }
 
-/// What a player does in a suite: in all positions, in those that are won, and in those that are drawn.
+/// The results of a player in a suite: in all positions, in won ones, and in drawn ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// All together.
+    /// All positions together.
     pub all: Share,
     /// Positions that perfect play wins.
     pub won: Share,
@@ -91,8 +91,8 @@ pub struct Judgement {
 }
 
 impl Suite {
-    /// Makes the suite of this game with `positions` positions, each from a game of its own; the same on every machine. `found` is
-    /// told their number after each.
+    /// Makes the suite of this game with `positions` positions, each from a game of its own. The suite is the same on every
+    /// machine. `found` is called with the number of positions after each one.
     ///
     /// # Panics
     /// If the game has fewer than [`CELLS_MIN`] cells.
@@ -115,8 +115,8 @@ impl Suite {
         Self { game, puzzles }
     }
 
-    /// The suite as a text: the name of the game, then a line for each position: its board from the top left, the value, and
-    /// the moves that keep it.
+    /// The suite as a text: the name of the game, then a line for each position with its board from the top left, its value,
+    /// and the moves that keep the value.
     #[must_use]
     pub fn to_text(&self) -> String {
         let (geometry, name, count) = (self.game.geometry(), self.game.name(), self.puzzles.len());
@@ -133,10 +133,10 @@ impl Suite {
         )
     }
 
-    /// The suite of a text: see [`Self::to_text`]. Whether its values are right is not checked.
+    /// The suite in a text: see [`Self::to_text`]. It does not check whether the values are right.
     ///
     /// # Errors
-    /// A sentence that names the line and says what is wrong with it.
+    /// A message that names the line and says what is wrong with it.
     pub fn read(text: &str) -> Result<Self, String> {
         if text.len() > BYTES_MAX {
             return Err(format!("it has {} bytes: at most {BYTES_MAX}", text.len()));
@@ -157,10 +157,10 @@ impl Suite {
         }
     }
 
-    /// How often a player of the game keeps the value. What it leaves to chance is counted by how likely it is.
+    /// How often a player of the game keeps the value. Random choices count by their probability.
     ///
     /// # Errors
-    /// A sentence if it plays another game, does not know among which moves it chooses, or is to move in no position.
+    /// A message if the player plays another game, does not know among which moves it chooses, or is to move in no position.
     pub fn judge(&self, player: &mut Player) -> Result<Judgement, String> {
         let geometry = self.game.geometry();
         if player.geometry.shape() != geometry.shape() {
@@ -182,13 +182,13 @@ impl Suite {
             if puzzle.value == 1 { &mut judgement.won } else { &mut judgement.drawn }.add(kept);
         }
         match judgement.all.positions {
-            0 => Err("it is to move in none of the positions".into()),
+            0 => Err("it is not to move in any of the positions".into()),
             _ => Ok(judgement),
         }
     }
 }
 
-/// What makes a suite, game by game.
+/// Makes a suite, game by game.
 struct Maker {
     geometry: &'static Geometry,
     players: [Player; PLAYERS.len()],
@@ -208,7 +208,7 @@ impl Maker {
         Self { geometry, players, quick: Solver::new(geometry), solver }
     }
 
-    /// Plays a game of two of the players, and takes its first position after some stones that belongs into a suite.
+    /// Plays a game between two of the players. Takes its first position after some stones that qualifies for a suite.
     fn play(&mut self, stream: Stream) -> Option<Puzzle> {
         let rng = &mut stream.rng();
         let eighth = self.geometry.cells().count_ones() / 8;
@@ -233,7 +233,8 @@ impl Maker {
         }
     }
 
-    /// Solves a position; `None` if that takes too long, or if it belongs into no suite: see the module's text.
+    /// Solves a position; `None` if this takes too long, or if the position does not qualify for a suite (see the module's
+    /// documentation).
     fn solve(&mut self, position: Position) -> Option<Puzzle> {
         let wins = |side| position.wins(self.geometry, side) != 0;
         if wins(Side::X) || wins(Side::O) || self.quick.outcome(position).is_some() {
@@ -244,7 +245,7 @@ impl Maker {
     }
 }
 
-/// The position of a line.
+/// The position that a line describes.
 fn puzzle(geometry: &Geometry, line: &str) -> Result<Puzzle, String> {
     let mut words = line.split_whitespace();
     let board = geometry.board_of(words.next().unwrap_or_default())?;
@@ -260,7 +261,8 @@ fn puzzle(geometry: &Geometry, line: &str) -> Result<Puzzle, String> {
         Some("draw") => 0,
         _ => return Err("after the board there is no \"win\" or \"draw\"".into()),
     };
-    let cell = |name: &str| geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is no move there"));
+    let cell =
+        |name: &str| geometry.move_named(board, name).ok_or_else(|| format!("{name:?} is not a legal move there"));
     let kept = words.map(cell).try_fold(0, |mask, cell| Ok::<u64, String>(mask | 1 << cell?))?;
     match kept {
         0 => Err("there is no move that keeps the value".into()),
@@ -280,11 +282,11 @@ mod tests {
         Suite::read(COMMITTED).unwrap()
     }
 
-    /// The reference: plain search with a memory, for a yes or no. It has no code of [`Solver`], and none of its knowledge
-    /// (bounds, threats on cells that nobody can reach yet): it takes a win, blocks where all else loses at once, and tries
-    /// first what threatens.
+    /// The reference: a plain search with a memory that answers yes or no. It shares no code with [`Solver`] and does not use
+    /// its knowledge (bounds, and threats on cells that no side can reach yet). It takes a win, blocks if everything else
+    /// loses at once, and tries threatening moves first.
     struct Plain {
-        /// Of each cell the lines through it, without it.
+        /// For each cell: the lines through it, without the cell itself.
         lines: Vec<Vec<u64>>,
         known: BTreeMap<Board, bool>,
         boards_max: usize,
@@ -299,14 +301,14 @@ mod tests {
             Self { lines: (0..64).map(through).collect(), known: BTreeMap::new(), boards_max }
         }
 
-        /// Those of some cells that complete a line of these stones.
+        /// Those of the cells `of` that complete a line of these stones.
         fn completing(&self, stones: u64, of: u64) -> u64 {
             let completes = |cell: &u8| self.lines[usize::from(*cell)].iter().any(|line| stones & line == *line);
             cells(of).filter(completes).fold(0, |all, cell| all | 1 << cell)
         }
 
-        /// Whether the side to move gets at least so much, 1 (a win) or 0, of a game that goes on; `None` if it takes too many
-        /// boards.
+        /// Whether the side to move gets at least `least`, 1 (a win) or 0, in a game that is not over; `None` if this takes
+        /// too many boards.
         fn gets(&mut self, board: Board, least: i8) -> Option<bool> {
             let legal = score_four().legal(board);
             if legal == 0 {
@@ -340,7 +342,7 @@ mod tests {
             Some(gets)
         }
 
-        /// Whether a move of a position comes to what the suite says of it; `None` if it takes too many boards.
+        /// Whether a move has the result that the suite gives for it; `None` if this takes too many boards.
         fn confirms(&mut self, puzzle: &Puzzle, cell: u8) -> Option<bool> {
             let mut gets = |least: i8| {
                 self.known.clear();
@@ -372,7 +374,8 @@ mod tests {
         }
     }
 
-    /// Every move that the reference can solve within some boards; with the variable `THOROUGH` within many.
+    /// Every move that the reference can solve within a limited number of boards. With the variable `THOROUGH` the limit is
+    /// much higher.
     #[test]
     fn a_plain_search_confirms_moves() {
         let thorough = std::env::var_os("THOROUGH").is_some();
@@ -391,13 +394,13 @@ mod tests {
         assert!(confirmed >= 250, "only {confirmed} of {all} moves are confirmed");
     }
 
-    /// The file is what making it again gives: its first positions.
+    /// The file contains what making the suite gives. The test compares its first positions.
     #[test]
     fn the_suite_is_made_again() {
         assert_eq!(Suite::make(Game::ScoreFour, 1, &mut |_| ()).puzzles, committed().puzzles[..1]);
     }
 
-    /// A random player keeps the value as often as moves do; one that looks ahead does so more often.
+    /// A random player keeps the value in proportion to the moves that do. A player that looks ahead does so more often.
     #[test]
     fn players_are_judged() {
         let suite = committed();
@@ -416,7 +419,7 @@ mod tests {
         assert_eq!(sentence, "it does not play score-four");
         let small = Suite::read("tic-tac-toe\nXO....... win a1 a2 b2\n").unwrap();
         let mut player = Player { side: Some(Side::O), ..built_in("random", Game::TicTacToe.geometry()).unwrap() };
-        assert_eq!(small.judge(&mut player).unwrap_err(), "it is to move in none of the positions");
+        assert_eq!(small.judge(&mut player).unwrap_err(), "it is not to move in any of the positions");
     }
 
     #[test]
@@ -429,7 +432,7 @@ mod tests {
         assert_eq!(line("XXX.OO... win a1"), "line 2: the game is over");
         assert_eq!(line("XXX...... win a1"), "line 2: no game leads to this board");
         assert_eq!(line("XO......."), "line 2: after the board there is no \"win\" or \"draw\"");
-        assert_eq!(line("XO....... win a3"), "line 2: \"a3\" is no move there");
+        assert_eq!(line("XO....... win a3"), "line 2: \"a3\" is not a legal move there");
         assert_eq!(line("XO....... win"), "line 2: there is no move that keeps the value");
         assert!(line("XO win a1").starts_with("line 2: the board"));
         let floating = format!("score-four\nX{} draw a1\n", ".".repeat(63));

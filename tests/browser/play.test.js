@@ -317,7 +317,7 @@ test("what cannot be played is said", async () => {
   const tab = await open("#/play?o=nowhere/0/0");
   await tab.getByText("This cannot be played: there is no run of this name here.").waitFor();
   await tab.goto(`http://${cluster.address}/#/play/tic-tac-toe?x=you&o=you&m=a1.a1`);
-  await tab.getByText('It cannot be done: "a1" is no move here.').waitFor();
+  await tab.getByText('It cannot be done: "a1" is not a legal move here.').waitFor();
   await accessible(tab, "no such move");
   await tab.context().close();
 });

@@ -190,7 +190,7 @@ mod tests {
         refused(suite, "random:2", "random does not look ahead: leave out :2");
         refused(b"score-four\n", "perfect", "suite.txt: it has 0 positions: give 1 to 10000");
         refused(b"chess\n", "random", "suite.txt: it does not begin with the name of a game: tic-tac-toe, ");
-        refused(b"tic-tac-toe\nX...O.... win z9\n", "random", "suite.txt: line 2: \"z9\" is no move there");
+        refused(b"tic-tac-toe\nX...O.... win z9\n", "random", "suite.txt: line 2: \"z9\" is not a legal move there");
         refused(b"\xff", "random", "suite.txt is not UTF-8 text");
         refused(&[b'#'; suite::BYTES_MAX + 1], "random", "suite.txt has 4194305 bytes: the maximum is 4194304");
     }

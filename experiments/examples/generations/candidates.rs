@@ -15,22 +15,22 @@ use prost::Message;
 
 use super::{figure, replicas};
 
-/// The iterations at which the phases that are shown end. Another phase has the iterations that are left.
+/// The iterations at which the reported phases end. Another phase has the remaining iterations.
 const PHASES: [u64; 3] = [100, 1_000, 10_000];
 
-/// Of one replica in a phase.
+/// The counts of one replica in one phase.
 #[derive(Clone, Copy, Default)]
 struct Phase {
     iterations: f64,
-    /// Of each candidate: iterations in which it is the fittest. Those that are equally fit share one.
+    /// For each candidate: the number of iterations in which it is the fittest. Equally fit candidates share an iteration.
     wins: [f64; 4],
-    /// Iterations whose fittest candidate is fitter than every chromosome of the population.
+    /// The number of iterations whose fittest candidate is fitter than every chromosome of the population.
     offspring_leads: f64,
-    /// Of each mutant: iterations in which it becomes the best chromosome so far.
+    /// For each mutant: the number of iterations in which it becomes the best chromosome so far.
     new_best: [f64; 3],
 }
 
-/// The search of a replica and its judge, as the first task has them.
+/// The search of a replica and its judge, taken from its first task.
 fn search(replica: &mut Replica) -> Option<(Search, Judge)> {
     let tasks = replica.plan(0..1);
     assert_eq!(tasks[0].kind.work, Segment::WORK, "give farming=segments");

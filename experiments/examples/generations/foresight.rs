@@ -9,9 +9,9 @@ use evoxo_games::{
 
 use super::{figure, replicas, step};
 
-/// The generations that are shown.
+/// The generations that the table shows.
 const SHOWN: [u64; 3] = [1, 5, 20];
-/// Tables drawn at random, to compare with.
+/// The number of tables drawn at random for comparison.
 const RANDOM: u64 = 1000;
 
 fn foresight(player: &TableGenome) -> Foresight {

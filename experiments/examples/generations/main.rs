@@ -1,10 +1,11 @@
-//! What the sources say about how players change from generation to generation, measured: what a run's result does not hold.
+//! Measures what the sources say about how players change from generation to generation, which a run's result does not
+//! contain.
 //!
 //! `cargo run --release -p evoxo-experiments --example generations -- FILE [KEY=VALUE...]`
 //!
-//! FILE is an experiment file of `invincible` (how far champions look ahead), `nndtf` (which candidate of the improved algorithm
-//! wins), `ternary` (what becomes of good and of bad repairs)
-//! or `rules` (how much the agents' rules differ, and how many are not valid). Its replicas are computed on one thread.
+//! FILE is an experiment file of `invincible` (how far champions look ahead), `nndtf` (which candidate of the improved
+//! algorithm wins), `ternary` (what becomes of good and bad repairs) or `rules` (how much the agents' rules differ, and how
+//! many are not valid). Its replicas are computed on one thread.
 
 mod candidates;
 mod foresight;
@@ -19,7 +20,7 @@ use evoxo_common::{
     stats::estimate,
 };
 
-/// What can be measured of a kind: the file and its replicas before their first rounds in, a table out.
+/// A measurement for one kind: it takes the experiment file and returns a table.
 type Measure = fn(&Config) -> Table;
 
 const MEASURES: [(&str, Measure); 4] = [
@@ -29,7 +30,7 @@ const MEASURES: [(&str, Measure); 4] = [
     ("ternary", repairs::table),
 ];
 
-/// The replicas of each arm with its number, before their first rounds.
+/// The replicas of each arm with the arm's number, before their first rounds.
 fn replicas(config: &Config) -> impl Iterator<Item = (usize, Replica)> {
     let arms = config.arms.iter().enumerate();
     arms.flat_map(move |(arm, settings)| {
@@ -37,12 +38,12 @@ fn replicas(config: &Config) -> impl Iterator<Item = (usize, Replica)> {
     })
 }
 
-/// Computes a replica's next round; false if it was finished.
+/// Computes a replica's next round. Returns false if the replica was finished.
 fn step(replica: &mut Replica) -> bool {
     evoxo_common::local::step(replica).expect("a replica plans tasks that can be computed")
 }
 
-/// "97.8 ± 0.6": the mean of replicas with its 95 % interval. A dash if there are none.
+/// "97.8 ± 0.6": the mean over replicas with its 95 % interval, or a dash if there are none.
 fn figure(replicas: &[f64], decimals: usize) -> String {
     estimate(replicas).map_or("-".into(), |estimate| estimate.text(decimals))
 }

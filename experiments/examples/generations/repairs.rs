@@ -1,8 +1,9 @@
-//! What becomes of repairs: "if it is a good move, then that string will thrive", and else "die out of the population".
+//! What becomes of repairs: "if it is a good move, then that string will thrive", and otherwise it will "die out of the
+//! population".
 //!
-//! A repair is good if it keeps what the side to move can reach against the best opponent: a win, or a draw. Counted are repairs on
-//! boards with good and bad empty cells, and of each, how many strings of the population name its cell on its board, when it is
-//! made and some generations later.
+//! A repair is good if it keeps the result that the side to move can reach against the best opponent: a win or a draw. The
+//! example counts repairs on boards with good and bad empty cells. For each repair it counts how many strings of the
+//! population name its cell on its board, at the time of the repair and some generations later.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +21,10 @@ use prost::Message as _;
 
 use super::{figure, replicas};
 
-/// After how many generations the strings are counted again.
+/// The numbers of generations after which the strings are counted again.
 const LATER: [usize; 3] = [1, 5, 20];
 
-/// What the side to move reaches if both play their best: 1 for a win, 0, or -1.
+/// The result for the side to move if both sides play their best: 1 for a win, 0 for a draw, -1 for a loss.
 fn value(board: Board, known: &mut BTreeMap<Board, i8>) -> i8 {
     if let Some(value) = known.get(&board) {
         return *value;
@@ -37,8 +38,8 @@ fn value(board: Board, known: &mut BTreeMap<Board, i8>) -> i8 {
     value
 }
 
-/// For each decision of a string: whether each cell, as the chapter numbers them, is a good move. `None` where a cell is taken,
-/// or all moves are good, or none.
+/// For each decision of a string: whether each cell, numbered as in the chapter, is a good move. `None` if the cell is taken,
+/// or if all or none of the moves are good.
 fn worth(code: Code) -> Vec<[Option<bool>; 9]> {
     let mut known = BTreeMap::new();
     let moves = |representative: &u16| {
@@ -61,8 +62,8 @@ fn named(code: Code, genome: &[u8]) -> Vec<u8> {
     code.index().representatives().iter().map(cell).collect()
 }
 
-/// Of one replica: for bad and for good repairs, their number, and the share in % of strings that name their cell at once and
-/// later.
+/// The repairs of one replica, bad ones and good ones: their number, and the percentage of strings that name their cell at
+/// once and later.
 struct Fates {
     repairs: usize,
     shares: [f64; 1 + LATER.len()],
@@ -70,7 +71,7 @@ struct Fates {
 
 fn fates(mut replica: Replica, code: Code) -> [Fates; 2] {
     let worth = worth(code);
-    // Of each generation: how many strings name a cell on a board, and which repairs were made.
+    // For each generation: how many strings name a cell on a board, and which repairs were made.
     let (mut counts, mut repairs) = (Vec::<Vec<[u32; 9]>>::new(), Vec::<Vec<(usize, u8)>>::new());
     let mut strings = 0;
     while !replica.is_finished() {

@@ -1,4 +1,4 @@
-//! How much the agents' rules differ from one another, and how many are not valid.
+//! How much the agents' rules differ from each other, and how many are not valid.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use evoxo_experiments::rules::{agent::Agent, rule::Rule};
 
 use super::{figure, replicas, step};
 
-/// The cycles that are shown.
+/// The cycles that the table shows.
 const SHOWN: [usize; 3] = [10, 100, 500];
 
-/// Of a population, in percent.
+/// The variety of a population, in percent.
 struct Variety {
-    /// Different rules, of all rules.
+    /// Different rules, as a share of all rules.
     different: f64,
-    /// Places at which two agents have the same rule: mean over all pairs.
+    /// The share of places at which two agents have the same rule, averaged over all pairs.
     shared: f64,
-    /// Rules that move to a stone.
+    /// The share of rules that move to a stone.
     invalid: f64,
     /// The best agent's points against a random mover.
     strength: f64,

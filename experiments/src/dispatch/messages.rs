@@ -2,7 +2,7 @@
 /// Returns `reply_bytes` bytes: the beginning of `payload` followed by Task.shared, padded with zeros.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EchoTask {
-    /// Any bytes, at most 1 MiB; Task.shared likewise.
+    /// Any bytes, at most 1 MiB. The same holds for Task.shared.
     #[prost(bytes = "bytes", tag = "1")]
     pub payload: ::prost::bytes::Bytes,
     /// Length of the output in bytes, at most 1,048,576.

@@ -1,7 +1,6 @@
-//! Experiment `dispatch`: rounds of tasks that do nothing, to measure the overhead of a cluster and to test that it
-//! works.
+//! Experiment `dispatch`: rounds of tasks that do nothing, to measure the overhead of a cluster and to test that it works.
 //!
-//! Its state is a hash chained over all outputs in task order, so a lost, repeated or swapped output is always noticed.
+//! The state is a hash chained over all outputs in task order, so a lost, repeated or swapped output always changes it.
 
 use std::iter::once;
 
@@ -38,9 +37,9 @@ settings! {
         tasks: u64 = whole(1, 100_000, "10000"),
         /// Payload of each task, in bytes.
         payload_bytes: u64 = whole(8, 65_536, "1024"),
-        /// Bytes that all tasks of a round share. They are sent to each worker once.
+        /// Number of bytes that all tasks of a round share. They are sent to each worker once.
         shared_bytes: u64 = whole(0, 1_048_576, "0"),
-        /// Length of each output in bytes: the task's payload, then the shared bytes, then zeros.
+        /// Length of each output in bytes. It has the task's payload, then the shared bytes, then zeros.
         reply_bytes: u32 = whole(0, 65_536, "100"),
     }
 }
@@ -53,7 +52,7 @@ row! {
     }
 }
 
-/// Returns the beginning of what it was sent.
+/// Returns the beginning of the bytes that it received.
 pub enum Echo {}
 
 /// The longest payload, shared part or reply, in bytes.
@@ -155,7 +154,7 @@ impl Experiment for Dispatch {
     }
 }
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 struct Arm {
     replicas: Vec<ReplicaTold>,
@@ -166,7 +165,7 @@ impl Told for Arm {
         Self { replicas: replicas[arm].iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect() }
     }
 
-    /// The amounts of work. Times are not results, so they are not here.
+    /// The report has only the amounts of work. Times are not results.
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
         let row = |(arm, Self { replicas }): (&experiment::Arm, &Self)| {
             let settings = Settings::of(&arm.settings);
@@ -196,7 +195,7 @@ impl Told for Arm {
         })
     }
 
-    /// A cluster is measured, so there is no question.
+    /// There is no question, because the experiment measures a cluster.
     fn headline(_: &Config, _: &[Self]) -> Headline {
         Headline::default()
     }

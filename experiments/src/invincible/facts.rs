@@ -1,9 +1,8 @@
 //! Facts about the game itself, independent of the players. The report compares them with the source.
 //!
-//! **315 games.** The source multiplies the numbers of X's options at its moves, 3 x 7 x 5 x 3 x 1 = 315, as an upper
-//! limit of the number of games. It leaves out O's replies, which increase the number, and forced moves, mirror images
-//! and early ends, which decrease it. [`games`] counts the games that can really be played: more than 315, because of
-//! the replies.
+//! **315 games.** The source multiplies the numbers of X's options at its moves, 3 x 7 x 5 x 3 x 1 = 315, as an upper limit
+//! of the number of games. It ignores O's replies, which increase the number, and forced moves, mirror images and early ends,
+//! which decrease it. [`games`] counts the games that can really be played. They are more than 315, because of the replies.
 
 use evoxo_common::rng::Stream;
 use evoxo_games::audit::{Odds, Subject};
@@ -12,13 +11,13 @@ use evoxo_games::player::random::any_of;
 use evoxo_games::table::graph::Graph;
 use std::collections::BTreeSet;
 
-/// The number of decision boards: exactly, and as the source counted.
+/// The number of decision boards: exactly, and in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoardCounts {
     /// All boards on which the side has to decide: 58 for X, 43 for O.
     pub exact: usize,
-    /// The source found its numbers by sampling a million games. They are: for X all boards but the empty one (57), for
-    /// O all but those with two empty cells (38). No single rule for both sides gives both numbers.
+    /// The source found its numbers by sampling a million games. For X they include all boards except the empty one (57), and
+    /// for O all boards except those with two empty cells (38). No single rule for both sides gives both numbers.
     pub source: usize,
 }
 
@@ -34,23 +33,22 @@ pub fn board_counts(side: Side) -> BoardCounts {
     BoardCounts { exact: boards.len(), source }
 }
 
-/// The games that the source played to find its boards.
+/// The number of games that the source played to find its boards.
 pub const SEARCH_GAMES: u32 = 1_000_000;
 
-/// The decision boards that random games lead to.
+/// The decision boards that random games reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoardSearch {
-    /// How many different ones, images counted as one.
+    /// The number of different boards, where images count as one.
     pub boards: usize,
-    /// The game that led to the last new one, counted from 1.
+    /// The game that found the last new board, counted from 1.
     pub last_game: u32,
 }
 
-/// The source's own way to its tables: two random movers with the filter play games, and every board on which one of them
-/// has to decide is looked up, and added if it is new. Returns what was found for X and for O.
+/// Searches for boards as the source does: two random movers with the filter play games, and every new board on which one of
+/// them has to decide is added. Returns the results for X and for O.
 ///
-/// Once all decision boards are found, further games cannot lead to others, and are not played. Game g draws from
-/// `stream`, g.
+/// Once all decision boards are found, further games cannot find others, and are not played. Game g draws from `stream`, g.
 #[must_use]
 pub fn search(stream: Stream, games: u32) -> [BoardSearch; 2] {
     let geometry = tic_tac_toe();
@@ -72,7 +70,7 @@ pub fn search(stream: Stream, games: u32) -> [BoardSearch; 2] {
     found
 }
 
-/// X's odds when both sides move at random. `filtered` applies the filter to both.
+/// X's odds if both sides move at random. `filtered` applies the filter to both.
 #[must_use]
 pub fn random_play(filtered: bool) -> Odds {
     let choose = Box::new(|board| tic_tac_toe().legal(board));
@@ -83,8 +81,8 @@ pub fn random_play(filtered: bool) -> Odds {
     }
 }
 
-/// The number of different games when both sides have the filter and otherwise move freely. Moves that lead to images
-/// of one board count as one.
+/// The number of different games if both sides have the filter and otherwise move freely. Moves that lead to images of the
+/// same board count as one.
 #[must_use]
 pub fn games() -> u64 {
     games_from(Board::EMPTY)
@@ -109,7 +107,8 @@ mod tests {
     use evoxo_common::ratio::Ratio;
     use evoxo_games::table::optimum::{never_losing, optimum};
 
-    /// A million games find every decision board, and did so long before the last: the source's 57 and 38 are not bad luck.
+    /// A million games find every decision board long before the last game. The source's 57 and 38 are therefore not bad
+    /// luck.
     #[test]
     fn the_sources_search_finds_all_boards() {
         for seed in 0..3 {
@@ -117,7 +116,7 @@ mod tests {
             assert_eq!(found.map(|found| found.boards), [58, 43]);
             let last = found.map(|found| found.last_game).into_iter().max().unwrap();
             assert!(last < SEARCH_GAMES / 10, "{last}");
-            // One game fewer finds fewer, and the same games find the same.
+            // With one game fewer, a board is missing, and the same games find the same boards.
             let fewer = search(Stream::root(seed), last - 1).map(|found| found.boards);
             assert_eq!(fewer.iter().sum::<usize>(), 58 + 43 - 1);
             assert_eq!(search(Stream::root(seed), last), found);

@@ -1,7 +1,8 @@
-//! The questions of `invincible`: how a loss must be priced so that players never lose; and where a win, a draw and a loss are
-//! worth the same, which arm's champions are worth more. What is worth most at one price says nothing about another price.
+//! The questions of `invincible`. How much must a loss cost, so that players never lose? And among arms in which a win, a
+//! draw and a loss are worth the same: which arm's champions are worth more? The best player at one price says nothing about
+//! another price.
 //!
-//! All random streams have the arm's name in theirs, so arms share nothing.
+//! The name of every random stream contains the arm's name, so arms share nothing.
 
 use evoxo_common::{
     experiment::{Config, ReplicaTold, distinguishing, groups, listed, settings_but},
@@ -15,7 +16,7 @@ pub(super) fn headline(config: &Config, arms: &[KeptArm]) -> Headline {
     Headline { sentences: sentences(config, arms), questions: questions(config, arms) }
 }
 
-/// How many champions never lose, by what a loss costs.
+/// How many champions never lose, for each cost of a loss.
 fn sentences(config: &Config, arms: &[KeptArm]) -> Vec<String> {
     let never_lose = |arm: usize| {
         let entry = ReplicaTold::entry(&config.arms[arm].name, &arms[arm].replicas, |it| {
@@ -43,16 +44,13 @@ fn sentences(config: &Config, arms: &[KeptArm]) -> Vec<String> {
         let own = distinguishing(config, arms[0], &["side", "penalty"]);
         let own = if own.is_empty() { String::new() } else { format!(", with {}", own.join(" and ")) };
         let (side, prices) = (settings(arms[0]).side.word(), listed(&prices));
-        Some(match arms.len() {
-            1 => format!("{side} never loses in {words} replicas where a loss costs {prices}{own}."),
-            _ => format!("{side} never loses in {words} replicas as a loss costs {prices}{own}."),
-        })
+        Some(format!("{side} never loses in {words} replicas if a loss costs {prices}{own}."))
     };
     let groups = groups(config, |settings| settings_but(settings, &["penalty"]));
     groups.iter().filter_map(|(_, arms)| of_group(arms)).collect()
 }
 
-/// The worth of champions, which can be compared where an outcome is worth the same.
+/// Questions about the worth of champions. Champions can be compared if their outcomes are worth the same.
 fn questions(config: &Config, arms: &[KeptArm]) -> Vec<Question> {
     let groups = groups(config, |settings| {
         let settings = Settings::of(settings);

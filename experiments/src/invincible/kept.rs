@@ -12,24 +12,24 @@ use evoxo_games::{
     table::{TableGenome, optimum::optimum},
 };
 
-/// The curves of an arm: columns of the history, and what a figure calls them. The last one is the first one again where
-/// fitness is exact.
+/// The curves of an arm: columns of the history, with their names in figures. If fitness is exact, the last curve is the same
+/// as the first.
 pub(super) const CURVES: [(usize, &str); 3] = [
     (Row::worth, "exact worth of the fittest player"),
     (Row::mean, "mean fitness of the population"),
     (Row::fitness, "sampled fitness of the fittest player"),
 ];
 
-/// What is told of a champion.
+/// The figures of a champion.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ChampionFigures {
     #[serde(flatten)]
     pub(super) odds: Odds,
     pub(super) unbeatable: bool,
     pub(super) optimal: bool,
-    /// What it is worth, exactly, in points a game.
+    /// The champion's exact worth, in points per game.
     pub(super) worth: f64,
-    /// Its fitness, by which it was chosen.
+    /// The champion's fitness, by which it was chosen.
     pub(super) fitness: f64,
     #[serde(rename = "peak_generation")]
     pub(super) peak: u64,
@@ -42,7 +42,7 @@ impl Figures for ChampionFigures {
     }
 }
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptArm {
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) struct KeptArm {
 }
 
 impl KeptArm {
-    /// Of a run: champions are audited.
+    /// The figures of an arm of a run, whose champions are audited.
     pub(super) fn measured(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let settings = Settings::of(&config.arms[arm].settings);
         let points = settings.points();
@@ -75,7 +75,7 @@ impl KeptArm {
     }
 }
 
-/// The first generation that is as good as any, within a hundredth of a point.
+/// The first generation that comes within a hundredth of a point of the best one.
 fn peak(replica: &Replica) -> usize {
     let worth = |row: &Vec<f64>| row[Row::worth];
     let best = replica.history().iter().map(worth).fold(f64::MIN, f64::max);

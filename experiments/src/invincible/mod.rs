@@ -1,10 +1,10 @@
-//! Experiment `invincible`: table players of 3x3 tic-tac-toe that evolve until they stop losing.
+//! Experiment `invincible`: table players of 3x3 tic-tac-toe evolve until they stop losing.
 //!
-//! A player has one gene per decision board: the cell to play there ([`evoxo_games::table`]). All play against a random
-//! mover; before either side chooses, the filter acts. The fittest players stay and are the parents of the next
-//! generation; the others are their children, with one or a few genes changed. Fitness is the points of all games (wins minus
-//! penalty times losses, unless other points are set), kept as an exact integer, so that rounding never decides which players
-//! survive.
+//! A player has one gene per decision board: the cell to play there ([`evoxo_games::table`]). All players play against a
+//! random mover, and before either side chooses, the filter acts. The fittest players stay and become the parents of the next
+//! generation. The others are their children, with one or a few genes changed. Fitness is the points of all games (wins minus
+//! penalty times losses, unless other points are set). It is kept as an exact integer, so rounding never decides which
+//! players survive.
 
 pub mod facts;
 mod headline;
@@ -44,16 +44,16 @@ use settings::{Fitness, Settings};
 pub const KIND: Kind = Kind::of::<Invincible>();
 
 row! {
-    /// Points are per game. The fittest player is the one whose fitness is the greatest:
-    /// of sampled games partly the luckiest one, so that its fitness says more than it is worth.
+    /// Points are per game. The fittest player is the one with the greatest fitness. With sampled games it is partly the
+    /// luckiest one, so its fitness overstates its worth.
     struct Row, primary worth {
         /// generations completed
         generation: u32,
-        /// what the fittest player is worth, exactly, in points per game
+        /// exact worth of the fittest player, in points per game
         worth: f64,
-        /// the fittest player's fitness, sampled or exact as the setting says, points per game
+        /// the fittest player's fitness, sampled or exact as the setting says, in points per game
         fitness: f64,
-        /// mean fitness of the population, points per game
+        /// mean fitness of the population, in points per game
         mean: f64,
         /// the fittest player's exact probability to win against the filtered random mover
         win: f64,
@@ -67,9 +67,9 @@ row! {
 /// One replica.
 struct Invincible {
     graph: &'static Graph,
-    /// Classes with more than one legal cell. The genes of the others cannot change.
+    /// Classes with more than one legal cell. The genes of other classes cannot change.
     loci: Vec<usize>,
-    /// The replica's stream. A generation's streams are named by this one, the generation's number and a purpose.
+    /// The replica's stream. The streams of a generation are named by it, the generation's number and a purpose.
     stream: Stream,
     side: Side,
     settings: Settings,
@@ -95,7 +95,7 @@ impl Invincible {
         &self.state.parents[rank * self.graph.len()..][..self.graph.len()]
     }
 
-    /// The genome of an individual of the next generation: in the first generation a random one; later a parent, or the
+    /// The genome of an individual of the next generation. In the first generation it is random. Later it is a parent, or the
     /// child of parent (index - parents) modulo parents.
     fn individual(&self, index: usize) -> Vec<u8> {
         let mut rng = self.stream.word(u64::from(self.state.generation)).text("births").word(index as u64).rng();
@@ -116,7 +116,7 @@ impl Invincible {
         genome
     }
 
-    /// The games of a player's score; for exact fitness the common denominator of probabilities.
+    /// The number of games in a player's score; for exact fitness, the common denominator of probabilities.
     fn games(&self) -> u32 {
         match self.settings.fitness {
             Fitness::Sampled => self.settings.games,
@@ -124,7 +124,7 @@ impl Invincible {
         }
     }
 
-    /// The scale of fitness: points a game times this are an integer.
+    /// The scale of fitness: points per game times this number are an integer.
     fn scale(&self) -> f64 {
         self.settings.points().scale() as f64 * f64::from(self.games())
     }
@@ -147,7 +147,7 @@ impl Invincible {
     }
 }
 
-/// One of some cells, each equally likely.
+/// A random one of these cells; all are equally likely.
 fn draw(rng: &mut Generator, cells: &[u8]) -> u8 {
     cells[below(rng, cells.len() as u64) as usize]
 }

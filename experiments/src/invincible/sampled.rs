@@ -1,14 +1,14 @@
-//! Sampled games of a table player against a random mover, both with the filter, as fast as possible.
+//! Plays sampled games of a table player against a random mover, both with the filter, as fast as possible.
 //!
-//! A player is compiled to a table of states. A state is a point of the game (see [`Target`]). It has the number of
-//! equally likely next states and the place where they are listed. A decision has the next states of the point that its
-//! gene leads to; an end of the game has only itself. So every game takes the same number of steps without a branch,
-//! and several games are played side by side to hide the latency of memory.
+//! A player is compiled to a table of states. A state is a point of the game (see [`Target`]). It has the number of equally
+//! likely next states, and the place where they are listed. A decision has the next states of the point that its gene leads
+//! to, and an end of the game has only itself. Every game therefore takes the same number of steps without a branch, and
+//! several games are played side by side to hide the latency of memory.
 //!
-//! **Random choices.** Game i of a player takes the i-th word of its generator. Each choice between n options
-//! multiplies the word by n: the upper half of the 128-bit product is the option, the lower half is the word for the
-//! next choice. The numbers of options in a game multiply to at most 945, so each outcome's probability is within 945 /
-//! 2^64 of its exact value.
+//! **Random choices.** Game i of a player takes the i-th word of its generator. Each choice between n options multiplies the
+//! word by n: the upper half of the 128-bit product is the option, and the lower half is the word for the next choice. The
+//! numbers of options in a game multiply to at most 945, so each outcome's probability is within 945 / 2^64 of its exact
+//! value.
 
 use evoxo_common::rng::Generator;
 use evoxo_games::board::{Outcome, Side};
@@ -19,10 +19,11 @@ use evoxo_games::table::{
 use rand_core::Rng;
 use std::sync::LazyLock;
 
-/// Games played side by side.
+/// The number of games that are played side by side.
 const LANES: usize = 8;
 
-/// Bounds on the numbers of states and of list entries: powers of two, so that a mask replaces the check of an index.
+/// Upper bounds for the numbers of states and of list entries. They are powers of two, so a mask can replace the check of an
+/// index.
 const STATES: usize = 256;
 const ENTRIES: usize = 1024;
 
@@ -38,7 +39,7 @@ struct State {
 #[derive(Debug)]
 struct States {
     states: Vec<State>,
-    /// It begins with every state itself, for ends and for decisions that lead to just one state.
+    /// The list begins with every state itself, for ends and for decisions that lead to a single state.
     entries: [u16; ENTRIES],
     decisions: usize,
     start: u16,
@@ -112,7 +113,7 @@ impl Program {
     /// Compiles a player.
     ///
     /// # Panics
-    /// If the genes are not those of a player of this side; see [`super::table::check`].
+    /// If these are not the genes of a player of this side; see [`super::table::check`].
     #[must_use]
     pub fn compile(side: Side, genes: &[u8]) -> Self {
         let graph = Graph::of(side);
@@ -178,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Six standard deviations of the mean around the exact odds.
+    /// The limit is six standard deviations of the mean around the exact odds.
     #[test]
     fn counts_agree_with_the_exact_odds() {
         for (side, seed) in Side::BOTH.into_iter().flat_map(|side| (0..10).map(move |seed| (side, seed))) {

@@ -40,7 +40,7 @@ impl Compute for ScorePlayers {
     }
 }
 
-/// The most players of one task.
+/// The most players in one task.
 pub const PLAYERS_MAX: usize = 65_536;
 
 /// The most sampled games of one player.
@@ -58,7 +58,7 @@ impl From<Side> for messages::Side {
 /// Scores every player of a task, in its order.
 ///
 /// # Errors
-/// If the task is invalid: no side, no fitness, genes that are not players, a number out of range.
+/// If the task is invalid: no side, no fitness, genes that are not a player's, or a number out of range.
 fn score(task: &ScoreTask) -> Result<ScoreOutput, Refusal> {
     let side = match task.side() {
         messages::Side::X => Side::X,
@@ -97,7 +97,7 @@ fn score(task: &ScoreTask) -> Result<ScoreOutput, Refusal> {
 /// Checks that an output fits its task: the same number of players, and no more wins and losses than games.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// A message that describes the mismatch.
 fn check(task: &ScoreTask, output: &ScoreOutput) -> Result<(), Refusal> {
     let side = if task.side() == messages::Side::X { Side::X } else { Side::O };
     let graph = Graph::of(side);
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// A change of these numbers changes what every run computes.
+    /// If these numbers change, every run gives other results.
     #[test]
     fn scores_are_pinned() {
         for (side, pinned) in [
@@ -209,7 +209,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any bytes for genes give scores or a sentence, and never a panic.
+        /// Any bytes as genes give either scores or an error message, never a panic.
         #[test]
         fn arbitrary_tasks_never_panic(side in 0..4_i32, genomes in prop::collection::vec(0..12_u8, 0..130), games in 0..9_u32) {
             let task = ScoreTask { side, genomes: genomes.into(), fitness: Some(sampled(games, 0)) };

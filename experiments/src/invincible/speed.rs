@@ -1,4 +1,4 @@
-//! Throughput of one core: sampled games and exact odds of random tables. For `evoxo bench`.
+//! Throughput of one core, for `evoxo bench`: sampled games and exact odds of random tables.
 
 use std::{hint::black_box, sync::LazyLock};
 
@@ -19,7 +19,7 @@ static PLAYERS: LazyLock<Vec<TableGenome>> = LazyLock::new(|| {
     (0..64).flat_map(|_| Side::BOTH).map(|side| TableGenome::random(side, &mut rng)).collect()
 });
 
-/// The kernels.
+/// The benchmarked kernels.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel {
         name: "sampled_games",

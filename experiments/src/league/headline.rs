@@ -1,4 +1,5 @@
-//! What came of a league, in its own words: who has the highest rating. Resamples of the openings say how sure that is, in the table.
+//! The result of a league in one sentence: which player has the highest rating. The table shows how certain this is, by
+//! resamples of the openings.
 
 use evoxo_common::{experiment::Config, headline::Headline};
 
@@ -15,5 +16,5 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     Headline { sentences: all.into_iter().take(ARMS_MAX).chain(more).collect(), questions: Vec::new() }
 }
 
-/// Arms that are told in words.
+/// The most arms that the sentences mention.
 const ARMS_MAX: usize = 4;

@@ -1,8 +1,9 @@
-//! Experiment `league`: everybody plays everybody, built-in players and champions of other runs, and a table with intervals says
-//! who is stronger.
+//! Experiment `league`: all players, built-in ones and champions of other runs, play each other. A table with intervals shows
+//! which players are stronger.
 //!
-//! In tic-tac-toe nothing is sampled: the odds of any two players are computed over all games from all openings. In other games
-//! each two play from the same random openings, with sides exchanged. Ratings are those of [`evoxo_common::stats::rating`].
+//! In tic-tac-toe nothing is sampled: the odds of any two players are computed over all games from all openings. In other
+//! games, any two players play from the same random openings, with sides exchanged. The ratings are those of
+//! [`evoxo_common::stats::rating`].
 
 mod headline;
 #[allow(missing_docs)]
@@ -33,7 +34,7 @@ use messages::{GamesTask, OddsTask, State};
 use play::{ComputeOdds, GAMES_EACH, Games, ODDS_EACH};
 use settings::{FILE_BYTES_MAX, FileSettings, Settings};
 
-/// The kind's name, as in experiment files.
+/// The kind's name in experiment files.
 const NAME: &str = "league";
 
 /// The kind.
@@ -44,9 +45,9 @@ row! {
     struct Row, primary decided {
         /// openings from which all games were played
         openings: u32,
-        /// games played, or in tic-tac-toe computed
+        /// games played (in tic-tac-toe, computed)
         games: f64,
-        /// share of the points of those who moved first
+        /// share of the points won by the players that moved first
         first: f64,
         /// share of drawn games
         draws: f64,
@@ -68,7 +69,7 @@ struct League {
 }
 
 impl League {
-    /// The openings of the coming round: the rest of one that a shorter run ended with, or a whole one.
+    /// The number of openings in the next round: either the rest of a round in which a shorter run ended, or a whole round.
     fn openings(&self) -> u32 {
         let each = self.settings.pairs_a_round;
         let whole = if self.settings.is_exact() { 1 } else { self.settings.pairs };
@@ -84,7 +85,7 @@ impl League {
             let games: f64 = one.iter().chain(&two).sum();
             let points = one[0] + two[2] + 0.5 * (one[1] + two[1]);
             let (low, high) = match self.settings.is_exact() {
-                // Nothing was sampled: only rounding is allowed for.
+                // Nothing was sampled, so only rounding is allowed for.
                 true => (points / games - 1e-9, points / games + 1e-9),
                 false => wilson_points(points, games as usize),
             };
@@ -102,7 +103,7 @@ impl League {
     }
 }
 
-/// Whether the settings can lead to a state.
+/// Whether these settings can lead to this state.
 fn leads_to(settings: &Settings, state: &State) -> bool {
     let (pairings, openings) = (settings.pairings().len(), state.openings as usize);
     match settings.is_exact() {
@@ -118,8 +119,8 @@ fn leads_to(settings: &Settings, state: &State) -> bool {
     }
 }
 
-/// How often X won, nobody did and O won between the two players of a pairing: first with the lower number as X, then with the
-/// other.
+/// How often X won, the game was drawn and O won between the two players of a pairing: first with the lower number as X, then
+/// with the other.
 fn results(settings: &Settings, state: &State, place: usize) -> [[f64; 3]; 2] {
     let mut found = [[0.0; 3]; 2];
     if settings.is_exact() {

@@ -1,6 +1,6 @@
-//! The tasks of `league`: two players' games from some openings, and in tic-tac-toe their exact odds.
+//! The tasks of `league`: two players' games from some openings, and their exact odds in tic-tac-toe.
 //!
-//! A game draws its chance from a stream with the names of its players, so it does not depend on who else is in the league.
+//! The random stream of a game is named after its players, so a game does not depend on the other players of the league.
 
 use std::collections::BTreeMap;
 
@@ -28,20 +28,20 @@ use super::{
     settings::{FILES_MAX, Game, OPENINGS_A_ROUND_MAX, PLAYERS_MAX, PLIES_EXACT_MAX, PLIES_MAX},
 };
 
-/// Games from some openings.
+/// Plays games from some openings.
 pub enum Games {}
 
-/// Exact odds in tic-tac-toe.
+/// Computes exact odds in tic-tac-toe.
 pub enum ComputeOdds {}
 
-/// Games of two players from an opening.
+/// The number of games of two players from one opening.
 pub(super) const GAMES_EACH: usize = 2;
-/// Win, draw and loss of X.
+/// The outcomes for X: win, draw and loss.
 const OUTCOMES: usize = 3;
-/// Numbers of an output of odds.
+/// The length of an output of odds.
 pub(super) const ODDS_EACH: usize = GAMES_EACH * OUTCOMES;
 
-/// Two players, each with who plays X and who plays O for it.
+/// Two players. Each has one player for X and one for O.
 type Seats = [[Option<Player>; 2]; 2];
 
 /// Two players of the roster in the shared bytes, and their names.
@@ -66,14 +66,14 @@ fn players(shared: &Bytes, numbers: [u32; 2], geometry: &'static Geometry) -> Re
     Ok(([of(one)?, of(two)?], [one, two].map(|number| roster.players[number].name.clone())))
 }
 
-/// Who plays X, if the player of this place has it, and who plays O; `None` if one of them does not play its side.
+/// The two opponents of a game in which the player with index `x` plays X; `None` if one of them does not play its side.
 fn seats(players: &mut Seats, x: usize) -> Option<(&mut Player, &mut Player)> {
     let [one, two] = players;
     let (x, o) = if x == 0 { (one, two) } else { (two, one) };
     Some((x[0].as_mut()?, o[1].as_mut()?))
 }
 
-/// The position after `plies` random moves, in which nobody has won and a cell is empty.
+/// A position after `plies` random moves in which nobody has won and a cell is empty.
 fn opening(geometry: &'static Geometry, plies: u32, stream: Stream) -> Position {
     let mut rng = stream.rng();
     loop {
@@ -167,7 +167,7 @@ fn check_games(task: &GamesTask) -> Result<(), Refusal> {
     }
 }
 
-/// Built-in players and two champions, for the fixed workloads.
+/// The roster of the fixed workloads: built-in players and two champions.
 fn workload_roster() -> Roster {
     let player = |name: &str| messages::Player { name: name.into(), x: name.into(), o: String::new() };
     let architecture = |geometry: &Geometry| Architecture {
@@ -239,21 +239,21 @@ impl Compute for ComputeOdds {
     }
 }
 
-/// More than the openings of any number of plies, with room for rounding.
+/// More than the number of openings with any number of plies, with room for rounding.
 fn openings_max() -> f64 {
     1000.0
 }
 
-/// All games of two players of tic-tac-toe.
+/// All games of two players in tic-tac-toe.
 struct Tree<'a> {
     x: &'a mut Player,
     o: &'a mut Player,
-    /// ComputeOdds from boards on which the game goes on.
+    /// The odds of boards on which the game is not over.
     known: BTreeMap<Board, [f64; OUTCOMES]>,
 }
 
 impl Tree<'_> {
-    /// How likely it is that X wins, that nobody does, and that O wins.
+    /// The probabilities that X wins, that the game is drawn, and that O wins.
     fn odds(&mut self, position: Position) -> Result<[f64; OUTCOMES], Refusal> {
         let (geometry, board) = (tic_tac_toe(), position.board());
         match geometry.outcome(board) {

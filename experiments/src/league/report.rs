@@ -1,4 +1,5 @@
-//! What a league says at the end: a sentence, the table of ratings, who is stronger than whom, and what one number a player hides.
+//! The report of a league: a sentence, the table of ratings, which player is stronger than which, and what a single number
+//! per player hides.
 
 use evoxo_common::{
     experiment::Config,
@@ -33,7 +34,7 @@ impl<'a> Rated<'a> {
 /// Tables, notes and numbers of all arms.
 ///
 /// # Errors
-/// A sentence if something is missing in the arms of the result.
+/// A message if the arms of the result lack something.
 pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, String> {
     let mut tables = Vec::new();
     let mut notes = Vec::new();
@@ -53,7 +54,7 @@ pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, Stri
     Ok(Report { tables, notes, json, figures: Vec::new(), maps: Vec::new() })
 }
 
-/// The verdict.
+/// The verdict in a sentence.
 fn sentence(arm: &Rated<'_>) -> String {
     let Rated { results, standing, .. } = arm;
     let games: f64 = results.meetings.iter().map(|meeting| meeting.games()).sum();
@@ -68,7 +69,7 @@ fn sentence(arm: &Rated<'_>) -> String {
 
 /// A number of points with its sign.
 fn points(value: f64) -> String {
-    // No minus before a zero.
+    // Zero has no minus sign.
     let rounded = value.round();
     if rounded == 0.0 { "0".into() } else { format!("{rounded:+.0}") }
 }
@@ -109,10 +110,10 @@ fn ratings_table(arm: &Rated<'_>, title: String) -> Table {
     Table { title, header, rows: standing.order.iter().enumerate().map(row).collect() }
 }
 
-/// The most columns of a table of all players against each other: that many fit a page.
+/// The most columns of a table of all players against each other. This many fit on a page.
 const COLUMNS_MAX: usize = 20;
 
-/// Tables of all players against each other, the strongest first; a column has the place of its player.
+/// Tables of all players against each other, the strongest first. A column is headed by its player's place.
 fn squares(arm: &Rated<'_>, title: &str, first: &str, cell: impl Fn(usize, usize) -> String) -> Vec<Table> {
     let order: Vec<(usize, usize)> = (1..).zip(arm.standing.order.iter().copied()).collect();
     let piece = |columns: &[(usize, usize)]| {
@@ -134,21 +135,19 @@ fn squares(arm: &Rated<'_>, title: &str, first: &str, cell: impl Fn(usize, usize
 
 fn stronger_tables(arm: &Rated<'_>, head: &str) -> Vec<Table> {
     let Some(stronger) = &arm.standing.stronger else { return Vec::new() };
-    let title = format!(
-        "{head}how sure it is that the player of the row is stronger: % of {RESAMPLES} resamples of the openings"
-    );
+    let title = format!("{head}how often the row's player is stronger: % of {RESAMPLES} resamples of the openings");
     squares(arm, &title, "stronger", |player, other| format!("{:.0}", 100.0 * stronger[player][other]))
 }
 
 fn scores_tables(arm: &Rated<'_>, head: &str) -> Vec<Table> {
     let scores = arm.results.scores();
-    let title = format!("{head}points of the player of the row against that of the column, % (a draw is half a point)");
+    let title = format!("{head}points of the row's player against the column's, % (a draw is half a point)");
     squares(arm, &title, "score", |player, other| {
         scores[player][other].map_or("-".into(), |it| format!("{:.0}", 100.0 * it))
     })
 }
 
-/// What is particular to an arm.
+/// The notes about a single arm.
 fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
     let Rated { results, standing, .. } = arm;
     let names = |players: &[usize]| -> String {
@@ -169,15 +168,15 @@ fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
             let [a, b, c] = scores.map(|score| 100.0 * score);
             let sure = match standing.circles.certain {
                 true => "",
-                false => " (not each of the three is beyond chance)",
+                false => " (not all three are beyond chance)",
             };
             let which = match standing.circles.count {
                 1 => "the only circle of three".into(),
                 count => format!("the largest of {} circles of three", thousands(count as u64)),
             };
             format!(
-                "{one} beats {two} ({a:.1} %), {two} beats {three} ({b:.1} %), {three} beats {one} ({c:.1} %){sure}: {which}, \
-                 in which ratings cannot be true of all."
+                "{one} beats {two} ({a:.1} %), {two} beats {three} ({b:.1} %), {three} beats {one} ({c:.1} %){sure}: \
+                 {which}. No ratings can express a circle."
             )
         }
     });
@@ -198,14 +197,14 @@ fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
     }
     if standing.intervals.as_ref().is_some_and(|of| of[results.anchor].is_none()) {
         notes.push(format!(
-            "No rating above {} has an interval, as that player has no point, or all of them: make another player the anchor.",
+            "No rating has an interval, because the anchor {} won or lost every point: make another player the anchor.",
             results.names[results.anchor]
         ));
     }
     if !results.meetings.is_empty() {
         let first = evoxo_common::stats::rating::ELO * standing.ratings.first_move;
         notes.push(format!(
-            "The first move is worth {} points; of two equals, moves apart, {:.1} % of the games would be drawn.",
+            "The first move is worth {} points. Apart from that, two equal players would draw {:.1} % of their games.",
             points(first),
             100.0 * standing.ratings.draws_of_equals()
         ));
@@ -213,24 +212,25 @@ fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
     notes
 }
 
-/// How the tables are made.
+/// The notes that explain the tables.
 fn common_notes() -> Vec<String> {
     vec![
         format!(
-            "Ratings are the maximum likelihood of Bradley and Terry's model with Davidson's draws and a term for the first move; 400 \
-             points are odds of 10 to 1. Only one player's rating is fixed, at 0. Each player also has one virtual game of weight \
-             {VIRTUAL_GAMES}, a third of it won, drawn and lost against a player of average strength: without it, who never \
-             lost would be infinitely strong."
+            "Ratings are the maximum likelihood of Bradley and Terry's model with Davidson's draws and a term for the \
+             first move; 400 points are odds of 10 to 1. Only one player's rating is fixed, at 0. Each player also has \
+             one virtual game of weight {VIRTUAL_GAMES}, a third of it won, drawn and lost against a player of average \
+             strength: without it, a player that never lost would be infinitely strong."
         ),
         format!(
-            "Intervals and the shares of \"stronger\" are from {RESAMPLES} resamples of the openings, each with all games from it. Tied \
-             for first is whom the strongest exceeds in less than {:.1} % of them, where the rest is shared by all other players. \
-             Exact odds have no intervals, and neither has a player that won or lost every game: only the virtual game makes its rating finite. From fewer than \
-             {OPENINGS_MIN} openings there are none either, and nobody is told apart: all share the first place.",
+            "Intervals and the shares of \"stronger\" are from {RESAMPLES} resamples of the openings, each with all \
+             games from it. A player is tied for first if the strongest one is above it in less than {:.1} % of them, \
+             a limit that is corrected for the number of players. Exact odds have no intervals. Neither has a player \
+             that won or lost every game, because only the virtual game makes its rating finite. From fewer than \
+             {OPENINGS_MIN} openings there are no intervals either, and all players are tied for first.",
             100.0 * (1.0 - DOUBT)
         ),
-        "Nash % is the mixture of players that no player beats, of several the most even one (Nash averaging): it does not \
-         change when a player is entered twice."
+        "Nash % is the mixture of players that no player beats; of several, it is the most even one (Nash averaging). \
+         It does not change if a player is entered twice."
             .into(),
     ]
 }

@@ -1,4 +1,4 @@
-//! Players of a league from their names and files. Files are part of the configuration: nothing is read here.
+//! Finds the players of a league from their names and files. Files are part of the configuration, so nothing is read here.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -15,12 +15,12 @@ use serde_json::Map;
 use super::messages::Roster;
 use crate::{invincible, menace, nndtf, rules, td3d, ternary};
 
-/// Why there is no player.
+/// The reason why a player cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// A file with this path is needed first.
+    /// A file with this path has to be read first.
     File(String),
-    /// A sentence that says what is wrong.
+    /// An error message.
     Wrong(String),
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Missing {
 pub(super) const KINDS: [&Kind; 6] =
     [&invincible::KIND, &menace::KIND, &nndtf::KIND, &rules::KIND, &td3d::KIND, &ternary::KIND];
 
-/// Who plays X and who plays O for the player of this number; `None` for a side that it does not play.
+/// The players that play X and O for player `number` of the roster; `None` for a side that it does not play.
 pub(super) fn sides(
     roster: &Roster,
     number: usize,
@@ -49,7 +49,7 @@ pub(super) fn sides(
     Ok(found)
 }
 
-/// The player of this name or file.
+/// The player with this name or file.
 fn find(roster: &Roster, who: &str, geometry: &'static Geometry) -> Result<Player, Missing> {
     let (name, plies) = match who.rsplit_once(':').map(|(name, plies)| (name, plies.parse::<u32>())) {
         Some((name, Ok(plies))) => (name, Some(plies)),
@@ -77,11 +77,12 @@ fn champion(roster: &Roster, path: &str, geometry: &'static Geometry) -> Result<
     let player = player.ok_or_else(|| wrong("it plays no game".into()))?;
     match player.geometry.shape() == geometry.shape() {
         true => Ok(player),
-        false => Err(wrong("it plays another game than the league".into())),
+        false => Err(wrong("it does not play the league's game".into())),
     }
 }
 
-/// The champion of a file: a card, with the file beside it if it names one, or a file that is a champion without a card.
+/// The champion in a file: either a card, together with the other file that the card may name, or a file that is a champion
+/// without a card.
 fn card(roster: &Roster, path: &str, bytes: &Bytes) -> Result<Card, Missing> {
     let wrong = |why: String| Missing::Wrong(format!("{}: {why}", quoted(path)));
     let kinds: Vec<&'static CardKind> = KINDS.iter().flat_map(|kind| kind.cards).collect();

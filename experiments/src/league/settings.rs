@@ -16,9 +16,9 @@ use super::{
 choice! {
     /// A game.
     pub enum Game {
-        /// 3x3, three in a row: no game is played, all odds are computed exactly
+        /// 3x3, three in a row; no games are played, all odds are computed exactly
         TicTacToe = "tic-tac-toe",
-        /// 7 columns of 6, four in a row; stones fall
+        /// 7 columns, 6 rows, four in a row; stones fall
         ConnectFour = "connect-four",
         /// 4x4x4, four in a row
         Qubic = "qubic",
@@ -28,7 +28,7 @@ choice! {
 }
 
 impl Game {
-    /// Its board.
+    /// The geometry of the game's board.
     #[must_use]
     pub fn geometry(self) -> &'static Geometry {
         match self {
@@ -64,15 +64,15 @@ impl From<messages::Game> for Game {
 
 /// The most players of a league.
 pub const PLAYERS_MAX: usize = 64;
-/// The most files of their champions.
+/// The most files of champions.
 pub const FILES_MAX: usize = 256;
-/// The most bytes of one of them: as a setting, with the rest of a configuration, it fits a file of 1 MiB.
+/// The most bytes of a file. As a setting, together with the rest of a configuration, the file then fits in 1 MiB.
 pub const FILE_BYTES_MAX: usize = 700 << 10;
 /// The most plies of openings in tic-tac-toe, where all openings count.
 pub const PLIES_EXACT_MAX: u32 = 4;
 /// The most plies of openings in other games.
 pub const PLIES_MAX: u32 = 8;
-/// The most openings of a task.
+/// The most openings in a task.
 pub const OPENINGS_A_ROUND_MAX: u32 = 1000;
 /// The most games of a league.
 pub const GAMES_MAX: u64 = 4_000_000;
@@ -80,19 +80,20 @@ pub const GAMES_MAX: u64 = 4_000_000;
 settings! {
     /// A player of a league.
     pub struct PlayerSettings, names PlayerName, schema PLAYER {
-        /// Its name in the tables. Empty: as `who`.
+        /// The player's name in the tables. If empty, it is `who`.
         name: String = text(40, ""),
-        /// Who plays: random, filtered, benchmark, alpha-beta, perfect or teacher, or the file of a champion, from the directory of
-        /// this file. Of one that looks ahead, its plies may follow, as in "alpha-beta:6".
+        /// Which player it is: random, filtered, benchmark, alpha-beta, perfect or teacher, or the file of a champion,
+        /// relative to the directory of this file. For a player that looks ahead, the number of plies may follow, as in
+        /// "alpha-beta:6".
         who: String = text(200, "random"),
-        /// Who plays O for it, if `who` plays only X: another champion's file. Empty: the same.
+        /// The file of another champion that plays O, if `who` plays only X. If empty, `who` plays both sides.
         as_o: String = text(200, ""),
     }
     check(|_| Vec::new())
 }
 
 impl PlayerSettings {
-    /// The name in the tables.
+    /// The player's name in the tables.
     #[must_use]
     pub fn title(&self) -> &str {
         if self.name.is_empty() { &self.who } else { &self.name }
@@ -102,23 +103,23 @@ impl PlayerSettings {
 settings! {
     /// A file of a champion.
     pub struct FileSettings, names FileName, schema FILE {
-        /// As the players name it.
+        /// The path as the players name it.
         path: String = text(200, ""),
-        /// What it has, in base64.
+        /// The content, in base64.
         data: String = text(FILE_BYTES_MAX.div_ceil(3) * 4, ""),
     }
     check(|_| Vec::new())
 }
 
 impl FileSettings {
-    /// A file that has these bytes.
+    /// A file with this content.
     #[must_use]
     pub fn new(path: String, content: &[u8]) -> Self {
         Self { path, data: BASE64_STANDARD.encode(content) }
     }
 }
 
-/// The players as a file has them.
+/// The players of an experiment file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Players(pub Vec<PlayerSettings>);
 
@@ -129,7 +130,7 @@ impl FromValue for Players {
     }
 }
 
-/// The files as a file has them.
+/// The files of an experiment file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files(pub Vec<FileSettings>);
 
@@ -140,40 +141,41 @@ impl FromValue for Files {
     }
 }
 
-/// The players of a file that names none.
+/// The players if the experiment file names none.
 const DEFAULT: &str = "{ who = \"random\" }, { who = \"filtered\" }, { who = \"teacher\" }, { who = \"perfect\" }";
 
 settings! {
-    /// A league: everybody plays everybody, built-in players and champions of other runs, and the table says with intervals who is
-    /// stronger. docs/league.md explains it.
+    /// A league: all players, built-in ones and champions of other runs, play each other. A table with intervals shows which
+    /// players are stronger. docs/league.md explains it.
     pub struct Settings, names Name, schema SCHEMA {
-        /// The game that all play.
+        /// The game that is played.
         game: Game = choice("tic-tac-toe"),
-        /// Plies of the openings, which the players do not choose. In tic-tac-toe all openings count, 0 to 4 plies; in other games
-        /// each is drawn at random.
+        /// Plies of the openings, which the players do not choose. In tic-tac-toe (0 to 4 plies) all openings count. In
+        /// other games each opening is drawn at random.
         openings: u32 = whole(0, PLIES_MAX as u64, "2"),
-        /// In other games than tic-tac-toe: openings. From each, any two players play two games, with sides exchanged.
+        /// In games other than tic-tac-toe: number of openings. From each opening, any two players play two games, with sides
+        /// exchanged.
         pairs: u32 = length whole(1, 100_000, "100") when game not ["tic-tac-toe"],
-        /// In other games than tic-tac-toe: openings of a round; each two players' games from them are one task.
+        /// In games other than tic-tac-toe: openings per round. The games of two players from these openings are one task.
         pairs_a_round: u32 = whole(1, OPENINGS_A_ROUND_MAX as u64, "4") when game not ["tic-tac-toe"],
-        /// The player whose rating is 0: its name. Empty: the first.
+        /// The name of the player whose rating is 0. If empty, it is the first player.
         anchor: String = text(40, ""),
-        /// The players, one table for each.
+        /// The players. Each has a table of its own.
         players: Players = list(PLAYER, PLAYERS_MAX, DEFAULT),
-        /// The files that players name; `evoxo run` and `evoxo submit` read them, so leave this out.
+        /// The files that players name. `evoxo run` and `evoxo submit` read them, so leave this setting out.
         files: Files = list(FILE, FILES_MAX, ""),
     }
     check(|settings| settings.problem().into_iter().collect())
 }
 
 impl Settings {
-    /// Whether the odds are computed instead of games played.
+    /// Whether odds are computed instead of playing games.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.game == Game::TicTacToe
     }
 
-    /// The rounds of a replica.
+    /// The number of rounds of a replica.
     #[must_use]
     pub fn rounds(&self) -> u32 {
         if self.is_exact() { 1 } else { self.pairs.div_ceil(self.pairs_a_round) }
@@ -192,13 +194,13 @@ impl Settings {
         self.players.0.iter().map(PlayerSettings::title).collect()
     }
 
-    /// The place of the player whose rating is 0.
+    /// The index of the player whose rating is 0.
     #[must_use]
     pub fn anchor(&self) -> usize {
         self.titles().iter().position(|title| *title == self.anchor).unwrap_or(0)
     }
 
-    /// Who plays, with the files; a file that is no base64 has nothing in it.
+    /// The players, with their files. A file that is not valid base64 becomes empty.
     #[must_use]
     pub fn roster(&self) -> messages::Roster {
         let player = |player: &PlayerSettings| messages::Player {
@@ -216,7 +218,7 @@ impl Settings {
         }
     }
 
-    /// The next file that is to be read.
+    /// The next file that has to be read.
     #[must_use]
     pub fn missing_file(&self) -> Option<String> {
         let (roster, geometry) = (self.roster(), self.game.geometry());
@@ -230,7 +232,7 @@ impl Settings {
     /// The setting `files` as a text.
     #[must_use]
     pub fn files_text(&self) -> String {
-        // JSON writes printable ASCII as TOML does.
+        // JSON writes printable ASCII in the same way as TOML.
         let text = |text: &str| serde_json::Value::from(text).to_string();
         let entry = |path: &str, data: &str| format!("{{ path = {}, data = {} }}", text(path), text(data));
         let all: Vec<String> = self.files.0.iter().map(|file| entry(&file.path, &file.data)).collect();
@@ -242,10 +244,8 @@ impl Settings {
         if titles.len() < 2 {
             return Some((Name::players, "a league needs at least two players: write [[players]] for each".into()));
         }
-        if let Some((number, title)) =
-            titles.iter().enumerate().find(|(number, title)| titles[..*number].contains(title))
-        {
-            let sentence = format!("players {} and later have the name {}: give each its own", number, quoted(title));
+        if let Some((_, title)) = titles.iter().enumerate().find(|(number, title)| titles[..*number].contains(title)) {
+            let sentence = format!("two players have the name {}: give each its own name", quoted(title));
             return Some((Name::players, sentence));
         }
         if !self.anchor.is_empty() && !titles.contains(&self.anchor.as_str()) {
@@ -268,7 +268,7 @@ impl Settings {
         let files = &self.files.0;
         let wrong = |(number, file): (usize, &FileSettings)| {
             if files[..number].iter().any(|other| other.path == file.path) {
-                return Some(format!("the file {} is there twice: leave out one", quoted(&file.path)));
+                return Some(format!("the file {} is listed twice: remove one", quoted(&file.path)));
             }
             let good = BASE64_STANDARD.decode(&file.data).is_ok_and(|bytes| !bytes.is_empty());
             (!good).then(|| format!("the file {} is empty or not in base64: leave out files", quoted(&file.path)))
@@ -276,7 +276,7 @@ impl Settings {
         files.iter().enumerate().find_map(wrong)
     }
 
-    /// What is wrong with a player, as far as its files are there.
+    /// The first problem with a player, as far as its files have been read.
     pub(super) fn bad_player(&self) -> Option<String> {
         let (roster, geometry) = (self.roster(), self.game.geometry());
         let wrong = |number: usize| match roster::sides(&roster, number, geometry) {

@@ -1,5 +1,5 @@
-//! What the results of a league say: ratings with intervals, who is tied for first, who never met, where strength goes in a circle,
-//! and how well one number a player describes it.
+//! Conclusions from the results of a league: ratings with intervals, which players are tied for first, which never met, where
+//! strength goes in a circle, and how well a single number describes a player.
 
 use evoxo_common::{
     rng::Stream,
@@ -19,67 +19,68 @@ pub(super) struct Results {
     pub names: Vec<String>,
     /// The player whose rating is 0.
     pub anchor: usize,
-    /// Who moves first and who second, for each pair both ways.
+    /// The first and the second mover of each pair, in both orders.
     pub pairs: Vec<(usize, usize)>,
-    /// The games of these pairs from each opening, as [`Blocks`] has them; empty where odds are known.
+    /// The games of these pairs from each opening, in the form of [`Blocks`]. Empty if odds are known.
     pub games: Vec<u8>,
     /// The results of these pairs.
     pub meetings: Vec<Meeting>,
-    /// Whether the meetings are exact odds, so that nothing in them is chance.
+    /// Whether the meetings are exact odds, without any chance.
     pub exact: bool,
 }
 
-/// What follows from them.
+/// Conclusions from the results.
 pub(super) struct Standing {
     pub ratings: Ratings,
-    /// The players, the strongest first.
+    /// The players, strongest first.
     pub order: Vec<usize>,
-    /// The 95 % interval of each player's points above the anchor. `None` if there are too few samples, or if one of the two won or lost every
-    /// point: then every resample does too, and only the virtual game makes the rating finite.
+    /// The 95 % interval of each player's points above the anchor. `None` if there are too few samples, or if the player or
+    /// the anchor won or lost every point: every resample does so too, and only the virtual game makes the rating finite.
     pub intervals: Option<Vec<Option<(f64, f64)>>>,
-    /// For each player and each other, how often the first is the stronger one of the two in resamples of the openings.
+    /// For each ordered pair of players: in which share of the resamples of the openings the first is the stronger one.
     pub stronger: Option<Vec<Vec<f64>>>,
-    /// The strongest player and those that are not shown to be weaker, in order.
+    /// The strongest player and all players that are not shown to be weaker, in order.
     pub first: Vec<usize>,
-    /// Players that are connected by games, in the order of the file: one group, unless some never met.
+    /// Groups of players that are connected by games, in the order of the file. There is one group unless some never met.
     pub groups: Vec<Vec<usize>>,
     pub circles: Circles,
-    /// The share of each player in the mixture of players that none beats, and none is likelier than needed.
+    /// The share of each player in the mixture with the greatest entropy, of all mixtures that no player beats.
     pub nash: Vec<f64>,
     pub misfit: Option<Misfit>,
 }
 
-/// Three players of whom each beats the next.
+/// Triples of players in which each beats the next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Circles {
-    /// How many there are.
+    /// The number of triples.
     pub count: usize,
-    /// That whose weakest score is greatest, with the three scores.
+    /// The triple whose weakest score is greatest, with its three scores.
     pub largest: Option<([usize; 3], [f64; 3])>,
-    /// Whether each of the three scores is above a half beyond its 95 % interval.
+    /// Whether each of these three scores is above a half beyond its 95 % interval.
     pub certain: bool,
 }
 
-/// How far the results are from what the ratings expect.
+/// The deviation of the results from those that the ratings expect.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Misfit {
-    /// The sum of squared deviations of scores in standard deviations, for each degree of freedom: about 1 if the model holds.
+    /// The sum of squared deviations of scores, in standard deviations, per degree of freedom. It is about 1 if the model
+    /// holds.
     pub ratio: Option<f64>,
-    /// The pair that deviates most, the score of the one who moves first, and what the ratings expect.
+    /// The pair that deviates most, the score of its first mover, and the score that the ratings expect.
     pub worst: ((usize, usize), f64, f64),
 }
 
-/// Resamples of the openings.
+/// The number of resamples of the openings.
 pub(super) const RESAMPLES: usize = 1000;
-/// With fewer openings there are too few different resamples to say anything.
+/// With fewer openings, there are too few different resamples for any conclusion.
 pub(super) const OPENINGS_MIN: usize = BOOTSTRAP_MIN;
 
-/// The chance that the strongest is above a player in a resample, though that one is as strong: of all players together, as each is
-/// compared with the strongest (Bonferroni).
+/// The probability that the strongest player is above an equally strong one in a resample by chance. It is divided among all
+/// players, because each is compared with the strongest (Bonferroni).
 pub(super) const DOUBT: f64 = 0.025;
 
 impl Results {
-    /// The points of one player against another in both their roles, and the number of games.
+    /// The points of one player against another, moving first and second, and the number of games.
     pub(super) fn score(&self, one: usize, two: usize) -> (f64, f64) {
         let mut sum = (0.0, 0.0);
         for meeting in &self.meetings {
@@ -93,7 +94,7 @@ impl Results {
         sum
     }
 
-    /// A player's share of the points of all its games, or of those in which it moved first or second.
+    /// A player's share of the points in all its games, or in those in which it moved first or second.
     pub(super) fn share(&self, player: usize, moves: Option<bool>) -> Option<f64> {
         let mut sums = (0.0, 0.0);
         for meeting in &self.meetings {
@@ -108,12 +109,12 @@ impl Results {
         (sums.1 > 0.0).then(|| sums.0 / sums.1)
     }
 
-    /// Whether a player has scored, and left points to others.
+    /// Whether a player has won some points, but not all.
     fn is_measured(&self, player: usize) -> bool {
         self.share(player, None).is_some_and(|share| share > 0.0 && share < 1.0)
     }
 
-    /// The same as a table: the share of the points of each player against each other, where they met.
+    /// For each ordered pair of players that met: the first one's share of the points.
     pub(super) fn scores(&self) -> Vec<Vec<Option<f64>>> {
         let players = self.names.len();
         let mut sums = vec![vec![(0.0, 0.0); players]; players];
@@ -130,7 +131,7 @@ impl Results {
         sums.into_iter().map(|row| row.into_iter().map(share).collect()).collect()
     }
 
-    /// Everything that follows; resamples are drawn from `stream`.
+    /// All conclusions. Resamples are drawn from `stream`.
     pub(super) fn standing(&self, stream: Stream) -> Standing {
         let players = self.names.len();
         let ratings = rate(players, &self.meetings);
@@ -186,7 +187,7 @@ impl Results {
         let beats = |one: usize, two: usize| scores[one][two].filter(|score| *score > 0.5 + 1e-9);
         let (mut count, mut largest) = (0, None::<([usize; 3], [f64; 3])>);
         for one in 0..players {
-            // Each circle once, from its lowest number on.
+            // Each circle is found once, starting from its lowest number.
             for two in one + 1..players {
                 for three in (one + 1..players).filter(|three| *three != two) {
                     let found = (beats(one, two), beats(two, three), beats(three, one));
@@ -223,17 +224,17 @@ impl Results {
                 worst = Some(((meeting.first, meeting.second), score, expected));
             }
         }
-        // One strength is free to choose, but the first move's term is not.
+        // One strength can be chosen freely, but the term for the first move cannot.
         let freedom = terms - self.names.len() as i64;
         let ratio = (!self.exact && freedom > 0).then(|| squares / freedom as f64);
         worst.map(|worst| Misfit { ratio, worst })
     }
 }
 
-/// Players that are connected by games.
+/// Groups of players that are connected by games.
 fn groups(scores: &[Vec<Option<f64>>]) -> Vec<Vec<usize>> {
     let mut group: Vec<usize> = (0..scores.len()).collect();
-    // The lowest number of a group spreads through it.
+    // The lowest number of a group spreads to all its members.
     for _ in 0..scores.len() {
         for (one, row) in scores.iter().enumerate() {
             for (two, score) in row.iter().enumerate() {
@@ -292,14 +293,15 @@ mod tests {
         assert_eq!(results.standing(Stream::root(1)).groups, [vec![0, 2], vec![1, 4], vec![3]]);
     }
 
-    /// Two equal players and a weaker one: the equal ones are tied for first, also where odds are exact.
+    /// Two equal players and a weaker one: the equal ones are tied for first, even if odds are exact.
     #[test]
     fn equals_are_tied_for_first() {
         let even = [3.0, 2.0, 3.0];
         let won = [6.0, 2.0, 2.0];
         let all = vec![meeting(0, 1, even), meeting(1, 0, even), meeting(0, 2, won), meeting(1, 2, won)];
         assert_eq!(league(3, all, true).standing(Stream::root(1)).first.len(), 2);
-        // Games: from each of 40 openings 0 and 1 beat each other once, and both beat 2 three times of four, whoever moves first.
+        // Games: from each of 40 openings, players 0 and 1 beat each other once, and both beat 2 in three of four games,
+        // whoever moves first.
         let pairs = vec![(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)];
         let block = |number: usize| match number % 4 {
             0 => [1, 1, 3, 1, 1, 3],
@@ -309,7 +311,7 @@ mod tests {
         let games: Vec<u8> = (0..40).flat_map(block).collect();
         let meetings = Blocks { players: 3, pairs: &pairs, games: &games }.meetings();
         let results = Results { pairs, games, ..league(3, meetings, false) };
-        // Who scores nothing has a rating, but no interval.
+        // A player that never scores has a rating, but no interval.
         let games: Vec<u8> = (0..40).flat_map(|number| [1, 1 + 2 * (number % 2), 1, 3, 1, 3]).collect();
         let meetings = Blocks { players: 3, pairs: &results.pairs, games: &games }.meetings();
         let beaten = Results { pairs: results.pairs.clone(), games, ..league(3, meetings, false) };

@@ -1,4 +1,4 @@
-//! Small leagues: exact figures, pinned games, reports told again, and what is refused.
+//! Small leagues: exact figures, pinned games, reports computed again, and inputs that are rejected.
 
 use super::*;
 use crate::testing::{digest, parse, problems, run};
@@ -9,7 +9,7 @@ use evoxo_common::{
 };
 use messages::Roster;
 
-/// ComputeOdds of two players from openings of `plies` plies.
+/// The exact odds of two players, from openings of `plies` plies.
 fn odds(roster: &Roster, plies: u32, one: u32, two: u32) -> Vec<f64> {
     let task = Task::of::<ComputeOdds>(&OddsTask { plies, one, two }).sharing(roster.encode_to_vec().into());
     let output = task.run().unwrap();
@@ -22,7 +22,8 @@ fn roster(names: &[&str]) -> Roster {
     Roster { players: names.iter().map(player).collect(), files: Vec::new() }
 }
 
-/// Random play from the empty board: X wins 737 of 1,260, 8 of 63 are drawn; and two players that never err always draw.
+/// Random play from the empty board: X wins 737 of 1,260 games, and 8 of 63 are drawn. Two players that never make a mistake
+/// always draw.
 #[test]
 fn odds_are_those_that_are_known() {
     let known = [737.0 / 1260.0, 8.0 / 63.0, 121.0 / 420.0];
@@ -32,10 +33,11 @@ fn odds_are_those_that_are_known() {
     let all = roster(&["random", "perfect", "alpha-beta:6", "filtered"]);
     let twins = roster(&["random", "random"]);
     close(&odds(&twins, 0, 0, 1), &[known, known].concat());
-    // The mean over openings of one ply, which are chosen at random, is the same.
+    // Openings of one ply are chosen at random, so the mean over them is the same.
     close(&odds(&twins, 1, 0, 1), &[known.map(|p| 9.0 * p), known.map(|p| 9.0 * p)].concat());
     close(&odds(&all, 0, 1, 2), &[0.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
-    // 252 openings of three plies: chances add up, and nobody does better against the perfect player than it against them.
+    // There are 252 openings of three plies. Probabilities add up, and no player does better against the perfect player than
+    // the perfect player does against it.
     let found = odds(&all, 3, 1, 3);
     assert!((found.iter().sum::<f64>() - 504.0).abs() < 1e-9, "{found:?}");
     assert!(found[0] > found[2] && found[5] > found[3], "{found:?}");
@@ -74,7 +76,8 @@ fn small_leagues_are_pinned_and_read_well() {
     assert!(report.contains("\"interval\":null") && !report.contains("\"interval\":["), "{report}");
 }
 
-/// What 7 openings in rounds of 4 end with is the third opening of a round that a longer league completes: 2 rounds, not 3.
+/// A run of 7 openings in rounds of 4 ends with the third opening of a round. A longer league completes that round, so there
+/// are 2 rounds, not 3.
 #[test]
 fn a_longer_league_completes_the_round_that_the_shorter_one_ended_in() {
     let [short, long] = [7, 8].map(|pairs| parse(&SCORE_FOUR.replace("pairs = 10", &format!("pairs = {pairs}"))));
@@ -88,7 +91,7 @@ fn a_longer_league_completes_the_round_that_the_shorter_one_ended_in() {
     assert_eq!(replica.history(), whole.history());
 }
 
-/// A report from a result is the same, and a league that has not begun has one too.
+/// A report computed from a result is the same, and a league that has not begun has a report too.
 #[test]
 fn a_report_can_be_made_from_a_result() {
     for text in ["experiment = \"league\"\nreplicas = 2\n", SCORE_FOUR] {
@@ -107,7 +110,7 @@ fn a_report_can_be_made_from_a_result() {
     }
 }
 
-/// Tables of many players are cut into pieces that fit a page, and lose nobody.
+/// Tables of many players are split to fit on a page, and no player is lost.
 #[test]
 fn many_players_need_several_tables() {
     let names: Vec<String> = (0..25).map(|number| format!("{{ name = \"p{number}\" }}")).collect();
@@ -119,7 +122,7 @@ fn many_players_need_several_tables() {
     assert!(report.notes[0].starts_with("These groups never met"));
 }
 
-/// Who else is in the league changes nothing between two players.
+/// The games of two players do not depend on the other players of the league.
 #[test]
 fn games_do_not_depend_on_others() {
     let with = |players: &str| {
@@ -129,7 +132,7 @@ fn games_do_not_depend_on_others() {
     };
     let (three, four) = (with("]"), with(", { who = \"teacher\" }]".replace("teacher", "filtered").as_str()));
     let [three, four] = [three, four].map(|state| State::decode(state).unwrap().games);
-    // Pairs 0-1, 0-2, 1-2 of three players; 0-1, 0-2, 0-3, 1-2, 1-3, 2-3 of four.
+    // The pairs of three players are 0-1, 0-2, 1-2; those of four are 0-1, 0-2, 0-3, 1-2, 1-3, 2-3.
     let of = |games: &Bytes, pairs: usize, wanted: [usize; 3]| -> Vec<u8> {
         games
             .chunks(2 * pairs)
@@ -139,7 +142,7 @@ fn games_do_not_depend_on_others() {
     assert_eq!(of(&three, 3, [0, 1, 2]), of(&four, 6, [0, 1, 3]));
 }
 
-/// Fills in files until none is missing.
+/// Adds files until none is missing.
 fn with_files(text: &str, directory: &[(&str, Vec<u8>)]) -> Result<Config, String> {
     let registry: Registry = crate::registry();
     let mut overrides: Vec<(String, String)> = Vec::new();
@@ -153,7 +156,7 @@ fn with_files(text: &str, directory: &[(&str, Vec<u8>)]) -> Result<Config, Strin
     }
 }
 
-/// Champions of every kind: the card of a network names another file, a table plays one side only.
+/// Champions of every kind. The card of a network names another file, and a table plays only one side.
 #[test]
 fn champions_are_read_from_their_files() {
     use evoxo_common::{card::Card, ratio::Ratio};
@@ -188,7 +191,7 @@ fn champions_are_read_from_their_files() {
     let whole = of("perfect", "tables");
     let sum: f64 = whole.as_array().unwrap().iter().map(|part| part.as_f64().unwrap()).sum();
     assert!((sum - 756.0).abs() < 1e-9, "{whole}");
-    // The configuration is complete: it can be read again.
+    // The configuration is complete, so it can be read again.
     let again = Config::parse(&crate::registry(), "t", &config.to_toml(), &[]).unwrap();
     assert_eq!(again, config);
     let without = with_files(text, &files[..1]).unwrap_err();
@@ -227,7 +230,7 @@ fn mistakes_are_named() {
     );
 }
 
-/// What a stranger sends as a task or a state is refused with a sentence.
+/// Invalid tasks and states from outside are rejected with a message.
 #[test]
 fn nonsense_is_refused() {
     let shared: Bytes = roster(&["random", "no.json"]).encode_to_vec().into();
@@ -253,7 +256,7 @@ fn nonsense_is_refused() {
     let restore = |state: State| League::restore(identity(), state).map(drop);
     let good = State { openings: 4, games: vec![1; 48].into(), odds: Vec::new() };
     assert_eq!(restore(good.clone()), Ok(()));
-    // So a shorter league has ended.
+    // A shorter league ends in this state.
     assert_eq!(restore(State { openings: 3, games: vec![1; 36].into(), ..good.clone() }), Ok(()));
     for bad in [
         State { games: vec![4; 48].into(), ..good.clone() },

@@ -14,7 +14,7 @@ use super::{Row, SHARES, headline, messages::State, play::ODDS_EACH, report, set
 /// The letters of games in JSON, by their [outcome](evoxo_common::stats::rating::outcome).
 const LETTERS: [char; 4] = ['-', 'W', 'D', 'L'];
 
-/// Results of nobody yet.
+/// Results in which no player has played yet.
 fn empty(settings: &Settings) -> Results {
     let both = |(one, two): (usize, usize)| [(one, two), (two, one)];
     Results {
@@ -27,14 +27,14 @@ fn empty(settings: &Settings) -> Results {
     }
 }
 
-/// With the meetings of its games.
+/// The results with the meetings counted from their games.
 fn counted(results: Results) -> Results {
     let Results { names, pairs, games, .. } = &results;
     let meetings = Blocks { players: names.len(), pairs, games }.meetings();
     Results { meetings, ..results }
 }
 
-/// The results of an arm's replicas. Of exact odds those of the first one: all are the same.
+/// The results of an arm's replicas. With exact odds all replicas have the same results, so those of the first one are used.
 fn of_replicas(config: &Config, arm: usize, replicas: &[&Replica]) -> Results {
     let results = empty(&Settings::of(&config.arms[arm].settings));
     let state =
@@ -48,7 +48,7 @@ fn of_replicas(config: &Config, arm: usize, replicas: &[&Replica]) -> Results {
     counted(Results { games, ..results })
 }
 
-/// With these sums of odds, six for each pair of players; none before they are known.
+/// The results with these sums of odds, six for each pair of players. `odds` is empty until they are known.
 fn with_odds(results: Results, odds: &[f64]) -> Results {
     let of = |(place, (first, second)): (usize, &(usize, usize))| {
         let odds = &odds[place * ODDS_EACH / 2..(place + 1) * ODDS_EACH / 2];
@@ -61,7 +61,7 @@ fn with_odds(results: Results, odds: &[f64]) -> Results {
     Results { meetings, ..results }
 }
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Arm {
     replicas: Vec<ReplicaTold>,
@@ -70,7 +70,7 @@ pub(super) struct Arm {
     pairs: Vec<Pair>,
 }
 
-/// A pair of players, of which the first one moves first.
+/// A pair of players. The first one moves first.
 #[derive(Serialize, Deserialize)]
 struct Pair {
     x: String,
@@ -79,11 +79,11 @@ struct Pair {
     outcome: Outcome,
 }
 
-/// What a pair of players came to.
+/// The results of a pair of players.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Outcome {
-    /// A letter for each opening.
+    /// One letter per opening.
     Games(String),
     /// Three sums of odds, once they are known.
     Odds(Option<[f64; 3]>),
@@ -118,7 +118,7 @@ impl Told for Arm {
     }
 }
 
-/// The shares over openings.
+/// The curves of the shares over openings.
 fn curves(replicas: &[&Replica]) -> Curves {
     let longest = replicas.iter().max_by_key(|replica| replica.history().len());
     let of = |place: usize| {
@@ -134,7 +134,7 @@ impl Arm {
     /// The results of this arm of a configuration.
     ///
     /// # Errors
-    /// A sentence if they are not those of all its pairs.
+    /// A message if they do not cover all pairs of the arm.
     pub(super) fn results(&self, config: &Config, arm: usize) -> Result<Results, String> {
         let results = empty(&Settings::of(&config.arms[arm].settings));
         let lacks = |what: &str| format!("the arm {:?} of the result has no {what}", config.arms[arm].name);

@@ -1,37 +1,37 @@
-//! The matchboxes: which boards have one, and all that a game needs to know of a board, by its code.
+//! The matchboxes: which boards have one, and all that a game needs to know about a board, by the board's code.
 //!
-//! A side has a box for each board on which it is to move and can choose, up to the symmetries of the board: 304 for X, who
-//! moves first (1, 12, 108 and 183 by their number of stones, as Michie's), and 289 for O. The last cell of the board needs
-//! none.
+//! A side has one box for each board on which it is to move and has a choice, up to the symmetries of the board. X, who moves
+//! first, has 304 boxes (1, 12, 108 and 183 by their number of stones, like Michie's machine), and O has 289. The last cell
+//! of the board needs no box.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use evoxo_games::board::{Board, Outcome, Side, cells, tic_tac_toe};
 
-/// Cells of a board, and numbers of a box.
+/// The cells of a board, and the numbers in a box.
 pub const CELLS: usize = 9;
 
 /// The number of codes: 3 to the power of 9.
 const CODES: usize = 19_683;
 
-/// What an X on each cell adds to the code of a board; an O adds twice as much.
+/// The amount that an X on each cell adds to the code of a board. An O adds twice as much.
 const POWERS: [u16; CELLS] = [1, 3, 9, 27, 81, 243, 729, 2187, 6561];
 
-/// Where a board's box is.
+/// The box of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnedBox {
-    /// The box, of the side that is to move.
+    /// The number of the box among those of the side to move.
     pub number: u16,
-    /// The symmetry, among those of the board, that leads to the box's board.
+    /// The symmetry that leads from the board to the box's board, as an index into the symmetries.
     pub turn: u8,
 }
 
-/// What a game needs to know of a board.
+/// What a game needs to know about a board.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Node {
-    /// How the game has ended.
+    /// How the game has ended, if it has.
     pub over: Option<Outcome>,
-    /// Where the box is, if there is one.
+    /// The board's box, if there is one.
     pub place: Option<TurnedBox>,
     /// The empty cells.
     pub empty: u16,
@@ -43,11 +43,11 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Boxes {
     nodes: Vec<Node>,
-    /// The codes of all boards that play can lead to, by their number of stones.
+    /// The codes of all boards that play can reach, by their number of stones.
     codes: Vec<u16>,
-    /// The board of each box.
+    /// The board of each box, by side.
     boards: [Vec<Board>; 2],
-    /// For each symmetry where the cells of a box's board are on the board that it leads to it from.
+    /// For each symmetry: where the cells of a box's board are on the original board.
     back: Vec<[u8; CELLS]>,
 }
 
@@ -58,14 +58,14 @@ pub fn code_of(board: Board) -> u16 {
     Side::BOTH.into_iter().map(sum).sum()
 }
 
-/// What a stone adds to a board's code.
+/// The amount that a stone adds to a board's code.
 #[must_use]
 #[inline]
 pub const fn step(cell: u8, side: Side) -> u16 {
     POWERS[cell as usize] * (side as u16 + 1)
 }
 
-/// Of cells that are images of each other under the symmetries of the board the lowest, among the empty ones.
+/// The empty cells, but only the lowest of those that are images of each other under the symmetries of the board.
 #[must_use]
 pub fn distinct(board: Board) -> u64 {
     let own: Vec<_> = tic_tac_toe().symmetries().iter().filter(|image| image.board(board) == board).collect();
@@ -74,7 +74,7 @@ pub fn distinct(board: Board) -> u64 {
 }
 
 impl Boxes {
-    /// The only one.
+    /// The shared instance.
     #[must_use]
     pub fn get() -> &'static Self {
         static BOXES: LazyLock<Boxes> = LazyLock::new(Boxes::build);
@@ -139,20 +139,20 @@ impl Boxes {
         &self.boards[side as usize]
     }
 
-    /// All that is known of a board, by its code. Of a board that play cannot lead to nothing is.
+    /// All that is known about the board with this code. The node is empty if play cannot reach the board.
     #[must_use]
     #[inline]
     pub fn node(&self, code: u16) -> &Node {
         &self.nodes[usize::from(code)]
     }
 
-    /// The codes of all boards, those with fewer stones first.
+    /// The codes of all boards. Boards with fewer stones come first.
     #[must_use]
     pub fn codes(&self) -> &[u16] {
         &self.codes
     }
 
-    /// The cell of a board that is this cell of its box's board.
+    /// The cell of a board that corresponds to this cell of its box's board.
     #[must_use]
     #[inline]
     pub fn back(&self, place: TurnedBox, cell: u8) -> u8 {
@@ -197,7 +197,7 @@ mod tests {
             let kept =
                 perfect.play.shares(geometry, position).unwrap().iter().fold(0, |mask, (cell, _)| mask | 1 << cell);
             let wins = position.wins(geometry, board.to_move());
-            // Of several wins the player without a file knows those at once only.
+            // If there are several wins, the player without a file knows only the immediate ones.
             assert!(if wins == 0 { u64::from(node.kept) == kept } else { u64::from(node.kept) & kept == kept });
             let Some(place) = node.place else {
                 assert_eq!(node.empty.count_ones(), 1);

@@ -1,4 +1,4 @@
-//! A machine's card, and the machine as a player: it draws beads, and learns no more.
+//! A machine's card, and the machine as a player: it draws beads, but does not learn.
 
 use std::{any::Any, sync::Arc};
 
@@ -23,15 +23,15 @@ use super::{
 
 /// `{"kind": "menace", "side": "X", "boxes": {".........": [4, 4, 0, 0, 4, 0, 0, 0, 0]}}`
 ///
-/// The key of a box is its board as a text from the top left; its value has the beads of the cells in the same order. Any of
-/// a board's eight images will do. A box that is left out is empty; there the player takes any empty cell.
+/// The key of a box is its board as a text from the top left, in any of the board's eight images. The value has the beads of
+/// the cells in the same order. A box that is left out is empty, and at an empty box the player takes any empty cell.
 pub(super) const CARD: CardKind = CardKind { name: "menace", keys: &KEYS, about: &[], read, file: None };
 
 const KEYS: [&str; 3] = ["kind", "side", "boxes"];
 
 fn read(entries: &Entries, text: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
     let side = side_of_card(entries)?;
-    // Read once more: of a board that comes twice a JSON value would keep only the last.
+    // The text is parsed a second time, because a JSON value keeps only the last entry if a board occurs twice.
     #[derive(Deserialize)]
     struct Content {
         boxes: Entries,
@@ -68,18 +68,19 @@ fn counts(key: &str, value: &Value) -> Result<[u32; CELLS], String> {
 }
 
 impl Machine {
-    /// Its boxes that are not empty, with their boards.
+    /// The boxes that are not empty, with their boards.
     fn filled(&self) -> impl Iterator<Item = (Board, &[u32])> {
         let boards = Boxes::get().boards(self.side).iter().copied();
         boards.zip(self.beads.chunks(CELLS)).filter(|(_, beads)| beads.iter().any(|count| *count > 0))
     }
 
-    /// Whether it has beads for a board.
+    /// Whether the machine has beads for a board.
     fn has_beads(&self, board: Board) -> bool {
         self.on_board(code_of(board)).iter().any(|count| *count > 0)
     }
 
-    /// The cells that it may take on a board, each with its beads, or each with 1 if it has no beads for the board.
+    /// The cells that the machine may take on a board, with their beads. If it has no beads for the board, each cell counts
+    /// as one bead.
     fn choices(&self, board: Board) -> Vec<(u8, u32)> {
         let beads = self.on_board(code_of(board));
         let empty = cells(tic_tac_toe().legal(board));
@@ -89,16 +90,16 @@ impl Machine {
         }
     }
 
-    /// The audit of the player that takes any of some of these cells.
+    /// The audit of a player that takes one of the cells that `among` returns.
     fn audit_of(&self, among: fn(&[(u8, u32)]) -> u64) -> Result<Audit, String> {
         let choose = Box::new(|board| among(&self.choices(board)));
         Subject { side: self.side, filtered: false, choose }.audit()
     }
 
-    /// The audit of the player that takes the move with the most beads; of several with as many, any.
+    /// The audit of the player that takes the move with the most beads, or any of several such moves.
     ///
     /// # Errors
-    /// None: its moves are always legal.
+    /// None, because the player's moves are always legal.
     pub fn audit_of_most(&self) -> Result<Audit, String> {
         self.audit_of(|choices| {
             let most = choices.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -145,7 +146,7 @@ impl Champion for Machine {
     }
 }
 
-/// What is said of a move with `count` of all beads.
+/// A description of a move that has `count` of all beads.
 fn told(count: u32, total: u32) -> String {
     format!("{count} of the {total} beads in its box")
 }
@@ -217,7 +218,7 @@ impl Play for Machine {
     }
 }
 
-/// Digits that are right whatever the rounding.
+/// Digits that are correct whatever the rounding.
 const DIGITS: usize = 7;
 
 fn odds_text(whom: &str, [win, draw, loss]: Odds) -> String {
@@ -273,7 +274,7 @@ mod tests {
         assert!(beads("XOXOXOXO", empty).contains("XOXOXOXO"));
     }
 
-    /// It draws in proportion to its beads, turned with the board, and says so.
+    /// The machine draws in proportion to its beads, turned with the board, and says so.
     #[test]
     fn a_machine_plays_by_its_beads() {
         let card = r#"{"kind":"menace","side":"X","boxes":{".......XO":[0,0,0,0,3,0,1,0,0]}}"#;
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(last, Move::new(8, "it has no beads for this board"));
     }
 
-    /// The text of an audit, and that the move with the most beads is what the second half is about.
+    /// The text of an audit. Its second half is about the move with the most beads.
     #[test]
     fn machines_are_audited() {
         let showing = fresh(Side::X).audit().unwrap();

@@ -1,5 +1,5 @@
-//! The task of `menace`: plays the next games of a replica. One game follows from another, so a replica's games are one task
-//! after another; replicas and arms are what runs side by side.
+//! The task of `menace`: plays the next games of a replica. Each game depends on the previous one, so the games of a replica
+//! are one task after another. Only replicas and arms run in parallel.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -21,9 +21,9 @@ pub(super) const NAME: &str = "menace";
 /// Plays games; shares no bytes.
 pub enum Learn {}
 
-/// Stages of a machine: its first move to its fourth.
+/// The stages of a machine: its first move to its fourth.
 const STAGES: usize = 4;
-/// The most beads that a game adds to a move, or takes away.
+/// The most beads that a game adds to a move or removes from it.
 const REWARD_MAX: u32 = 1_000;
 
 impl Compute for Learn {
@@ -45,7 +45,7 @@ impl Compute for Learn {
     }
 }
 
-/// What a task says, checked.
+/// The contents of a task, checked.
 struct Meaning<'a> {
     rules: &'a Rules,
     state: &'a State,
@@ -57,7 +57,7 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(why.into()))
 }
 
-/// The side of a message.
+/// The side that a message names.
 fn side_of(side: messages::Side) -> Result<Side, Refusal> {
     match side {
         messages::Side::X => Ok(Side::X),
@@ -69,13 +69,13 @@ fn side_of(side: messages::Side) -> Result<Side, Refusal> {
 /// The machine and the opponent of a state.
 ///
 /// # Errors
-/// A sentence if it is not one of them.
+/// A message if the state does not have them.
 pub(super) fn players(side: Side, opponent: messages::Opponent, state: &State) -> Result<(Machine, Opponent), Refusal> {
     let machine = Machine::new(side, state.beads.clone()).map_err(Refusal)?;
     let opponent = match opponent {
         messages::Opponent::Unspecified => return refuse("the task does not say who the opponent is"),
         messages::Opponent::Random | messages::Opponent::Perfect if !state.other_beads.is_empty() => {
-            return refuse("the state has beads of an opponent that has none");
+            return refuse("the state has beads for an opponent that has none");
         }
         messages::Opponent::Random => Opponent::Random,
         messages::Opponent::Perfect => Opponent::Perfect,
@@ -94,7 +94,7 @@ fn meaning(task: &LearnTask) -> Result<Meaning<'_>, Refusal> {
         return refuse(format!("the beads at the start are {:?}, not four numbers from 1 to {BEADS_MAX}", rules.beads));
     }
     if [rules.win, rules.draw, rules.loss].iter().any(|reward| reward.unsigned_abs() > REWARD_MAX) {
-        return refuse(format!("a game adds or takes away more than {REWARD_MAX} beads"));
+        return refuse(format!("a game adds or removes more than {REWARD_MAX} beads"));
     }
     let LearnTask { games, every, .. } = *task;
     if !(1..=GAMES_MAX).contains(&games) || !(1..=EVERY_MAX).contains(&every) || games / every > ROWS_MAX {
@@ -110,7 +110,7 @@ fn meaning(task: &LearnTask) -> Result<Meaning<'_>, Refusal> {
     Ok(Meaning { rules, state, machine, opponent })
 }
 
-/// The games of a tally; a stranger's may be more than any number of games.
+/// The number of games in a tally. It can be huge, because tallies also come from outside.
 pub(super) fn total(tally: Tally) -> u64 {
     u64::from(tally.wins) + u64::from(tally.draws) + u64::from(tally.losses)
 }
@@ -166,7 +166,7 @@ fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
     }
 }
 
-/// Every opponent, both sides, both ways to treat an empty box.
+/// The workload covers every opponent, both sides, and both ways to treat an empty box.
 fn workload() -> Vec<(LearnTask, Bytes)> {
     let opponents = [messages::Opponent::Random, messages::Opponent::Perfect, messages::Opponent::Itself];
     let task = |number: usize| {
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// A game's moves get three beads each if it is won, one if it is drawn, and lose theirs if it is lost.
+    /// The moves of a won game get three beads each, those of a drawn game get one, and those of a lost game lose one.
     #[test]
     fn games_are_rewarded() {
         let (_, machine, mut opponent) = playing(4);
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(seen, [true; 3]);
     }
 
-    /// At an empty box the machine gives up, or fills it.
+    /// At an empty box the machine either resigns or refills it.
     #[test]
     fn an_empty_box_is_filled_or_ends_the_game() {
         let (rules, mut machine, mut opponent) = playing(2);
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!((reinforced(2, -5), reinforced(BEADS_MAX, 3)), (0, BEADS_MAX));
     }
 
-    /// Two tasks of a part each play the games of one.
+    /// Two tasks with a part of the games each play the same games as one task.
     #[test]
     fn parts_play_the_same_games() {
         for (whole, _) in workload() {

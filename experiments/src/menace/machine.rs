@@ -1,4 +1,4 @@
-//! A machine of matchboxes, and its games as fast as possible: on codes of boards, with everything else looked up.
+//! A machine of matchboxes. It plays its games as fast as possible, on codes of boards, with everything else looked up.
 
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Board, Outcome, Side, cells, tic_tac_toe};
@@ -17,7 +17,7 @@ const MOVES: usize = 4;
 /// A machine: the beads in the boxes of a side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The side that it plays.
+    /// The side that the machine plays.
     pub side: Side,
     /// Nine numbers for each box, in the order of [`Boxes::boards`].
     pub beads: Vec<u32>,
@@ -26,9 +26,9 @@ pub struct Machine {
 /// The opponent of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opponent {
-    /// Any empty cell, each equally likely.
+    /// Takes any empty cell with equal probability.
     Random,
-    /// Any move that keeps the value of the board, each equally likely.
+    /// Takes any move that keeps the value of the board, with equal probability.
     Perfect,
     /// A machine of the other side, which learns too.
     Machine(Machine),
@@ -37,13 +37,13 @@ pub enum Opponent {
 /// How a game ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// Who won; a side that gave up has lost.
+    /// The outcome; a side that resigned has lost.
     pub outcome: Outcome,
-    /// Who gave up at an empty box.
+    /// The side that resigned at an empty box.
     pub resigned: Option<Side>,
 }
 
-/// The beads of a box at the start.
+/// The beads in a box at the start.
 #[must_use]
 pub fn fresh_box(board: Board, rules: &Rules) -> [u32; CELLS] {
     let moves = if rules.all_moves { tic_tac_toe().legal(board) } else { distinct(board) };
@@ -52,13 +52,13 @@ pub fn fresh_box(board: Board, rules: &Rules) -> [u32; CELLS] {
     beads
 }
 
-/// The beads that a move has after a game.
+/// The number of beads of a move after a game.
 #[must_use]
 pub fn reinforced(beads: u32, reward: i32) -> u32 {
     beads.saturating_add_signed(reward).min(BEADS_MAX)
 }
 
-/// The reward of a side's moves in a game.
+/// The reward for a side's moves in a game.
 #[must_use]
 pub fn reward(rules: &Rules, side: Side, outcome: Outcome) -> i32 {
     match outcome {
@@ -79,7 +79,7 @@ impl Machine {
     /// A machine with these beads.
     ///
     /// # Errors
-    /// A sentence if they are too many or too few, or a taken cell has some.
+    /// A message if there are too many or too few numbers, or if a taken cell has beads.
     pub fn new(side: Side, beads: Vec<u32>) -> Result<Self, String> {
         let boards = Boxes::get().boards(side);
         if beads.len() != CELLS * boards.len() {
@@ -104,7 +104,8 @@ impl Machine {
         &self.beads[CELLS * number..][..CELLS]
     }
 
-    /// The beads of the moves on a board, by the cells of that board; all 0 where there is no box, or none is in it.
+    /// The beads of the moves on a board, by the cells of that board. All are 0 if the board has no box, or if its box is
+    /// empty.
     #[must_use]
     pub fn on_board(&self, code: u16) -> [u32; CELLS] {
         let mut found = [0; CELLS];
@@ -116,8 +117,8 @@ impl Machine {
         found
     }
 
-    /// Draws a bead from a box: the place of its number in all beads, and the cell of the box's board. None if the machine
-    /// gives up.
+    /// Draws a bead from a box. Returns the index of its number among all beads, and the cell of the box's board; `None` if
+    /// the machine resigns.
     fn draw(&mut self, number: u16, rules: &Rules, rng: &mut Generator) -> Option<(usize, u8)> {
         let first = CELLS * usize::from(number);
         let mut total: u32 = self.beads(number.into()).iter().sum();
@@ -155,7 +156,7 @@ impl Made {
     }
 }
 
-/// One of the cells of a mask, each equally likely.
+/// A random cell of a mask; all are equally likely.
 #[inline]
 fn any_of(mut mask: u16, rng: &mut Generator) -> u8 {
     for _ in 0..below(rng, mask.count_ones().into()) {
@@ -164,7 +165,7 @@ fn any_of(mut mask: u16, rng: &mut Generator) -> u8 {
     mask.trailing_zeros() as u8
 }
 
-/// Plays a game, from which the machine learns, and the opponent too if it is one.
+/// Plays a game. The machine learns from it, and so does an opponent that is a machine.
 pub fn game(machine: &mut Machine, opponent: &mut Opponent, rules: &Rules, rng: &mut Generator) -> Ending {
     let boxes = Boxes::get();
     let perfect = matches!(opponent, Opponent::Perfect);

@@ -1,9 +1,10 @@
-//! Experiment `menace`: matchboxes with beads that learn 3x3 tic-tac-toe.
+//! Experiment `menace`: matchboxes with beads learn 3x3 tic-tac-toe.
 //!
 //! Sources: D. Michie, *Trial and error*, Science Survey part 2, Penguin 1961, pages 129 to 145, and *Experiments on the
 //! mechanization of game-learning*, The Computer Journal 6 (1963), pages 232 to 236. A machine has a matchbox for each board
-//! on which it can choose, up to symmetry, and in it beads for the moves. It draws one. After the game each move that it made
-//! gets beads if the game was won or drawn, and loses one if it was lost. What the sources at hand leave open are settings.
+//! on which it has a choice, up to symmetry. The box has beads for the moves, and the machine draws one. After the game, each
+//! move that the machine made gets beads if the game was won or drawn, and loses one if it was lost. What the available
+//! sources leave open are settings.
 
 pub mod boxes;
 mod card;
@@ -43,32 +44,32 @@ use settings::{Opponent, Settings};
 pub const KIND: Kind = Kind::of::<Menace>();
 
 row! {
-    /// Odds are those of the machine if it draws beads but learns no more; an empty box stands for any empty cell.
+    /// Odds are those of the machine if it draws beads but does not learn. At an empty box it takes any empty cell.
     struct Row, primary perfect_draw {
         /// games played
         games: u32,
-        /// share of the games since the last row that it won
+        /// share of the games since the last row that the machine won
         won: f64,
-        /// share of the games since the last row that nobody won
+        /// share of the games since the last row that were drawn
         drawn: f64,
-        /// share of the games since the last row that it lost
+        /// share of the games since the last row that the machine lost
         lost: f64,
-        /// share of the games since the last row that it gave up
+        /// share of the games since the last row in which the machine resigned
         resigned: f64,
-        /// its computed probability to win against a random mover
+        /// the machine's computed probability to win against a random mover
         win: f64,
-        /// its computed probability to draw against a random mover
+        /// the machine's computed probability to draw against a random mover
         draw: f64,
-        /// its computed probability to lose against a random mover
+        /// the machine's computed probability to lose against a random mover
         loss: f64,
-        /// its computed probability to draw against a perfect player
+        /// the machine's computed probability to draw against a perfect player
         perfect_draw: f64,
     }
 }
 
 /// One replica.
 struct Menace {
-    /// Game n has the stream of this one and n.
+    /// The stream of the games. Game n uses this stream followed by n.
     games: Stream,
     settings: Settings,
     side: board::Side,
@@ -110,7 +111,7 @@ impl Experiment for Menace {
 
     fn demand(settings: &Settings) -> Demand {
         let boxes: usize = board::Side::BOTH.map(|side| Boxes::get().boards(side).len()).into_iter().sum();
-        // A number of beads has at most three bytes.
+        // A number of beads takes at most three bytes.
         let state_bytes = 3 * (CELLS * boxes) as u64 + 64;
         let rows = u64::from(settings.slice()) / u64::from(settings.every) + 1;
         Demand {

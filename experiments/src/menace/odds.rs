@@ -1,5 +1,5 @@
-//! What a machine is worth, over all its games: computed, not sampled, in floating point (exact fractions would not fit any
-//! number of bits that we have).
+//! The odds of a machine over all its games. They are computed in floating point, not sampled: exact fractions would need
+//! more bits than we have.
 
 use evoxo_games::board::{Outcome, Side, cells};
 
@@ -8,7 +8,7 @@ use super::{
     machine::Machine,
 };
 
-/// Probabilities to win, to draw and to lose.
+/// The probabilities to win, to draw and to lose.
 pub type Odds = [f64; 3];
 
 /// Odds of boards, by their codes.
@@ -25,8 +25,8 @@ impl Walk {
         Self { odds: vec![[0.0; 3]; most + 1] }
     }
 
-    /// The odds of a machine that draws beads, but does not learn, against a random mover, or one that takes any move that keeps
-    /// the value. An empty box stands for any empty cell, each equally likely.
+    /// The odds of a machine that draws beads but does not learn, against a random mover or one that takes any move that
+    /// keeps the value. At an empty box it takes any empty cell with equal probability.
     pub fn odds(&mut self, machine: &Machine, perfect: bool) -> Odds {
         let boxes = Boxes::get();
         for code in boxes.codes().iter().rev() {
@@ -42,7 +42,7 @@ impl Walk {
         self.odds[0]
     }
 
-    /// The odds of a board from those of the next ones.
+    /// The odds of a board, computed from those of the boards after it.
     fn of_next(&self, machine: &Machine, perfect: bool, code: u16) -> Odds {
         let node = Boxes::get().node(code);
         let side = to_move(node.empty);
@@ -66,7 +66,7 @@ impl Default for Walk {
     }
 }
 
-/// The side to move where these cells are empty.
+/// The side to move if these cells are empty.
 fn to_move(empty: u16) -> Side {
     if empty.count_ones() % 2 == 1 { Side::X } else { Side::O }
 }
@@ -88,7 +88,8 @@ mod tests {
         Rules { all_moves, ..Settings::of(&SCHEMA.defaults()).rules() }
     }
 
-    /// With the same number of beads everywhere, and with beads for one move only, the exact audit has the same odds.
+    /// The exact audit has the same odds for a machine with equally many beads everywhere, and for one with beads for a
+    /// single move.
     #[test]
     fn the_odds_are_those_of_the_audit() {
         let mut walk = Walk::new();

@@ -1,5 +1,5 @@
-//! The reference implementation of [`super::machine::game`]: on boards, with boxes found by their canonical board. For tests
-//! and benchmarks.
+//! The reference implementation of [`super::machine::game`], for tests and benchmarks. It plays on boards and finds boxes by
+//! their canonical board.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn into(machine: &mut machine::Machine, boxes: &Machine) {
     machine.beads = boards.flat_map(|board| boxes[board]).collect();
 }
 
-/// The value of a position for the side to move, by trying everything.
+/// The value of a position for the side to move, by exhaustive search.
 fn value(geometry: &Geometry, board: Board) -> i8 {
     match geometry.outcome(board) {
         Some(Outcome::Draw) => 0,

@@ -1,4 +1,4 @@
-//! What `menace` says at the end: what the machines of each arm are worth, computed over all games, and how they came there.
+//! The report of `menace`: the odds of each arm's machines, computed over all games, and their course over time.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,13 +13,13 @@ use evoxo_games::board::Side;
 
 use super::{Row, Settings, headline, machine::Machine, messages::Rules, odds::Walk};
 
-/// Columns that are shown as curves, with their title and axis.
+/// Columns that are shown as curves, with their titles and axes.
 const CURVES: [(usize, &str, &str); 2] = [
     (Row::perfect_draw, "How often the machine draws against a perfect player", "probability to draw"),
     (Row::lost, "How many games it loses while it learns", "share of games lost"),
 ];
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Arm {
     replicas: Vec<ReplicaTold>,
@@ -52,9 +52,9 @@ impl Told for Arm {
         Ok(Report {
             tables: vec![table(named())],
             notes: vec![
-                "± are 95 % intervals over replicas. Probabilities are computed over all games, for a machine that draws beads \
-                 and learns no more; an empty box stands for any empty cell. A perfect player takes any move that keeps the \
-                 value, each equally likely."
+                "± are 95 % intervals over replicas. Probabilities are computed over all games, for a machine that \
+                 draws beads but does not learn, and takes any empty cell at an empty box. A perfect player takes any \
+                 move that keeps the value, with equal probability."
                     .into(),
             ],
             json: json!({"summary": summary.collect::<Map<String, Value>>()}),
@@ -104,19 +104,18 @@ fn table<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>) -> Table {
         "given up %",
     ];
     Table {
-        title:
-            "What the machines are worth at the end, against a perfect player and a random mover: mean over replicas \
+        title: "Odds of the machines at the end, against a perfect player and a random mover: mean over replicas \
                 ± 95 % interval"
-                .into(),
+            .into(),
         header: header.map(String::from).to_vec(),
         rows: arms.map(row).collect(),
     }
 }
 
-/// What perfect play has in this curve, and a mover that draws one of all empty cells.
+/// The values of perfect play and of a random mover in this curve.
 fn references(config: &Config, column: usize) -> Vec<Reference> {
     if column == Row::lost {
-        // What random play loses depends on the opponent.
+        // How often random play loses depends on the opponent.
         return vec![Reference::new("perfect play, 0", 0.0)];
     }
     let random = |side: Side| {

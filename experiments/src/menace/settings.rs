@@ -8,7 +8,7 @@ use super::messages;
 choice! {
     /// The side that the machine plays.
     pub enum Side {
-        /// 304 boxes, as Michie's
+        /// 304 boxes, like Michie's machine
         X = "X",
         /// 289 boxes
         O = "O",
@@ -16,11 +16,11 @@ choice! {
 }
 
 choice! {
-    /// Who plays against the machine.
+    /// The opponent of the machine.
     pub enum Opponent {
-        /// any empty cell, each equally likely
+        /// takes any empty cell with equal probability
         Random = "random",
-        /// any move that keeps the value of the position, each equally likely
+        /// takes any move that keeps the value of the position, with equal probability
         Perfect = "perfect",
         /// a second machine with boxes of its own, which learns too
         Itself = "itself",
@@ -30,7 +30,7 @@ choice! {
 choice! {
     /// Which cells have beads in a box.
     pub enum Moves {
-        /// of cells that are images of each other under the symmetries of the board only one
+        /// only one of several cells that are images of each other under the symmetries of the board
         Distinct = "distinct",
         /// every empty cell
         All = "all",
@@ -42,7 +42,7 @@ choice! {
     pub enum Empty {
         /// it is filled as it was at the start
         Refill = "refill",
-        /// the machine gives the game up, which counts as lost
+        /// the machine resigns, which counts as a loss
         Resign = "resign",
     }
 }
@@ -74,36 +74,37 @@ pub const EVERY_MAX: u32 = 100_000;
 pub const ROWS_MAX: u32 = 100_000;
 
 settings! {
-    /// MENACE, Michie's machine of matchboxes that learns 3x3 tic-tac-toe (1961, 1963). A box for each board, up to symmetry,
-    /// has beads for the moves; the machine draws one. After the game each move it made gets beads, or loses them.
+    /// MENACE, Michie's machine of matchboxes, learns 3x3 tic-tac-toe (1961, 1963). There is a box for each board, up to
+    /// symmetry. It has beads for the moves, and the machine draws one. After the game, each move that the machine made gets
+    /// beads or loses them.
     pub struct Settings, names Name, schema SCHEMA {
-        /// The side that it plays; X moves first, as Michie's machine did.
+        /// The side that the machine plays. X moves first, as Michie's machine did.
         side: Side = choice("X"),
-        /// Who plays against it.
+        /// The opponent of the machine.
         opponent: Opponent = choice("random"),
-        /// Games that it plays; a multiple of every. Michie's first tournament had 220.
+        /// Games that the machine plays; a multiple of every. Michie's first tournament had 220.
         games: u32 = length whole(1, GAMES_MAX as u64, "1000"),
         /// Games between two rows of the history.
         every: u32 = whole(1, EVERY_MAX as u64, "10"),
-        /// Which cells have beads in a box. Our choice: the sources at hand do not say.
+        /// Which cells have beads in a box. Our choice, because the available sources do not say.
         moves: Moves = choice("distinct"),
-        /// Beads of each move at the start in the box of its first move. Michie: 4.
+        /// Beads of each move at the start, in the box for the first move. Michie: 4.
         beads_1: u32 = whole(1, 1_000, "4"),
-        /// The same for its second moves. Michie: 3.
+        /// The same for second moves. Michie: 3.
         beads_2: u32 = whole(1, 1_000, "3"),
-        /// The same for its third moves. Michie: 2.
+        /// The same for third moves. Michie: 2.
         beads_3: u32 = whole(1, 1_000, "2"),
-        /// The same for its fourth moves. Michie: 1.
+        /// The same for fourth moves. Michie: 1.
         beads_4: u32 = whole(1, 1_000, "1"),
-        /// Beads that a won game adds to each move that it made; below 0 it takes them away. Michie: 3.
+        /// Beads that a won game adds to each move that the machine made. A negative number removes beads. Michie: 3.
         win: i32 = signed(-1_000, 1_000, "3"),
         /// The same for a drawn game. Michie: 1.
         draw: i32 = signed(-1_000, 1_000, "1"),
-        /// The same for a lost game. Michie: -1, the bead that was drawn stays out.
+        /// The same for a lost game. Michie: -1, because the drawn bead is not put back.
         loss: i32 = signed(-1_000, 1_000, "-1"),
-        /// What happens at a box without beads. Our choice: with refill it never stops learning.
+        /// What happens at a box without beads. Our choice: with refill, the machine never stops learning.
         empty: Empty = choice("refill"),
-        /// Games of a task; 0 chooses so many that a task has 50 rows.
+        /// Games per task. With 0, a task has as many games as 50 rows need.
         slice: u32 = execution whole(0, GAMES_MAX as u64, "0"),
     }
     check(check)
@@ -122,14 +123,14 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
 }
 
 impl Settings {
-    /// Games of a task.
+    /// Games per task.
     #[must_use]
     pub fn slice(&self) -> u32 {
         let games = if self.slice == 0 { self.every.saturating_mul(50) } else { self.slice };
         games.min(self.games)
     }
 
-    /// How beads are put in and taken out.
+    /// How beads are added and removed.
     #[must_use]
     pub fn rules(&self) -> messages::Rules {
         messages::Rules {

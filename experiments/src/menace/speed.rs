@@ -1,4 +1,4 @@
-//! Throughput of one core: games of a machine against a random mover, from which it learns. For `evoxo bench`.
+//! Throughput of one core, for `evoxo bench`: games of a machine that learns against a random mover.
 
 use std::hint::black_box;
 
@@ -14,7 +14,7 @@ use super::{
     reference,
 };
 
-/// The kernels.
+/// The benchmarked kernels.
 pub(super) const KERNELS: &[Kernel] = &[Kernel {
     name: "menace_games",
     unit: "games/s",
@@ -23,7 +23,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
     parts: None,
 }];
 
-/// Plays games; returns their number.
+/// Plays games and returns their number.
 fn games(count: u64, play: fn(&mut Machine, &mut Opponent, &Rules, &mut Generator) -> Ending) -> u64 {
     let rules = Rules { all_moves: false, beads: vec![4, 3, 2, 1], win: 3, draw: 1, loss: -1, resigns: false };
     let mut machine = Machine::fresh(Side::X, &rules);

@@ -24,7 +24,7 @@ fn a_small_run_is_pinned_and_reads_well() {
     assert_eq!(places, [20.0, 40.0, 60.0], "the axis has games, not rows");
 }
 
-/// The report can be made from a `result.json` alone; one that lacks anything is refused with the reason.
+/// The report can be made from a `result.json` alone. A result that lacks something is rejected with the reason.
 #[test]
 fn a_report_can_be_made_from_a_result() {
     let (config, replicas) = run_text(SMALL, &[]);
@@ -52,7 +52,7 @@ fn results_do_not_depend_on_slices() {
     }
 }
 
-/// Every setting that a result may depend on changes it.
+/// Every setting that results may depend on changes the result.
 #[test]
 fn every_setting_does_something() {
     let base = "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 100\nevery = 10\n";
@@ -74,7 +74,7 @@ fn every_setting_does_something() {
     ] {
         assert_ne!(digest(key, value), same, "{key} = {value} changes nothing");
     }
-    // Boxes become empty against a perfect player.
+    // Against a perfect player, boxes become empty.
     let perfect = [("opponent", "perfect"), ("empty", "resign")];
     assert_ne!(self::digest(&run_text(base, &perfect).1), self::digest(&run_text(base, &perfect[..1]).1));
     let sentence = problems("experiment = \"menace\"\n[settings]\ngames = 105\n").to_string();
@@ -98,8 +98,8 @@ fn saved_states_are_restored_and_others_refused() {
     states_are_checked(&config, &replicas, changes);
 }
 
-/// Machines learn from every opponent. After 400 games against a random mover X wins more than a random player does (58 %), and
-/// against a perfect player it draws more often than at the start.
+/// Machines learn from every opponent. After 400 games against a random mover, X wins more often than a random player (58 %).
+/// Against a perfect player it draws more often than at the start.
 #[test]
 fn machines_learn() {
     let text = "experiment = \"menace\"\nreplicas = 6\n[settings]\ngames = 400\n[arms.random]\n[arms.perfect]\n\

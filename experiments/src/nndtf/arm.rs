@@ -1,4 +1,4 @@
-//! An arm with the figures of its champions, measured at the end of a run or read from its `result.json`.
+//! An arm with the figures of its champions, either measured at the end of a run or read from its `result.json`.
 
 use evoxo_common::{
     experiment::{Config, Figures, Replica, ReplicaTold, Told},
@@ -26,13 +26,13 @@ use super::{
     settings::{Algorithm, Settings},
 };
 
-/// The paper's fitness after training, of its proposal and of its rival.
+/// The paper's fitness after training: first its proposal, then the rival.
 pub(super) const PAPER_FITNESS: [f64; 2] = [0.9605, 0.9456];
-/// An output within this distance of the middle between two cells (in cell numbers) is not firm. It is greater than the
-/// spread of the outputs of saturated nodes, which searches exploit.
+/// An output within this distance (in cell numbers) of the middle between two cells is not firm. The distance is greater than
+/// the spread of the outputs of saturated nodes, which searches exploit.
 pub(super) const FIRM_MARGIN: f64 = 1e-5;
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Arm {
     /// The best fitness so far over evaluations: mean and band over the replicas that have reached each point.
@@ -47,7 +47,7 @@ pub(super) struct Champion {
     /// Fitness on its training boards.
     #[serde(rename = "fitness")]
     pub(super) training: f64,
-    /// The fitness that is left when outputs are blurred: see
+    /// The fitness that remains when outputs are blurred: see
     /// [`Measure::firm_fitness`](super::measure::Measure::firm_fitness) and [`FIRM_MARGIN`].
     #[serde(rename = "firm_fitness")]
     pub(super) firm: f64,
@@ -56,20 +56,20 @@ pub(super) struct Champion {
     pub(super) all: f64,
     as_x: Strength,
     as_o: Strength,
-    /// Its results against the first arm's champion of the same replica, moving first. `None` in the first arm.
+    /// Results against the first arm's champion of the same replica, when this champion moves first. `None` in the first arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moving_first: Option<Duel>,
-    /// The same, moving second.
+    /// The same, when this champion moves second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moving_second: Option<Duel>,
 }
 
-/// How strong a champion is on one side.
+/// How strong a champion is when it plays one side.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Strength {
     #[serde(flatten)]
     pub(super) odds: Odds,
-    /// Whether it never loses.
+    /// Whether the champion never loses.
     pub(super) unbeatable: bool,
 }
 
@@ -87,7 +87,7 @@ impl Champion {
         }
     }
 
-    /// Its results against the first arm's champion of the same replica: moving first, and moving second.
+    /// Results against the first arm's champion of the same replica: moving first, and moving second.
     pub(super) fn duels(&self) -> Option<[Duel; 2]> {
         Some([self.moving_first?, self.moving_second?])
     }
@@ -98,13 +98,13 @@ fn player_of(replica: &Replica) -> Option<NetworkPlayer> {
     replica.champion()?.champion_as::<NetworkPlayer>().cloned()
 }
 
-/// The same games, seen from the other player.
+/// The same games from the other player's point of view.
 pub(super) fn seen_from_the_other(Duel { wins, draws, losses }: Duel) -> Duel {
     Duel { wins: losses, draws, losses: wins }
 }
 
 impl Told for Arm {
-    /// Champions are judged again, on all boards too, audited, and play against those of the first arm.
+    /// Judges each champion again, also on all boards, audits it, and plays it against the first arm's champion.
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let shown = Shown::new(config, arm);
         let champion = |replica: &Replica| {
@@ -118,7 +118,7 @@ impl Told for Arm {
 
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
         if arms.iter().skip(1).any(Arm::lacks_a_duel) {
-            return Err("a champion of the result has played only one way against the first arm's".into());
+            return Err("a champion of the result has played only one side of its match against the first arm's".into());
         }
         Ok(report::report(config, arms))
     }
@@ -133,12 +133,12 @@ impl Arm {
         self.champions().any(|(_, champion)| champion.moving_first.is_some() != champion.moving_second.is_some())
     }
 
-    /// The champions of the replicas that have one, with the numbers of these replicas.
+    /// The champions of all replicas that have one, with the replica's number.
     pub(super) fn champions(&self) -> impl Iterator<Item = (u32, &Champion)> {
         self.replicas.iter().filter_map(|replica| Some((replica.replica, replica.figures.as_ref()?)))
     }
 
-    /// Its curve under this name.
+    /// The arm's curve under this name.
     pub(super) fn curve(&self, name: &str) -> Option<Series> {
         self.curves.shown(BEST, name)
     }
@@ -147,7 +147,7 @@ impl Arm {
 /// The name of the curve in a result.
 const BEST: &str = "best";
 
-/// An arm of a configuration.
+/// An arm of a configuration, with its settings.
 pub(super) struct Shown<'a> {
     pub(super) name: &'a str,
     pub(super) settings: Settings,
@@ -189,8 +189,8 @@ impl<'a> Shown<'a> {
         training_boards(self.seed, replica, self.settings.source(), self.settings.boards)
     }
 
-    /// Which of the paper's two contestants it is: 0 its proposal, 1 the rival. Different readings of the paper count
-    /// as the same.
+    /// Which of the paper's two contestants this arm is: 0 for the proposal, 1 for the rival. Different readings of the paper
+    /// count as the same contestant.
     pub(super) fn contestant(&self) -> Option<usize> {
         let Settings { iterations, population, boards, weight, acceptance, crossover, mutation, shape, .. } =
             self.settings;
@@ -206,7 +206,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The best fitness so far over evaluations, as a result keeps it.
+/// The best fitness so far over evaluations, in the form in which a result keeps it.
 fn curve(name: &str, replicas: &[&Replica]) -> Series {
     let longest = replicas.iter().max_by_key(|replica| replica.history().len());
     let evaluations: Vec<f64> =
@@ -221,7 +221,7 @@ fn curve(name: &str, replicas: &[&Replica]) -> Series {
     series.rounded().thinned(CURVE_POINTS_MAX)
 }
 
-/// An audit in `result.json`.
+/// An audit in the form that `result.json` has.
 pub(super) fn odds_json(audit: &Audit) -> Value {
     let mut json = json!(Strength { odds: audit.odds, unbeatable: audit.unbeatable() });
     json["losing_lines"] = audit.losing_lines.into();

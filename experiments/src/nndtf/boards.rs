@@ -1,4 +1,4 @@
-//! The training boards of a replica, in the readings of how the paper came to them.
+//! The training boards of a replica. The paper does not say how it chose them, so there are several readings.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -12,23 +12,23 @@ use evoxo_games::{
 };
 
 choice! {
-    /// A reading: how training boards come. The paper does not say.
+    /// A reading: how training boards are drawn. The paper does not say.
     pub enum Training {
-        /// each with the same probability
+        /// uniformly among the boards
         Uniform = "uniform",
-        /// as they are met, one by one, in games of two random movers: early boards are met more often
+        /// one after another as they occur in games of two random movers, so early boards are more likely
         RandomPlay = "random-play",
-        /// as they are met in games of the teacher against a random mover, as X and as O in turn
+        /// as they occur in games of the teacher against a random mover; the teacher plays X and O in turn
         TeacherPlay = "teacher-play",
     }
 }
 
 choice! {
-    /// A reading: how many stones there are on training boards. The paper does not say.
+    /// A reading: how many stones training boards have. The paper does not say.
     pub enum Stones {
-        /// any number that leaves X to move
+        /// any number, with X to move
         Any = "any",
-        /// two X and two O, as on the boards from which the paper's match begins
+        /// two X and two O, like the boards from which the paper's match begins
         TwoEach = "two-each",
     }
 }
@@ -36,9 +36,9 @@ choice! {
 /// Where training boards come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// How they come.
+    /// How training boards are drawn.
     pub training: Training,
-    /// How many stones they have.
+    /// How many stones training boards have.
     pub stones: Stones,
 }
 
@@ -46,7 +46,7 @@ impl Source {
     /// The defaults.
     pub const USUAL: Self = Self { training: Training::Uniform, stones: Stones::Any };
 
-    /// The indices of all boards that can come, in their order.
+    /// The indices of all boards that can be drawn, in ascending order.
     #[must_use]
     pub fn pool(self) -> Vec<u32> {
         let all: Vec<u32> = match self.training {
@@ -56,12 +56,12 @@ impl Source {
         all.into_iter().filter(|index| self.fits(boards()[*index as usize])).collect()
     }
 
-    /// Whether a board has as many stones as asked for.
+    /// Whether the board's number of stones is allowed.
     fn fits(self, board: Board) -> bool {
         self.stones == Stones::Any || board.pieces() == 4
     }
 
-    /// The first different boards that games lead to.
+    /// The first `count` different boards that occur in games.
     fn met(self, rng: &mut Generator, count: usize) -> Vec<u32> {
         let (mut found, mut seen) = (Vec::with_capacity(count), [false; BOARDS]);
         for side in Side::BOTH.into_iter().cycle() {
@@ -85,17 +85,17 @@ impl Source {
     }
 }
 
-/// The index of a board on which the game goes on with X to move.
+/// The index of a board with X to move whose game is not over.
 fn index_of(board: Board) -> u32 {
     boards().binary_search(&board).expect("play leads to no other boards") as u32
 }
 
-/// The cells that may be taken if the teacher plays this side.
+/// The cells that the side to move may take, if the teacher plays the side `taught`.
 fn moves(taught: Option<Side>, board: Board) -> u64 {
     if taught == Some(board.to_move()) { teacher::choose(board) } else { tic_tac_toe().legal(board) }
 }
 
-/// The boards with X to move that games of the teacher can lead to, in their order.
+/// The boards with X to move that can occur in games of the teacher, in ascending order.
 fn met_by_the_teacher() -> &'static Vec<u32> {
     static ALL: LazyLock<Vec<u32>> = LazyLock::new(|| {
         let mut met = BTreeSet::new();
@@ -113,11 +113,10 @@ fn met_by_the_teacher() -> &'static Vec<u32> {
     &ALL
 }
 
-/// The training boards of a replica, which all arms with this source share: `count` different ones, in the order of
-/// boards.
+/// The training boards of a replica: `count` different ones, in ascending order. All arms with this source share them.
 ///
 /// # Panics
-/// If fewer can come: see [`Source::pool`].
+/// If the source has fewer boards: see [`Source::pool`].
 #[must_use]
 pub fn training_boards(seed: u64, replica: u32, source: Source, count: usize) -> Vec<u32> {
     let mut rng = shared(seed, replica).text("training boards").rng();
@@ -133,7 +132,7 @@ pub fn training_boards(seed: u64, replica: u32, source: Source, count: usize) ->
     all
 }
 
-/// The stream that all arms of a replica share.
+/// The random stream that all arms of a replica share.
 #[must_use]
 pub fn shared(seed: u64, replica: u32) -> Stream {
     Stream::root(seed).text("nndtf").text("shared").word(u64::from(replica))
@@ -157,7 +156,7 @@ mod tests {
         ]
     };
 
-    /// Replicas and seeds have other boards; each board is one of the pool and comes once.
+    /// Other replicas and other seeds get other boards. Every board is from the pool, and none occurs twice.
     #[test]
     fn boards_are_different_ones_of_their_pool() {
         let sizes = ALL.map(|source| source.pool().len());
@@ -174,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Games begin on the empty board, and have two stones more whenever X moves again.
+    /// Games begin on the empty board, and there are two more stones each time X is to move again.
     #[test]
     fn boards_of_games_are_earlier_than_uniform_ones() {
         let stones = |training: Training| {
@@ -187,11 +186,12 @@ mod tests {
         assert!(training_boards(1, 0, Source { training: Training::RandomPlay, ..Source::USUAL }, 5).contains(&0));
     }
 
-    /// In games of the teacher one side only takes its cells.
+    /// In games of the teacher, one side takes only cells that the teacher chooses.
     #[test]
     fn the_teachers_boards_are_reached_by_its_moves() {
         let corner = tic_tac_toe().board_of("XO./.../...").unwrap();
-        // The teacher begins in the middle and answers a corner there, so neither of them would be it.
+        // The teacher opens in the middle, and it answers a corner with the middle. So neither side of this board is the
+        // teacher.
         assert!(!met_by_the_teacher().contains(&index_of(corner)));
         assert!(met_by_the_teacher().contains(&0));
     }

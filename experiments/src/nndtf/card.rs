@@ -24,8 +24,8 @@ use super::picture;
 
 /// `{"kind": "nndtf", "network": "double", "sweeps": 1, "numbering": "left-to-right", "genes": [0.25, -1, ...]}`
 ///
-/// `sweeps`, `numbering`, `hidden` (the number of hidden nodes) and `in_place` (whether sweeps change one node after another) may be left
-/// out; they are then 1, left to right, 8 and false. The network plays either side.
+/// These keys may be left out: `sweeps` is then 1, `numbering` left to right, `hidden` (the number of hidden nodes) 8, and
+/// `in_place` (whether sweeps change one node after another) false. The network plays either side.
 pub(super) const CARD: CardKind =
     CardKind { name: "nndtf", keys: &KEYS, about: &["fitness", "fitness_on_all_boards"], read, file: None };
 
@@ -66,7 +66,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
     Ok(Arc::new(player.map_err(|why| format!("the card's genes: {why}"))?))
 }
 
-/// The choice that a key's text names.
+/// The choice named by the text of a key.
 fn word<C: Choice>(entries: &Entries, key: &str) -> Result<Option<C>, String> {
     let Some(value) = entries.get(key) else { return Ok(None) };
     let names: Vec<&str> = C::CHOICES.iter().map(|(word, _)| *word).collect();
@@ -94,7 +94,7 @@ fn to_map(player: &NetworkPlayer) -> Map<String, Value> {
     KEYS.map(String::from).into_iter().zip(values).chain(unusual).collect()
 }
 
-/// Numbers as their shortest decimals.
+/// Each number as its shortest decimal.
 pub(super) fn decimals(numbers: &[f32]) -> Value {
     let decimal = |number: &f32| number.to_string().parse::<f64>().expect("Rust reads its own numbers");
     numbers.iter().map(decimal).map(Value::from).collect()
@@ -135,7 +135,7 @@ impl Champion for NetworkPlayer {
 /// A network as a player.
 struct NetworkPlay {
     player: NetworkPlayer,
-    /// What it is, at the beginning of a sentence.
+    /// A description of the network, to begin a sentence with.
     description: String,
 }
 
@@ -150,7 +150,7 @@ impl Play for NetworkPlay {
     }
 }
 
-/// A network's genes by name, in rows of genes that belong together; each row has a name too.
+/// A network's genes with their names, in rows of genes that belong together. Each row has a name too.
 fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f32)>)> + '_ {
     let hidden = player.network().hidden;
     let per_node: &[&str] = match player.network().kind {
@@ -275,7 +275,7 @@ mod tests {
         );
     }
 
-    /// Each gene with its name, in the order of the card.
+    /// Every gene has its name, in the order of the card.
     #[test]
     fn genes_have_names() {
         for (kind, name) in [(Kind::Double, "double"), (Kind::Traditional, "traditional")] {

@@ -1,19 +1,20 @@
-//! The transfer functions of a network as curves, for `evoxo show --plots`: Figures 4 and 5 of the paper show samples of them for
-//! means and spreads that its authors chose; here they have those of a network's genes.
+//! The transfer functions of a network as curves, for `evoxo show --plots`. Figures 4 and 5 of the paper show samples with
+//! means and spreads that its authors chose; here means and spreads are a network's genes.
 
 use evoxo_common::report::{Drawn, Figure, Point, Series};
 use evoxo_games::player::teacher::boards;
 
 use super::network::{INPUTS, Kind, NetworkPlayer, logistics, steepness, tanh, transfer};
 
-/// Steps of a curve from its left end to its right one.
+/// Steps of a curve from its left end to its right end.
 const STEPS: u32 = 400;
-/// Boards for which a node's dynamic function is drawn: those with the least and the greatest mean, and between them.
+/// How many boards a node's dynamic function is drawn for: the boards with the least and the greatest mean, and some between
+/// them.
 const SHAPES: usize = 5;
 
-/// One figure for the functions that stay the same on all boards (static, equation 7; or the hyperbolic tangent), and for a
-/// network with double transfer functions one for the function that changes with its neighbours' outputs (dynamic, equation
-/// 9), of the node that weighs most at the output.
+/// The figures of a network. One shows the functions that are the same on all boards: the static functions (equation 7) or
+/// the hyperbolic tangent. For a network with double transfer functions, another shows the dynamic function (equation 9),
+/// which changes with the outputs of a node's neighbours, for the node with the greatest weight at the output.
 pub(super) fn figures(player: &NetworkPlayer) -> Vec<Figure> {
     let mut figures = vec![static_functions(player)];
     if player.network().kind == Kind::Double {
@@ -22,13 +23,13 @@ pub(super) fn figures(player: &NetworkPlayer) -> Vec<Figure> {
     figures
 }
 
-/// Genes after the first layer's weights: part `part`, of node `node`.
+/// The gene of a node in one of the parts that follow the first layer's weights. Each part has one gene per node.
 fn gene(player: &NetworkPlayer, part: usize, node: usize) -> f64 {
     let hidden = player.network().hidden;
     f64::from(player.genes()[INPUTS * hidden + hidden * part + node])
 }
 
-/// A node's weighted sum of the inputs on each board with X to move.
+/// A node's weighted sum of the inputs, on each board with X to move.
 fn sums(player: &NetworkPlayer, node: usize) -> Vec<f64> {
     let (network, hidden) = (player.network(), player.network().hidden);
     let sum = |input: [f64; INPUTS]| {
@@ -37,7 +38,7 @@ fn sums(player: &NetworkPlayer, node: usize) -> Vec<f64> {
     boards().iter().map(|board| sum(network.input(*board))).collect()
 }
 
-/// The least and the greatest of some values, and at least from -1 to 1, as in the paper's figures.
+/// The range of some values, extended to at least -1 to 1 as in the paper's figures.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((-1.0, 1.0), |(least, most), value| (least.min(value), most.max(value)))
 }
@@ -51,12 +52,12 @@ fn curve(name: String, (left, right): (f64, f64), function: impl Fn(f64) -> f64)
     Series { name, points: (0..=STEPS).map(point).collect() }
 }
 
-/// To two decimals, and not -0.
+/// Rounds to two decimals, without -0.
 fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0 + 0.0
 }
 
-/// The hidden nodes' functions over the weighted sums that boards give.
+/// The hidden nodes' functions, over the weighted sums that occur on boards.
 fn static_functions(player: &NetworkPlayer) -> Figure {
     let hidden = player.network().hidden;
     let ends = range((0..hidden).flat_map(|node| sums(player, node)));
@@ -87,7 +88,7 @@ fn static_functions(player: &NetworkPlayer) -> Figure {
     }
 }
 
-/// The dynamic function of the node that weighs most, for boards that give it different shapes.
+/// The dynamic function of the node with the greatest weight at the output, on boards that give it different shapes.
 fn dynamic_function(player: &NetworkPlayer) -> Figure {
     let hidden = player.network().hidden;
     let weight = |node: usize| gene(player, 4, node).abs();
@@ -96,7 +97,7 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
         let (mean, spread) = (gene(player, 0, node), steepness(gene(player, 1, node)));
         sums(player, node).into_iter().map(move |sum| transfer(sum - mean, spread))
     };
-    // The neighbours' static outputs: with several sweeps this is the function of the first.
+    // The neighbours' static outputs. With several sweeps, the figure therefore shows the function of the first sweep.
     let neighbours = outputs((node + 1) % hidden).zip(outputs((node + hidden - 1) % hidden));
     let read: Vec<(f64, f64)> =
         if player.network().coupling.sweeps == 0 { vec![(1.0, 1.0)] } else { neighbours.collect() };
@@ -144,18 +145,18 @@ mod tests {
             for figure in &figures {
                 let points = || figure.series.iter().flat_map(|series| &series.points);
                 assert!(points().all(|point| (-1.0..=1.0).contains(&point.mean)), "{}", figure.name);
-                // Rising from the left to the right, as in the paper's figures.
+                // Every curve rises from left to right, as in the paper's figures.
                 assert!(figure.series.iter().all(|series| series.points.is_sorted_by(|a, b| a.mean <= b.mean)));
                 assert!(svg(figure).ends_with("</svg>\n"));
             }
-            // The sums that boards give are within the picture.
+            // All sums that occur on boards are within the figure.
             let all: Vec<f64> = (0..5).flat_map(|node| sums(&player, node)).collect();
             let (left, right) = (figures[0].series[0].points[0].x, figures[0].series[0].points[400].x);
             assert!(all.iter().all(|sum| (left..=right).contains(sum)));
         }
     }
 
-    /// The network's output, put together from its curves: the node's static output, then its dynamic one.
+    /// The network's output can be computed from its curves: first the node's static output, then its dynamic one.
     #[test]
     fn a_network_of_one_node_is_its_two_curves() {
         let network = Network { hidden: 1, ..Network::paper(Kind::Double) };

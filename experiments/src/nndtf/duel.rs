@@ -1,4 +1,5 @@
-//! The paper's match: games from 25 boards with two X and two O, once with each player moving first.
+//! The paper's match: games from 25 boards with two X and two O. Each board is played twice, and each player moves first
+//! once.
 
 use super::{boards::shared, network::NetworkPlayer};
 use evoxo_common::rng::{Generator, shuffle};
@@ -10,7 +11,7 @@ use evoxo_games::{
 /// Boards from which the games of a match begin.
 pub const OPENINGS: u64 = 25;
 
-/// A replica's openings, which all arms share: each has two random X and two random O, with X to move. A board may
+/// A replica's openings, which all arms share. Each board has two random X and two random O, with X to move, and a board may
 /// occur twice.
 #[must_use]
 pub fn openings(seed: u64, replica: u32) -> Vec<Board> {
@@ -22,7 +23,7 @@ pub fn openings(seed: u64, replica: u32) -> Vec<Board> {
     (0..OPENINGS).map(opening).collect()
 }
 
-/// The results of the player that moves first from each of these boards.
+/// The results of the player that moves first, over games from each of these boards.
 #[must_use]
 pub fn series(openings: &[Board], first: &NetworkPlayer, second: &NetworkPlayer) -> Duel {
     let mut duel = Duel::default();
@@ -64,7 +65,7 @@ mod tests {
         assert_ne!(all, openings(3, 8));
     }
 
-    /// The games of a series, played one by one.
+    /// The series has the same results as its games played one by one.
     #[test]
     fn a_series_is_its_games() {
         let player = |seed: u64| {

@@ -1,6 +1,6 @@
-//! The question of `nndtf`: is another contestant fitter than the first one? Replicas of the same number have the same training boards
-//! in all arms that draw as many of them in the same way, so these arms are compared replica by replica. Boards matter much: some sets
-//! are easier to learn than others.
+//! The question of `nndtf`: is another contestant fitter than the first one? Some sets of training boards are easier to learn
+//! than others. Replicas of the same number have the same training boards in all arms that draw equally many in the same way,
+//! so such arms are compared replica by replica.
 //!
 //! Arms with another measure of fitness, or other boards, cannot be compared.
 
@@ -43,7 +43,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     Headline { sentences: sentences.collect(), questions: groups.iter().map(question).collect() }
 }
 
-/// What is measured of arms with these settings.
+/// The figure that is measured in arms with these settings.
 fn figure(settings: &Values) -> String {
     let settings = Settings::of(settings);
     let Source { training, stones } = settings.source();

@@ -1,15 +1,15 @@
-//! Fitness as fast as possible: sixteen boards side by side.
+//! Computes fitness as fast as possible: sixteen boards side by side.
 //!
-//! The fitness of a network is made of what the cells that it takes on the training boards are worth
-//! ([`super::measure`], equation 31 of the paper). Each share of a board's best score is a multiple of 2^-24, and
-//! different shares of a board differ by more than 4e-7; scores are whole numbers: so sums are exact in any order, and
-//! no rounding decides between two networks.
+//! The fitness of a network depends on the worth of the cells that it takes on the training boards ([`super::measure`],
+//! equation 31 of the paper). Each share of a board's best score is a multiple of 2^-24, different shares of a board differ
+//! by more than 4e-7, and scores are whole numbers. Sums are therefore exact in any order, and no rounding decides between
+//! two networks.
 //!
-//! The choice depends only on which of sixteen equal parts of the interval from 1 to 9 the output lies in, because the
-//! nearest empty cell can change only at multiples of one half. So a board is a table of sixteen shares.
+//! The nearest empty cell can change only at multiples of one half, so the choice depends only on which of sixteen equal
+//! parts of the interval from 1 to 9 contains the output. A board is therefore a table of sixteen shares.
 //!
-//! Loops over lanes call nothing that takes a closure, because closures would be compiled for the baseline instruction
-//! set. All nodes of a layer are computed in step, see [`evoxo_common::math::exp2_negatives`].
+//! Loops over lanes call nothing that takes a closure, because closures would be compiled for the baseline instruction set.
+//! All nodes of a layer are computed in step: see [`evoxo_common::math::exp2_negatives`].
 
 use evoxo_common::kernel;
 
@@ -22,11 +22,11 @@ use super::{
 };
 use evoxo_games::player::teacher::{BOARDS, boards};
 
-/// Boards side by side.
+/// The number of boards that are judged side by side.
 const LANES: usize = 16;
-/// Half-number intervals from 1 to 9, at whose ends the nearest empty cell can change.
+/// The number of intervals of one half between 1 and 9. The nearest empty cell can change only at their ends.
 const HALVES: usize = 16;
-/// Groups in a batch: the outputs of a batch are computed before any of them is looked up.
+/// The number of groups in a batch. All outputs of a batch are computed before the first one is looked up.
 const BATCH: usize = 8;
 type Lanes = [f64; LANES];
 
@@ -34,15 +34,15 @@ type Lanes = [f64; LANES];
 #[derive(Clone)]
 struct Group {
     inputs: [Lanes; INPUTS],
-    /// For each board what the cell taken is worth when the output's place lies in [i, i + 1).
+    /// For each board: the worth of the cell taken when the output's place is in [i, i + 1).
     shares: [[u32; HALVES]; LANES],
 }
 
-/// A network and the boards it is judged on.
+/// A network and the boards that it is judged on.
 #[derive(Clone)]
 pub struct Judge {
     network: Network,
-    /// The greatest sum.
+    /// The sum that corresponds to a fitness of 1.
     whole: u64,
     groups: Vec<Group>,
 }
@@ -51,11 +51,11 @@ impl Judge {
     /// A judge with the [`boards`] of these indices.
     ///
     /// # Panics
-    /// If there is no board of an index.
+    /// If an index has no board.
     #[must_use]
     pub fn new(network: Network, measure: Measure, indices: &[u32]) -> Self {
         let group = |indices: &[u32]| {
-            // Lanes without a board have shares of 0.
+            // Unused lanes have shares of 0.
             let mut group = Group { inputs: [[0.5; LANES]; INPUTS], shares: [[0; HALVES]; LANES] };
             for (lane, index) in indices.iter().enumerate() {
                 let input = network.input(boards()[*index as usize]);
@@ -79,10 +79,10 @@ impl Judge {
         self.network
     }
 
-    /// The sum of what a chromosome's cells are worth, in the units of [`Measure::worth`].
+    /// The total worth of the cells that a chromosome takes, in the units of [`Measure::worth`].
     ///
     /// # Panics
-    /// If there are not as many genes as the network has.
+    /// If the number of genes is not that of the network.
     #[must_use]
     pub fn sum(&self, genes: &[f32]) -> u64 {
         match self.network.kind {
@@ -92,21 +92,21 @@ impl Judge {
         }
     }
 
-    /// The fitness, 0 to 1, of a sum.
+    /// The fitness, 0 to 1, that corresponds to a sum.
     #[must_use]
     pub fn fitness(&self, sum: u64) -> f64 {
         measure::fitness(sum, self.whole)
     }
 }
 
-/// What a board gives for each place of the output.
+/// The worth of the choice on a board, for each interval of the output's place.
 fn shares(network: Network, measure: Measure, index: u32) -> [u32; HALVES] {
-    // The lower end of an interval belongs to it and the upper end does not, so any place between them will do.
+    // An interval includes its lower end but not its upper end, so any place between them will do.
     std::array::from_fn(|half| measure.worth_of_number(network, index, number(half as f64 + 0.25)))
 }
 
-/// The sum of the shares of these groups at these places. The indices are checked: that keeps the compiler from using
-/// gathers, which are slower.
+/// The sum of the shares of these groups at these places. The indices are checked, which keeps the compiler from using
+/// gathers: those are slower.
 #[inline(always)]
 fn sum_of_shares(groups: &[Group], halves: &[[u64; LANES]; BATCH]) -> u64 {
     let mut sum = 0;
@@ -118,10 +118,10 @@ fn sum_of_shares(groups: &[Group], halves: &[[u64; LANES]; BATCH]) -> u64 {
     sum
 }
 
-/// The greatest integer not above a place, but 15 for 16. A saturating conversion would not be vectorised.
+/// The greatest integer that is at most `place`, but 15 for 16. A saturating conversion would not be vectorised.
 #[inline(always)]
 fn below(place: f64) -> u64 {
-    /// Added to a small number, it leaves the nearest integer in the low bits.
+    /// Adding this to a small number leaves the nearest integer in the low bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let shifted = place + ROUND;
     let nearest = shifted.to_bits() & 31;
@@ -129,7 +129,7 @@ fn below(place: f64) -> u64 {
     if whole < 15 { whole } else { 15 }
 }
 
-/// The weighted sums of the inputs on one board, all nodes in step.
+/// The weighted sums of the inputs on one board, for all nodes in step.
 #[inline(always)]
 fn hidden_sums<const ROOM: usize>(
     inputs: &[Lanes; INPUTS],
@@ -171,7 +171,7 @@ fn store_outputs<const ROOM: usize>(rows: &mut [Lanes; ROOM], lane: usize, outpu
     }
 }
 
-/// Genes of these nodes, beginning with this one; 0 where there is no node.
+/// The genes of the nodes, beginning at gene `from`. Unused room is filled with 0.
 #[inline(always)]
 fn part<const ROOM: usize>(hidden: usize, genes: &[f32], from: usize) -> [f64; ROOM] {
     let mut part = [0.0; ROOM];
@@ -187,9 +187,9 @@ fn weights<const ROOM: usize>(hidden: usize, genes: &[f32]) -> [[f64; ROOM]; INP
     std::array::from_fn(|input| part(hidden, genes, hidden * input))
 }
 
-/// Calls a function whose constant is how many hidden nodes there is room for: with loops of fixed length networks are
-/// several times as fast. The paper's eight nodes have code of their own; a code for each number would take minutes to
-/// compile.
+/// Calls a function with the number of hidden nodes that it has room for as a constant. Loops of fixed length make networks
+/// several times as fast. The paper's eight nodes have a compiled version of their own; a version for each number of nodes
+/// would take minutes to compile.
 macro_rules! with_hidden {
     ($function:ident($hidden:expr, $($argument:expr),+)) => {
         match $hidden {
@@ -201,7 +201,7 @@ macro_rules! with_hidden {
 }
 
 kernel! {
-    /// The network with double transfer functions: the operations of [`Network::output`] in their order.
+    /// The network with double transfer functions. It performs the operations of [`Network::output`] in the same order.
     fn sum_double(groups: &[Group], genes: &[f32], hidden: usize, coupling: Coupling) -> u64 {
         assert_eq!(genes.len(), Kind::Double.genes(hidden), "a chromosome has as many genes as its network");
         with_hidden!(double(hidden, groups, genes, coupling))
@@ -266,13 +266,13 @@ fn double<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], cou
     sum
 }
 
-/// The nodes that a node reads, in the ring.
+/// The nodes that a node reads: its neighbours in the ring.
 #[inline(always)]
 fn neighbours(hidden: usize, j: usize) -> [usize; 2] {
     [if j + 1 < hidden { j + 1 } else { 0 }, if j > 0 { j - 1 } else { hidden - 1 }]
 }
 
-/// Changes one node after another, all boards in step.
+/// Updates one node after another, for all boards in step.
 #[inline(always)]
 fn sweep_in_place<const ROOM: usize>(
     hidden: usize,
@@ -293,7 +293,7 @@ fn sweep_in_place<const ROOM: usize>(
 }
 
 kernel! {
-    /// The traditional network: the operations of [`Network::output`] in their order.
+    /// The traditional network. It performs the operations of [`Network::output`] in the same order.
     fn sum_traditional(groups: &[Group], genes: &[f32], hidden: usize) -> u64 {
         assert_eq!(genes.len(), Kind::Traditional.genes(hidden), "a chromosome has as many genes as its network");
         with_hidden!(traditional(hidden, groups, genes, false))
@@ -301,7 +301,8 @@ kernel! {
 }
 
 kernel! {
-    /// The traditional network with the logistic function: the operations of [`Network::output`] in their order.
+    /// The traditional network with the logistic function. It performs the operations of [`Network::output`] in the same
+    /// order.
     fn sum_logistic(groups: &[Group], genes: &[f32], hidden: usize) -> u64 {
         assert_eq!(genes.len(), Kind::Logistic.genes(hidden), "a chromosome has as many genes as its network");
         with_hidden!(traditional(hidden, groups, genes, true))
@@ -371,7 +372,7 @@ mod tests {
             .flat_map(|formula| [Occupied::Nearest, Occupied::Nothing].map(|occupied| Measure { formula, occupied }))
     }
 
-    /// One board after another, by the player itself.
+    /// Computes the sum one board after another, with the player itself.
     fn reference(network: Network, measure: Measure, indices: &[u32], genes: &[f32]) -> u64 {
         let player = NetworkPlayer::new(network, genes.to_vec()).unwrap();
         let worth = |index: &u32| {
@@ -385,8 +386,8 @@ mod tests {
         indices.iter().map(worth).sum()
     }
 
-    /// All outputs of this network are half a cell number or more from where a choice changes, except on some boards:
-    /// those count as the worse cell, and the others as usual.
+    /// With a margin of 0 all of the fitness is firm. A wider margin never leaves more of it, and a quarter of a cell number
+    /// leaves less.
     #[test]
     fn firm_is_what_a_blurred_output_leaves() {
         for (network, measure) in networks().into_iter().flat_map(|network| measures().map(move |one| (network, one))) {
@@ -414,7 +415,7 @@ mod tests {
                 let mut rng = Stream::root(seed).rng();
                 let mut genes = network.random(&mut rng);
                 if seed % 4 == 0 {
-                    // Spreads of 0, and outputs that saturate.
+                    // Some spreads are 0, and some outputs saturate.
                     genes.iter_mut().skip(seed as usize % 7).step_by(7).for_each(|gene| *gene = 0.0);
                 }
                 let indices: Vec<u32> = (0..2423).skip(seed as usize).step_by(1 + 3 * seed as usize).collect();

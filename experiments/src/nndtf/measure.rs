@@ -1,5 +1,5 @@
-//! What the choice of a cell is worth in training: the fitness (equation 31 of the paper) in the readings that the text
-//! leaves open, board by board. [`super::judge`] adds it up.
+//! The worth of choosing a cell in training, board by board. It defines the fitness (equation 31 of the paper), for each
+//! reading that the paper's text allows. [`super::judge`] adds up the worth over boards.
 
 use evoxo_common::choice;
 use evoxo_games::{
@@ -9,24 +9,23 @@ use evoxo_games::{
 
 use super::network::{Network, NetworkPlayer};
 
-/// A share of 1.
+/// The number that represents a share of 1.
 pub const WHOLE: u32 = 1 << 24;
 
 choice! {
-    /// A reading: how the scores of the cells taken make the fitness. The printed formula can be read in both ways.
+    /// A reading: how the scores of the chosen cells give the fitness. The printed formula can be read both ways.
     pub enum Formula {
-        /// the mean of each board's score divided by its best score: all boards weigh the same
+        /// the mean over boards of the score divided by the board's best score, so that all boards weigh the same
         MeanOfRatios = "mean-of-ratios",
-        /// the sum of the scores divided by the sum of the best scores: boards that can be won at once weigh most
+        /// the sum of scores divided by the sum of best scores, so that boards with an immediate win weigh most
         RatioOfSums = "ratio-of-sums",
     }
 }
 
 choice! {
-    /// A reading: what an output that names an occupied cell is worth in training. In play the nearest empty cell is
-    /// taken.
+    /// A reading: the worth in training of an output that names an occupied cell. In play the nearest empty cell is taken.
     pub enum Occupied {
-        /// as much as the nearest empty cell
+        /// the worth of the nearest empty cell
         Nearest = "nearest",
         /// nothing
         Nothing = "nothing",
@@ -36,9 +35,9 @@ choice! {
 /// How training boards are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// How scores make the fitness.
+    /// How scores give the fitness.
     pub formula: Formula,
-    /// What an occupied cell is worth.
+    /// The worth of an output that names an occupied cell.
     pub occupied: Occupied,
 }
 
@@ -46,11 +45,11 @@ impl Measure {
     /// The defaults.
     pub const USUAL: Self = Self { formula: Formula::MeanOfRatios, occupied: Occupied::Nearest };
 
-    /// What a cell is worth, 0 if it is occupied: the score divided by the best in units of 1 / [`WHOLE`], or the
-    /// score.
+    /// The worth of a cell, 0 if it is occupied: either the score, or the score divided by the best score, in units of 1 /
+    /// [`WHOLE`].
     ///
     /// # Panics
-    /// If there is no board of that index.
+    /// If the index has no board.
     #[must_use]
     pub fn worth(self, index: u32, cell: u8) -> u32 {
         let scores = scores(boards()[index as usize]);
@@ -64,10 +63,10 @@ impl Measure {
         }
     }
 
-    /// What an output is worth that is this cell number, 1 to 9 and not always an integer.
+    /// The worth of an output with this cell number, which is from 1 to 9 and may be fractional.
     ///
     /// # Panics
-    /// If there is no board of that index.
+    /// If the index has no board.
     #[must_use]
     pub fn worth_of_number(self, network: Network, index: u32, number: f64) -> u32 {
         let among = match self.occupied {
@@ -77,7 +76,7 @@ impl Measure {
         self.worth(index, network.nearest(among, number).expect("the game goes on, so a cell is empty"))
     }
 
-    /// What the best cells of these boards are worth together: a fitness of 1.
+    /// The total worth of the best cells of these boards, which is a fitness of 1.
     #[must_use]
     pub fn whole(self, indices: &[u32]) -> u64 {
         let best = |index: &u32| scores(boards()[*index as usize]).into_iter().max().map_or(0, u64::from);
@@ -87,11 +86,12 @@ impl Measure {
         }
     }
 
-    /// The fitness, 0 to 1, if every output within `margin` (in cell numbers, at most a quarter) of the middle between
-    /// two cells takes the worse of them: the part of the fitness that does not depend on the last digits of outputs.
+    /// The fitness, 0 to 1, if the worse of two cells is taken whenever the output is within `margin` of the middle between
+    /// them. The margin is in cell numbers and at most a quarter. This is the part of the fitness that does not depend on the
+    /// last digits of outputs.
     ///
     /// # Panics
-    /// If there is no board of an index.
+    /// If an index has no board.
     #[must_use]
     pub fn firm_fitness(self, player: &NetworkPlayer, indices: &[u32], margin: f64) -> f64 {
         let firm = |index: &u32| {
@@ -103,7 +103,7 @@ impl Measure {
     }
 }
 
-/// The fitness, 0 to 1, of a sum, where `whole` is what the best cells would be worth.
+/// The fitness, 0 to 1, that corresponds to a sum. `whole` is the sum of the best cells.
 #[must_use]
 pub fn fitness(sum: u64, whole: u64) -> f64 {
     sum as f64 / whole as f64
@@ -119,7 +119,7 @@ mod tests {
         boards().binary_search(&tic_tac_toe().board_of(rows).unwrap()).unwrap() as u32
     }
 
-    /// Figure 1 of the paper: the best cell has 873,324, the others 52,906 and 3,152.
+    /// Figure 1 of the paper: the scores are 873,324 for the best cell, and 52,906 and 3,152 for the others.
     #[test]
     fn a_cell_is_worth_its_score_or_its_share_of_the_best() {
         let (index, formula) = (index_of("..X/OXX/OO."), Formula::RatioOfSums);
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(Measure::USUAL.whole(&[index, other]), 2 << 24);
     }
 
-    /// Number 3 is the upper right cell, which is taken; the nearest empty one is number 2.
+    /// Number 3 is the upper right cell, which is occupied. The nearest empty cell is number 2.
     #[test]
     fn an_occupied_cell_is_worth_the_nearest_or_nothing() {
         let (index, network) = (index_of("..X/OXX/OO."), Network::paper(Kind::Double));
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(nothing.worth_of_number(mirrored, index, 2.9), 52_906);
     }
 
-    /// Every board has a best cell, and no cell is worth more than it in either formula.
+    /// Every board has a best cell, and in either formula no cell is worth more.
     #[test]
     fn the_whole_is_the_most() {
         for formula in [Formula::MeanOfRatios, Formula::RatioOfSums] {

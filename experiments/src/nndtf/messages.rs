@@ -4,27 +4,29 @@
 pub struct Judge {
     #[prost(enumeration = "Kind", tag = "1")]
     pub kind: i32,
-    /// How often the hidden nodes read their neighbours, 0 to 64; 1 for the traditional network, which does not use it. An earlier build
-    /// refuses 0.
+    /// How often the hidden nodes read their neighbours, 0 to 64; 1 for the traditional network, which does not use it. Earlier
+    /// builds reject 0.
     #[prost(uint32, tag = "2")]
     pub sweeps: u32,
     /// Whether cells are numbered from right to left instead of from left to right.
     #[prost(bool, tag = "3")]
     pub right_to_left: bool,
-    /// Indices of boards with X to move, 0 to 2,422, in the order of boards; all different, at least one.
+    /// Indices of boards with X to move, 0 to 2,422, in ascending order. All are different, and there is at least one.
     #[prost(uint32, repeated, tag = "4")]
     pub boards: ::prost::alloc::vec::Vec<u32>,
-    /// Hidden nodes, 1 to 16; 0 stands for 8. A worker that does not know it gives outputs of another size, which are refused.
+    /// Hidden nodes, 1 to 16; 0 stands for 8. A worker that does not know this field gives outputs of another size, which are
+    /// rejected.
     #[prost(uint32, tag = "5")]
     pub hidden: u32,
-    /// Whether the fitness is the sum of the scores over the sum of the best, and sums are of scores; otherwise it is
+    /// Whether the fitness is the sum of the scores over the sum of the best scores; sums are then of scores. Otherwise it is
     /// the mean of the score divided by the best score.
     #[prost(bool, tag = "6")]
     pub ratio_of_sums: bool,
     /// Whether an output that names an occupied cell is worth nothing; otherwise it is worth the nearest empty cell.
     #[prost(bool, tag = "7")]
     pub occupied_is_nothing: bool,
-    /// Whether the hidden nodes read their neighbours one after another, each what the one behind it has just become; otherwise all at once.
+    /// Whether the hidden nodes are updated one after another, so that each reads what the previous node has just become.
+    /// Otherwise all are updated at once.
     #[prost(bool, tag = "8")]
     pub in_place: bool,
 }
@@ -33,15 +35,15 @@ pub struct Judge {
 pub struct FitnessTask {
     #[prost(message, optional, tag = "1")]
     pub judge: ::core::option::Option<Judge>,
-    /// The chromosomes one after another, each gene from -1,000 to 1,000; 1 to 4,096 of them.
+    /// 1 to 4,096 chromosomes, one after another; each gene is from -1,000 to 1,000.
     #[prost(float, repeated, tag = "2")]
     pub genes: ::prost::alloc::vec::Vec<f32>,
 }
 /// See FitnessTask.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FitnessOutput {
-    /// For each chromosome, over its boards, the sum of the score of the cell taken divided by the best score, in units
-    /// of 2^-24; or the sum of the scores, see Judge.
+    /// For each chromosome, the sum over its boards of the score of the cell taken divided by the best score, in units of 2^-24;
+    /// or the sum of the scores, see Judge.
     #[prost(uint64, repeated, tag = "1")]
     pub sums: ::prost::alloc::vec::Vec<u64>,
 }
@@ -51,12 +53,12 @@ pub struct Search {
     /// Iterations of the whole search, 1 to 1,000,000,000.
     #[prost(uint64, tag = "4")]
     pub iterations: u64,
-    /// The name of the replica's stream. An iteration's streams are named by this, its number and a purpose.
+    /// The name of the replica's stream. The streams of an iteration are named by it, the iteration's number and a purpose.
     #[prost(fixed64, tag = "5")]
     pub stream_high: u64,
     #[prost(fixed64, tag = "6")]
     pub stream_low: u64,
-    /// The bounds of genes; left out if they are -1 and 1.
+    /// The bounds of genes; absent if they are -1 and 1.
     #[prost(message, optional, tag = "7")]
     pub bounds: ::core::option::Option<Bounds>,
     #[prost(oneof = "search::Algorithm", tags = "1, 2, 3")]
@@ -74,7 +76,7 @@ pub mod search {
         Adaptation(super::Adaptation),
     }
 }
-/// The least and the greatest value of a gene, -1,000 to 1,000; the least is less.
+/// The least and the greatest value of a gene, -1,000 to 1,000. The least must be less than the greatest.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct Bounds {
     #[prost(float, tag = "1")]
@@ -94,19 +96,19 @@ pub struct Improved {
     /// The probability that the best mutant replaces the worst chromosome even if it is less fit: pa.
     #[prost(double, tag = "3")]
     pub acceptance: f64,
-    /// Whether w is the share of the bounds in the two candidates near them; otherwise it is the parents'.
+    /// Whether w is the share of the bounds in the two candidates near them. Otherwise w is the parents' share.
     #[prost(bool, tag = "4")]
     pub bounds_weigh: bool,
-    /// Whether the offspring is judged with its mutants and joins the population like them.
+    /// Whether the offspring is judged with its mutants and may join the population like them.
     #[prost(bool, tag = "5")]
     pub keeps_offspring: bool,
-    /// Whether the second parent is another chromosome than the first.
+    /// Whether the two parents must be different chromosomes.
     #[prost(bool, tag = "6")]
     pub parents_differ: bool,
-    /// Whether the second mutant redraws any share of its genes, which is drawn anew for each; otherwise half of them.
+    /// Whether the second mutant redraws a random share of its genes, drawn for each mutant. Otherwise it redraws half of them.
     #[prost(bool, tag = "7")]
     pub any_number: bool,
-    /// Whether each mutant redraws one gene; otherwise the first redraws one, the second some, the third all.
+    /// Whether each mutant redraws one gene. Otherwise the first redraws one, the second some, and the third all.
     #[prost(bool, tag = "8")]
     pub one_gene: bool,
 }
@@ -125,18 +127,18 @@ pub struct Traditional {
     /// How fast mutations shrink, 0 to 1,000.
     #[prost(double, tag = "4")]
     pub shape: f64,
-    /// When the best of a generation replaces the worst child: if true, unless a child is fitter; if false, unless a child
-    /// is as fit.
+    /// When the best of a generation replaces the worst child: if true, unless a child is fitter; if false, unless a child is at
+    /// least as fit.
     #[prost(bool, tag = "5")]
     pub keeps_best: bool,
-    /// Whether the second parent of a couple is another chromosome than the first.
+    /// Whether the two parents of a couple must be different chromosomes.
     #[prost(bool, tag = "6")]
     pub parents_differ: bool,
-    /// Whether an iteration has one couple, whose two children replace it; otherwise children replace the whole
+    /// Whether an iteration has one couple, whose two children replace their parents. Otherwise children replace the whole
     /// population.
     #[prost(bool, tag = "7")]
     pub one_couple: bool,
-    /// Whether a child has one mutated gene with the probability of mutation; otherwise each gene has that probability.
+    /// Whether each child has one mutated gene with the probability of mutation. Otherwise each gene has that probability.
     #[prost(bool, tag = "8")]
     pub one_gene: bool,
 }
@@ -156,18 +158,18 @@ pub struct State {
     /// Iterations done.
     #[prost(uint64, tag = "1")]
     pub iteration: u64,
-    /// The population, one chromosome after another; empty before it is evaluated. For the evolution strategy, the best
+    /// The population, one chromosome after another; empty before the first evaluation. For the evolution strategy, the best
     /// chromosome so far.
     #[prost(float, repeated, tag = "2")]
     pub genes: ::prost::alloc::vec::Vec<f32>,
-    /// The sum of each of them: see FitnessOutput.
+    /// The sum of each chromosome: see FitnessOutput.
     #[prost(uint64, repeated, tag = "3")]
     pub sums: ::prost::alloc::vec::Vec<u64>,
-    /// For the improved genetic algorithm, between an iteration's two rounds: the number of the fittest candidate, 1 to 4;
-    /// otherwise 0.
+    /// For the improved genetic algorithm, between the two rounds of an iteration: the number of the fittest candidate, 1 to 4.
+    /// Otherwise 0.
     #[prost(uint32, tag = "4")]
     pub offspring: u32,
-    /// For the evolution strategy: the step size, the mean, the path and the matrix (column by column).
+    /// For the evolution strategy: the step size, the mean, the path, and the matrix column by column.
     #[prost(double, repeated, tag = "5")]
     pub distribution: ::prost::alloc::vec::Vec<f64>,
 }
@@ -176,15 +178,15 @@ pub struct State {
 pub struct SegmentTask {
     #[prost(message, optional, tag = "1")]
     pub judge: ::core::option::Option<Judge>,
-    /// Without bounds; left out if there is a bounded search.
+    /// A search without bounds; absent if there is a bounded search.
     #[prost(message, optional, tag = "2")]
     pub search: ::core::option::Option<Search>,
     #[prost(message, optional, tag = "3")]
     pub state: ::core::option::Option<State>,
-    /// The number of iterations, 1 to 10,000,000; fewer if the search ends before.
+    /// The number of iterations, 1 to 10,000,000; fewer are done if the search ends earlier.
     #[prost(uint64, tag = "4")]
     pub iterations: u64,
-    /// A search with bounds. It has a field of its own so that a worker that does not know bounds refuses the task.
+    /// A search with bounds. It has a field of its own so that a worker that does not know bounds rejects the task.
     #[prost(message, optional, tag = "5")]
     pub bounded_search: ::core::option::Option<Search>,
 }
@@ -193,20 +195,20 @@ pub struct SegmentTask {
 pub struct SegmentOutput {
     #[prost(message, optional, tag = "1")]
     pub state: ::core::option::Option<State>,
-    /// History rows of these iterations.
+    /// The rows of the history in these iterations.
     #[prost(message, repeated, tag = "2")]
     pub rows: ::prost::alloc::vec::Vec<Row>,
 }
-/// A row of the history. There is one after each hundredth of the iterations, and one after the last.
+/// A row of the history. There is a row after each hundredth of the iterations, and a row after the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Row {
     /// Iterations done.
     #[prost(uint64, tag = "1")]
     pub iteration: u64,
-    /// The greatest sum in the population; for the evolution strategy the greatest so far.
+    /// The greatest sum in the population; for the evolution strategy, the greatest so far.
     #[prost(uint64, tag = "2")]
     pub best: u64,
-    /// The sum of all sums of the population; for the evolution strategy of the last generation.
+    /// The sum of all sums of the population; for the evolution strategy, of the last generation.
     #[prost(uint64, tag = "3")]
     pub total: u64,
 }
@@ -219,7 +221,7 @@ pub enum Kind {
     Double = 1,
     /// With the hyperbolic tangent and biases: 11 n + 1 genes for n hidden nodes, 89 for 8.
     Traditional = 2,
-    /// The same with the logistic function.
+    /// Like the traditional network, but with the logistic function.
     Logistic = 3,
 }
 impl Kind {

@@ -1,11 +1,11 @@
-//! Experiment `nndtf`: networks 9-8-1 (or of another number of hidden nodes) that learn from a teacher which cell of 3x3
+//! Experiment `nndtf`: networks 9-8-1 (or with another number of hidden nodes) learn from a teacher which cell of 3x3
 //! tic-tac-toe to take (S. H. Ling and H. K. Lam, "Playing Tic-Tac-Toe Using Genetic Neural Network with Double Transfer
 //! Functions", JILSA 3, 2011).
 //!
-//! One replica is one search for the genes of one network. An iteration evaluates few chromosomes, in a few
-//! microseconds, so sending each evaluation to a worker would cost a hundred times its work. By default a task is
-//! therefore a segment: some iterations of the whole search. Both ways of farming lead to the same state, since both
-//! use [`search::Search`].
+//! A replica is one search for the genes of one network. An iteration evaluates only a few chromosomes, in a few
+//! microseconds, so sending each evaluation to a worker would cost a hundred times the work. By default a task is therefore a
+//! segment: some iterations of the whole search. Both ways of farming lead to the same state, because both use
+//! [`search::Search`].
 
 mod arm;
 pub mod boards;
@@ -55,7 +55,7 @@ use task::{Fitness, NAME, Segment};
 pub const KIND: Kind = Kind::of::<Nndtf>();
 
 row! {
-    /// A row is an iteration, or one of many.
+    /// A row is one iteration, or stands for many.
     struct Row, primary best {
         /// iterations done (for cma-es: generations)
         iteration: u64,
@@ -72,14 +72,14 @@ row! {
 struct Nndtf {
     network: Network,
     measure: Measure,
-    /// The network and the training boards, as tasks carry them.
+    /// The network and the training boards, in the form in which tasks carry them.
     judge: messages::Judge,
-    /// A fitness of 1 in the units of sums.
+    /// The sum that corresponds to a fitness of 1.
     whole: u64,
-    /// The search, as tasks carry it.
+    /// The search in the form in which tasks carry it.
     messages: messages::Search,
     search: Search,
-    /// Iterations of a task; `None` if tasks are rounds of evaluations.
+    /// Iterations per task; `None` if tasks are rounds of evaluations.
     segment: Option<u64>,
     /// The chromosomes of the next round, if tasks are rounds of evaluations.
     asked: Option<Candidates>,
@@ -89,7 +89,7 @@ struct Nndtf {
 /// Evaluations per segment, about 50 ms of work.
 const SEGMENT_EVALUATIONS: u64 = 50_000;
 
-/// The network of these settings.
+/// The network that these settings describe.
 fn network_of(settings: &Settings) -> Network {
     let Settings { network: kind, hidden, coupling, sweeps, numbering, .. } = *settings;
     let coupling = match (kind, coupling) {
@@ -101,7 +101,7 @@ fn network_of(settings: &Settings) -> Network {
     Network { kind, hidden, coupling, numbering }
 }
 
-/// The number of iterations of these settings' search.
+/// The number of iterations of the search that these settings describe.
 fn iterations_of(settings: &Settings) -> u64 {
     match settings.algorithm {
         Algorithm::CmaEs => settings.evaluations / u64::from(settings.offspring),
@@ -109,7 +109,7 @@ fn iterations_of(settings: &Settings) -> u64 {
     }
 }
 
-/// The search of these settings.
+/// The search that these settings describe.
 fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
     let population = settings.population;
     let algorithm = match settings.algorithm {
@@ -155,7 +155,7 @@ impl Nndtf {
         self.asked = asks.then(|| self.search.ask(&self.state));
     }
 
-    /// The card of a chromosome that has this sum on the training boards.
+    /// The card of a chromosome whose sum on the training boards is `sum`.
     fn card(&self, all: &Judge, genes: &[f32], sum: u64) -> Option<Card> {
         let player = NetworkPlayer::new(self.network, genes.to_vec()).ok()?;
         let mut card = Card::new(player);
@@ -219,7 +219,7 @@ impl Experiment for Nndtf {
         let rows = search::ROWS.min(iterations_of(settings));
         let (task_bytes, output_bytes) = match settings.farming {
             Farming::Segments => (state_bytes + judge_bytes + 128, state_bytes + 40 * rows),
-            // A round of the improved algorithm evaluates at most four.
+            // A round of the improved algorithm evaluates at most four chromosomes.
             Farming::Evaluations => (judge_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
         };
         Demand { tasks: 1, task_bytes, output_bytes, state_bytes, rows: rows + 1, ..Demand::default() }
@@ -305,8 +305,8 @@ impl Experiment for Nndtf {
         self.card(&Judge::all(self.network, self.measure), genes, sum)
     }
 
-    /// In the order of the search. The evolution strategy has no population: it keeps a distribution and the best
-    /// chromosome so far.
+    /// The population in the order of the search. The evolution strategy has no population: it keeps a distribution and the
+    /// best chromosome so far.
     fn population(&self) -> Vec<Card> {
         if !self.state.distribution.is_empty() {
             return Vec::new();

@@ -1,17 +1,17 @@
-//! The two networks of `nndtf`, 9-8-1 in the paper: the one with double transfer functions (Ling and Lam 2011,
-//! section 3) and its traditional rival, and players made of them.
+//! The two networks of `nndtf`, 9-8-1 in the paper, and players made of them. One network has double transfer functions (Ling
+//! and Lam 2011, section 3); the other is its traditional rival.
 //!
-//! The transfer function is f(x; m, s) = exp(-(x - m)^2 / 2 s^2) - 1 for x <= m, else 1 - exp(-(x - m)^2 / 2 s^2); for
-//! s = 0 it is its limit, the sign of x - m. Hidden node j has the static output k_j = f(sum_i v_ij x_i; ms_j, ss_j) and the
-//! final output z_j = f(k_j; p(j+1, j) n(j+1), p(j-1, j) n(j-1)), where the nodes form a ring; the network's output is
-//! f(sum_j w_j z_j; mo, so). [`Coupling`] says what the neighbours' n are.
+//! The transfer function is f(x; m, s) = exp(-(x - m)^2 / 2 s^2) - 1 for x <= m, else 1 - exp(-(x - m)^2 / 2 s^2). For s = 0
+//! it is the limit, the sign of x - m. Hidden node j has the static output k_j = f(sum_i v_ij x_i; ms_j, ss_j) and the final
+//! output z_j = f(k_j; p(j+1, j) n(j+1), p(j-1, j) n(j-1)), where the nodes form a ring. The network's output is f(sum_j w_j
+//! z_j; mo, so). [`Coupling`] defines the neighbours' n.
 //!
-//! Genes are single precision and everything computed from them double precision, with our own `exp`
-//! ([`exp2_negatives`]), so that [`super::judge`] can compute sixteen boards side by side and still agree with this
-//! file bit for bit. Single precision is not enough: a search of some hundred thousand steps finds genes that put the
-//! outputs of many boards at once within a rounding of the middle between two cells, and then the rounding chooses the
-//! better cell (docs/reproduction/nndtf.md has the figures). In double precision a rounding is a hundred million times
-//! smaller than the step between two values of a gene.
+//! Genes have single precision. Everything computed from them has double precision, with our own `exp` ([`exp2_negatives`]),
+//! so that [`super::judge`] can compute sixteen boards side by side and still agree with this file bit for bit. Single
+//! precision is not enough: within some hundred thousand steps, a search finds genes that put the outputs of many boards
+//! within a rounding error of the middle between two cells, and then rounding selects the better cell
+//! (docs/reproduction/nndtf.md has the figures). In double precision a rounding error is a hundred million times smaller than
+//! the step between two values of a gene.
 
 use evoxo_common::{
     choice,
@@ -24,7 +24,7 @@ use evoxo_games::{
     player::teacher::seen_by_mover,
 };
 
-/// Cells of the board, the network's inputs.
+/// Cells of the board, which are the network's inputs.
 pub const INPUTS: usize = 9;
 /// Hidden nodes in the paper.
 pub const HIDDEN: usize = 8;
@@ -36,15 +36,15 @@ pub const SWEEPS_MAX: u32 = 64;
 choice! {
     /// The kind of network.
     ///
-    /// With 8 hidden nodes the double one has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1,
-    /// j), w (8 each), mo, so. The traditional one has 89, and so has the logistic one: weights v (input by input, 8
-    /// each), biases of the hidden nodes, w (8 each), the output's bias.
+    /// With 8 hidden nodes the double network has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1,
+    /// j), w (8 each), mo, so. The traditional and the logistic network have 89 genes: weights v (input by input, 8 each),
+    /// biases of the hidden nodes, w (8 each), the output's bias.
     pub enum Kind {
         /// with double transfer functions, 114 genes: the paper's proposal
         Double = "double",
         /// with the hyperbolic tangent and biases, 89 genes: the paper's rival
         Traditional = "traditional",
-        /// the rival with the logistic function in both layers, another reading of "traditional"
+        /// the rival, but with the logistic function in both layers: another reading of "traditional"
         Logistic = "logistic",
     }
 }
@@ -61,11 +61,11 @@ impl Kind {
 }
 
 choice! {
-    /// The order in which cells are numbered 1 to 9, for the inputs and for the output: row by row from the top.
+    /// The order in which the cells are numbered from 1 to 9, row by row from the top, for the inputs and for the output.
     pub enum Numbering {
-        /// each row from the left
+        /// each row from left to right
         LeftToRight = "left-to-right",
-        /// each row from the right, as the paper's text says
+        /// each row from right to left, as the paper's text says
         RightToLeft = "right-to-left",
     }
 }
@@ -81,26 +81,27 @@ impl Numbering {
     }
 }
 
-/// What a node reads from its neighbours: their static outputs in the first sweep, and in each further sweep their
-/// final outputs of the previous sweep, all nodes at once; or in place, one node after another from the first to the last, so that
-/// a node reads what the one behind it has just become. With one sweep of all nodes at once the network is feed-forward. Without a sweep
-/// it reads nothing: n = 1, so that its second function has a mean and a spread of its own, which are genes.
+/// What a node reads from its neighbours. In the first sweep it reads their static outputs, and in each further sweep their
+/// final outputs of the previous sweep. All nodes are updated at once, or in place: one node after another from the first to
+/// the last, so that each node reads what the node behind it has just become. With a single sweep of all nodes at once, the
+/// network is feed-forward. Without a sweep, a node reads nothing (n = 1), so genes alone give the mean and the spread of its
+/// second function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coupling {
     /// 0 to [`SWEEPS_MAX`].
     pub sweeps: u32,
-    /// Whether a sweep changes one node after another.
+    /// Whether a sweep updates one node after another.
     pub in_place: bool,
 }
 
 impl Coupling {
-    /// So many sweeps, each of all nodes at once.
+    /// A coupling with this many sweeps, each of all nodes at once.
     #[must_use]
     pub const fn at_once(sweeps: u32) -> Self {
         Self { sweeps, in_place: false }
     }
 
-    /// So many sweeps, each one node after another.
+    /// A coupling with this many sweeps, each of one node after another.
     #[must_use]
     pub const fn in_place(sweeps: u32) -> Self {
         Self { sweeps, in_place: true }
@@ -114,21 +115,21 @@ pub struct Network {
     pub kind: Kind,
     /// Hidden nodes, 1 to [`HIDDEN_MAX`].
     pub hidden: usize,
-    /// Not used by the traditional network.
+    /// How nodes read their neighbours; the traditional network ignores it.
     pub coupling: Coupling,
-    /// How the cells are numbered.
+    /// The order in which the cells are numbered.
     pub numbering: Numbering,
 }
 
 /// The square root of log2(e) / 2: exp(-(d / s)^2 / 2) = 2^-(d ROOT / s)^2.
 pub(super) const ROOT: f64 = 0.849_321_800_288_019_1;
-/// A spread is at least this, which stands for the limit 0: every difference of two outputs except 0 is large enough to
-/// saturate.
+/// A spread is at least this value, which stands for the limit 0: any difference of two outputs other than 0 is then large
+/// enough to saturate.
 pub(super) const SPREAD_MIN: f64 = 1e-150;
 /// 2 log2(e): tanh(x) = (1 - e) / (1 + e) with e = 2^-(x DOUBLE).
 const DOUBLE: f64 = 2.0 * std::f64::consts::LOG2_E;
 
-/// The factor of a spread.
+/// The factor of x - m in the exponent, for a spread.
 #[inline(always)]
 pub(super) fn steepness(spread: f64) -> f64 {
     let size = spread.abs();
@@ -176,7 +177,7 @@ pub(super) fn tanhs<const N: usize>(x: [f64; N]) -> [f64; N] {
     outputs
 }
 
-/// The logistic function 1 / (1 + exp(-x)) of several nodes in step: the half of 1 + tanh(x / 2).
+/// The logistic function 1 / (1 + exp(-x)) of several nodes in step, computed as half of 1 + tanh(x / 2).
 #[inline(always)]
 pub(super) fn logistics<const N: usize>(mut x: [f64; N]) -> [f64; N] {
     for x in &mut x {
@@ -189,19 +190,19 @@ pub(super) fn logistics<const N: usize>(mut x: [f64; N]) -> [f64; N] {
     outputs
 }
 
-/// The place on the board of an output y: 8 - 8 y, from 0 (number 9) to 16 (number 1) in half numbers.
+/// The place on the board of an output y: 8 - 8 y, from 0 (number 9) to 16 (number 1), in steps of half a number.
 #[inline(always)]
 pub(super) fn place(y: f64) -> f64 {
     8.0 - 8.0 * y
 }
 
-/// The cell number of a place, 1 to 9 and not always an integer: 5 + 4 y, exactly.
+/// The cell number of a place: exactly 5 + 4 y, from 1 to 9 and possibly fractional.
 pub(super) fn number(place: f64) -> f64 {
     9.0 - place / 2.0
 }
 
 impl Network {
-    /// The paper's network of a kind: 8 hidden nodes, feed-forward, cells numbered from the left.
+    /// The paper's network of a kind: 8 hidden nodes, feed-forward, with cells numbered from the left.
     #[must_use]
     pub const fn paper(kind: Kind) -> Self {
         Self { kind, hidden: HIDDEN, coupling: Coupling::at_once(1), numbering: Numbering::LeftToRight }
@@ -213,10 +214,10 @@ impl Network {
         self.kind.genes(self.hidden)
     }
 
-    /// The output for this input, -1 to 1: one board at a time, following the formulas.
+    /// The output for this input, -1 to 1. It follows the formulas, one board at a time.
     ///
     /// # Panics
-    /// If there are not as many genes as the network has.
+    /// If the number of genes is not that of the network.
     #[must_use]
     pub fn output(&self, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
         assert_eq!(genes.len(), self.genes(), "a chromosome has as many genes as its network");
@@ -258,13 +259,15 @@ impl Network {
             Kind::Logistic => {
                 let (bias, w) = (&rest[..hidden], &rest[hidden..2 * hidden]);
                 let z: Vec<f64> = (0..hidden).map(|j| logistics([net(j) + bias[j]])[0]).collect();
-                // From -1 to 1, so that the number is 1 to 9 as for the others: twice the logistic function less 1.
+                // Twice the logistic function minus 1 ranges from -1 to 1, so the cell number is from 1 to 9, as in the other
+                // networks.
                 tanh((dot(&z, w) + rest[2 * hidden]) / 2.0)
             }
         }
     }
 
-    /// A board as the network's input: its own stones 1, the opponent's -1, empty cells 0.5, in the order of numbers.
+    /// A board as the network's input: 1 for the mover's own stones, -1 for the opponent's, 0.5 for empty cells, in the order
+    /// of cell numbers.
     #[must_use]
     pub fn input(&self, board: Board) -> [f64; INPUTS] {
         std::array::from_fn(|place| {
@@ -277,7 +280,8 @@ impl Network {
         })
     }
 
-    /// The empty cell whose number is nearest to `number`, ties to the lower number; `None` on a full board.
+    /// The empty cell whose number is nearest to `number`; of two equally near cells, the one with the lower number. `None`
+    /// on a full board.
     #[must_use]
     pub fn nearest(&self, board: Board, number: f64) -> Option<u8> {
         let free = (0..INPUTS).filter(|place| tic_tac_toe().legal(board) >> self.numbering.cell(*place) & 1 == 1);
@@ -296,11 +300,11 @@ impl Network {
 pub type Bounds = (f32, f32);
 /// The paper's bounds of a gene.
 pub const RANGE: Bounds = (-1.0, 1.0);
-/// The greatest magnitude of bounds.
+/// The greatest magnitude that a bound may have.
 pub const GENE_MAX: f32 = 1000.0;
 
-/// A random gene, uniform between the bounds in 2^24 steps: with those of the paper a multiple of 2^-23, so that no rounding
-/// reaches 1.
+/// A random gene, uniform between the bounds in 2^24 steps. With the paper's bounds it is a multiple of 2^-23, so rounding
+/// never yields 1.
 pub fn gene(rng: &mut Generator, (least, most): Bounds) -> f32 {
     let [least, most] = [least, most].map(f64::from);
     ((unit(rng) * 16_777_216.0).floor() / 16_777_216.0 * (most - least) + least) as f32
@@ -314,10 +318,10 @@ pub struct NetworkPlayer {
 }
 
 impl NetworkPlayer {
-    /// The player of these genes.
+    /// A player with these genes.
     ///
     /// # Errors
-    /// A sentence if there are not as many as the network has, or one is not from -[`GENE_MAX`] to [`GENE_MAX`].
+    /// A message if the number of genes is not that of the network, or if a gene is outside -[`GENE_MAX`] to [`GENE_MAX`].
     pub fn new(network: Network, genes: Vec<f32>) -> Result<Self, String> {
         check(network.genes(), (-GENE_MAX, GENE_MAX), &genes)?;
         Ok(Self { network, genes })
@@ -335,20 +339,20 @@ impl NetworkPlayer {
         &self.genes
     }
 
-    /// The output for the side to move as a cell number, 1 to 9 and not always an integer. As O it sees the board with
-    /// the sides swapped.
+    /// The output for the side to move, as a cell number from 1 to 9 that may be fractional. When O is to move, the network
+    /// sees the board with the sides swapped.
     #[must_use]
     pub fn number(&self, board: Board) -> f64 {
         number(place(self.network.output(&self.genes, &self.network.input(seen_by_mover(board)))))
     }
 
-    /// The cell it takes for the side to move. `None` on a full board.
+    /// The cell that the network takes for the side to move. `None` on a full board.
     #[must_use]
     pub fn choose(&self, board: Board) -> Option<u8> {
         self.network.nearest(board, self.number(board))
     }
 
-    /// Walks all games of this player as this side, without a filter.
+    /// Walks all games in which this player plays this side, without a filter.
     #[must_use]
     pub fn audit(&self, side: Side) -> Audit {
         let choose = Box::new(|board| self.choose(board).map_or(0, |cell| 1 << cell));
@@ -357,7 +361,7 @@ impl NetworkPlayer {
     }
 }
 
-/// Checks a chromosome that should have this number of genes, within these bounds.
+/// Checks that a chromosome has this number of genes, all within these bounds.
 ///
 /// # Errors
 /// See [`NetworkPlayer::new`].

@@ -1,13 +1,13 @@
-//! The weights of a network of `nndtf` as a picture: those from the cells to each hidden node, as a board.
+//! A picture of the weights of a network of `nndtf`: for each hidden node, a board with the weights from the cells.
 
 use evoxo_common::plot::{Diagram, Mark, Panel};
 use evoxo_games::board::tic_tac_toe;
 
 use super::network::{INPUTS, Kind, NetworkPlayer};
 
-/// Pixels from a cell to the next.
+/// Pixels from one cell to the next.
 const STEP: f64 = 22.0;
-/// Pixels of a panel: room for its note.
+/// The width of a panel in pixels, with room for its note.
 const WIDTH: f64 = 160.0;
 
 /// The picture of a network.
@@ -15,7 +15,7 @@ pub(super) fn diagram(player: &NetworkPlayer) -> Diagram {
     let (network, genes) = (player.network(), player.genes());
     let hidden = network.hidden;
     let first = |place: usize, node: usize| genes[hidden * place + node];
-    // What stands for node j after its weights: part by part, a gene for each node.
+    // The gene of node j in a part that follows the first layer's weights. Each part has one gene per node.
     let of_node = |part: usize, node: usize| genes[hidden * (INPUTS + part) + node];
     let most = genes[..INPUTS * hidden].iter().fold(f32::MIN_POSITIVE, |most, gene| most.max(gene.abs()));
     let panel = |node: usize| {
@@ -52,7 +52,7 @@ mod tests {
     use crate::nndtf::network::{Coupling, Network, Numbering};
     use evoxo_common::plot;
 
-    /// Each weight stands at its cell, whatever the numbering; the notes have the node's own genes.
+    /// Each weight is drawn at its cell, whatever the numbering. The notes show the node's own genes.
     #[test]
     fn weights_stand_at_their_cells() {
         for (kind, note) in
@@ -63,7 +63,7 @@ mod tests {
             let genes = (0..network.genes()).map(|gene| gene as f32).collect();
             let picture = diagram(&NetworkPlayer::new(network, genes).unwrap());
             assert_eq!((picture.panels.len(), picture.panels[2].note.as_str()), (8, note));
-            // The first input is the upper right cell; its weight to node 3 is gene 2, and the greatest is gene 71.
+            // The first input is the upper right cell. Its weight to node 3 is gene 2, and the greatest weight is gene 71.
             let Mark::Weight { at, share, says } = &picture.panels[2].marks[0] else { panic!("a weight comes first") };
             assert_eq!((*at, says.as_str()), ((2.5 * STEP, 0.5 * STEP), "c3: +2.000"));
             assert!((share - 2.0 / 71.0).abs() < 1e-6);

@@ -1,5 +1,5 @@
-//! The reference implementation of the networks: `exp` and `tanh` of `libm`, each formula as the paper prints it. For
-//! tests and benchmarks only; [`super::network`] plays and evolves.
+//! The reference implementation of the networks: each formula as the paper prints it, with the `exp` and `tanh` of `libm`.
+//! Only tests and benchmarks use it; [`super::network`] plays and evolves.
 
 use super::{
     measure::{Formula, Measure, Occupied},
@@ -56,8 +56,8 @@ pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
     }
 }
 
-/// The fitness on the [`boards`] of these indices: the mean of score over best score, or the sum of scores over that of
-/// the best.
+/// The fitness on the [`boards`] of these indices: either the mean of score over best score, or the sum of scores over the
+/// sum of best scores.
 #[must_use]
 pub fn fitness(network: Network, measure: Measure, genes: &[f32], indices: &[u32]) -> f64 {
     let score_and_best = |index: &u32| {
@@ -84,7 +84,7 @@ mod tests {
     use crate::nndtf::judge::Judge;
     use evoxo_common::rng::Stream;
 
-    /// The order of additions and the `exp` differ, so outputs differ by roundings; no choice does.
+    /// The order of additions and the `exp` differ, so outputs differ by rounding errors, but no choice differs.
     #[test]
     fn outputs_are_those_of_the_reference() {
         let networks = [(Kind::Double, 8, 1), (Kind::Double, 8, 2), (Kind::Traditional, 8, 1), (Kind::Double, 5, 1)];
@@ -102,7 +102,7 @@ mod tests {
                 for index in &indices {
                     let input = network.input(boards()[*index as usize]);
                     let difference = network.output(&genes, &input) - output(network, &genes, &input);
-                    // With a spread near 0 the sign of a rounding decides.
+                    // With a spread near 0, the sign of a rounding error decides.
                     far += u32::from(difference.abs() > 1e-11);
                     total += 1;
                 }

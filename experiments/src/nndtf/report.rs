@@ -1,8 +1,8 @@
-//! What `nndtf` says at the end, beside the paper's figures.
+//! The report of `nndtf`, compared with the paper's figures.
 //!
 //! At the end of a run every champion is judged again on all boards, plays the paper's match against the first arm's champion
-//! of the same replica, and is audited exactly. `result.json` keeps these figures, and the report is made of them. What is said
-//! of an arm is a mean over its replicas with a 95 % interval.
+//! of the same replica, and is audited exactly. `result.json` keeps these figures, and the report is computed from them. Each
+//! figure of an arm is a mean over its replicas with a 95 % interval.
 
 use serde_json::{Map, Value, json};
 
@@ -28,14 +28,14 @@ use super::{
     network_of,
 };
 
-/// An arm with its champions, judged again.
+/// An arm with its champions after they were judged again.
 struct Class<'a> {
     arm: Shown<'a>,
     told: &'a Arm,
     champions: Vec<(u32, &'a Champion)>,
 }
 
-/// Results of a match over replicas, seen from the player that moves first.
+/// Results of a match over all replicas, from the point of view of the player that moves first.
 struct Match {
     first: usize,
     second: usize,
@@ -75,12 +75,12 @@ impl Class<'_> {
     }
 }
 
-/// "0.784 ± 0.012", or a dash of nothing.
+/// "0.784 ± 0.012", or a dash if there are no values.
 fn text(values: &[f64], decimals: usize) -> String {
     estimate(values).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
 }
 
-/// Each other arm against the first, with either moving first.
+/// The matches of each other arm against the first, with each of the two moving first.
 fn matches(arms: &[Class<'_>]) -> Vec<Match> {
     let duels = |other: usize| arms[other].champions.iter().filter_map(|(_, champion)| champion.duels());
     let pair = |other: usize| {
@@ -94,14 +94,14 @@ fn matches(arms: &[Class<'_>]) -> Vec<Match> {
     (1..arms.len()).flat_map(pair).filter(|one| !one.duels.is_empty()).collect()
 }
 
-/// What a random legal cell is worth on a board on average.
+/// The mean worth of a random legal cell on a board.
 fn random_worth(measure: Measure, index: u32) -> f64 {
     let board = boards()[index as usize];
     let free: Vec<f64> = cells(tic_tac_toe().legal(board)).map(|cell| f64::from(measure.worth(index, cell))).collect();
     mean(&free).unwrap_or(0.0)
 }
 
-/// The fitness of the two players that learn nothing: random, and nearest to 5.
+/// The fitness of two players that learn nothing: a random one, and one that takes the cell nearest to 5.
 fn baselines(network: Network, measure: Measure, indices: &[u32]) -> [f64; 2] {
     let over = |worth: &dyn Fn(u32) -> f64| {
         indices.iter().map(|index| worth(*index)).sum::<f64>() / measure.whole(indices) as f64
@@ -114,8 +114,8 @@ fn every_board() -> Vec<u32> {
     (0..BOARDS as u32).collect()
 }
 
-/// The first of the arms that have the same training boards and the same measure: what learns nothing is the same for
-/// them. (The other order of cells mirrors boards, and all of them mirror to themselves.)
+/// The first arm of each group with the same training boards and the same measure. Players that learn nothing have the same
+/// fitness within a group. (The other numbering mirrors boards, and the set of all boards is its own mirror image.)
 fn alike<'a, 'b>(arms: &'b [Class<'a>]) -> Vec<&'b Class<'a>> {
     let task = |class: &Class<'_>| {
         let settings = &class.arm.settings;
@@ -171,7 +171,7 @@ fn fitness_table(arms: &[Class<'_>]) -> Table {
     }
 }
 
-/// Values of the replicas that both arms have, each less that of the first arm.
+/// The differences from the first arm, for the replicas that both arms have.
 fn differences(arms: &[Class<'_>], other: usize, value: impl Fn(&Champion) -> f64) -> Vec<f64> {
     let pair = |(replica, one): &(u32, &Champion)| {
         let (_, first) = arms[0].champions.iter().find(|(other, _)| other == replica)?;
@@ -205,13 +205,13 @@ fn differences_table(arms: &[Class<'_>]) -> Table {
     }
 }
 
-/// Wins, draws or losses of the player that moves first, one value a replica.
+/// Wins, draws or losses of the player that moves first, one value per replica.
 fn counts(one: &Match, which: usize) -> Vec<f64> {
     one.duels.iter().map(|duel| f64::from([duel.wins, duel.draws, duel.losses][which])).collect()
 }
 
-/// Table 1 of the paper. Its second row is headed "proposed NN wins : draws : loses", but its conclusion reads the row's 13 as
-/// wins of the traditional network: so that row is shown from both sides.
+/// Table 1 of the paper. The heading of its second row says "proposed NN wins : draws : loses", but the paper's conclusion
+/// reads the row's 13 as wins of the traditional network. The row is therefore shown from both points of view.
 fn match_table(arms: &[Class<'_>], matches: &[Match]) -> Table {
     let mut rows = Vec::new();
     for one in matches {
@@ -246,7 +246,7 @@ fn match_table(arms: &[Class<'_>], matches: &[Match]) -> Table {
     }
 }
 
-/// How many champions never lose as this side.
+/// The number of champions that never lose as this side.
 fn never_losing(class: &Class<'_>, side: Side) -> usize {
     class.champions.iter().filter(|(_, one)| one.strength(side).unbeatable).count()
 }
@@ -278,7 +278,7 @@ fn odds_table(arms: &[Class<'_>]) -> Table {
     }
 }
 
-/// A game as its boards, and its moves.
+/// A game as its boards and its moves.
 fn line_text(line: &[u8]) -> String {
     let game = tic_tac_toe();
     let names: Vec<String> = line.iter().map(|cell| game.cell_name(*cell)).collect();
@@ -294,14 +294,14 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
             match alike(arms).len() {
                 1 => "All arms of a replica have the same training boards",
                 _ => {
-                    "Arms of a replica that draw their training boards alike have the same ones; all are judged by \
-                     their own fitness"
+                    "Arms that draw training boards in the same way have the same ones in each replica; all are judged \
+                     by their own fitness"
                 }
             }
         ),
         format!(
-            "Near ties lost: the fitness if every output within {FIRM_MARGIN} of the middle between two cells took the worse \
-             of them. Where that is lower, champions depend on the last digits of their outputs."
+            "Near ties lost: the fitness if every output within {FIRM_MARGIN} of the middle between two cells took the \
+             worse of them. If it is lower, champions depend on the last digits of their outputs."
         ),
         format!(
             "The teacher never loses as X (proven over {} positions), and can be beaten as O: it loses {} games, the first \
@@ -316,19 +316,20 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
             let reached = class.champions.iter().filter(|(_, one)| one.training >= paper).count();
             let (name, count) = (class.arm.name, class.champions.len());
             let reached = share_text(reached, count);
-            notes.push(format!("Champions of {name} that come to the paper's fitness of {paper}: {reached}."));
+            notes.push(format!("Champions of {name} that reach the paper's fitness of {paper}: {reached}."));
         }
     }
     if [0, 1].iter().all(|index| arms.iter().any(|class| class.arm.contestant() == Some(*index))) {
         notes.push(
-            "The second row of the paper's Table 1 is headed with the proposed network's wins, but the conclusion counts its \
-             13 as the traditional network's: then the network that moves first wins more in both rows."
+            "The second row of the paper's Table 1 is headed with the proposed network's wins, but the conclusion \
+             counts its 13 as the traditional network's. In that case, the network that moves first wins more in both \
+             rows."
                 .into(),
         );
     }
     let unfinished = arms.iter().flat_map(|class| &class.told.replicas).filter(|replica| !replica.finished).count();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. Their champions are the best so far."));
     }
     notes
 }
@@ -376,7 +377,7 @@ fn baselines_json() -> Value {
     })
 }
 
-/// One curve an arm.
+/// The figure of fitness, with one curve per arm.
 fn figure(arms: &[Class<'_>]) -> Option<Figure> {
     let curve = |class: &Class<'_>| Some(class.told.curve(class.arm.name)?.per(1000.0));
     let series: Vec<Series> = arms.iter().filter_map(curve).collect();
@@ -423,12 +424,12 @@ mod tests {
         assert_eq!(report.figures.len(), 1);
     }
 
-    /// What a person sees of a run is what its `result.json` gives again.
+    /// The report computed from `result.json` is the one shown at the end of the run.
     #[test]
     fn a_result_tells_the_whole_story() {
         let config = parse(CONFIG);
         let mut replicas = run(&config);
-        // One is as it began.
+        // One replica has not begun.
         replicas[4] = Replica::start(&config, &config.arms[1], 1);
         let whole = config.report(&replicas);
         let mut result = json!({"experiment": "nndtf", "seed": config.seed, "replicas": config.replicas});
@@ -457,7 +458,7 @@ mod tests {
         assert!(report.figures.is_empty());
     }
 
-    /// The figures of an independent implementation of the baselines: sums over all boards, cell by cell.
+    /// The figures come from an independent implementation of the baselines, which sums over all boards, cell by cell.
     #[test]
     fn baselines_are_means_over_all_boards() {
         let network = network_of(&Settings::of(&parse("experiment = \"nndtf\"").arms[0].settings));
@@ -473,7 +474,7 @@ mod tests {
             boards().iter().map(share).sum::<f64>() / BOARDS as f64
         };
         assert!((random - plain(&|_, free| free.to_vec())).abs() < 1e-7);
-        // By distance from number 5, the lower of two first.
+        // Sorted by distance from number 5; of two equally near cells, the lower one comes first.
         let order = [4, 3, 5, 2, 6, 1, 7, 0, 8];
         let nearest = |_: Board, free: &[u8]| vec![*order.iter().find(|cell| free.contains(cell)).unwrap()];
         assert!((centre - plain(&nearest)).abs() < 1e-7);

@@ -27,35 +27,35 @@ choice! {
     /// A reading of the traditional algorithm: when the best of the previous generation replaces the worst child. The
     /// paper does not say.
     pub enum Elite {
-        /// if no child is as fit: equally fit children replace it, so that the best can drift
+        /// if no child is as fit; equally fit children replace it, so the best can drift
         UnlessEqualled = "unless-equalled",
-        /// if no child is fitter: the best stays beside children that are as fit
+        /// if no child is fitter; the best then stays together with children that are as fit
         UnlessSurpassed = "unless-surpassed",
     }
 }
 
 choice! {
-    /// A reading: what a hidden node of the double network reads from its neighbours. The formula has the final outputs
-    /// on both sides and the paper does not say how to solve it; for many networks there is no solution.
+    /// A reading: what a hidden node of the double network reads from its neighbours. The formula has the final outputs on
+    /// both sides. The paper does not say how to solve it, and for many networks there is no solution.
     pub enum Coupling {
-        /// the outputs of their static transfer functions: feed-forward
+        /// the outputs of their static transfer functions, so the network is feed-forward
         Static = "static",
-        /// their final outputs by sweeps, the first from the static ones, all nodes at once
+        /// their final outputs, computed in sweeps of all nodes at once that start from the static outputs
         Final = "final",
-        /// the same, but one node after another: it reads what the node behind it has just become
+        /// the same, but one node after another: each reads what the previous node has just become
         InPlace = "in-place",
-        /// nothing: 1 stands for each output, so that the mean and the spread of a node's second function are genes
+        /// nothing: each output counts as 1, so genes alone give the mean and the spread of a node's second function
         Nothing = "nothing",
     }
 }
 
 choice! {
-    /// A reading of the improved algorithm: whose share in the two candidates near the bounds of the genes w is. The
-    /// equations and the text behind them say opposite things.
+    /// A reading of the improved algorithm: what w weighs in the two candidates near the bounds of the genes. The equations
+    /// and the text after them contradict each other.
     pub enum Weighs {
-        /// the parents', as in equations 24 and 25
+        /// the parents, as in equations 24 and 25
         Parents = "parents",
-        /// the bounds', as in the text: near the bounds "as w in (24) and (25) approaches 1"
+        /// the bounds, as in the text: near the bounds "as w in (24) and (25) approaches 1"
         Bounds = "bounds",
     }
 }
@@ -65,7 +65,7 @@ choice! {
     pub enum Parents {
         /// they may: the wheel is spun twice
         Any = "any",
-        /// they are two: the first has left the wheel when it is spun again
+        /// they may not: the first parent is taken off the wheel before the second spin
         Different = "different",
     }
 }
@@ -73,19 +73,19 @@ choice! {
 choice! {
     /// A reading of the improved algorithm: what may join the population.
     pub enum Joins {
-        /// the three mutants, as in the paper's procedure
+        /// only the three mutants, as in the paper's procedure
         Mutants = "mutants",
-        /// the offspring too, judged again and treated like a mutant: eight evaluations per iteration
+        /// the offspring too: it is judged again and treated like a mutant, so an iteration has eight evaluations
         OffspringToo = "offspring-too",
     }
 }
 
 choice! {
-    /// A reading of the improved algorithm: how many genes are "some", which the second mutant redraws.
+    /// A reading of the improved algorithm: how many genes the second mutant redraws, which are "some" in the paper.
     pub enum SomeGenes {
-        /// each with probability 1/2
+        /// each gene with probability 1/2
         Half = "half",
-        /// each with a probability that is drawn anew for each mutant, from one gene in all to all
+        /// each gene with probability k/n for n genes, where k is drawn from 1 to n for each mutant
         AnyNumber = "any-number",
     }
 }
@@ -93,29 +93,29 @@ choice! {
 choice! {
     /// The improved algorithm's three mutants.
     pub enum Mutants {
-        /// as in the paper: one gene is redrawn, some are, all are
+        /// as in the paper: the first redraws one gene, the second some, the third all
         OneSomeAll = "one-some-all",
-        /// one gene of each is redrawn
+        /// each redraws one gene
         OneGene = "one-gene",
     }
 }
 
 choice! {
-    /// A reading of the traditional algorithm: what an iteration renews.
+    /// A reading of the traditional algorithm: how much an iteration replaces.
     pub enum Births {
-        /// the whole population, by as many couples as it needs
+        /// the whole population, with as many couples as it needs
         All = "all",
-        /// two parents, whose children take their places
+        /// two parents, which their two children replace
         Couple = "couple",
     }
 }
 
 choice! {
-    /// A reading of the traditional algorithm: what is mutated with the probability of mutation.
+    /// A reading of the traditional algorithm: what the probability of mutation applies to.
     pub enum Mutates {
         /// each gene
         Genes = "genes",
-        /// each child, in one gene
+        /// each child, which is then mutated in one gene
         Child = "child",
     }
 }
@@ -123,17 +123,17 @@ choice! {
 choice! {
     /// What one task computes.
     pub enum Farming {
-        /// some iterations of a replica, from the state that the task carries
+        /// some iterations of a replica, starting from the state that the task carries
         Segments = "segments",
-        /// the fitness of one round's chromosomes; the improved algorithm has two rounds per iteration
+        /// the fitness of the chromosomes of one round; the improved algorithm has two rounds per iteration
         Evaluations = "evaluations",
     }
 }
 
 settings! {
-    /// Networks 9-8-1 that learn from a teacher to choose a cell of 3x3 tic-tac-toe, by genetic algorithms: one network
-    /// with double transfer functions and a traditional rival (Ling and Lam 2011). Replicas of the same number have the
-    /// same training boards and match openings in all arms of a file.
+    /// Networks 9-8-1 learn from a teacher to choose a cell in 3x3 tic-tac-toe, by genetic algorithms: a network with double
+    /// transfer functions and a traditional rival (Ling and Lam 2011). Replicas of the same number have the same training
+    /// boards and match openings in all arms of a file.
     pub struct Settings, names Name, schema SCHEMA {
         /// The kind of network.
         network: Kind = choice("double"),
@@ -147,17 +147,17 @@ settings! {
         algorithm: Algorithm = choice("improved"),
         /// Iterations of a genetic algorithm. The paper: 50000.
         iterations: u64 = whole(1, ITERATIONS_MAX, "50000") when algorithm is ["improved", "traditional"],
-        /// Chromosomes that cma-es may evaluate; it stops before a generation that would exceed this. The default is
+        /// Chromosomes that cma-es may evaluate. It stops before a generation that would exceed this number. The default is
         /// the number that the improved algorithm evaluates in the paper's 50000 iterations.
         evaluations: u64 = whole(4, ITERATIONS_MAX, "350000") when algorithm is ["cma-es"],
         /// Chromosomes of a genetic algorithm; even for the traditional one. The paper: 10.
         population: u32 = whole(2, CHROMOSOMES_MAX as u64, "10") when algorithm is ["improved", "traditional"],
-        /// Chromosomes per generation of cma-es. Our choice.
+        /// Individuals per generation of cma-es. Our choice.
         offspring: u32 = whole(4, CHROMOSOMES_MAX as u64, "100") when algorithm is ["cma-es"],
-        /// The initial step size of cma-es, in half ranges of a gene. Our choice.
+        /// The initial step size of cma-es, as a share of half the range of a gene. Our choice.
         sigma: Ratio = real(0, 10, "0.5") when algorithm is ["cma-es"],
-        /// The improved algorithm's w: the parents' share of a candidate; the rest comes from the bounds of the genes.
-        /// The paper: 0.1.
+        /// The improved algorithm's w: the parents' share of a candidate. The rest comes from the bounds of the genes. The
+        /// paper: 0.1.
         weight: Ratio = real(0, 1, "0.1") when algorithm is ["improved"],
         /// The improved algorithm's pa: the probability that the best mutant replaces the worst chromosome even if it
         /// is less fit. The paper: 0.5.
@@ -166,49 +166,49 @@ settings! {
         crossover: Ratio = real(0, 1, "0.8") when algorithm is ["traditional"],
         /// The traditional algorithm's probability that a gene is mutated. The paper: 0.1.
         mutation: Ratio = real(0, 1, "0.1") when algorithm is ["traditional"],
-        /// How fast the traditional algorithm's mutations shrink: the exponent of the share of iterations left. The
-        /// paper: 5.
+        /// How fast the traditional algorithm's mutations shrink: the exponent of the share of iterations left. The paper: 5.
         shape: Ratio = real(0, 1000, "5") when algorithm is ["traditional"],
         /// A reading of the traditional algorithm: when the best of the previous generation replaces the worst child.
         /// The paper does not say.
         elite: Elite = choice("unless-equalled") when algorithm is ["traditional"],
-        /// Training boards, all different, of the 2423 reachable boards with X to move. The paper: 100.
+        /// Training boards. They are all different and drawn from the 2423 reachable boards with X to move. The paper: 100.
         boards: usize = whole(1, BOARDS as u64, "100"),
-        /// A reading: how training boards come. The paper does not say.
+        /// A reading: how training boards are drawn. The paper does not say.
         training: Training = addition choice("uniform"),
-        /// A reading: how many stones there are on training boards. The paper does not say.
+        /// A reading: how many stones training boards have. The paper does not say.
         stones: Stones = addition choice("any"),
-        /// A reading: how the scores of the cells taken make the fitness. The printed formula can be read in both ways.
+        /// A reading: how the scores of the chosen cells give the fitness. The printed formula can be read both ways.
         fitness: Formula = addition choice("mean-of-ratios"),
-        /// A reading: what an output that names an occupied cell is worth in training. In play the nearest empty cell
-        /// is taken.
+        /// A reading: the worth in training of an output that names an occupied cell. In play the nearest empty cell is
+        /// taken.
         occupied: Occupied = addition choice("nearest"),
-        /// A reading of the improved algorithm: whose share in the two candidates near the bounds of the genes w is.
-        /// The equations and the text behind them say opposite things.
+        /// A reading of the improved algorithm: what w weighs in the two candidates near the bounds of the genes. The
+        /// equations and the text after them contradict each other.
         weighs: Weighs = addition choice("parents") when algorithm is ["improved"],
         /// A reading of both genetic algorithms: whether the two parents may be the same chromosome.
         parents: Parents = addition choice("any") when algorithm is ["improved", "traditional"],
         /// A reading of the improved algorithm: what may join the population.
         joins: Joins = addition choice("mutants") when algorithm is ["improved"],
-        /// A reading of the improved algorithm: how many genes are "some", which the second mutant redraws.
+        /// A reading of the improved algorithm: how many genes the second mutant redraws, which are "some" in the paper.
         some: SomeGenes = addition choice("half") when algorithm is ["improved"] and mutants is ["one-some-all"],
         /// The improved algorithm's three mutants. The paper says that one mutated gene may be enough once fitness is high.
         mutants: Mutants = addition choice("one-some-all") when algorithm is ["improved"],
-        /// A reading of the traditional algorithm: what an iteration renews.
+        /// A reading of the traditional algorithm: how much an iteration replaces.
         births: Births = addition choice("all") when algorithm is ["traditional"],
-        /// A reading of the traditional algorithm: what is mutated with the probability of mutation.
+        /// A reading of the traditional algorithm: what the probability of mutation applies to.
         mutates: Mutates = addition choice("genes") when algorithm is ["traditional"],
-        /// A reading: what a hidden node of the double network reads from its neighbours. The formula has the final
-        /// outputs on both sides and the paper does not say how to solve it; for many networks there is no solution.
+        /// A reading: what a hidden node of the double network reads from its neighbours. The formula has the final outputs
+        /// on both sides. The paper does not say how to solve it, and for many networks there is no solution.
         coupling: Coupling = choice("static") when network is ["double"],
-        /// Sweeps of the final coupling, and of that in place; one sweep of the final is the same as static coupling. Our choice.
+        /// Sweeps of the final and of the in-place coupling. One sweep of the final coupling equals static coupling. Our
+        /// choice.
         sweeps: u32 = whole(1, SWEEPS_MAX as u64, "10") when coupling is ["final", "in-place"],
-        /// A reading: how the cells are numbered 1 to 9, row by row from the top. The two numberings mirror every board
-        /// and differ only in their random numbers.
+        /// A reading: the order in which the cells are numbered from 1 to 9, row by row from the top. The two orders mirror
+        /// every board and differ only in their random numbers.
         numbering: Numbering = choice("left-to-right"),
         /// What one task computes.
         farming: Farming = execution choice("segments"),
-        /// Iterations per segment; 0 chooses segments of about 50 ms.
+        /// Iterations per segment. With 0, a segment takes about 50 ms.
         segment: u64 = execution whole(0, SEGMENT_MAX, "0") when farming is ["segments"],
     }
     check(check)
@@ -251,8 +251,8 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     let can_come = settings.source().pool().len();
     if settings.boards > can_come {
         let sentence = format!(
-            "boards is {}, but with this training and these stones only {can_come} different boards can come: give at \
-             most that many",
+            "boards is {}, but this training and these stones allow only {can_come} different boards: give at most \
+             that many",
             settings.boards
         );
         problems.push((Name::boards, sentence));

@@ -1,4 +1,4 @@
-//! Throughput of one core: a hundred random networks, each evaluated on a hundred boards. For `evoxo bench`.
+//! Throughput of one core, for `evoxo bench`: a hundred random networks, each evaluated on a hundred boards.
 
 use std::{hint::black_box, sync::LazyLock};
 
@@ -12,7 +12,7 @@ use super::{
     reference,
 };
 
-/// The kernels.
+/// The benchmarked kernels.
 pub(super) const KERNELS: &[Kernel] = &[Kernel {
     name: "nndtf_fitness",
     unit: "networks/s",

@@ -1,4 +1,4 @@
-//! The tasks of `nndtf`: evaluating chromosomes, and advancing a search.
+//! The tasks of `nndtf`: evaluating chromosomes and advancing a search.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -65,7 +65,7 @@ impl Compute for Segment {
 /// The most iterations of one task.
 pub const SEGMENT_MAX: u64 = 10_000_000;
 
-/// The judge of a task.
+/// The judge described by a task.
 pub fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
     let judge = task.ok_or_else(|| Refusal("the task has no judge".into()))?;
     let network = network(judge)?;
@@ -83,7 +83,7 @@ pub fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
     Ok(Judge::new(network, measure(judge), &judge.boards))
 }
 
-/// The network of a judge.
+/// The network described by a judge.
 fn network(judge: &messages::Judge) -> Result<Network, Refusal> {
     let kind = match messages::Kind::try_from(judge.kind) {
         Ok(messages::Kind::Double) => Kind::Double,
@@ -103,7 +103,7 @@ fn network(judge: &messages::Judge) -> Result<Network, Refusal> {
     Ok(Network { kind, hidden, coupling: Coupling { sweeps, in_place: judge.in_place }, numbering })
 }
 
-/// How a judge judges.
+/// The measure described by a judge.
 fn measure(judge: &messages::Judge) -> Measure {
     Measure {
         formula: if judge.ratio_of_sums { Formula::RatioOfSums } else { Formula::MeanOfRatios },
@@ -123,7 +123,7 @@ fn search(task: &SegmentTask) -> Option<&messages::Search> {
 /// Evaluates chromosomes.
 ///
 /// # Errors
-/// A [`Refusal`] that says which figure is out of range.
+/// A [`Refusal`] that says which number is out of range.
 fn fitness(task: &FitnessTask) -> Result<FitnessOutput, Refusal> {
     let judge = judge(task.judge.as_ref())?;
     let count = judge.network().genes();
@@ -163,10 +163,10 @@ fn segment(task: &SegmentTask) -> Result<SegmentOutput, Refusal> {
     Ok(SegmentOutput { state: Some(state), rows })
 }
 
-/// Whether an output has one sum for each chromosome.
+/// Checks that an output has one sum for each chromosome.
 ///
 /// # Errors
-/// A [`Refusal`] if it has not.
+/// A [`Refusal`] if the number differs.
 fn check_fitness(task: &FitnessTask, output: &FitnessOutput) -> Result<(), Refusal> {
     let judge = task.judge.as_ref().ok_or_else(|| Refusal("the task has no judge".into()))?;
     let count = task.genes.len() / network(judge)?.genes();
@@ -176,8 +176,7 @@ fn check_fitness(task: &FitnessTask, output: &FitnessOutput) -> Result<(), Refus
     check_sums(judge, &output.sums)
 }
 
-/// Checks that no sum is more than its boards can give. A greater one would be wrong, and adding such sums could
-/// overflow.
+/// Checks that no sum is more than its boards can give. A greater sum would be wrong, and adding such sums could overflow.
 fn check_sums(judge: &messages::Judge, sums: &[u64]) -> Result<(), Refusal> {
     let all = measure(judge).whole(&judge.boards);
     match sums.iter().find(|sum| **sum > all) {
@@ -186,10 +185,10 @@ fn check_sums(judge: &messages::Judge, sums: &[u64]) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that an output's state is one that the search can have after the task.
+/// Checks that the search can have an output's state after the task.
 ///
 /// # Errors
-/// A [`Refusal`] if it is not.
+/// A [`Refusal`] if it cannot.
 fn check_segment(task: &SegmentTask, output: &SegmentOutput) -> Result<(), Refusal> {
     let (Some(judge), Some(search), Some(before), Some(state)) =
         (&task.judge, search(task), &task.state, &output.state)
@@ -208,8 +207,8 @@ fn check_segment(task: &SegmentTask, output: &SegmentOutput) -> Result<(), Refus
     Search::new(network(judge)?.genes(), search).and_then(|search| search.check(state)).map_err(Refusal)
 }
 
-/// A few tasks of each kind that touch every branch of the computation, except what came later and an earlier build refuses or gives
-/// outputs of another size for: other numbers of hidden nodes, and none of the neighbours.
+/// A few tasks of each kind that reach every branch of the computation. Missing are later additions that earlier builds
+/// reject or answer with outputs of another size: other numbers of hidden nodes, and reading nothing from the neighbours.
 fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
     let stream = Stream::root(1).text("nndtf workload");
     let judge = |kind: messages::Kind, sweeps, right_to_left| messages::Judge {
@@ -238,7 +237,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         keeps_best: true,
         ..Default::default()
     };
-    // The same algorithms with all other readings.
+    // The same algorithms with all the other readings.
     let other_improved = messages::Improved {
         bounds_weigh: true,
         keeps_offspring: true,
@@ -270,8 +269,8 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         let network = network(judge).expect("it is one of the above");
         let mut rng = stream.text("genes").rng();
         let mut genes: Vec<f32> = (0..3 * network.genes()).map(|_| network::gene(&mut rng, RANGE)).collect();
-        // One more, whose outputs are so near to 0, the middle between cells 4 and 6, that only double precision tells
-        // the side.
+        // One more chromosome, whose outputs are so near to 0, the middle between cells 4 and 6, that only double precision
+        // shows the side.
         let mut near: Vec<f32> = (0..network.genes()).map(|_| network::gene(&mut rng, RANGE)).collect();
         let (weights, last) = near.split_at_mut(network.genes() - if network.kind == Kind::Double { 2 } else { 1 });
         weights.iter_mut().rev().take(HIDDEN).for_each(|weight| *weight *= f32::EPSILON);

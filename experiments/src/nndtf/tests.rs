@@ -1,5 +1,5 @@
-//! The experiment as a whole: the state does not depend on how the work is divided, and invalid tasks are refused with
-//! a reason.
+//! Tests of the experiment as a whole: the state does not depend on how the work is divided, and invalid tasks are rejected
+//! with a reason.
 
 use super::{
     messages::{FitnessTask, Judge, SegmentTask},
@@ -20,7 +20,7 @@ const SMALL: &str = "experiment = \"nndtf\"\nseed = 5\nreplicas = 2\n[settings]\
                      [arms.rival]\nnetwork = \"traditional\"\nalgorithm = \"traditional\"\nnumbering = \"right-to-left\"\n\
                      [arms.\"cma-es\"]\nalgorithm = \"cma-es\"\n";
 
-/// The readings that came later, all at once, and what is the same as leaving them out.
+/// The readings that were added later, all at once. [`FIRST_READINGS`] are the values that equal leaving them out.
 const READINGS: &[(&str, &str)] = &[
     ("training", "teacher-play"),
     ("stones", "two-each"),
@@ -56,8 +56,8 @@ fn the_digest_is_pinned_for_every_way_of_farming() {
     simd::at_each_level(|level| assert_eq!(digest(&whole), digest(&run_with(&[])), "{level:?}"));
 }
 
-/// Other numbers of hidden nodes and other bounds give other searches, the same for both ways of farming; at their defaults
-/// nothing of them is told, so that tasks are called as they were before these settings.
+/// Other numbers of hidden nodes and other bounds give other searches, and both ways of farming agree on them. At their
+/// defaults, tasks do not mention these settings, so tasks keep the names they had before.
 #[test]
 fn hidden_nodes_and_bounds_are_settings() {
     let config = |overrides: &[(&str, &str)]| parse_with(SMALL, overrides);
@@ -86,7 +86,7 @@ fn hidden_nodes_and_bounds_are_settings() {
     assert_eq!((judge.unwrap().hidden, search.unwrap().bounds, bounded_search), (0, None, None));
 }
 
-/// A replica may change its way of farming after every round: both ways use the same state.
+/// A replica may change its way of farming after every round, because both ways use the same state.
 #[test]
 fn a_state_can_be_continued_by_the_other_way_of_farming() {
     let config = |farming: &str| parse_with(SMALL, &[("farming", farming), ("segment", "3")]);
@@ -104,8 +104,8 @@ fn a_state_can_be_continued_by_the_other_way_of_farming() {
     }
 }
 
-/// Both genetic algorithms end with a population, and the first of its fittest is the champion. The evolution strategy
-/// has none.
+/// Both genetic algorithms end with a population, and the champion is the first of its fittest chromosomes. The evolution
+/// strategy has no population.
 #[test]
 fn populations_are_whole_and_the_champion_is_among_them() {
     for replica in run_with(&[("population", "12")]) {
@@ -201,7 +201,7 @@ fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
     insta::assert_snapshot!(sentences.join("\n"));
 }
 
-/// Outputs of the wrong shape are refused here.
+/// An output of the wrong shape is rejected.
 #[test]
 fn outputs_of_the_wrong_shape_are_refused() {
     fn refused<C: Compute>(changes: &[fn(&mut C::Output)]) {

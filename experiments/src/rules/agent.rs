@@ -1,6 +1,6 @@
-//! An agent: a list of rules with weights, and how it chooses among them.
+//! An agent: a list of rules with weights, and how the agent chooses among them.
 //!
-//! Among the rules that match it takes those of the highest priority, among these those of the highest weight, and
+//! From the matching rules the agent takes those of the highest priority, from these those of the highest weight, and then
 //! draws one of them. If no rule matches, it draws any empty cell.
 
 use super::rule::{CELLS, Rule};
@@ -9,7 +9,7 @@ use evoxo_games::{
     board::{Board, Side},
 };
 
-/// The most rules of an agent. The page sets no bound; more than these no longer fit its card and its tasks.
+/// The most rules of an agent. The page sets no bound, but more rules would not fit an agent's card and tasks.
 pub const RULES_MAX: usize = 1024;
 
 /// An agent.
@@ -24,14 +24,13 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// A new agent with these rules that has not played yet.
+    /// A new agent with these rules, before its first game.
     #[must_use]
     pub fn newborn(rules: Vec<Rule>) -> Self {
         Self { weight: 0, weights: vec![0; rules.len()], rules }
     }
 
-    /// The rules among which the side with these stones draws its move, in the order of the list; empty if no rule
-    /// matches.
+    /// The rules among which the side with these stones draws its move, in the order of the list; empty if no rule matches.
     #[must_use]
     pub fn candidates(&self, own: u32, other: u32) -> Vec<usize> {
         let matching: Vec<usize> = (0..self.rules.len()).filter(|rule| self.rules[*rule].matches(own, other)).collect();
@@ -40,7 +39,7 @@ impl Agent {
         matching.into_iter().filter(|rule| Some(rank(rule)) == highest).collect()
     }
 
-    /// How likely it takes each cell: integer shares, and their sum.
+    /// How likely the agent takes each cell: integer shares, and their sum.
     #[must_use]
     pub fn odds(&self, own: u32, other: u32) -> ([u32; CELLS], u32) {
         let mut shares = [0; CELLS];
@@ -53,7 +52,7 @@ impl Agent {
         (shares, shares.iter().sum())
     }
 
-    /// The cells that it may take when this side is to move on a board, as a mask.
+    /// The cells that the agent may take when this side is to move, as a mask.
     #[must_use]
     pub fn choices(&self, board: Board) -> u64 {
         let side = board.to_move();
@@ -61,16 +60,16 @@ impl Agent {
         (0..CELLS).map(|cell| u64::from(shares[cell] > 0) << cell).sum()
     }
 
-    /// All games that it can lose as one side, whatever it draws and the opponent plays, or the proof that there are
-    /// none. The audit's odds treat all cells that it may choose as equally likely; [`super::strength::odds`] gives the
-    /// true ones.
+    /// All games that the agent can lose as one side, whatever it draws and the opponent plays, or the proof that there are
+    /// none. The audit's odds treat all cells that the agent may choose as equally likely; [`super::strength::odds`] computes
+    /// the true odds.
     #[must_use]
     pub fn audit(&self, side: Side) -> Audit {
         let choose = Box::new(|board| self.choices(board));
         Subject { side, filtered: false, choose }.audit().expect("an agent chooses among the empty cells of any board")
     }
 
-    /// Its rules by falling weight, then by falling priority, then in the order of the list.
+    /// The agent's rules by descending weight, then by descending priority, then in the order of the list.
     #[must_use]
     pub fn heaviest_first(&self) -> Vec<(Rule, i32)> {
         let mut rules: Vec<(Rule, i32)> = self.rules.iter().copied().zip(self.weights.iter().copied()).collect();
@@ -90,7 +89,7 @@ mod tests {
         Agent { weights, ..Agent::newborn(rules.iter().map(read).collect()) }
     }
 
-    /// The page's four steps, one by one.
+    /// Follows the page's four steps one by one.
     #[test]
     fn priority_precedes_weight_and_weight_precedes_chance() {
         let rules = [
@@ -110,7 +109,7 @@ mod tests {
         assert_eq!(agent.odds(1, 2 | 4 | 8), ([0, 0, 0, 0, 1, 1, 1, 1, 1], 5), "no rule: any empty cell");
     }
 
-    /// An agent without rules may play any game; one that begins in the centre has less than a ninth of them.
+    /// An agent without rules may play any game. An agent that always begins in the centre plays fewer than a ninth of them.
     #[test]
     fn the_proof_counts_all_random_choices() {
         let random = Agent::default().audit(Side::X);

@@ -23,7 +23,7 @@ use super::{
 
 /// `{"kind": "rules", "weight": 3, "rules": ["PPV******3 priority 2 weight 5", ...]}`
 ///
-/// `weight`, and the priority and weight of a rule, may be left out; they are then 0.
+/// `weight`, and the priority and the weight of a rule, are 0 if left out.
 pub(super) const CARD: CardKind = CardKind { name: "rules", keys: &KEYS, about: &["cycles"], read, file: None };
 
 const KEYS: [&str; 3] = ["kind", "weight", "rules"];
@@ -32,7 +32,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
     Ok(Arc::new(read_agent(entries)?))
 }
 
-/// The agent of a card.
+/// The agent that a card describes.
 fn read_agent(entries: &Entries) -> Result<Agent, String> {
     let weight = match entries.get("weight") {
         None => 0,
@@ -59,7 +59,7 @@ fn whole(value: &Value) -> Option<i32> {
     (weight.unsigned_abs() <= WEIGHT_MAX as u32).then_some(weight)
 }
 
-/// "PPV******3 priority 2 weight 5"; either part may be left out and is then 0.
+/// Reads "PPV******3 priority 2 weight 5". Priority and weight are 0 if left out.
 fn read_rule(value: &Value) -> Result<(Rule, i32), String> {
     let text = value.as_str().ok_or_else(|| format!("{} is not a text", brief(value)))?;
     let mut words = text.split_whitespace();
@@ -132,7 +132,8 @@ impl Champion for Agent {
     fn capability(&self, _: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
         if let Some(rule) = self.rules.iter().find(|rule| !rule.is_valid()) {
             return Err(format!(
-                "its rule {rule} moves to a stone, which loses a game at once: an agent with such a rule plays no others"
+                "its rule {rule} moves to a stone, which loses a game at once: such an agent cannot be \
+                 used as a player"
             ));
         }
         let play = Box::new(self.clone());
@@ -141,7 +142,7 @@ impl Champion for Agent {
 }
 
 impl Play for Agent {
-    /// It chooses at random between rules that rank equally, and if none matches.
+    /// The agent chooses at random between rules that rank equally, and if no rule matches.
     fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let (board, side) = (position.board(), position.to_move());
         let candidates = self.candidates(board.stones(side) as u32, board.stones(side.other()) as u32);
@@ -155,8 +156,8 @@ impl Play for Agent {
         Move::new(rule.to(), why)
     }
 
-    /// For each cell the rule by which it would go there: of those that match, the one that ranks highest. The value is its
-    /// place among them, so that the rules that decide have the greatest.
+    /// For each cell, the highest-ranking matching rule that moves there. The value is the rule's place among the matching
+    /// rules, so the rules that decide have the greatest values.
     fn thoughts(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
         let (board, side) = (position.board(), position.to_move());
         let (own, other) = (board.stones(side) as u32, board.stones(side.other()) as u32);
@@ -194,8 +195,8 @@ impl Play for Agent {
         Some((0..).zip(shares).filter(|(_, share)| *share > 0).collect())
     }
 
-    /// It plays both sides without the filter, and partly at random: its odds are exact to rounding, and the proof
-    /// considers every random choice.
+    /// The agent plays both sides without the filter, and partly at random. Its odds are exact except for rounding, and the
+    /// proof considers every random choice.
     fn audit(&self) -> Result<Showing, String> {
         let (rules, share) = (self.rules.len(), 100.0 * strength::strength(self));
         let mut text = format!(
@@ -295,7 +296,8 @@ mod tests {
         let card = read_card(r#"{"kind": "rules", "rules": ["V********1", "C********1"]}"#).unwrap();
         assert_eq!(
             card.capability::<Player>().map(drop).unwrap_err(),
-            "its rule C********1 moves to a stone, which loses a game at once: an agent with such a rule plays no others"
+            "its rule C********1 moves to a stone, which loses a game at once: such an agent cannot be \
+             used as a player"
         );
     }
 
@@ -330,7 +332,7 @@ mod tests {
         assert!(lots.windows(2).any(|two| two[0] != two[1]));
     }
 
-    /// It thinks most of the cells among which it chooses, and of each cell one rule.
+    /// The agent values the cells among which it chooses most, and names one rule per cell.
     #[test]
     fn an_agent_plays_what_it_thinks() {
         let rng = &mut Stream::root(3).rng();
@@ -356,7 +358,7 @@ mod tests {
         assert!(compared > 100, "{compared}");
     }
 
-    /// The odds of an agent are those of its random choices, also against a mover with the filter.
+    /// The odds of an agent include its random choices, also against a mover with the filter.
     #[test]
     fn agents_are_audited() {
         let audit = Play::audit(&Agent::default()).unwrap();

@@ -1,9 +1,9 @@
-//! A couple's games: two agents play some games one after another, and the weights of the rules that they used change
-//! after each.
+//! A couple's games: two agents play some games, one after another. After each game, the weights of the rules that they used
+//! change.
 //!
-//! **Random choices.** A couple draws from its own stream: first which agent begins its first game (from then on they
-//! alternate), then each choice when it is made: among equally ranked rules in the order of the list, among empty cells
-//! in their order. A choice with one option draws nothing.
+//! **Random choices.** A couple draws from a stream of its own. It first draws which agent begins the first game (after that
+//! they alternate), and then each choice when it is made: among equally ranked rules in the order of the list, or among empty
+//! cells in their order. A choice with a single option draws nothing.
 
 use super::{
     index::{BLOCK, IndexedAgent, Mask, count, place},
@@ -14,7 +14,7 @@ use evoxo_common::rng::{Generator, below};
 /// The results of a couple's games, without the changes of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Games that the first won, minus games that the second won.
+    /// Games that the first agent won minus games that the second won.
     pub points: i32,
     /// Games drawn.
     pub draws: u32,
@@ -42,8 +42,7 @@ pub fn play<const BLOCKS: usize>(agents: &mut [IndexedAgent<BLOCKS>; 2], games: 
     tally
 }
 
-/// Plays one game and records the rules that each agent used. Returns the winner: of a game in which a rule moves to a stone, the
-/// other one.
+/// Plays one game and records the rules that each agent used. Returns the winner. An agent whose rule moves to a stone loses.
 #[inline(always)]
 fn game<const BLOCKS: usize>(
     agents: &[IndexedAgent<BLOCKS>; 2],
@@ -56,7 +55,7 @@ fn game<const BLOCKS: usize>(
     for stones in 0..CELLS as u32 {
         let agent = &agents[mover];
         let candidates = agent.candidates(own, other);
-        // Most boards match no rule: counting is for the others.
+        // Most boards match no rule, so rules are counted only on the other boards.
         let cell = if candidates == [0; BLOCKS] {
             let empty = !(own | other) & BOARD;
             let lot = if stones < CELLS as u32 - 1 { below(rng, u64::from(CELLS as u32 - stones)) } else { 0 };
@@ -70,7 +69,7 @@ fn game<const BLOCKS: usize>(
             agent.cell(place)
         };
         if (own | other) >> cell & 1 == 1 {
-            // A rule that is not valid: it moves to a stone, and the game is lost.
+            // The rule is not valid: it moves to a stone, so the game is lost.
             tally.moves += stones + 1;
             return Some(1 - mover);
         }
@@ -88,7 +87,7 @@ fn game<const BLOCKS: usize>(
 /// The bits of all cells.
 const BOARD: u32 = 0x1ff;
 
-/// For each mask of cells, whether it holds a line.
+/// Whether these cells contain a line.
 #[inline(always)]
 pub(super) fn wins(stones: u32) -> bool {
     const WINS: [u64; 8] = {
@@ -108,7 +107,7 @@ pub(super) fn wins(stones: u32) -> bool {
     WINS[(stones & BOARD) as usize >> 6] >> (stones & 63) & 1 == 1
 }
 
-/// The cell of a mask that has `nth` cells of the mask before it.
+/// The cell of the mask that follows `nth` other cells of the mask.
 #[inline(always)]
 fn nth_cell(mask: u32, nth: usize) -> u8 {
     const CELL: [[u8; 16]; 512] = {
@@ -175,8 +174,8 @@ mod tests {
         assert!((0..512).all(|stones| wins(stones) == tic_tac_toe().has_line(stones.into())));
     }
 
-    /// Random against random on 3x3 is known: the beginner wins 58.49 %, the other 28.81 %, and 12.70 % are drawn. Both
-    /// begin equally often.
+    /// The results of random against random on 3x3 are known: the beginner wins 58.49 %, the other side wins 28.81 %, and
+    /// 12.70 % are drawn. Here both agents begin equally often.
     #[test]
     fn agents_without_rules_play_at_random() {
         let mut agents = [0, 1].map(|seed| IndexedAgent::<1>::new(&random(seed, 0, Ratio::ZERO)));
@@ -187,7 +186,7 @@ mod tests {
         assert!((f64::from(tally.moves) / f64::from(games) - 7.6).abs() < 0.1, "{tally:?}");
     }
 
-    /// An agent that completes the top row whenever it can, against one whose only rule does nothing useful.
+    /// One agent completes the top row whenever it can. The other agent's only rule does nothing useful.
     #[test]
     fn rules_gain_by_wins_and_lose_by_losses() {
         let rules = [("V********1", 3), ("PV*******2", 3), ("PPV******3", 3)]
@@ -198,7 +197,7 @@ mod tests {
         let tally = play(&mut ready, 1000, &mut Stream::root(2).rng());
         let [winner, loser] = [0, 1].map(|one| weights(&agents[one], &ready[one]));
         assert!(tally.points > 400, "{tally:?}");
-        // Both first rules are used in every game; the last of the winner's only in games that it wins.
+        // The first rule of each agent is used in every game. The last rule of the winner is used only in games that it wins.
         assert_eq!((winner[0], loser[0]), (tally.points, -tally.points));
         assert!(winner[2] > 400, "{winner:?}");
     }

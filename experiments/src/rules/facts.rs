@@ -1,4 +1,4 @@
-//! The figures of a replica and of an arm for the report: computed from histories and champions, stored in
+//! The figures of a replica and of an arm for the report. They are computed from histories and champions, stored in
 //! `result.json`, and read back from there.
 
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use evoxo_common::{
     stats::quantile,
 };
 
-/// The most points of a curve. Each point is the mean of as many cycles as this requires.
+/// The most points of a curve. Each point is the mean of as many cycles as this limit requires.
 const POINTS: usize = 100;
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Arm {
     #[serde(default)]
@@ -47,14 +47,14 @@ impl Told for Arm {
     }
 }
 
-/// The mean over the first tenth of the cycles, and over the last.
+/// The mean over the first tenth of the cycles, and over the last tenth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Ends {
     pub(super) first: f64,
     pub(super) last: f64,
 }
 
-/// By column, of the [`FIGURES`] that have them.
+/// The ends, by column, for those of the [`FIGURES`] that have ends.
 #[derive(Clone, Debug, PartialEq)]
 struct AllEnds(BTreeMap<usize, Ends>);
 
@@ -67,21 +67,21 @@ pub(super) struct Facts {
     pub(super) best_agent_percent: BestAgent,
 }
 
-/// What became of the sought rules.
+/// The sought rules of a replica.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sought {
-    /// Those that an agent had at any time.
+    /// How many of them an agent has had at any time.
     pub(super) found: f64,
-    /// Those present at the end.
+    /// How many of them exist at the end.
     pub(super) alive: f64,
-    /// The most that were present after any cycle.
+    /// The most of them that existed after any one cycle.
     pub(super) most_at_once: f64,
-    /// Of the cycles from the first after which one was present, the share, in percent, after which one was present; `None` if there
-    /// was no such cycle.
+    /// Counting from the first cycle after which a sought rule existed: the share of cycles, in percent, after which one
+    /// existed. `None` if there was no such cycle.
     pub(super) cycles_alive_since_percent: Option<f64>,
 }
 
-/// How the best agent of the last cycle does against a random mover.
+/// The results of the last cycle's best agent against a random mover.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct BestAgent {
     #[serde(rename = "X")]
@@ -90,14 +90,14 @@ pub(super) struct BestAgent {
     pub(super) o: Percent,
 }
 
-/// How often it wins and loses, in percent.
+/// How often the agent wins and loses, in percent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Percent {
     win: f64,
     pub(super) loss: f64,
 }
 
-/// Rounds to six decimals, so that a value is read back as it was written.
+/// Rounds to six decimals, so that a value reads back exactly as it was written.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -113,7 +113,7 @@ impl Figures for Facts {
 }
 
 impl Facts {
-    /// `None` before the first cycle.
+    /// The replica's figures; `None` before the first cycle.
     fn of(replica: &Replica) -> Option<Self> {
         let (history, champion) = (replica.history(), replica.champion()?);
         let (last, agent) = (history.last()?, champion.champion_as::<Agent>()?);
@@ -143,7 +143,7 @@ impl Facts {
         })
     }
 
-    /// The ends of a figure that has them, by its column.
+    /// The ends of a figure that has ends, by its column.
     pub(super) fn ends(&self, column: usize) -> Ends {
         self.ends.0[&column]
     }
@@ -168,12 +168,12 @@ impl<'de> Deserialize<'de> for AllEnds {
     }
 }
 
-/// The curves of an arm's replicas, by column: over cycles, the mean over replicas and their 10th and 90th percentiles. A small
-/// result leaves some out, or all.
+/// The curves of an arm's replicas, by column: over cycles, the mean over replicas and their 10th and 90th percentiles. A
+/// small result omits some or all of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curves(Vec<Series>);
 
-/// A curve in a result. The cycles of its points stand once beside all curves.
+/// A curve in a result. The cycles of the points are stored once for all curves.
 #[derive(Serialize, Deserialize)]
 struct Lists {
     mean: Vec<f64>,
@@ -200,13 +200,13 @@ impl Curves {
         Self(Figure::shown().into_iter().map(curve).collect())
     }
 
-    /// The curve of a figure under the name of an arm.
+    /// The curve of a figure, named after an arm.
     pub(super) fn shown(&self, figure: &Figure, name: &str) -> Option<Series> {
         self.0.iter().find(|curve| curve.name == figure.name())?.shown(name)
     }
 }
 
-/// The key of the cycles.
+/// The key under which the cycles are stored.
 const CYCLE: &str = "cycle";
 
 impl Serialize for Curves {

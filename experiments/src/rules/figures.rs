@@ -1,18 +1,18 @@
-//! The figures of a cycle that the report shows. An entry here is all that a column of the history needs to be in
-//! `result.json`, in the tables and in a plot.
+//! The figures of a cycle that the report shows. A column of the history needs only an entry here to appear in `result.json`,
+//! in the tables and in a plot.
 
 use evoxo_common::experiment::Row as _;
 
 use super::Row;
 
-/// A column of the history as the report shows it: as a curve, and perhaps with its means at both ends. Its name in
-/// `result.json` is the column's.
+/// A column of the history as the report shows it: as a curve, and optionally with its means at both ends. In `result.json`
+/// it has the column's name.
 pub(super) struct Figure {
-    /// The index in a row.
+    /// The index of the column in a row.
     pub(super) column: usize,
-    /// Whether its means over the first and over the last tenth of the cycles are reported.
+    /// Whether the means over the first and the last tenth of the cycles are reported.
     pub(super) ends: bool,
-    /// What these are called in the table of what was learnt, if they are in it.
+    /// The heading of these means in the table of what was learned, if they are in it.
     pub(super) learnt: Option<&'static str>,
     /// The name of the plot.
     pub(super) plot: &'static str,
@@ -20,11 +20,11 @@ pub(super) struct Figure {
     pub(super) title: &'static str,
     /// The vertical axis of the plot.
     pub(super) axis: &'static str,
-    /// What random play has, with its name in the plot.
+    /// The value for random play, with its name in the plot.
     pub(super) random: Option<(&'static str, f64)>,
 }
 
-/// A curve and nothing else.
+/// A figure that has only a curve.
 const CURVE: Figure = Figure { column: 0, ends: false, learnt: None, plot: "", title: "", axis: "", random: None };
 
 /// All figures, in the order in which `result.json` has their ends.
@@ -82,7 +82,7 @@ impl Figure {
         all
     }
 
-    /// The name in `result.json`.
+    /// The figure's name in `result.json`.
     pub(super) fn name(&self) -> &'static str {
         Row::name(self.column)
     }

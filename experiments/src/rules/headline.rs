@@ -1,8 +1,8 @@
-//! The question of `rules`: with each change, and without it, how strong is the best agent? The figure is the mean of the last tenth
-//! of the cycles, as in the tables.
+//! The question of `rules`: how strong is the best agent with each change, and without it? The figure is the mean of the last
+//! tenth of the cycles, as in the tables.
 //!
-//! All random streams have the arm's name in theirs, so arms share nothing. Strength is exact, against the same random mover, so all
-//! arms can be compared.
+//! The name of every random stream contains the arm's name, so arms share nothing. Strength is exact and against the same
+//! random mover, so all arms can be compared.
 
 use evoxo_common::{
     experiment::{Config, ReplicaTold},
@@ -14,7 +14,7 @@ use super::{
     facts::{Arm, Facts},
 };
 
-/// Over how many of the last of this many cycles strength is averaged.
+/// Of this many cycles, how many of the last ones strength is averaged over.
 pub(super) fn tail(cycles: usize) -> usize {
     cycles.div_ceil(10)
 }
@@ -24,7 +24,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let entry = |(arm, told): (usize, &Arm)| ReplicaTold::entry(&config.arms[arm].name, &told.replicas, strength);
     let first = &config.arms[0].name;
     let question = Question {
-        asks: format!("Is the best agent stronger with what an arm changes than without it, in {first:?}?"),
+        asks: format!("Is the best agent of another arm stronger than that of {first:?}?"),
         figure: "% of the points against a random mover, mean of the last tenth of the cycles".into(),
         by: Question::from_the_first(arms.len()),
         shared: None,

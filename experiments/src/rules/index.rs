@@ -1,27 +1,27 @@
-//! All rules of an agent matched against a board at once.
+//! Matches all rules of an agent against a board at once.
 //!
-//! For each row of the board and each of its 27 states there is a mask of the rules that accept it; the rules that
-//! match a board are the AND of three masks. A row's mask is itself the AND of the masks of its three cells, so this is
-//! the bit-sliced index with nine ANDs, six of which are done once, when the index is built.
+//! For each row of the board and each of its 27 states there is a mask of the rules that accept that state. The rules that
+//! match a board are the AND of three masks. The mask of a row is itself the AND of the masks of its three cells, so this is
+//! the bit-sliced index with nine ANDs, six of which are computed once, when the index is built.
 //!
-//! A word has 128 rules. Longer lists have several *blocks* of such words, whose number is known when a loop is compiled: for
-//! an agent of one block everything is as if there were no others.
+//! A word holds 128 rules. Longer lists have several *blocks* of such words. The number of blocks is a compile-time constant,
+//! so an agent with one block costs nothing extra.
 
 use super::{
     agent::{Agent, RULES_MAX},
     rule::{CELLS, Needs, Rule},
 };
 
-/// A row's state: own stones in the low three bits, the opponent's in the next three.
+/// The number of codes for a row's state: own stones are the low three bits, the opponent's stones the next three.
 const STATES: usize = 64;
 
-/// The rules of a block: a bit of a word each.
+/// The number of rules in a block, one bit each in a word.
 pub const BLOCK: usize = u128::BITS as usize;
 
-/// Rules of an agent of this many blocks, a bit each: the rule at place p is bit p % 128 of word p / 128.
+/// A set of rules of an agent with this many blocks, one bit per rule. The rule at place p is bit p % 128 of word p / 128.
 pub type Mask<const BLOCKS: usize> = [u128; BLOCKS];
 
-/// Computes `$body` with `$blocks`, a constant, as the number of blocks that hold this number of rules.
+/// Evaluates `$body`, where `$blocks` is a constant: the number of blocks that hold this number of rules.
 macro_rules! with_blocks {
     ($rules:expr, $blocks:ident => $body:expr) => {
         match usize::div_ceil($rules, $crate::rules::index::BLOCK) {
@@ -48,8 +48,8 @@ pub(super) use with_blocks;
 
 const _: () = assert!(RULES_MAX <= 8 * BLOCK, "the longest list fits the most blocks");
 
-/// A block of an agent's rules: the index; for each rule its rank (priority, then weight, in one number) and the cell it
-/// moves to.
+/// A block of an agent's rules: the index, and for each rule its rank (priority, then weight, in one number) and the cell
+/// that it moves to.
 #[derive(Clone, Debug)]
 struct Block {
     rows: [[u128; STATES]; 3],
@@ -83,7 +83,7 @@ impl Block {
         Self { rows, ranks, cells }
     }
 
-    /// Of these rules those of the highest rank, and that rank; of none, none.
+    /// The rules of the highest rank among these rules, and that rank. If there are no rules, the result is empty.
     #[inline(always)]
     fn highest(&self, mut rules: u128) -> (u128, i64) {
         let (mut best, mut highest) = (0, i64::MIN);
@@ -99,7 +99,7 @@ impl Block {
         (best, highest)
     }
 
-    /// The rules that match the board for the side with these stones, a bit each.
+    /// The rules that match the board for the side with these stones, one bit per rule.
     #[inline(always)]
     fn matching(&self, own: u32, other: u32) -> u128 {
         let state = |row: u32| (own >> (3 * row) & 7 | (other >> (3 * row) & 7) << 3) as usize;
@@ -107,7 +107,7 @@ impl Block {
     }
 }
 
-/// A cell's states empty, own and other, as bits of its row's.
+/// A cell's states empty, own and other, as bits of the row's state.
 const STATE: [usize; 3] = [0, 1, 8];
 
 /// For each state (empty, own, other) and each cell, the rules that do not accept it.
@@ -127,8 +127,8 @@ fn planes(rules: &[Rule]) -> [u128; 3 * CELLS] {
     planes
 }
 
-/// Swaps rows and columns of a matrix of 32 x 32 bits: bit j of word i becomes bit i of word j (Warren, *Hacker's Delight*,
-/// 2nd ed. 2013, section 7-3).
+/// Transposes a matrix of 32 x 32 bits: bit j of word i becomes bit i of word j (Warren, *Hacker's Delight*, 2nd ed. 2013,
+/// section 7-3).
 fn transpose(words: &mut [u32; 32]) {
     let (mut width, mut mask) = (16, 0x0000_ffff_u32);
     while width != 0 {
@@ -150,14 +150,14 @@ pub struct IndexedAgent<const BLOCKS: usize> {
     blocks: [Block; BLOCKS],
 }
 
-/// The rank of a priority level, greater than any weight.
+/// The rank of one priority level. It is greater than any weight.
 const PRIORITY: i64 = 1 << 40;
 
 impl<const BLOCKS: usize> IndexedAgent<BLOCKS> {
     /// Prepares an agent.
     ///
     /// # Panics
-    /// If it has more rules than these blocks hold.
+    /// If the agent has more rules than these blocks hold.
     #[must_use]
     pub fn new(agent: &Agent) -> Self {
         let rules = agent.rules.len();
@@ -180,7 +180,7 @@ impl<const BLOCKS: usize> IndexedAgent<BLOCKS> {
         }
     }
 
-    /// The rules among which the side with these stones draws: [`Agent::candidates`] with a bit each.
+    /// The rules among which the side with these stones draws: [`Agent::candidates`] as a mask.
     #[must_use]
     #[inline(always)]
     pub fn candidates(&self, own: u32, other: u32) -> Mask<BLOCKS> {
@@ -213,14 +213,14 @@ impl<const BLOCKS: usize> IndexedAgent<BLOCKS> {
     }
 }
 
-/// How many rules a mask has.
+/// The number of rules in a mask.
 #[must_use]
 #[inline(always)]
 pub fn count<const BLOCKS: usize>(mask: &Mask<BLOCKS>) -> u32 {
     mask.iter().map(|word| word.count_ones()).sum()
 }
 
-/// The places of a mask's rules, in order.
+/// The places of the rules in a mask, in order.
 pub fn places<const BLOCKS: usize>(mask: &Mask<BLOCKS>) -> impl Iterator<Item = usize> {
     mask.iter().copied().enumerate().flat_map(|(block, mut word)| {
         std::iter::from_fn(move || {
@@ -231,7 +231,7 @@ pub fn places<const BLOCKS: usize>(mask: &Mask<BLOCKS>) -> impl Iterator<Item = 
     })
 }
 
-/// The place of the rule of a mask that has `nth` rules of the mask before it.
+/// The place of the rule of the mask that follows `nth` other rules of the mask.
 ///
 /// # Panics
 /// If the mask has fewer rules.
@@ -271,7 +271,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// On every board, for agents with few and with many matching rules.
+        /// The index agrees on every board, for agents with few and with many matching rules.
         #[test]
         fn candidates_are_those_of_the_definition(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128) {
             let rng = &mut Stream::root(seed).rng();

@@ -2,9 +2,10 @@
 /// Agents made of rules, all with the same number of rules.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Agents {
-    /// Agent after agent, four bytes per rule, little endian: bits 0 to 8 the cells (row-major from the top left) that
-    /// must be its own, bits 9 to 17 those that must be the opponent's, both bits for cells that must be empty; bits 18 to
-    /// 21 the cell it moves to, 0 to 8, which must not be required to be taken; bits 22 and 23 its priority.
+    /// Agent after agent, four bytes per rule, little endian. Bits 0 to 8 are the cells (row-major from the top left) that must
+    /// have an own stone, bits 9 to 17 those that must have an opponent's stone; both bits are set for cells that must be empty.
+    /// Bits 18 to 21 are the cell that the rule moves to, 0 to 8, which must not be required to be taken. Bits 22 and 23 are the
+    /// priority.
     #[prost(bytes = "bytes", tag = "1")]
     pub rules: ::prost::bytes::Bytes,
     /// One entry per rule; absolute values below 2^30.
@@ -14,11 +15,11 @@ pub struct Agents {
     #[prost(sint32, repeated, tag = "3")]
     pub agent_weights: ::prost::alloc::vec::Vec<i32>,
 }
-/// Computes `cycles` whole cycles of a replica, beginning with `first_cycle`.
+/// Computes `cycles` whole cycles of a replica, starting with `first_cycle`.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CyclesTask {
-    /// The settings that results depend on, one `name = value` per line as in an experiment file. Settings that are left
-    /// out have their defaults. `evoxo new rules` explains them.
+    /// The settings that affect results, one `name = value` per line as in an experiment file. Missing settings have their
+    /// defaults. `evoxo new rules` explains them.
     #[prost(string, tag = "1")]
     pub settings: ::prost::alloc::string::String,
     /// The replica's stream of random numbers. evoxo's module `rules::population` names the streams derived from it.
@@ -30,7 +31,7 @@ pub struct CyclesTask {
     /// Cycles of the replica before this task.
     #[prost(uint32, tag = "4")]
     pub first_cycle: u32,
-    /// 1 to 10,000; together at most 2^30 - 1 games.
+    /// 1 to 10,000. Together they have at most 2^30 - 1 games.
     #[prost(uint32, tag = "5")]
     pub cycles: u32,
     /// The agents after those cycles.
@@ -65,11 +66,11 @@ pub struct Cycle {
     /// The best agent's weight.
     #[prost(sint32, tag = "5")]
     pub best: i32,
-    /// The sought rules that any agent has after the cycle, a bit each: bit 2 p completes, bit 2 p + 1 blocks; p counts
-    /// pairs of a line and a cell of it, lines by ascending mask, then cells.
+    /// The sought rules that any agent has after the cycle, one bit per rule. Bit 2 p completes and bit 2 p + 1 blocks, where p
+    /// numbers the pairs of a line and one of its cells: lines by ascending mask, then cells.
     #[prost(fixed64, tag = "6")]
     pub alive: u64,
-    /// Rules of all agents after the cycle that complete or block but are not sought.
+    /// The number of rules of all agents after the cycle that complete or block but are not sought.
     #[prost(uint32, tag = "7")]
     pub good: u32,
 }
@@ -85,13 +86,13 @@ pub struct CouplesTask {
     /// The number of the first of these couples in the cycle.
     #[prost(uint32, tag = "3")]
     pub first_couple: u32,
-    /// Games of a couple, 1 to 1,000.
+    /// Games per couple, 1 to 1,000.
     #[prost(uint32, tag = "4")]
     pub games: u32,
-    /// Rules of an agent, 1 to 1,024; with more than 128 a worker of an earlier build refuses the task.
+    /// Rules per agent, 1 to 1,024. Workers of earlier builds reject tasks with more than 128.
     #[prost(uint32, tag = "5")]
     pub rules: u32,
-    /// The players: the first couple's two, the second's, and so on; 1 to 500 couples.
+    /// The players of 1 to 500 couples: the two of the first couple, then those of the second, and so on.
     #[prost(message, optional, tag = "6")]
     pub players: ::core::option::Option<Agents>,
 }
@@ -104,7 +105,7 @@ pub struct CouplesOutput {
 /// The results of a couple's games.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Couple {
-    /// Games that the first won, minus games that the second won.
+    /// Games that the first agent won minus games that the second won.
     #[prost(sint32, tag = "1")]
     pub points: i32,
     /// Games drawn.
@@ -116,7 +117,7 @@ pub struct Couple {
     /// Moves made by a rule.
     #[prost(uint32, tag = "4")]
     pub rule_moves: u32,
-    /// The changes of the weights of the first agent's rules, then those of the second's.
+    /// The changes of the weights of the first agent's rules, then of the second agent's rules.
     #[prost(sint32, repeated, tag = "5")]
     pub changes: ::prost::alloc::vec::Vec<i32>,
 }
@@ -126,10 +127,10 @@ pub struct State {
     /// Cycles completed.
     #[prost(uint32, tag = "1")]
     pub cycle: u32,
-    /// The agents after them: the survivors, best first, then the new agents. Absent before the first cycle.
+    /// The agents after these cycles: the survivors, best first, then the new agents. Absent before the first cycle.
     #[prost(message, optional, tag = "2")]
     pub agents: ::core::option::Option<Agents>,
-    /// The sought rules that any agent has had at any time, a bit each as in Cycle.alive.
+    /// The sought rules that any agent has had at any time, one bit per rule as in Cycle.alive.
     #[prost(fixed64, tag = "3")]
     pub found: u64,
 }

@@ -1,11 +1,11 @@
-//! Experiment `rules`: agents made of rules that learn tic-tac-toe from games among themselves.
+//! Experiment `rules`: agents made of rules learn tic-tac-toe from games among themselves.
 //!
-//! A rule says "if I see this, I move there", and has a priority and a weight ([`rule`], [`agent`]). In a cycle agents
-//! meet in couples ([`couple`]); rules used in games won gain weight, those used in games lost lose it; the better
-//! agents become parents ([`population`]). Every option of the source is a setting.
+//! A rule says "if I see this, I move there", and has a priority and a weight ([`rule`], [`agent`]). In each cycle agents
+//! meet in couples ([`couple`]). The rules used in a won game gain weight, those used in a lost game lose weight, and the
+//! better agents become parents ([`population`]). Every option of the source is a setting.
 //!
-//! Work is farmed out as whole cycles of a replica, or as the couples of a cycle. Results do not depend on which, since
-//! random numbers are named by cycle, couple and child in both.
+//! The work is farmed out as whole cycles of a replica, or as the couples of a cycle. Random numbers are named by cycle,
+//! couple and child in both cases, so results do not depend on the choice.
 
 pub mod agent;
 mod card;
@@ -76,9 +76,9 @@ row! {
 /// One replica.
 struct Rules {
     settings: Settings,
-    /// The settings as tasks carry them.
+    /// The settings in the form in which tasks carry them.
     settings_text: String,
-    /// The replica's stream. A cycle's streams are named by this one, its number and a purpose; see [`population`].
+    /// The replica's stream. The streams of a cycle are named by it, the cycle's number and a purpose: see [`population`].
     stream: Stream,
     cycle: u32,
     population: Population,
@@ -99,7 +99,7 @@ impl Rules {
         card
     }
 
-    /// Counts a cycle, and gives its row.
+    /// Counts a cycle and returns its row.
     fn end_cycle(&mut self, cycle: &messages::Cycle) -> Row {
         self.cycle += 1;
         self.population.found |= cycle.alive;
@@ -139,7 +139,7 @@ impl Experiment for Rules {
     fn demand(given: &WithText<Settings>) -> Demand {
         let settings = &given.settings;
         let (agents, rules, rows) = (settings.agents as u64, settings.rules as u64, u64::from(settings.cycles));
-        // A rule is four bytes and a weight of up to five, an agent's weight up to five.
+        // A rule takes four bytes, and its weight up to five. An agent's weight takes up to five.
         let population = |agents: u64| agents * (rules * 9 + 5) + 64;
         let (tasks, task_bytes, output_bytes) = match settings.farming {
             Farming::Cycles => {

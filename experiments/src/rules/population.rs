@@ -1,8 +1,8 @@
 //! A population and its cycle: the games, the order of agents, survival and births.
 //!
-//! The streams of cycle c are named by the replica's stream, c and a purpose: `players` (which agents meet), `couple`,
-//! k (the games of couple k), `parents` (which agents mate), `births`, k (child k), `repeated`, k and `weak`, k (new
-//! rules of agent k). The first agents have `agents`, k.
+//! The streams of cycle c are named by the replica's stream, c and a purpose: `players` (which agents meet), `couple`, k (the
+//! games of couple k), `parents` (which agents mate), `births`, k (child k), `repeated`, k and `weak`, k (new rules of agent
+//! k). The first agents come from `agents`, k.
 
 use std::ops::Range;
 
@@ -24,19 +24,19 @@ use evoxo_common::{
     rng::{Generator, Stream, shuffle},
 };
 
-/// All agents, and the sought rules that they have had.
+/// All agents, and the sought rules that any of them has had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Population {
     /// After a cycle: the survivors, best first, then the new agents.
     pub agents: Vec<Agent>,
-    /// The sought rules that any agent had at the beginning or after a cycle, a bit each.
+    /// The sought rules that any agent had at the beginning or after a cycle, one bit per rule.
     pub found: u64,
 }
 
 /// The results of a couple's games.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// Counts.
+    /// The counts of the games.
     pub tally: Tally,
     /// The changes of the weights of both agents' rules.
     pub changes: [Vec<i32>; 2],
@@ -55,7 +55,7 @@ impl Population {
         population
     }
 
-    /// A whole cycle.
+    /// Computes a whole cycle.
     pub fn cycle(&mut self, settings: &Settings, replica: Stream, cycle: u32) -> Cycle {
         let stream = replica.word(cycle.into());
         self.renew(settings, stream, cycle);
@@ -65,7 +65,7 @@ impl Population {
         self.end_of_cycle(settings, stream, &couples, &played)
     }
 
-    /// The end of a cycle after its games: learning, the order of agents, parents and children.
+    /// Ends a cycle after its games: learning, the order of agents, parents and children.
     pub fn end_of_cycle(
         &mut self,
         settings: &Settings,
@@ -91,7 +91,7 @@ impl Population {
         }
     }
 
-    /// Before a cycle's games: replaces repeated rules and, after the first cycle, weak ones.
+    /// Prepares a cycle's games: replaces repeated rules and, after the first cycle, weak ones.
     pub fn renew(&mut self, settings: &Settings, stream: Stream, cycle: u32) {
         let weak = settings.weak_weight_before(cycle);
         for (number, agent) in (0..).zip(&mut self.agents) {
@@ -104,7 +104,7 @@ impl Population {
         }
     }
 
-    /// The couples that play, by index.
+    /// The couples that play, as indices of agents.
     #[must_use]
     pub fn couples(&self, settings: &Settings, stream: Stream) -> Vec<[usize; 2]> {
         let mut order: Vec<usize> = match settings.players {
@@ -120,7 +120,7 @@ impl Population {
         order.as_chunks().0.to_vec()
     }
 
-    /// The games of couple `number` of the cycle whose stream this is.
+    /// Plays the games of couple `number` in the cycle that has this stream.
     #[must_use]
     pub fn play(&self, settings: &Settings, stream: Stream, number: u64, couple: [usize; 2]) -> Played {
         let agents = couple.map(|agent| &self.agents[agent]);
@@ -147,7 +147,7 @@ impl Population {
         }
     }
 
-    /// Every rule learns what all rules equal to it, itself included, have learnt in this cycle: once, after all games.
+    /// Every rule learns what all equal rules (including itself) have learned in this cycle, once, after all games.
     fn share(&mut self, couples: &[[usize; 2]], played: &[Played]) {
         let mut learnt: Vec<(Rule, i32)> = Vec::new();
         for (couple, played) in couples.iter().zip(played) {
@@ -162,7 +162,7 @@ impl Population {
             kept.1 += if same { next.1 } else { 0 };
             same
         });
-        // Most rules are not among them: a filter on the lower bits of their codes avoids most searches.
+        // Most rules have learned nothing. A filter on the lower bits of their codes avoids most searches.
         let place = |rule: Rule| ((rule.code() >> 6) as usize % FILTER, rule.code() & 63);
         let mut filter = [0_u64; FILTER];
         for (rule, _) in &learnt {
@@ -179,7 +179,7 @@ impl Population {
         }
     }
 
-    /// Sorts agents, best first; the order of equal agents stays.
+    /// Sorts agents, best first. Equal agents keep their order.
     pub fn order(&mut self, settings: &Settings) {
         self.agents.sort_by_key(|agent| std::cmp::Reverse(agent.weight));
         if settings.similar == Similar::Ignore {
@@ -197,8 +197,8 @@ impl Population {
         self.agents = order.into_iter().map(|number| std::mem::take(&mut self.agents[number])).collect();
     }
 
-    /// The parents survive, in their order; children replace all other agents. Each pair of parents has two children in
-    /// turn, until all places are taken.
+    /// The parents survive in their order, and children replace all other agents. The pairs of parents take turns with two
+    /// children each until all places are taken.
     pub fn breed(&mut self, settings: &Settings, stream: Stream) {
         let (best, worst) = settings.parents_count();
         let total = self.agents.len();
@@ -223,17 +223,17 @@ impl Population {
         self.agents.iter().flat_map(|agent| agent.rules.iter().copied())
     }
 
-    /// The sought rules that any agent has, a bit each.
+    /// The sought rules that any agent has, one bit per rule.
     #[must_use]
     pub fn sought(&self) -> u64 {
         self.rules().filter_map(Rule::sought).fold(0, |found, number| found | 1 << number)
     }
 }
 
-/// Words of the filter, 64 bits each.
+/// The number of words in the filter, 64 bits each.
 const FILTER: usize = 64;
 
-/// The games of couple `number` of the cycle whose stream this is.
+/// Plays the games of couple `number` in the cycle that has this stream.
 #[must_use]
 pub fn play(agents: [&Agent; 2], games: u32, stream: Stream, number: u64) -> Played {
     let rules = agents.map(|agent| agent.rules.len()).into_iter().max().unwrap_or(0);
@@ -250,13 +250,13 @@ fn play_indexed<const BLOCKS: usize>(agents: [&Agent; 2], games: u32, stream: St
     Played { tally, changes }
 }
 
-/// Whether at least this share of their rules are equal, place by place.
+/// Whether the share of places with equal rules is at least this.
 fn are_similar(one: &Agent, other: &Agent, share: Ratio) -> bool {
     let equal = one.rules.iter().zip(&other.rules).filter(|(one, other)| one == other).count();
     equal as i64 * share.denominator() >= one.rules.len() as i64 * share.numerator()
 }
 
-/// The child that begins with the first parent's rule.
+/// The child whose first rule comes from the first parent.
 fn born(settings: &Settings, [first, second]: [&Agent; 2], rng: &mut Generator) -> Agent {
     let heavier = settings.inherit == Inherit::Heavier;
     let heir = |place: usize| {
@@ -294,7 +294,7 @@ fn replace_repeated(agent: &mut Agent, source: Source, rng: &mut Generator) {
     }
 }
 
-/// Replaces rules whose weight is at most this.
+/// Replaces rules whose weight is at most `weak`.
 fn replace_weak(agent: &mut Agent, weak: i32, source: Source, rng: &mut Generator) {
     for (rule, weight) in agent.rules.iter_mut().zip(&mut agent.weights) {
         if *weight <= weak {
@@ -303,7 +303,7 @@ fn replace_weak(agent: &mut Agent, weak: i32, source: Source, rng: &mut Generato
     }
 }
 
-/// Computes these cycles of a replica and reports each.
+/// Computes these cycles of a replica, and returns a report of each.
 pub fn cycles(population: &mut Population, settings: &Settings, replica: Stream, cycles: Range<u32>) -> Vec<Cycle> {
     cycles.map(|cycle| population.cycle(settings, replica, cycle)).collect()
 }

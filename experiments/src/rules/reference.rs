@@ -1,4 +1,4 @@
-//! The reference implementations: the page's text, step by step, on lists. Tests compare the fast code with them.
+//! The reference implementations: they follow the page's text step by step, on lists. Tests compare the fast code with them.
 
 use super::{
     agent::Agent,
@@ -32,7 +32,7 @@ pub fn play(agents: &mut [Agent; 2], games: u32, rng: &mut Generator) -> Tally {
     tally
 }
 
-/// Plays one game: returns the outcome and the rules that each agent used.
+/// Plays one game. Returns the outcome and the rules that each agent used.
 fn game(
     agents: &[Agent; 2],
     beginner: usize,
@@ -67,8 +67,7 @@ fn game(
     }
 }
 
-/// The page's four steps: the matching rules, among them those of the highest priority, among these those of the
-/// highest weight.
+/// The page's four steps: the matching rules, then those of the highest priority, then those of the highest weight.
 fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
     let matching: Vec<usize> = (0..agent.rules.len()).filter(|rule| matches(agent.rules[*rule], board)).collect();
     let highest = matching.iter().map(|rule| agent.rules[*rule].priority()).max();
@@ -78,7 +77,7 @@ fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
     first.into_iter().filter(|rule| Some(agent.weights[*rule]) == heaviest).collect()
 }
 
-/// Letter by letter. With `*` on the cell that it moves to, that cell must be empty.
+/// Compares letter by letter. If the cell that the rule moves to has `*`, that cell must be empty.
 fn matches(rule: Rule, board: Board) -> bool {
     let (own, other) = (board.stones(board.to_move()), board.stones(board.to_move().other()));
     (0..CELLS as u8).all(|cell| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
@@ -89,7 +88,7 @@ fn matches(rule: Rule, board: Board) -> bool {
     })
 }
 
-/// The same as [`super::strength::odds`]: walks every game and stores nothing.
+/// The same as [`super::strength::odds`], but walks every game and stores nothing.
 #[must_use]
 pub fn odds(agent: &Agent, side: Side, board: Board) -> OutcomeShares {
     match tic_tac_toe().outcome(board) {

@@ -1,7 +1,7 @@
-//! What `rules` says at the end, beside the page's words, which are all the page has: no figure of its own.
+//! The report of `rules`, together with the page's words. The page has only words, and no figures of its own.
 //!
-//! What is said of the beginning and of the end is a mean over the first and the last tenth of the cycles, so that one lucky
-//! cycle decides nothing. Strength is exact. All of it is made of what `result.json` keeps, and so can be made again.
+//! Figures of the beginning and of the end are means over the first and the last tenth of the cycles, so one lucky cycle
+//! decides nothing. Strength is exact. The report is computed from what `result.json` keeps, so it can be computed again.
 
 use std::iter::once;
 
@@ -19,17 +19,17 @@ use evoxo_common::{
     stats::{Estimate, estimate, share_text},
 };
 
-/// An arm with what is known of its replicas that have a history.
+/// An arm with the figures of those of its replicas that have a history.
 struct Arm<'a> {
     name: &'a str,
-    /// Whether it is the page's example, in one of its readings.
+    /// Whether the arm is the page's example, in one of its readings.
     page: bool,
     facts: Vec<&'a Facts>,
     unfinished: usize,
     curves: &'a Curves,
 }
 
-/// Settings that the page leaves open, or whose number only decides how long it takes.
+/// Settings that the page leaves open, or whose value only decides how long a run takes.
 const OPEN: [&str; 6] = ["mutation", "cycles", "random_rules", "agent_weights", "newborn", "inherited_weights"];
 
 /// Whether an arm's settings are the page's example.
@@ -69,7 +69,7 @@ impl<'a> Arm<'a> {
         share_text(self.count(holds), self.facts.len())
     }
 
-    /// Of the cycles from a replica's first sought rule on, how many had one.
+    /// From a replica's first sought rule on, the share of cycles that had one.
     fn kept(&self) -> String {
         let kept: Vec<f64> = self.facts.iter().filter_map(|facts| facts.sought.cycles_alive_since_percent).collect();
         estimate(&kept).map_or_else(|| "-".into(), |estimate| format!("{} % of the cycles", estimate.text(0)))
@@ -93,7 +93,7 @@ fn table(title: &str, header: &[&str], rows: Vec<Vec<String>>) -> Table {
     Table { title: title.into(), header: header.iter().map(|name| (*name).to_owned()).collect(), rows }
 }
 
-/// How the games of the first tenth of the cycles and of the last differ.
+/// The difference between the games of the first and of the last tenth of the cycles.
 fn learning_table(arms: &[Arm<'_>]) -> Table {
     let learnt = || Figure::shown().into_iter().filter_map(|figure| Some((figure.column, figure.learnt?)));
     let row = |arm: &Arm<'_>| {
@@ -112,7 +112,7 @@ fn learning_table(arms: &[Arm<'_>]) -> Table {
     }
 }
 
-/// What became of the sought rules.
+/// The sought rules: found, kept, lost.
 fn sought_table(arms: &[Arm<'_>]) -> Table {
     let row = |arm: &Arm<'_>| {
         vec![
@@ -151,22 +151,24 @@ fn page_table(arms: &[Arm<'_>]) -> Option<Table> {
         let growth = format!("{} points of 100", arm.text(1, change(Row::rule_share)));
         row("  growth of the share of moves made by a rule".into(), growth, "slow but identifiable");
     }
-    (!rows.is_empty()).then(|| table("Ours beside the page's words", &["what", "ours", "the page"], rows))
+    (!rows.is_empty()).then(|| table("Our results and the page's words", &["what", "ours", "the page"], rows))
 }
 
 fn notes(arms: &[Arm<'_>]) -> Vec<String> {
     let mut notes = vec![
-        "± and brackets are 95 % intervals over replicas. First and last are means over a tenth of the cycles each.".into(),
-        "Strength: the best agent's share of points against a random mover, a draw being half a win, both sides, exactly; \
-         random play has 50. Losses are those of the last cycle's best agent, also exact; at random X loses 28.8 % and O 58.5."
+        "± and brackets are 95 % intervals over replicas. First and last are means over a tenth of the cycles each."
             .into(),
-        "Sought: two own and an empty cell in line, complete; or two of the opponent's, block; * elsewhere. Other good rules \
-         do so too but ask for more."
+        "Strength: the best agent's exact share of points against a random mover, over both sides; a draw is half a \
+         win, and random play has 50. Losses are those of the last cycle's best agent, also exact; random play loses \
+         28.8 % as X and 58.5 % as O."
+            .into(),
+        "Sought rules complete a line with two own stones, or block one with two of the opponent's, and have * \
+         elsewhere. Other good rules do so too, but with more conditions."
             .into(),
     ];
     let unfinished: usize = arms.iter().map(|arm| arm.unfinished).sum();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; what is said is of the cycles so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. The figures are of the cycles so far."));
     }
     notes
 }
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(told_again(&serde_json::from_str(&text).unwrap()), Ok(report));
     }
 
-    /// A point of a curve is the mean over some cycles where there are many.
+    /// If there are many cycles, a point of a curve is the mean over some of them.
     #[test]
     fn curves_have_few_points() {
         let text = "experiment = \"rules\"\nreplicas = 2\n[settings]\nagents = 4\nrules = 5\ncycles = 250\n";

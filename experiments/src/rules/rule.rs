@@ -1,8 +1,8 @@
-//! A rule: a condition for each of the nine cells, the cell it then moves to, and its priority.
+//! A rule: a condition for each of the nine cells, the cell that it then moves to, and its priority.
 //!
-//! A rule is **valid** if it can never move to a taken cell: the cell it moves to must be V (empty) or `*` (anything), and with
-//! `*` the rule matches only boards on which that cell is empty. Whoever uses a rule that is not valid loses the game at once.
-//! [`Source`] says how random rules are drawn.
+//! A rule is **valid** if it can never move to a taken cell. The cell that it moves to must be V (empty) or `*` (anything),
+//! and with `*` the rule matches only boards on which that cell is empty. An agent that uses a rule that is not valid loses
+//! the game at once. [`Source`] defines how random rules are drawn.
 
 use evoxo_common::{
     choice,
@@ -27,7 +27,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// The letter on the page.
+    /// The letter that the page uses.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -43,10 +43,10 @@ impl Need {
     }
 }
 
-/// A rule without its weight; two rules are equal if all of this is.
+/// A rule without its weight. Two rules are equal if all parts listed here are.
 ///
-/// One word: two planes of nine bits (own in the first, other in the second, empty in both), the cell to move to in four
-/// bits, the priority in two.
+/// It is one word: two planes of nine bits (own stones in the first, the opponent's in the second, empty cells in both), four
+/// bits for the cell to move to, and two bits for the priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule(u32);
 
@@ -55,18 +55,18 @@ pub struct Rule(u32);
 pub struct Source {
     /// The probability of a rule that the page presumes useful.
     pub rigged: Ratio,
-    /// How the others are drawn.
+    /// How the other rules are drawn.
     pub random: RandomRules,
 }
 
 impl From<Ratio> for Source {
-    /// This share of rigged rules; the others are drawn letters first.
+    /// A source with this share of rigged rules. The others are drawn letters first.
     fn from(rigged: Ratio) -> Self {
         Self { rigged, random: RandomRules::LettersFirst }
     }
 }
 
-/// The cells of a board.
+/// The number of cells of a board.
 pub const CELLS: usize = 9;
 /// The highest priority.
 pub const PRIORITY_MAX: u32 = 3;
@@ -74,8 +74,8 @@ pub const PRIORITY_MAX: u32 = 3;
 const BOARD: u32 = 0x1ff;
 const MOVE_SHIFT: u32 = 18;
 const PRIORITY_SHIFT: u32 = 22;
-/// The number of sought rules: "two own stones and an empty cell in line: complete" and "two of the opponent's: block",
-/// for each line and each of its cells.
+/// The number of sought rules: "two own stones and an empty cell in line: complete" and "two of the opponent's: block", for
+/// each line and each of its cells.
 pub const SOUGHT: usize = 48;
 
 /// A rule's conditions, as masks of cells.
@@ -83,9 +83,9 @@ pub const SOUGHT: usize = 48;
 pub struct Needs {
     /// Own stones.
     pub own: u32,
-    /// The opponent's.
+    /// The opponent's stones.
     pub other: u32,
-    /// Empty cells; the cell to move to is among them also if the rule has `*` there.
+    /// Empty cells, including the cell to move to, even if the rule has `*` there.
     pub empty: u32,
 }
 
@@ -94,9 +94,9 @@ choice! {
     pub enum RandomRules {
         /// nine letters, each equally likely, then a move to any cell that is V or *
         LettersFirst = "letters-first",
-        /// all valid rules are equally likely: twice as many match the empty board
+        /// all valid rules are equally likely; twice as many match the empty board as with letters-first
         Alike = "alike",
-        /// any nine letters and any move: half of these rules move to a stone, and whoever uses one loses at once
+        /// any nine letters and any move; half of these rules move to a stone, and an agent that uses one loses at once
         Any = "any",
     }
 }
@@ -105,7 +105,7 @@ impl Rule {
     /// The rule with this pattern that moves to cell `to`, 0 to 8.
     ///
     /// # Errors
-    /// A sentence if a number is out of range.
+    /// A message if a number is out of range.
     pub fn new(pattern: [Need; CELLS], to: u8, priority: u32) -> Result<Self, String> {
         let mut code = u32::from(to) << MOVE_SHIFT | priority << PRIORITY_SHIFT;
         for (cell, need) in pattern.into_iter().enumerate() {
@@ -125,10 +125,10 @@ impl Rule {
         Self::of_code(code)
     }
 
-    /// The rule of a code as [`Rule::code`] gives it.
+    /// The rule with a code that [`Rule::code`] returned.
     ///
     /// # Errors
-    /// A sentence if there is no such rule.
+    /// A message if there is no such rule.
     pub fn of_code(code: u32) -> Result<Self, String> {
         let rule = Self(code);
         if code >> (PRIORITY_SHIFT + 2) != 0 || usize::from(rule.to()) >= CELLS {
@@ -137,7 +137,7 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Whether it can never move to a taken cell.
+    /// Whether the rule can never move to a taken cell.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         matches!(self.need(self.to()), Need::Any | Need::Empty)
@@ -149,13 +149,13 @@ impl Rule {
         self.0
     }
 
-    /// The cell it moves to, 0 to 8.
+    /// The cell that the rule moves to, 0 to 8.
     #[must_use]
     pub const fn to(self) -> u8 {
         (self.0 >> MOVE_SHIFT & 15) as u8
     }
 
-    /// 0 to 3; rules of a higher priority are preferred.
+    /// The priority, 0 to 3. Rules of a higher priority are preferred.
     #[must_use]
     pub const fn priority(self) -> u32 {
         self.0 >> PRIORITY_SHIFT
@@ -181,7 +181,7 @@ impl Rule {
         Needs { own: first & !second, other: second & !first, empty: first & second | (1 << self.to()) & !taken }
     }
 
-    /// Whether the side with these stones may use it.
+    /// Whether the rule matches for the side with these stones.
     #[must_use]
     pub const fn matches(self, own: u32, other: u32) -> bool {
         let needs = self.needs();
@@ -193,7 +193,7 @@ impl Rule {
     pub fn random(rng: &mut Generator) -> Self {
         let (bits, to) = (rng.next_u64() as u32, below(rng, CELLS as u64) as u32);
         let priority = bits >> 30;
-        // A rule is valid if the cell to move to has neither or both bits.
+        // A rule is valid if both planes agree on the cell to move to: it has neither bit, or both.
         let (first, second) = (bits & BOARD, bits >> CELLS & BOARD);
         let second = second & !(1 << to) | first & 1 << to;
         Self(first | second << CELLS | to << MOVE_SHIFT | priority << PRIORITY_SHIFT)
@@ -205,7 +205,7 @@ impl Rule {
         Self(bits & ((1 << MOVE_SHIFT) - 1) | to << MOVE_SHIFT | (bits >> 30) << PRIORITY_SHIFT)
     }
 
-    /// Nine letters, each equally likely, and a move to any of the cells that are V or `*`; if there is none, the
+    /// Nine letters, each equally likely, and a move to any of the cells that are V or `*`. If there is no such cell, the
     /// letters are drawn again.
     fn letters_first(rng: &mut Generator) -> Self {
         loop {
@@ -220,8 +220,8 @@ impl Rule {
         }
     }
 
-    /// A rule that the page presumes useful: two P or two C, and a V to move to, on three cells that need not be in
-    /// line, with `*` elsewhere. All such rules are equally likely.
+    /// A rule that the page presumes useful: two P or two C, and a V to move to, on three cells that need not be in line,
+    /// with `*` elsewhere. All such rules are equally likely.
     fn presumed_useful(rng: &mut Generator) -> Self {
         let to = below(rng, 9) as u32;
         let pairs = cells(u64::from(BOARD & !(1 << to)));
@@ -248,8 +248,8 @@ impl Rule {
         }
     }
 
-    /// The number of the sought rule that it is, 0 to 47, ignoring priority. It completes (even) or blocks (odd) one of
-    /// the 24 pairs of a line and a cell of it, has V on that cell and `*` everywhere off the line.
+    /// The number of the sought rule that this rule is, 0 to 47, ignoring priority. A sought rule completes (even) or blocks
+    /// (odd) one of the 24 pairs of a line and one of its cells. It has V on that cell, and `*` everywhere off the line.
     #[must_use]
     pub fn sought(self) -> Option<u8> {
         let Needs { own, other, empty } = self.needs();
@@ -260,7 +260,7 @@ impl Rule {
         Some((2 * goal.number + usize::from(own == 0)) as u8)
     }
 
-    /// Whether it completes an own line or blocks one of the opponent's whenever it is used.
+    /// Whether every use of the rule completes an own line or blocks one of the opponent's.
     #[must_use]
     pub fn is_good(self) -> bool {
         let Needs { own, other, .. } = self.needs();
@@ -269,7 +269,7 @@ impl Rule {
     }
 }
 
-/// The lines of the 3x3 board, as [`evoxo_games::board::Geometry::lines`] has them.
+/// The lines of the 3x3 board, the same as [`evoxo_games::board::Geometry::lines`].
 pub(super) const LINES: [u32; 8] = [0o7, 0o70, 0o111, 0o124, 0o222, 0o421, 0o444, 0o700];
 
 /// A line through a cell: its other two cells, and the number of the pair of line and cell.
@@ -279,7 +279,7 @@ struct Goal {
     number: usize,
 }
 
-/// For each cell its lines. A cell with fewer than four has dummies that no rule can match.
+/// The lines of each cell. A cell with fewer than four lines has dummies that no rule can match.
 const GOALS: [[Goal; 4]; CELLS] = goals();
 
 const fn goals() -> [[Goal; 4]; CELLS] {
@@ -308,10 +308,10 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// Reads a rule as [`Rule`] is displayed, with this priority.
+/// Reads a rule in the form in which [`Rule`] is displayed, with this priority.
 ///
 /// # Errors
-/// A sentence if it is not one.
+/// A message if the text is not a rule.
 pub fn read(text: &str, priority: u32) -> Result<Rule, String> {
     let wrong = || format!("{} is not a rule: give nine of P, C, V and *, then 1 to 9 for the move", quoted(text));
     let letters: Vec<char> = text.chars().collect();
@@ -329,7 +329,7 @@ mod tests {
     use evoxo_games::board::tic_tac_toe;
     use proptest::prelude::*;
 
-    /// Follows the definition.
+    /// Follows the definition of a match.
     fn matches_by_definition(rule: Rule, own: u32, other: u32) -> bool {
         let fits = |cell: u8| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
             (0, 0, Need::Empty) => true,
@@ -357,7 +357,7 @@ mod tests {
             let rule = Rule::born(&mut Stream::root(seed).rng(), source);
             let other = other & !own;
             prop_assert_eq!(rule.matches(own, other), matches_by_definition(rule, own, other));
-            // Few random boards match: take one that does, with the rest filled at will.
+            // Few random boards match, so the test takes one that matches and fills the other cells at will.
             let Needs { own: p, other: c, empty } = rule.needs();
             let (own, other) = (own & !c & !empty | p, other & !own & !p & !empty | c);
             prop_assert!(rule.matches(own, other) && matches_by_definition(rule, own, other));
@@ -405,8 +405,8 @@ mod tests {
             }
         }
         assert_eq!(found, vec![1; SOUGHT]);
-        // A line's other two cells are of one kind in 2 of 16 patterns, and the lines through a cell share no other: the
-        // four corners have 3 lines, the four edges 2, the centre 4. V or * on the cell itself.
+        // The other two cells of a line have the same kind in 2 of 16 patterns, and the lines through a cell share no other
+        // cell. The four corners have 3 lines, the four edges 2, and the centre 4. The cell itself has V or *.
         let met = |lines: u32| 65_536 - 65_536 / 8_usize.pow(lines) * 7_usize.pow(lines);
         assert_eq!(good, 2 * (4 * met(3) + 4 * met(2) + met(4)));
         assert_eq!(read("PPV******3", 0).unwrap().sought().map(|number| number % 2), Some(0));
@@ -428,7 +428,7 @@ mod tests {
             priorities[rule.priority() as usize] += 1;
             letters[rule.need((rule.to() + 1) % 9) as usize] += 1;
         }
-        // Six standard deviations.
+        // The limit is six standard deviations.
         assert!(
             letters.iter().chain(&priorities).all(|count| (count - 9000).abs() < 500),
             "{letters:?} {priorities:?}"
@@ -436,9 +436,9 @@ mod tests {
         assert!(moves.iter().all(|count| (count - 4000).abs() < 360), "{moves:?}");
     }
 
-    /// Rules that match the empty board distinguish the two sources. If letters come first, they are one in 2^9 - 1:
-    /// 2^9 patterns of taken and open cells are equally likely, one has only open cells, and one has none and is drawn
-    /// again. Otherwise they are one in 2^8.
+    /// Rules that match the empty board distinguish the two sources. If letters come first, their share is 1 in 2^9 - 1: all
+    /// 2^9 patterns of taken and open cells are equally likely, one has only open cells, and one has none and is drawn again.
+    /// Otherwise their share is 1 in 2^8.
     #[test]
     fn letters_first_or_all_alike_or_any() {
         use RandomRules::{Alike, Any, LettersFirst};
@@ -453,7 +453,7 @@ mod tests {
                 moves[usize::from(rule.to())] += 1;
             }
             let expected = f64::from(count) / share;
-            // Six standard deviations.
+            // The limit is six standard deviations.
             assert!((open - expected).abs() < 6.0 * expected.sqrt(), "{random:?} {open}");
             assert!(moves.iter().all(|moves| (moves - count / 9).abs() < 850), "{random:?} {moves:?}");
             let half = random == Any;
@@ -473,7 +473,8 @@ mod tests {
             useful += i32::from(empty == 1 << rule.to() && (pair == [2, 0] || pair == [0, 2]));
             sought += i32::from(rule.sought().is_some());
         }
-        // Half of them by design, one in a thousand of the others by chance; 24 of 252 pairs are in line with the cell.
+        // Half of the rules are useful by design, and one in a thousand of the others by chance. 24 of 252 pairs are in line
+        // with the cell.
         assert!((useful - 5004).abs() < 300 && (sought - 476).abs() < 130, "{useful} {sought}");
         assert!((0..1000).all(|_| Rule::born(&mut rng, Ratio::ONE).needs().empty.count_ones() == 1));
     }

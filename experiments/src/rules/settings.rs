@@ -1,4 +1,4 @@
-//! The settings of `rules`. The page describes its options in words; where it gives no figure, the default is ours.
+//! The settings of `rules`. The page describes its options in words. Where it gives no number, the default is our choice.
 
 use evoxo_common::{choice, evolve::mutate::is_chain, ratio::Ratio, settings};
 
@@ -9,7 +9,7 @@ use super::{
 
 /// The most agents of a population.
 pub const AGENTS_MAX: u64 = 1000;
-/// The most rules of all agents together: a population with its weights fits a task of 8 MiB.
+/// The most rules of all agents together. A population of this size, with its weights, fits in a task of 8 MiB.
 pub const POPULATION_RULES_MAX: usize = 800_000;
 /// The most games of a couple in a cycle.
 pub const GAMES_MAX: u64 = 1000;
@@ -17,16 +17,16 @@ pub const GAMES_MAX: u64 = 1000;
 pub const CYCLES_MAX: u64 = 1_000_000;
 /// The most cycles of a task.
 pub const CYCLES_PER_TASK_MAX: u64 = 10_000;
-/// The greatest absolute weight: more than all games of a run together.
+/// The greatest absolute weight: more than the number of all games of a run.
 pub const WEIGHT_MAX: i32 = (1 << 30) - 1;
 
 choice! {
-    /// How mutations are distributed over a child's rules.
+    /// How mutations are spread over a child's rules.
     pub enum Mutations {
         /// each rule independently
         Independent = "independent",
-        /// in runs: a mutation makes the next rule's more likely, but the share stays the same (a Markov chain along
-        /// the list)
+        /// in runs: a mutation makes the next rule's mutation more likely, but the total share stays the same (a Markov chain
+        /// along the list)
         Clustered = "clustered",
     }
 }
@@ -40,7 +40,7 @@ choice! {
         Tenth = "tenth",
         /// the best 20 %; their children are the other 80 %
         Fifth = "fifth",
-        /// the best 40 % and the worst 10 %; their children are the 50 % between
+        /// the best 40 % and the worst 10 %; their children are the other 50 %
         Ends = "ends",
     }
 }
@@ -50,17 +50,17 @@ choice! {
     pub enum Pairing {
         /// at random
         Random = "random",
-        /// the heaviest with the next, and so on
+        /// the heaviest with the next heaviest, and so on
         ByWeight = "by-weight",
     }
 }
 
 choice! {
-    /// Which parent's rule a child has at each place of its list.
+    /// Which parent's rule a child inherits at each place of its list.
     pub enum Inherit {
-        /// mother's, father's, mother's, ...; the second child has the others
+        /// the mother's, the father's, the mother's, ...; the second child gets the other ones
         Alternately = "alternately",
-        /// at each place the heavier of the parents' rules; equal ones alternately
+        /// at each place the heavier one, or alternately if both weigh the same
         Heavier = "heavier",
     }
 }
@@ -68,19 +68,19 @@ choice! {
 choice! {
     /// What happens to the children of two parents with the same rules.
     pub enum IdenticalParents {
-        /// nothing special
+        /// the same as to other children
         AsOthers = "as-others",
-        /// all rules of their children are new
+        /// all rules of the children are new
         Mutate = "mutate",
     }
 }
 
 choice! {
-    /// What happens to an agent if a very similar one ranks higher.
+    /// What happens to an agent if a very similar agent ranks higher.
     pub enum Similar {
         /// nothing
         Ignore = "ignore",
-        /// its weight is reduced when agents are sorted
+        /// its weight is reduced when the agents are sorted
         Penalise = "penalise",
     }
 }
@@ -88,9 +88,9 @@ choice! {
 choice! {
     /// Which rules learn from a game.
     pub enum Knowledge {
-        /// the rules of the agents that played it
+        /// only the rules of the two agents that played it
         Own = "own",
-        /// at the end of a cycle, all equal rules of the population learn what each of them learnt
+        /// at the end of a cycle, all equal rules of the population learn what any of them learned
         Shared = "shared",
     }
 }
@@ -100,7 +100,7 @@ choice! {
     pub enum NewRules {
         /// any rule, drawn as random_rules says
         Random = "random",
-        /// some rules have two P or two C, and a V to move to, anywhere, with * elsewhere
+        /// some rules have two P or two C, and a V to move to, on any cells, with * elsewhere
         Rigged = "rigged",
     }
 }
@@ -116,11 +116,11 @@ choice! {
 }
 
 choice! {
-    /// An agent's weight.
+    /// What an agent's weight counts.
     pub enum AgentWeights {
         /// the points of all cycles since its birth
         Accumulate = "accumulate",
-        /// the points of the last cycle
+        /// the points of only the last cycle
         Cycle = "cycle",
     }
 }
@@ -138,7 +138,7 @@ choice! {
 choice! {
     /// The weight of an inherited rule.
     pub enum InheritedWeights {
-        /// that of the parent's rule
+        /// the weight of the parent's rule
         Keep = "keep",
         /// 0
         Zero = "zero",
@@ -150,67 +150,68 @@ choice! {
     pub enum Farming {
         /// whole cycles
         Cycles = "cycles",
-        /// couples of one cycle; the coordinator does the rest
+        /// couples of one cycle; the coordinator computes the rest
         Couples = "couples",
     }
 }
 
 settings! {
-    /// Agents made of rules ("if I see this board, I move there") that learn 3x3 tic-tac-toe from games among
-    /// themselves. Rules that won gain weight, and the better agents have children with rules of both parents.
+    /// Agents made of rules ("if I see this board, I move there") learn 3x3 tic-tac-toe from games among themselves. Rules
+    /// that won gain weight, and the better agents have children with rules of both parents.
     pub struct Settings, names Name, schema SCHEMA {
-        /// Agents; an even number. The page: 40.
+        /// Number of agents, which must be even. The page: 40.
         agents: usize = whole(4, AGENTS_MAX, "40"),
         /// Rules per agent. The page: 100.
         rules: usize = whole(1, RULES_MAX as u64, "100"),
-        /// Games of a couple per cycle. The page: 5.
+        /// Games per couple in each cycle. The page: 5.
         games: u32 = whole(1, GAMES_MAX, "5"),
-        /// Number of cycles, each of games and births. The page: 500, which took more than a day.
+        /// Number of cycles. Each has games and then births. The page: 500, which took more than a day.
         cycles: u32 = length whole(1, CYCLES_MAX, "500"),
-        /// The probability that a child has a new rule instead of an inherited one. Our choice.
+        /// The probability that a child's rule is new instead of inherited. Our choice.
         mutation: Ratio = decimal(0, 1, "0.01"),
-        /// How mutations are distributed over a child's rules.
+        /// How mutations are spread over a child's rules.
         mutations: Mutations = choice("independent"),
-        /// The probability that the rule after a mutation is mutated too, if clustered. Our choice.
+        /// The probability that the rule after a mutated one is mutated too. Our choice.
         cluster: Ratio = decimal(0, 1, "0.5") when mutations is ["clustered"],
-        /// Which agents survive and become parents (an even number of agents: rounded down, at least two).
+        /// Which agents survive and become parents. Their number is rounded down to an even number, but is at least two.
         selection: Selection = choice("half"),
         /// How parents are paired.
         parents: Pairing = choice("random"),
         /// How players are paired.
         players: Pairing = choice("random"),
-        /// Which rules a child inherits.
+        /// Which parent's rule a child inherits at each place of its list.
         inherit: Inherit = choice("alternately"),
         /// What happens to the children of two parents with the same rules.
         identical_parents: IdenticalParents = choice("as-others"),
-        /// What happens to an agent if a very similar one ranks higher.
+        /// What happens to an agent if a very similar agent ranks higher.
         similar: Similar = choice("ignore"),
-        /// Agents are very similar if they have the same rules at this share of places or more. Our choice.
+        /// Agents are very similar if at least this share of places have the same rules. Our choice.
         similar_share: Ratio = decimal(0, 1, "0.9") when similar not ["ignore"],
-        /// By how much the weight is reduced. Our choice.
+        /// The amount by which the weight is reduced. Our choice.
         similar_penalty: i32 = whole(0, 1_000_000, "5") when similar not ["ignore"],
         /// Which rules learn from a game.
         knowledge: Knowledge = choice("own"),
         /// How new rules are drawn.
         generator: NewRules = choice("random"),
-        /// The share of such rules, if rigged. Our choice.
+        /// The share of rigged rules among new rules. Our choice.
         rigged_share: Ratio = decimal(0, 1, "0.5") when generator is ["rigged"],
-        /// How random rules are drawn. The first two are readings: the page says only that rules are always valid.
+        /// How random rules are drawn. The first two choices are readings, because the page says only that rules are always
+        /// valid.
         random_rules: RandomRules = choice("letters-first"),
-        /// What happens to rules that an agent has twice, before a cycle's games. Random rules are hardly ever the
-        /// same, so this matters only with generator = "rigged".
+        /// What happens, before the games of a cycle, to rules that an agent has twice. Random rules hardly ever coincide, so
+        /// this matters only with generator = "rigged".
         repeated: Fate = choice("keep"),
-        /// What happens to rules of low weight, before every cycle but the first.
+        /// What happens to rules of low weight before every cycle except the first.
         weak: Fate = choice("keep"),
-        /// Rules of low weight have this weight or less. Our choice.
+        /// Rules with at most this weight count as low. Our choice.
         weak_weight: i32 = signed(-1_000_000, 1_000_000, "0") when weak is ["replace"],
         /// What happens to rules of low weight once every weak_cycles cycles.
         weak_at_times: Fate = choice("keep"),
-        /// The number of cycles between such replacements. Our choice.
+        /// The number of cycles between these replacements. Our choice.
         weak_cycles: u32 = whole(1, CYCLES_MAX, "10") when weak_at_times is ["replace"],
-        /// The weight at or below which they are replaced then. Our choice.
+        /// The rules with at most this weight are replaced then. Our choice.
         weak_at_times_weight: i32 = signed(-1_000_000, 1_000_000, "0") when weak_at_times is ["replace"],
-        /// An agent's weight. A reading: the page does not say.
+        /// What an agent's weight counts. A reading: the page does not say.
         agent_weights: AgentWeights = choice("accumulate"),
         /// The weight of a new agent. A reading: the page does not say.
         newborn: Newborn = choice("zero"),
@@ -218,16 +219,16 @@ settings! {
         inherited_weights: InheritedWeights = choice("keep"),
         /// What one task computes.
         farming: Farming = execution choice("cycles"),
-        /// Cycles per task, if farming is by cycles.
+        /// Cycles per task.
         cycles_per_task: u32 = execution whole(1, CYCLES_PER_TASK_MAX, "100") when farming is ["cycles"],
-        /// Couples per task, if farming is by couples.
+        /// Couples per task.
         couples_per_task: usize = execution whole(1, AGENTS_MAX / 2, "10") when farming is ["couples"],
     }
     check(check)
     notes(notes)
 }
 
-/// Settings that have hardly any effect beside the others.
+/// Settings that have hardly any effect in combination with the others.
 fn notes(settings: &Settings) -> Vec<String> {
     let idle = settings.repeated == Fate::Replace && settings.generator != NewRules::Rigged;
     let sentence = "repeated = \"replace\" hardly ever changes anything without generator = \"rigged\": random rules are \
@@ -267,7 +268,7 @@ impl Settings {
         Source { rigged, random: self.random_rules }
     }
 
-    /// The weight at or below which rules are replaced before this cycle (counted from 0), if any are.
+    /// The weight at or below which rules are replaced before this cycle (counted from 0); `None` if no rules are replaced.
     #[must_use]
     pub fn weak_weight_before(&self, cycle: u32) -> Option<i32> {
         let always = (self.weak == Fate::Replace).then_some(self.weak_weight);
@@ -275,7 +276,7 @@ impl Settings {
         always.max(its_turn.then_some(self.weak_at_times_weight)).filter(|_| cycle > 0)
     }
 
-    /// How many of the best and how many of the worst agents become parents: together an even number, at least two.
+    /// How many of the best and of the worst agents become parents. The sum is even and at least two.
     #[must_use]
     pub fn parents_count(&self) -> (usize, usize) {
         let even = |tenths: usize| (self.agents * tenths / 10 / 2 * 2).max(2);

@@ -1,5 +1,5 @@
-//! Throughput of one core: games of two agents with 100 rules, and whole cycles of the page's example, by the index and
-//! by the reference implementation. For `evoxo bench`.
+//! Throughput of one core, for `evoxo bench`: games of two agents with 100 rules, and whole cycles of the page's example. It
+//! measures the index and the reference implementation.
 
 use std::{hint::black_box, sync::LazyLock};
 
@@ -17,7 +17,7 @@ use super::{
     settings::{SCHEMA, Settings},
 };
 
-/// The kernels.
+/// The benchmarked kernels.
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel {
         name: "rules_games",
@@ -35,7 +35,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     },
 ];
 
-/// Plays games or cycles; returns their number.
+/// Plays games or cycles, and returns their number.
 fn counted(count: u32, play: impl FnOnce(u32) -> i32) -> u64 {
     black_box(play(black_box(count)));
     count.into()
@@ -48,7 +48,7 @@ fn example() -> (Settings, Population) {
     (settings, population)
 }
 
-/// Two agents as they are after 100 cycles of the page's example.
+/// Two agents after 100 cycles of the page's example.
 static AGENTS: LazyLock<[Agent; 2]> = LazyLock::new(|| {
     let (settings, mut population) = example();
     let stream = Stream::root(1).text("bench");
@@ -56,26 +56,26 @@ static AGENTS: LazyLock<[Agent; 2]> = LazyLock::new(|| {
     [population.agents[0].clone(), population.agents[1].clone()]
 });
 
-/// Prepares both and plays games; returns the difference of games won.
+/// Prepares both agents and plays games. Returns the difference of games won.
 fn fast_games(agents: &[Agent; 2], games: u32, rng: &mut Generator) -> i32 {
     with_blocks!(agents[0].rules.len(), BLOCKS => {
         couple::play(&mut agents.each_ref().map(IndexedAgent::<BLOCKS>::new), games, rng).points
     })
 }
 
-/// The same by the reference implementation.
+/// The same, with the reference implementation.
 fn reference_games(agents: &[Agent; 2], games: u32, rng: &mut Generator) -> i32 {
     reference::play(&mut agents.clone(), games, rng).points
 }
 
-/// Computes cycles of the page's example from its beginning; returns the best agent's weight.
+/// Computes cycles of the page's example from its beginning. Returns the best agent's weight.
 fn fast_cycles(cycles: u32) -> i32 {
     let (settings, mut population) = example();
     let stream = Stream::root(1).text("bench");
     (0..cycles).map(|cycle| population.cycle(&settings, stream, cycle).best).last().unwrap_or_default()
 }
 
-/// The same with the games played by the reference implementation.
+/// The same, but the reference implementation plays the games.
 fn reference_cycles(cycles: u32) -> i32 {
     let (settings, mut population) = example();
     let mut best = 0;

@@ -1,7 +1,7 @@
-//! Exact odds of an agent against a random mover, by one pass over all positions, from the last moves to the first.
+//! Exact odds of an agent against a random mover, computed in one pass over all positions, from the last moves to the first.
 //!
-//! Random choices of the agent are averaged too, so these figures do not depend on luck: they are exact to the rounding
-//! of sums.
+//! The agent's random choices are averaged too, so these figures do not depend on luck. They are exact except for the
+//! rounding of sums.
 
 use std::sync::LazyLock;
 
@@ -12,36 +12,37 @@ use super::{
     rule::CELLS,
 };
 
-/// Probabilities of the outcomes of a game, from the agent's side.
+/// Probabilities of the outcomes of a game, from the agent's point of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutcomeShares {
-    /// That the agent wins.
+    /// The probability that the agent wins.
     pub win: f64,
-    /// That the game is drawn.
+    /// The probability that the game is drawn.
     pub draw: f64,
-    /// That the agent loses.
+    /// The probability that the agent loses.
     pub loss: f64,
 }
 
-/// A position with a move to make, as its mover sees it.
+/// A position with a move to make, from its mover's point of view.
 struct Position {
     own: u16,
     other: u16,
-    /// The index of the position after each empty cell is taken, in the order of cells; only the first `legal` are
-    /// used. After the last position come two ends: the mover has won, and the full board without a winner.
+    /// For each empty cell, in the order of cells: the index of the position after the mover takes it. Only the first `legal`
+    /// entries are used. Two ends follow the last position: one where the mover has won, and one with a full board and no
+    /// winner.
     next: [u16; CELLS],
     legal: u16,
 }
 
 impl Position {
-    /// The index of the position after an empty cell is taken; `None` if there is a stone.
+    /// The index of the position after the mover takes a cell; `None` if the cell is taken.
     fn after(&self, cell: u8) -> Option<usize> {
         let empty = !(self.own | self.other) & 0x1ff;
         let next = self.next[(empty & ((1 << cell) - 1)).count_ones() as usize];
         (empty >> cell & 1 == 1).then_some(usize::from(next))
     }
 
-    /// The cells among which the filter chooses: those that complete a line, else those that block one; 0 if there are
+    /// The cells among which the filter chooses: those that complete a line, or else those that block one; 0 if there are
     /// none.
     fn forced(&self) -> u16 {
         let completing = |stones: u16| {
@@ -55,7 +56,7 @@ impl Position {
     }
 }
 
-/// All positions with a move to make, those with more stones first; the last is the empty board.
+/// All positions with a move to make. Positions with more stones come first, so the last one is the empty board.
 fn positions() -> &'static [Position] {
     static POSITIONS: LazyLock<Vec<Position>> = LazyLock::new(|| {
         let mut levels = vec![vec![(0_u32, 0_u32)]];
@@ -101,16 +102,16 @@ fn expectations<const FILTERED: bool>(agent: &Agent, worth: [f64; 3]) -> [f64; 2
     with_blocks!(agent.rules.len(), BLOCKS => walk::<FILTERED, BLOCKS>(&IndexedAgent::new(agent), worth))
 }
 
-/// The same of an agent that is prepared.
+/// The same as [`expectations`], for an agent that is already prepared.
 fn walk<const FILTERED: bool, const BLOCKS: usize>(
     agent: &IndexedAgent<BLOCKS>,
     [win, draw, loss]: [f64; 3],
 ) -> [f64; 2] {
     let positions = positions();
-    // The agent's expected values: where it is to move, and where the random mover is to move.
+    // The agent's expected values: in positions where the agent is to move, and in positions where the random mover is.
     let mut moving = vec![0.0; positions.len() + 2];
     let mut waiting = moving.clone();
-    // The ends are positions too, with the side to move that would be next.
+    // The ends are positions too. Their side to move is the one that would be next.
     (moving[positions.len()], waiting[positions.len()]) = (loss, win);
     (moving[positions.len() + 1], waiting[positions.len() + 1]) = (draw, draw);
     for (number, position) in positions.iter().enumerate() {
@@ -141,7 +142,7 @@ fn walk<const FILTERED: bool, const BLOCKS: usize>(
     [moving[positions.len() - 1], waiting[positions.len() - 1]]
 }
 
-/// The agent's expected share of points per game against a random mover, a draw counting half: the mean of both sides.
+/// The agent's expected share of points per game against a random mover, averaged over both sides. A draw counts half.
 #[must_use]
 pub fn strength(agent: &Agent) -> f64 {
     let [beginning, second] = expectations::<false>(agent, [1.0, 0.5, 0.0]);
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn all_positions_with_a_move_are_there() {
-        // 5,478 reachable positions, 958 of them ends.
+        // There are 5,478 reachable positions, and 958 of them are ends.
         assert_eq!(positions().len(), 5478 - 958);
     }
 
@@ -193,8 +194,8 @@ mod tests {
         assert!(close(strength(&Agent::default()), 0.5));
     }
 
-    /// An agent whose rules never tie chooses one cell or any. Then the audit, which is independent of rules, gives its
-    /// odds as fractions; with the filter too.
+    /// The rules of this agent never tie, so it chooses either a single cell or any cell. In this case the audit, which knows
+    /// nothing of rules, gives its odds as fractions, also with the filter.
     #[test]
     fn odds_are_those_of_the_audit() {
         let rules = ["VVVVVVVVV5", "PPV******3", "V********1"].map(|text| read(text, 0).unwrap());

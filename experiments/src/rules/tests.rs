@@ -29,7 +29,7 @@ fn stream() -> Stream {
     Stream::root(1).text("test")
 }
 
-/// Agents whose weights fall from the first to the last; every rule has a code of its own.
+/// Agents whose weights fall from the first to the last. Every rule has a different code.
 fn ranked(count: usize, rules: usize) -> Population {
     let rng = &mut stream().text("ranked").rng();
     let mut seen = BTreeSet::new();
@@ -60,7 +60,7 @@ fn bred(settings: &str, before: &Population) -> Population {
     after
 }
 
-/// The survivors, by their numbers before, and the parents of each child.
+/// The survivors, by their numbers before the cycle, and the parents of each child.
 fn family(settings: &str, before: &Population) -> (Vec<usize>, Vec<Vec<usize>>) {
     let after = bred(&format!("mutation = 0\n{settings}"), before);
     let place = |agent: &Agent| before.agents.iter().position(|other| other == agent);
@@ -97,7 +97,7 @@ fn mutation_is_the_share_of_new_rules() {
         after.agents[20..].iter().flat_map(|child| ancestors(&before, child)).filter(Option::is_none).count()
     };
     assert_eq!((new("mutation = 0"), new("mutation = 1")), (0, 2000));
-    // Six standard deviations.
+    // The limit is six standard deviations.
     assert!((new("mutation = 0.2") as i32 - 400).abs() < 108, "{}", new("mutation = 0.2"));
     assert!((new("") as i32 - 20).abs() < 20, "one in a hundred by default: {}", new(""));
 }
@@ -129,7 +129,7 @@ fn selection_says_who_survives() {
     assert_eq!(lives("tenth"), (0..4).collect::<Vec<_>>());
     assert_eq!(lives("fifth"), (0..8).collect::<Vec<_>>());
     assert_eq!(lives("ends"), (0..16).chain(36..40).collect::<Vec<_>>());
-    // As near as an even number of agents allows.
+    // The numbers are as close as an even number of agents allows.
     let few = ranked(6, 100);
     for (selection, parents) in
         [("half", vec![0, 1]), ("tenth", vec![0, 1]), ("fifth", vec![0, 1]), ("ends", vec![0, 5])]
@@ -222,8 +222,8 @@ fn an_agent_similar_to_a_better_one_is_penalised() {
     assert_eq!(order("similar = \"penalise\"\nsimilar_share = 0.91"), [0, 1, 2, 3, 4, 5]);
 }
 
-/// The results of two couples of four agents: the first agent used its first rule and won twice, the third used its
-/// second and lost once.
+/// The population after the games of two couples of four agents: the first agent used its first rule and won twice, the third
+/// agent used its second rule and lost once.
 fn learnt(settings: &str, before: &Population) -> Population {
     let played = |points: i32, first: [i32; 2], second: [i32; 2]| Played {
         tally: Tally { points, ..Tally::default() },
@@ -241,7 +241,7 @@ fn learnt(settings: &str, before: &Population) -> Population {
 #[test]
 fn knowledge_is_ones_own_or_shared() {
     let mut before = ranked(4, 2);
-    // The rule that won belongs to two others too, one of whom lost with it; and one has it twice.
+    // The winning rule also belongs to two other agents. One of them lost with it, and the other has it twice.
     let [one, two] = [before.agents[0].rules[0], before.agents[2].rules[1]];
     before.agents[1].rules[0] = one;
     before.agents[3].rules = vec![one, one];
@@ -338,7 +338,7 @@ fn repeated_rules_may_be_replaced() {
     }
 }
 
-/// Which of five rules with these weights are new before the games of a cycle.
+/// For each of five rules with weights from -2 to 2: whether it is replaced before the games of this cycle.
 fn replaced(settings: &str, cycle: u32) -> [bool; 5] {
     let rules: Vec<Rule> = (1..=5).map(|cell| read(&format!("*********{cell}"), 0).unwrap()).collect();
     let agent = Agent { weight: 5, rules: rules.clone(), weights: vec![-2, -1, 0, 1, 2] };
@@ -379,7 +379,7 @@ fn run(settings: &str) -> Vec<Replica> {
 
 const SMALL: &str = "agents = 12\nrules = 30\ncycles = 25\ngames = 4\ngenerator = \"rigged\"\nmutation = 0.1";
 
-/// Every setting is used: each changes the digest, given the other settings here, unless it only says how to compute.
+/// Every setting is used. Given the other settings here, each setting changes the digest, unless it only says how to compute.
 #[test]
 fn every_setting_changes_the_digest_unless_it_only_says_how_to_compute() {
     let cases = [
@@ -426,14 +426,14 @@ fn every_setting_changes_the_digest_unless_it_only_says_how_to_compute() {
     }
 }
 
-/// Settings, some of them replaced by others of the same names.
+/// The settings, with those replaced that `others` names too.
 fn merged(settings: &str, others: &str) -> String {
     let name = |line: &str| line.split(" =").next().map(str::to_owned);
     let kept = settings.lines().filter(|line| others.lines().all(|other| name(other) != name(line)));
     kept.chain(others.lines()).collect::<Vec<&str>>().join("\n")
 }
 
-/// With all options at once: the same states and histories, whole and in slices of all sizes.
+/// With all options at once, states and histories are the same, computed whole or in slices of any size.
 #[test]
 fn results_do_not_depend_on_how_work_is_divided() {
     let every = format!(
@@ -454,7 +454,7 @@ fn results_do_not_depend_on_how_work_is_divided() {
     }
 }
 
-/// A replica that is saved and restored after every round continues as if nothing had happened.
+/// A replica that is saved and restored after every round continues as if it had not been interrupted.
 #[test]
 fn a_restored_replica_continues() {
     for how in ["cycles_per_task = 3", "farming = \"couples\""] {
@@ -482,7 +482,7 @@ fn states_that_do_not_fit_are_refused() {
     assert!(Replica::restore(&config, &good).is_err_and(|why| why.contains("cannot be read")));
 }
 
-/// A change of these numbers changes what every run computes.
+/// If these numbers change, every run gives other results.
 #[test]
 fn results_are_pinned() {
     let replicas = run("cycles = 100");
@@ -490,7 +490,7 @@ fn results_are_pinned() {
     insta::assert_snapshot!(format!("{}\n{}", rows.join("\n"), digest(&replicas)));
 }
 
-/// Another implementation found with the page's settings that at first rules make about an eighth of the moves.
+/// Another implementation found that, with the page's settings, rules first make about an eighth of the moves.
 #[test]
 fn the_first_cycles_agree_with_another_implementation() {
     let replicas = run("cycles = 20");

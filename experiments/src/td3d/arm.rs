@@ -1,4 +1,4 @@
-//! An arm with its trials, from a run or from its `result.json`.
+//! An arm with its trials, either from a run or from its `result.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,10 @@ use evoxo_common::{
     stats::{Sample, estimate, quantile},
 };
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptTrials {
-    /// The training games of its longest trial so far.
+    /// The training games of the arm's longest trial so far.
     games: u64,
     /// The percentage over training games: mean and band over the trials that have reached each point.
     #[serde(default)]
@@ -29,7 +29,7 @@ pub(super) struct KeptTrials {
 }
 
 impl KeptTrials {
-    /// Of a run.
+    /// The trials of an arm of a run.
     pub(super) fn measured(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let test = |row: &Vec<f64>| Test {
             games: row[Row::games] as u64,
@@ -55,23 +55,23 @@ const PERCENT: &str = "percent";
 /// An arm with its trials.
 pub(super) struct Arm<'a> {
     pub(super) name: &'a str,
-    /// The row of the paper's tables that it repeats, if any.
+    /// The row of the paper's tables that this arm repeats, if any.
     pub(super) paper: Option<(&'static facts::Network, Regime)>,
-    /// Its reading of what the paper leaves open.
+    /// The arm's reading of what the paper leaves open.
     pub(super) reading: &'a str,
-    /// Connections between its units.
+    /// Connections between the network's units.
     pub(super) connections: usize,
-    /// All its weights.
+    /// All weights of the network.
     pub(super) parameters: usize,
     pub(super) trials: Vec<Trial>,
-    /// The training games of its longest trial so far.
+    /// The training games of the arm's longest trial so far.
     pub(super) games: u64,
-    /// The percentage over training games. It has no points if the result does not keep it.
+    /// The percentage over training games. It has no points if the result does not keep the curve.
     pub(super) curve: Series,
 }
 
 impl<'a> Arm<'a> {
-    /// The arm of this index.
+    /// The arm with this index.
     pub(super) fn new(config: &'a Config, index: usize, told: &KeptTrials) -> Self {
         let experiment::Arm { name, settings } = &config.arms[index];
         let settings = Settings::of(settings);
@@ -93,7 +93,7 @@ impl<'a> Arm<'a> {
         self.trials.iter().filter(|trial| trial.figures.is_some()).count()
     }
 
-    /// A measure of each finished trial.
+    /// The values of a measure, one per finished trial.
     pub(super) fn values(&self, measure: Measure) -> Vec<f64> {
         self.trials.iter().filter_map(|trial| Some(trial.figures.as_ref()?.measure(measure))).collect()
     }
@@ -115,18 +115,19 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// Training games to one of the [`LEVELS`](super::trial::LEVELS), by its place among them, of each finished trial.
+    /// For each finished trial, the training games until it reached one of the [`LEVELS`](super::trial::LEVELS); `level` is
+    /// its index.
     pub(super) fn games_to(&self, level: usize) -> Vec<Option<u64>> {
         self.trials.iter().filter_map(|trial| Some(trial.figures.as_ref()?.games_to[level])).collect()
     }
 
-    /// Its curve under this name.
+    /// The arm's curve under this name.
     pub(super) fn curve(&self, name: &str) -> Series {
         Series { name: name.into(), points: self.curve.points.clone() }
     }
 }
 
-/// The curve of the tests of an arm's trials, as a result keeps it.
+/// The curve of the tests of an arm's trials, in the form in which a result keeps it.
 pub(super) fn curve(name: &str, trials: &[Vec<Test>]) -> Series {
     let longest = trials.iter().max_by_key(|tests| tests.len()).map_or(&[][..], Vec::as_slice);
     let point = |(index, test): (usize, &Test)| {
@@ -139,7 +140,7 @@ pub(super) fn curve(name: &str, trials: &[Vec<Test>]) -> Series {
     series.rounded().thinned(CURVE_POINTS_MAX)
 }
 
-/// The row of the paper's tables that an arm with these settings repeats, perhaps with fewer games.
+/// The row of the paper's tables that an arm with these settings repeats, possibly with fewer games.
 pub(super) fn in_paper(settings: &Settings) -> Option<(&'static facts::Network, Regime)> {
     let Settings { units, detectors, second, averaging_games, .. } = *settings;
     let same = settings.game == Game::ScoreFour

@@ -1,7 +1,7 @@
-//! The paper's claims about differences between networks, tested on our trials.
+//! Tests the paper's claims about differences between networks on our trials.
 //!
-//! A claim of a difference is tested against no difference, a claim of equality against a difference of [`MARGIN`] or more: a
-//! difference that was not seen supports no claim. A claim that no test decides is undecided.
+//! A claim of a difference is tested against no difference. A claim of equality is tested against a difference of [`MARGIN`]
+//! or more, because failing to see a difference supports no claim. A claim that no test decides is undecided.
 
 use serde_json::{Value, json};
 
@@ -21,40 +21,40 @@ use evoxo_common::{
 /// A claim and the corresponding result of our trials.
 pub(super) struct Comparison {
     claim: Claim,
-    /// By the t-test: of our trials, and of the paper's figures.
+    /// By the t-test: the difference in our trials, and in the paper's figures.
     ours: Difference,
     paper: Difference,
-    /// The paper's figures against what the claim denies, not corrected.
+    /// The probability of the paper's figures under what the claim denies, not corrected.
     paper_p: f64,
     ranks: RankTest,
-    /// Trials of either network.
+    /// The number of trials of each network.
     trials: [usize; 2],
-    /// Our trials against what the claim denies, by the t-test and by ranks: `None` if those can show nothing with so few
-    /// trials.
+    /// The probability of our trials under what the claim denies, by the t-test and by ranks. `None` for ranks if that test
+    /// can show nothing with so few trials.
     by_t: Tested,
     by_ranks: Option<Tested>,
-    /// Of a claim of equality: whether the difference is shown to be greater than the margin.
+    /// For a claim of equality: whether the difference is shown to be greater than the margin.
     beyond: bool,
 }
 
-/// A probability, as it is and after Holm's correction for all comparisons made.
+/// A probability, uncorrected and after Holm's correction for all comparisons made.
 #[derive(Clone, Copy)]
 struct Tested {
     p: f64,
     corrected: f64,
 }
 
-/// Probabilities up to this show something.
+/// Probabilities up to this level are significant.
 const LEVEL: f64 = 0.05;
 
-/// The difference of two samples, and its probability by the t-test under what a claim denies.
+/// The difference of two samples, and its probability by the t-test under what the claim denies.
 fn by_t(claim: &Claim, one: Sample, two: Sample) -> Option<(Difference, f64)> {
     let difference = t_test(one, two)?;
     let p = if claim.differs { difference.p } else { equivalence_test(MARGIN, one, two)? };
     Some((difference, p))
 }
 
-/// All claims for which there are two trials or more on either side, among arms of this reading.
+/// All claims for which both sides have at least two trials, among arms of this reading.
 pub(super) fn comparisons(arms: &[Arm<'_>], reading: &str) -> Vec<Comparison> {
     let values = |name: &str, regime: Regime, measure: Measure| {
         let ours = |arm: &&Arm<'_>| {
@@ -89,7 +89,7 @@ fn correct(all: &mut [Comparison]) {
     for (one, (by_t, by_ranks)) in all.iter_mut().zip(by_t.into_iter().zip(by_ranks)) {
         one.by_t.corrected = by_t;
         one.by_ranks = one.by_ranks.filter(|_| ranks).map(|tested| Tested { corrected: by_ranks, ..tested });
-        // One minus the probability under a difference beyond the margin is that under a difference within it.
+        // The probability under a difference within the margin is one minus the probability under a difference beyond it.
         one.beyond = !one.claim.differs && tests * (1.0 - one.by_t.p) <= LEVEL;
     }
 }
@@ -127,7 +127,7 @@ impl Comparison {
                 "measure": measure_name(measure),
                 "differs": differs,
             },
-            // What a claim of equality is tested by: two one-sided tests with this margin, in points of percent.
+            // For a claim of equality: the margin of its two one-sided tests, in percentage points.
             "margin": (!differs).then_some(MARGIN),
             "difference": mean,
             "half_width": half_width,
@@ -151,7 +151,7 @@ pub(super) fn signed(difference: &Difference) -> String {
     format!("{:+.1} ± {:.1}", difference.mean, difference.half_width)
 }
 
-/// A row for each comparison.
+/// A table with one row per comparison.
 pub(super) fn claims_table(all: &[Comparison], reading: &str) -> Table {
     let ranks = all.iter().any(|comparison| comparison.by_ranks.is_some());
     let mut header = vec!["the paper's claim", "of", "paper", "P", "ours", "P by t", "P by U", "holds"];
@@ -177,14 +177,14 @@ pub(super) fn claims_table(all: &[Comparison], reading: &str) -> Table {
     };
     Table {
         title: format!(
-            "Reading {reading:?}: what the paper claims of differences (points of percent; ours ± 95 % interval)"
+            "Reading {reading:?}: the paper's claims about differences (percentage points; ours ± 95 % interval)"
         ),
         header: header.into_iter().map(String::from).collect(),
         rows: all.iter().map(row).collect(),
     }
 }
 
-/// How the comparisons were made, in sentences; none of none.
+/// How the comparisons were made, in sentences; empty if there were none.
 pub(super) fn claims_notes(all: &[Comparison]) -> Vec<String> {
     if all.is_empty() {
         return Vec::new();
@@ -197,16 +197,16 @@ pub(super) fn claims_notes(all: &[Comparison]) -> Vec<String> {
     )];
     if all.iter().any(|one| !one.claim.differs) {
         notes.push(format!(
-            "Claims of equality (=): two one-sided tests with a margin of {MARGIN} points. P is the probability of means this \
-             near to each other if the difference were {MARGIN} points or more. \"Yes\": it is shown to be smaller; \"no\": to be \
-             greater."
+            "Claims of equality (=): two one-sided tests with a margin of {MARGIN} points. P is the probability of \
+             means this close to each other if the difference were {MARGIN} points or more. \"Yes\": the difference is \
+             shown to be smaller; \"no\": greater."
         ));
     }
     if ranks.is_empty() {
         let most = all.iter().flat_map(|one| one.trials).max().unwrap_or(0);
         notes.push(format!(
-            "Mann and Whitney's U is left out: with {most} trials it cannot come to P = {LEVEL} after the correction for {} \
-             comparisons; that takes {} trials.",
+            "Mann and Whitney's U is left out: with {most} trials it cannot reach P = {LEVEL} after the correction for \
+             {} comparisons; that takes {} trials.",
             all.len(),
             rank_test_values(all.len(), LEVEL)
         ));

@@ -1,5 +1,5 @@
-//! What the paper says: van de Steeg, Drugan and Wiering, *Temporal Difference Learning for the Game Tic-Tac-Toe 3D:
-//! Applying Structure to Neural Networks* (2015). Its tables as printed, and what it claims of differences.
+//! The content of the paper: van de Steeg, Drugan and Wiering, *Temporal Difference Learning for the Game Tic-Tac-Toe 3D:
+//! Applying Structure to Neural Networks* (2015). These are its tables as printed, and its claims about differences.
 
 use evoxo_common::stats::Sample;
 
@@ -12,30 +12,30 @@ pub const GAMES: u64 = 1_000_000;
 /// The opponent that a network learns against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Regime {
-    /// Itself.
+    /// The network itself.
     SelfPlay,
     /// The benchmark player.
     Benchmark,
 }
 
 impl Regime {
-    /// Both, in the paper's order.
+    /// Both regimes, in the paper's order.
     pub const BOTH: [Self; 2] = [Self::SelfPlay, Self::Benchmark];
 }
 
-/// The measure of a trial, in percent of games won against the benchmark player, draws counting half.
+/// The measure of a trial, in percent of games won against the benchmark player. Draws count half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// The best of its tests.
+    /// The trial's best test.
     Peak,
-    /// The mean of the last two fifths of its tests (the paper's last 40 of 100).
+    /// The mean of the last two fifths of the trial's tests (the paper's last 40 of 100).
     End,
 }
 
 /// A network of the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Network {
-    /// Its name here, as in the setting `network`.
+    /// Its name in the setting `network`.
     pub name: &'static str,
     /// "Layer sizes" in Table I.
     pub layers: &'static str,
@@ -46,7 +46,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// What the paper reports of its ten trials.
+    /// The paper's result for its ten trials.
     #[must_use]
     pub fn reported(&self, regime: Regime, measure: Measure) -> Sample {
         let (mean, deviation) = self.results[regime as usize][measure as usize];
@@ -54,7 +54,7 @@ impl Network {
     }
 }
 
-/// Tables I, II and III, in their order.
+/// Tables I, II and III, in the paper's order.
 pub const NETWORKS: [Network; 5] = [
     Network {
         name: "small-structured",
@@ -88,7 +88,7 @@ pub const NETWORKS: [Network; 5] = [
     },
 ];
 
-/// The network of this name, if it is one of the paper's.
+/// The paper's network with this name, if there is one.
 #[must_use]
 pub fn network(name: &str) -> Option<&'static Network> {
     NETWORKS.iter().find(|network| network.name == name)
@@ -97,25 +97,25 @@ pub fn network(name: &str) -> Option<&'static Network> {
 /// A difference between two networks that the paper claims or denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// In which regime.
+    /// The regime of the claim.
     pub regime: Regime,
     /// The better network, as in [`Network::name`].
     pub better: &'static str,
-    /// The other.
+    /// The other network.
     pub worse: &'static str,
-    /// In which measure.
+    /// The measure of the claim.
     pub measure: Measure,
-    /// Whether the paper says that there is a difference; otherwise that there is none.
+    /// Whether the paper claims a difference; otherwise it claims equality.
     pub differs: bool,
 }
 
-/// Networks whose means differ by less than this, in points of percent, count as equal. Our choice, since the paper gives no
-/// margin: two tests of 1,000 games of the same network that wins 90 % of them, about where the claims of equality are made,
+/// Networks whose means differ by less than this many percentage points count as equal. The paper gives no margin, so this is
+/// our choice: two tests of 1,000 games of the same network that wins 90 %, about where the claims of equality are made,
 /// differ by less in 97 of 100 cases.
 pub const MARGIN: f64 = 3.0;
 
-/// The paper's statements about differences between two networks, in its order (sections V.B, V.C and VI). Where it
-/// does not say whether it means the peak or the end, both are here. Where it says that one is the poorest of all, it
+/// The paper's statements about differences between two networks, in its order (sections V.B, V.C and VI). Where the paper
+/// does not say whether it means the peak or the end, both are listed. If it calls a network the poorest of all, that network
 /// is compared with the next poorest.
 pub const CLAIMS: [Claim; 26] = {
     use Measure::{End, Peak};
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
     use evoxo_common::stats::{equivalence_test, t_test};
 
-    /// The paper's own figures support its claims at the levels it prints, so they are transcribed correctly. There is
-    /// one exception: that the small structured network ends above the deep one may be chance.
+    /// At their printed levels, the paper's own figures support its claims, so they are transcribed correctly. There is one
+    /// exception: the small structured network may end above the deep one by chance.
     #[test]
     fn the_claims_follow_from_the_tables() {
         let samples = |claim: Claim| {

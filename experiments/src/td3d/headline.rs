@@ -1,8 +1,9 @@
-//! The questions of `td3d`: the order of networks that learn alike, as in the paper's tables; else whether other arms get
-//! stronger than the first one. The figure is the mean of the last two fifths of the tests, as in the tables.
+//! The questions of `td3d`. If several networks learn in the same way, as in the paper's tables, the question is their order.
+//! Otherwise it is whether other arms get stronger than the first one. As in the tables, the figure is the mean of the last
+//! two fifths of the tests.
 //!
-//! All random streams have the arm's name in theirs, so arms share nothing. Arms can be compared if they play the same game and are
-//! tested alike.
+//! The name of every random stream contains the arm's name, so arms share nothing. Arms can be compared if they play the same
+//! game and are tested in the same way.
 
 use evoxo_common::{
     experiment::{Config, ReplicaTold, distinguishing, groups, settings_but},
@@ -15,10 +16,10 @@ use super::{
     settings::{Game, Settings, TrainingOpponent},
 };
 
-/// Settings that make the network.
+/// The settings that define the network.
 const NETWORK: [&str; 5] = ["network", "units", "detectors", "states", "second"];
 
-/// How many of the last tests of this many say how strong a trial is.
+/// Of this many tests, how many of the last ones define a trial's strength.
 pub(super) fn tail(tests: usize) -> usize {
     (2 * tests).div_ceil(5)
 }
@@ -59,7 +60,7 @@ pub(super) fn headline(config: &Config, arms: &[KeptTrials]) -> Headline {
     Headline { sentences: Vec::new(), questions }
 }
 
-/// What is measured of arms with these settings.
+/// The figure that is measured in arms with these settings.
 fn figure(settings: &Values) -> String {
     let settings = Settings::of(settings);
     let game = if settings.game == Game::ScoreFour { String::new() } else { format!(" in {}", settings.game.word()) };

@@ -1,33 +1,33 @@
-//! One learner with several workers: the changes that each worker made to the same weights, and how they are joined.
+//! One learner with several workers: the changes that each worker made to the same weights, and how to join them.
 //!
-//! An update has the new values of the weights that changed, not differences. So a single update gives exactly the
-//! weights that it was made from, and one learner alone is the serial learner, bit for bit.
+//! An update has the new values of the weights that changed, not differences. A single update therefore gives exactly the
+//! weights from which it was made, and a learner with one worker equals the serial learner bit for bit.
 
 use super::messages;
 
-/// The workers over which the mean of a weight is taken.
+/// The workers that count in the mean of a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// All workers: those that did not change it count with its old value.
+    /// All workers. A worker that did not change the weight counts with its old value.
     All,
-    /// Those that changed it.
+    /// The workers that changed the weight.
     Touched,
 }
 
-/// How the mean of all workers' weights moves the learner: gradient descent with Nesterov's momentum, with the distance
-/// to the mean as the gradient (Douillard and others, "DiLoCo", 2023, with a rate of 0.7 and a momentum of 0.9).
+/// How the mean of all workers' weights moves the learner: gradient descent with Nesterov's momentum, where the gradient is
+/// the distance to the mean (Douillard and others, "DiLoCo", 2023, with a rate of 0.7 and a momentum of 0.9).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outer {
-    /// See [`Over`].
+    /// The workers that count in the mean.
     pub over: Over,
-    /// The learning rate, above 0; 1 without momentum goes to the mean.
+    /// The learning rate, above 0. A rate of 1 without momentum moves to the mean.
     pub rate: f64,
-    /// The factor of the velocity in each round, 0 to below 1.
+    /// The factor of the velocity in each round: at least 0, below 1.
     pub momentum: f64,
 }
 
 impl Outer {
-    /// Whether the result is just the mean.
+    /// Whether the result is simply the mean.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.rate == 1.0 && self.momentum == 0.0
@@ -52,10 +52,10 @@ pub fn difference(old: &[f32], new: &[f32]) -> messages::WeightUpdate {
     messages::WeightUpdate { changed: changed.into(), values: values.into() }
 }
 
-/// Checks an update of this number of weights.
+/// Checks an update for a network with this number of weights.
 ///
 /// # Errors
-/// A sentence if it is invalid.
+/// A message if the update is invalid.
 pub fn check(update: &messages::WeightUpdate, weights: usize) -> Result<(), String> {
     let (bits, bytes) = (update.changed.len(), update.values.len());
     let count: usize = update.changed.iter().map(|bits| bits.count_ones() as usize).sum();
@@ -72,8 +72,8 @@ pub fn check(update: &messages::WeightUpdate, weights: usize) -> Result<(), Stri
     Ok(())
 }
 
-/// The weights after a round. `velocity` has one number for each weight, or none without momentum. The updates are
-/// taken in the order of the tasks, and must have been [checked](check).
+/// Computes the weights after a round. `velocity` has one number per weight, or is empty without momentum. The updates must
+/// have been [checked](check), and are taken in the order of the tasks.
 pub fn join(weights: &mut [f32], velocity: &mut [f32], updates: &[messages::WeightUpdate], outer: Outer) {
     let mut sums = vec![0.0_f64; weights.len()];
     let mut touched = vec![0_u32; weights.len()];
@@ -91,7 +91,7 @@ pub fn join(weights: &mut [f32], velocity: &mut [f32], updates: &[messages::Weig
         };
         let mean = if touched[index] == 0 { old } else { sum / f64::from(count) };
         if outer.is_plain() {
-            // Equal to the formula below, but without its rounding errors.
+            // This equals the formula below, but without its rounding errors.
             *weight = mean as f32;
             continue;
         }
@@ -112,7 +112,7 @@ fn changes(update: &messages::WeightUpdate) -> impl Iterator<Item = (usize, f32)
         let mut left = *bits;
         std::iter::from_fn(move || {
             let place = left.trailing_zeros() as usize;
-            // Without its lowest bit.
+            // Clears the lowest bit.
             left &= left.wrapping_sub(1);
             (place < 8).then_some(8 * byte + place)
         })
@@ -120,7 +120,7 @@ fn changes(update: &messages::WeightUpdate) -> impl Iterator<Item = (usize, f32)
     update.changed.iter().enumerate().flat_map(places).zip(from_bytes(&update.values))
 }
 
-/// Reads weights as messages carry them; incomplete ones at the end are ignored.
+/// Reads weights in the form in which messages carry them. Incomplete bytes at the end are ignored.
 pub fn from_bytes(bytes: &[u8]) -> impl Iterator<Item = f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     numbers.iter().map(|bytes| f32::from_le_bytes(*bytes))
@@ -134,7 +134,7 @@ mod tests {
 
     const PLAIN: Outer = Outer { over: Over::Touched, rate: 1.0, momentum: 0.0 };
 
-    /// The same, weight by weight as the formulas are printed.
+    /// Joins updates weight by weight, following the printed formulas.
     fn joined_by_definition(old: &[f32], velocity: &[f32], news: &[Vec<f32>], outer: Outer) -> (Vec<f32>, Vec<f32>) {
         let mut result = (old.to_vec(), velocity.to_vec());
         for index in 0..old.len() {
@@ -237,7 +237,8 @@ mod tests {
             let outer = Outer { over, rate, momentum: if fading { momentum } else { 0.0 } };
             let (fast, expected) = (joined(&old, &velocity, &news, outer), joined_by_definition(&old, &velocity, &news, outer));
             for (fast, expected) in fast.0.iter().chain(&fast.1).zip(expected.0.iter().chain(&expected.1)) {
-                // The order of additions differs, so the last bits of a double may differ; a float seldom shows that.
+                // The order of additions differs, so the last bits of a double may differ. A float seldom shows the
+                // difference.
                 prop_assert!((fast - expected).abs() <= expected.abs() * 1e-6 + 1e-12, "{fast} {expected}");
             }
         }

@@ -11,23 +11,23 @@ pub struct BoardShape {
     /// Layers, 1 to 9.
     #[prost(uint32, tag = "3")]
     pub depth: u32,
-    /// The length of a line that wins, 2 or more.
+    /// The length of a winning line, 2 or more.
     #[prost(uint32, tag = "4")]
     pub k: u32,
-    /// Whether a stone falls to the lowest free cell: along the layers, or on a flat board along the rows.
+    /// Whether a stone falls to the lowest free cell: along the layers, or along the rows on a flat board.
     #[prost(bool, tag = "5")]
     pub gravity: bool,
 }
-/// A network that values boards. Messages carry its weights as one vector, f32 little endian, tensor after tensor in the
-/// order first.weight, first.bias, planes.weight, planes.bias, second.weight, second.bias, output.weight, output.bias (those
-/// that exist), as docs/networks.md says; each tensor's shape is \[inputs, units\], the last index fastest. At most 1,000,000
-/// weights.
+/// A network that values boards. Messages carry its weights as one vector, f32 little endian, tensor after tensor in the order
+/// first.weight, first.bias, planes.weight, planes.bias, second.weight, second.bias, output.weight, output.bias (those that
+/// exist), as docs/networks.md says. Each tensor has the shape \[inputs, units\], the last index fastest. There are at most
+/// 1,000,000 weights.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Network {
-    /// The game it is for.
+    /// The game that the network is for.
     #[prost(message, optional, tag = "1")]
     pub shape: ::core::option::Option<BoardShape>,
-    /// Units of the second hidden layer, 0 (none) to 64; if `shared`, filters, each applied in all orientations.
+    /// Units of the second hidden layer, 0 (none) to 64. If `shared`, these are filters, each applied in all orientations.
     #[prost(uint32, tag = "5")]
     pub second: u32,
     /// Whether units have biases.
@@ -48,28 +48,28 @@ pub mod network {
     /// The first hidden layer.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum First {
-        /// Number of units, 1 to 1,024, each connected to all cells.
+        /// The number of units, 1 to 1,024; each is connected to all cells.
         #[prost(uint32, tag = "2")]
         DenseUnits(u32),
-        /// Number of units for each line of the board, 1 to 16, connected to its cells.
+        /// The number of units for each line of the board, 1 to 16; each is connected to the line's cells.
         #[prost(uint32, tag = "3")]
         LineDetectors(u32),
-        /// A table for each line, indexed by the states of its cells. Number of states: 3 (empty, own, opponent's) or 4
+        /// A table for each line, indexed by the states of its cells. The number of states is 3 (empty, own, opponent's) or 4
         /// (also: empty and playable now).
         #[prost(uint32, tag = "4")]
         TupleStates(u32),
-        /// Units for each line, and above them units for each plane. `second` is 0.
+        /// Units for each line, and above them units for each plane. `second` must be 0.
         #[prost(message, tag = "9")]
         Planes(super::Planes),
     }
 }
-/// Two structured layers of a board of 4x4x4 cells.
+/// Two structured layers for a board of 4x4x4 cells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Planes {
-    /// Number of units for each line, 1 to 16, connected to its cells.
+    /// The number of units for each line, 1 to 16; each is connected to the line's cells.
     #[prost(uint32, tag = "1")]
     pub line_detectors: u32,
-    /// Number of units for each of the 18 planes, 1 to 16, connected to all units of the ten lines in it.
+    /// The number of units for each of the 18 planes, 1 to 16; each is connected to all units of the plane's ten lines.
     #[prost(uint32, tag = "2")]
     pub units: u32,
 }
@@ -79,7 +79,7 @@ pub struct Planes {
 pub struct Learning {
     #[prost(enumeration = "Opponent", tag = "1")]
     pub opponent: i32,
-    /// The learning rate falls linearly from the first game to the end of the trial; finite, 0 or more.
+    /// The learning rate falls linearly from the first game to the end of the trial. It is finite and at least 0.
     #[prost(float, tag = "2")]
     pub rate_start: f32,
     #[prost(float, tag = "3")]
@@ -93,52 +93,53 @@ pub struct Learning {
     /// The discount factor, 0 to 1.
     #[prost(float, tag = "6")]
     pub gamma: f32,
-    /// Against the benchmark player in training the learner moves first in every game, not only in those with an even
+    /// Whether the learner moves first in every training game against the benchmark player, not only in games with an even
     /// number.
     #[prost(bool, tag = "7")]
     pub learner_first: bool,
-    /// The derivative of the output unit's activation is a factor of the error.
+    /// Whether the derivative of the output unit's activation is a factor of the error.
     #[prost(bool, tag = "8")]
     pub output_derivative: bool,
-    /// An afterstate also learns from the next move of its side if that move explored.
+    /// Whether an afterstate also learns from its side's next move if that move explored.
     #[prost(bool, tag = "9")]
     pub learns_explorations: bool,
-    /// How the side learns that makes the last move. If true, its previous afterstate learns the value of the final one,
-    /// and the final one learns the reward; otherwise the previous one learns the reward.
+    /// How the side that makes the last move learns. If true, its previous afterstate learns the value of the final one, and the
+    /// final one learns the reward. Otherwise the previous one learns the reward.
     #[prost(bool, tag = "10")]
     pub bootstrapped_end: bool,
-    /// The other side's last afterstate learns its reward.
+    /// Whether the other side's last afterstate learns that side's reward.
     #[prost(bool, tag = "11")]
     pub learns_opponents_end: bool,
-    /// A winning move is always chosen, and its value is 1.
+    /// Whether a winning move is always chosen and has the value 1.
     #[prost(bool, tag = "12")]
     pub exact_wins: bool,
-    /// Time constant of the averaged weights that are tested, in games; 0 tests the weights themselves.
+    /// The time constant, in games, of the averaged weights that are tested; 0 tests the weights themselves.
     #[prost(uint64, tag = "13")]
     pub averaging_games: u64,
-    /// The learner moves first in every game of a test, not only in those with an even number.
+    /// Whether the learner moves first in every game of a test, not only in games with an even number.
     #[prost(bool, tag = "14")]
     pub learner_first_in_tests: bool,
-    /// An exploring move is any legal move but the best one, if there is another.
+    /// Whether an exploring move is any legal move except the best one, if there is another.
     #[prost(bool, tag = "15")]
     pub explores_others: bool,
-    /// The share of the learner's moves in tests that are any legal move, 0 to 1.
+    /// The share of the learner's moves in tests that are random legal moves, 0 to 1.
     #[prost(double, tag = "16")]
     pub test_epsilon: f64,
-    /// An afterstate learns from the one after the opponent's next move, negated, instead of that after its own side's.
+    /// Whether an afterstate learns from the negated value of the afterstate after the opponent's next move, instead of from the
+    /// one after its own side's next move.
     #[prost(bool, tag = "17")]
     pub each_ply: bool,
-    /// Against the benchmark player its afterstates learn as well.
+    /// Whether the benchmark player's afterstates learn as well when it is the opponent.
     #[prost(bool, tag = "18")]
     pub learns_opponents_moves: bool,
-    /// With `bootstrapped_end`: the previous afterstate learns the reward nevertheless, as the final one does.
+    /// With `bootstrapped_end`: whether the previous afterstate learns the reward nevertheless, like the final one.
     #[prost(bool, tag = "19")]
     pub rewards_both: bool,
-    /// With `learns_explorations`: before a move that explored an afterstate learns the value of the best move instead.
+    /// With `learns_explorations`: whether an afterstate before an exploring move learns the value of the best move instead.
     #[prost(bool, tag = "20")]
     pub learns_best: bool,
-    /// With `learns_opponents_end`: the other side's last afterstate learns the value of the finished board instead, as that
-    /// side sees it.
+    /// With `learns_opponents_end`: whether the other side's last afterstate instead learns the value of the finished board, as
+    /// that side sees it.
     #[prost(bool, tag = "21")]
     pub bootstraps_opponents_end: bool,
     /// Whether the finished board, as the other side sees it, learns that side's reward.
@@ -152,34 +153,33 @@ pub struct Trial {
     pub network: ::core::option::Option<Network>,
     #[prost(message, optional, tag = "2")]
     pub learning: ::core::option::Option<Learning>,
-    /// The trial's stream of random numbers. Game g draws from the stream "game", g; game i of the test after n games
-    /// draws from "test", n, i.
+    /// The trial's stream of random numbers. Game g draws from the stream "game", g. Game i of the test after n games draws from
+    /// "test", n, i.
     #[prost(fixed64, tag = "3")]
     pub stream_high: u64,
     /// The lower half of the stream's name.
     #[prost(fixed64, tag = "4")]
     pub stream_low: u64,
 }
-/// Plays `games` games of a trial, beginning with these weights, and learns from them. After each game whose number in
-/// the whole trial is a multiple of `test_every` it plays `test_games` games against the benchmark player without
-/// learning.
+/// Plays `games` games of a trial, starting with these weights, and learns from them. After each game whose number in the
+/// whole trial is a multiple of `test_every`, the task plays `test_games` games against the benchmark player without learning.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LearnTask {
     #[prost(message, optional, tag = "1")]
     pub trial: ::core::option::Option<Trial>,
-    /// The weights before the first of these games, in the form that Network describes; all finite.
+    /// The weights before the first of these games, in the form that Network describes. All are finite.
     #[prost(bytes = "bytes", tag = "2")]
     pub weights: ::prost::bytes::Bytes,
-    /// The averaged weights before it, as many as weights; empty if Learning.averaging_games is 0.
+    /// The averaged weights before that game, as many as weights; empty if Learning.averaging_games is 0.
     #[prost(bytes = "bytes", tag = "3")]
     pub average: ::prost::bytes::Bytes,
-    /// Games of the trial played before.
+    /// Games of the trial that were played before.
     #[prost(uint64, tag = "4")]
     pub first_game: u64,
     /// 1 to 1,000,000.
     #[prost(uint32, tag = "5")]
     pub games: u32,
-    /// 1 or more; at most 10,000 tests may fall in one task.
+    /// 1 or more. At most 10,000 tests may fall in one task.
     #[prost(uint32, tag = "6")]
     pub test_every: u32,
     /// 1 to 100,000.
@@ -189,20 +189,20 @@ pub struct LearnTask {
 /// See LearnTask.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LearnOutput {
-    /// As in the task, after its last game. Both are empty if `diverged_after` is not 0.
+    /// The weights and averages after the last game, as in the task. Both are empty if `diverged_after` is not 0.
     #[prost(bytes = "bytes", tag = "1")]
     pub weights: ::prost::bytes::Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub average: ::prost::bytes::Bytes,
-    /// One for each test, in their order.
+    /// One result per test, in order.
     #[prost(message, repeated, tag = "3")]
     pub tests: ::prost::alloc::vec::Vec<Tally>,
-    /// The number of games, in the whole trial, after which a weight (or an averaged one) first was not finite; later
-    /// games were not played. 0 if all weights are finite.
+    /// The number of games in the whole trial after which a weight or an averaged weight was first not finite; later games were
+    /// not played. 0 if all weights are finite.
     #[prost(uint64, tag = "4")]
     pub diverged_after: u64,
 }
-/// Results of a network's games against the benchmark player; it lost the other games.
+/// Results of a network's games against the benchmark player. The network lost all other games.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Tally {
     #[prost(uint32, tag = "1")]
@@ -210,8 +210,8 @@ pub struct Tally {
     #[prost(uint32, tag = "2")]
     pub draws: u32,
 }
-/// A part of a round of one learner with several workers. All parts begin from the same weights, which are Task.shared,
-/// in the form that Network describes, all finite. Averaged weights are not used.
+/// A part of a round of one learner with several workers. All parts start from the same weights, which are in Task.shared, in
+/// the form that Network describes. All weights are finite, and averaged weights are not used.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct PartTask {
     #[prost(message, optional, tag = "1")]
@@ -234,7 +234,7 @@ pub mod part_task {
 /// Games of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LearnGames {
-    /// Games of the trial before the first of these, played by any worker.
+    /// Games of the trial before the first of these games, on any worker.
     #[prost(uint64, tag = "1")]
     pub first_game: u64,
     /// 1 to 1,000,000.
@@ -244,17 +244,17 @@ pub struct LearnGames {
 /// Some games of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TestGames {
-    /// Games of the trial played before the test.
+    /// Games of the trial that were played before the test.
     #[prost(uint64, tag = "1")]
     pub played: u64,
-    /// Games of the test before the first of these.
+    /// Games of the test before the first of these games.
     #[prost(uint32, tag = "2")]
     pub first_game: u32,
-    /// 1 or more; the test has at most 100,000.
+    /// 1 or more. The whole test has at most 100,000 games.
     #[prost(uint32, tag = "3")]
     pub games: u32,
 }
-/// The part that the task asks for.
+/// The result of the part that the task describes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PartOutput {
     #[prost(oneof = "part_output::Part", tags = "1, 2")]
@@ -273,30 +273,31 @@ pub mod part_output {
 /// The change of the weights of a network.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WeightUpdate {
-    /// A bit for each weight, 1 if it changed: eight in a byte, the first one lowest. Bits after the last weight are 0.
+    /// One bit per weight, 1 if the weight changed. A byte has eight bits, the first one lowest. Bits after the last weight are
+    /// 0.
     #[prost(bytes = "bytes", tag = "1")]
     pub changed: ::prost::bytes::Bytes,
-    /// The new values of the weights that changed, in order: f32, little endian.
+    /// The new values of the changed weights, in order: f32, little endian.
     #[prost(bytes = "bytes", tag = "2")]
     pub values: ::prost::bytes::Bytes,
 }
 /// The state of a trial between two segments.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct State {
-    /// Games of the trial played.
+    /// Games of the trial played so far.
     #[prost(uint64, tag = "1")]
     pub games: u64,
-    /// The weights, in the form that Network describes. Empty before the first game, and if the trial has ended because
-    /// they were not finite.
+    /// The weights, in the form that Network describes. Empty before the first game, and after a trial has ended because they
+    /// were not finite.
     #[prost(bytes = "bytes", tag = "2")]
     pub weights: ::prost::bytes::Bytes,
-    /// The averaged weights; empty if there are none.
+    /// The averaged weights; empty without averaging.
     #[prost(bytes = "bytes", tag = "3")]
     pub average: ::prost::bytes::Bytes,
     /// The tests so far, in order.
     #[prost(message, repeated, tag = "4")]
     pub tests: ::prost::alloc::vec::Vec<Tally>,
-    /// With several workers and outer momentum, the velocity of each weight; otherwise empty.
+    /// The velocity of each weight, with several workers and outer momentum; otherwise empty.
     #[prost(bytes = "bytes", tag = "5")]
     pub velocity: ::prost::bytes::Bytes,
 }
@@ -309,7 +310,7 @@ pub enum Activation {
     Logistic = 1,
     /// tanh(x).
     Tanh = 2,
-    /// tanh(x / 2), learnt with the slope of tanh(x): 1 - v^2 where the value is v.
+    /// tanh(x / 2), learned with the slope of tanh(x): 1 - v^2 for a value v.
     LogisticUnhalved = 3,
 }
 impl Activation {
@@ -336,7 +337,7 @@ impl Activation {
         }
     }
 }
-/// When the finished board learns, as the side sees it that did not make the last move.
+/// When the finished board learns, as seen by the side that did not make the last move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum FinishedBoard {
@@ -344,7 +345,7 @@ pub enum FinishedBoard {
     Skip = 0,
     /// After that side's last afterstate.
     After = 1,
-    /// Before it.
+    /// Before that side's last afterstate.
     Before = 2,
 }
 impl FinishedBoard {
@@ -374,9 +375,9 @@ impl FinishedBoard {
 #[repr(i32)]
 pub enum Opponent {
     Unspecified = 0,
-    /// Itself; both sides learn.
+    /// Itself: both sides learn.
     Itself = 1,
-    /// The benchmark player; only the learner's own afterstates learn.
+    /// The benchmark player: only the learner's own afterstates learn.
     Benchmark = 2,
 }
 impl Opponent {

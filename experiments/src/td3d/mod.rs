@@ -1,9 +1,9 @@
-//! Experiment `td3d`: networks that learn a game by temporal differences and are tested against a benchmark player.
+//! Experiment `td3d`: networks learn a game by temporal differences and are tested against a benchmark player.
 //!
-//! A replica is one trial: games to learn from, with tests at equal distances. It is farmed out as a chain of tasks,
-//! each of which takes the weights and plays the next segment of the games; trials run side by side. With more than one
-//! learner a trial is a chain of rounds instead: see `joint`. The state is the weights, their running average if there
-//! is one, and the result of each test.
+//! A replica is one trial: games to learn from, with tests at equal distances. It is farmed out as a chain of tasks, each of
+//! which takes the weights and plays the next segment of the games; trials run side by side. With more than one learner a
+//! trial is a chain of rounds instead: see `joint`. The state has the weights, their running average if there is one, and the
+//! result of each test.
 
 mod arm;
 mod claims;
@@ -76,14 +76,14 @@ struct Td3d {
 }
 
 impl Td3d {
-    /// The present weights, and their average.
+    /// The current weights and their average.
     fn weights(&self) -> (Bytes, Bytes) {
         if self.state.games > 0 {
             return (self.state.weights.clone(), self.state.average.clone());
         }
         let architecture = &self.trial.architecture;
         let mut weights = architecture.initial(self.trial.stream.text("weights"));
-        // Exactly 1 for the paper's range, in which they are drawn.
+        // With the paper's range, in which the weights are drawn, the factor is exactly 1.
         let factor = (self.settings.initial_weights.to_f64() / 0.5) as f32;
         weights.iter_mut().for_each(|weight| *weight *= factor);
         if self.settings.initial_biases == InitialBiases::Zero {
@@ -96,7 +96,7 @@ impl Td3d {
         (weights, average)
     }
 
-    /// Wins in percent, draws counting half.
+    /// Games won in percent, where draws count half.
     fn percent(&self, tally: &Tally) -> f64 {
         (f64::from(tally.wins) + f64::from(tally.draws) / 2.0) * 100.0 / f64::from(self.settings.test_games)
     }
@@ -160,7 +160,8 @@ impl Experiment for Td3d {
     fn demand(settings: &Settings) -> Demand {
         let weights = 4 * settings.architecture().parameters() as u64;
         let averages = if settings.averaging_games > 0 { weights } else { 0 };
-        // A test is at most two varints of 3 bytes, their keys, and the key and length of the whole; a trial is below 200 bytes.
+        // A test takes at most two varints of 3 bytes, their keys, and the key and length of the whole. A trial takes less
+        // than 200 bytes.
         let (tests, test_bytes, message) = (settings.games / settings.test_every, 10, 256);
         let Some(joint) = Joint::of(settings) else {
             let output_tests = (settings.games_of_task() / settings.test_every + 1).min(tests);
@@ -179,7 +180,7 @@ impl Experiment for Td3d {
             tasks: joint.tasks_max(),
             task_bytes: message,
             shared_bytes: weights,
-            // If all weights changed, with a bit for each four bytes.
+            // This is the size if all weights change. There is one bit for each four bytes.
             output_bytes: weights + weights / 32 + message,
             state_bytes: weights + averages + velocity + tests * test_bytes + message,
             rows: tests,
@@ -199,7 +200,7 @@ impl Experiment for Td3d {
         let average = read_weights(&state.average, count(learnt && trial.learning.averaging_games > 0));
         let impossible =
             |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(settings.test_games);
-        // With several learners the test that is due may not have been played yet: it is a round of its own.
+        // With several learners, the due test may not have been played yet, because it is a round of its own.
         let due = joint.is_some() && learnt && state.games.is_multiple_of(settings.test_every);
         let tests = state.tests.len() as u64;
         let counted = tests == tested || due && tests + 1 == tested;

@@ -1,5 +1,5 @@
-//! The task of a learner with several workers: learns from a few games, or plays some games of a test, from weights
-//! that all tasks of the round share.
+//! The task of a learner with several workers: learns from a few games, or plays some games of a test. All tasks of a round
+//! share the weights from which they start.
 
 use std::ops::Range;
 
@@ -36,13 +36,13 @@ impl Compute for PartOfRound {
     }
 }
 
-/// Computes a task; `shared` has the weights that all tasks begin from.
+/// Computes a task. `shared` has the weights from which all tasks start.
 ///
 /// # Errors
-/// A sentence if the task is invalid.
+/// A message if the task is invalid.
 fn run(task: &PartTask, shared: &Bytes) -> Result<PartOutput, Refusal> {
     let trial = Trial::read(task.trial.as_ref())?;
-    // Averages are taken over rounds: the coordinator has them.
+    // The coordinator has the averages, because they are taken over rounds.
     let trial = Trial { learning: Learning { averaging_games: 0, ..trial.learning }, ..trial };
     let weights = read_weights(shared, trial.architecture.parameters())?;
     let geometry = Geometry::new(trial.architecture.shape).map_err(Refusal)?;
@@ -83,10 +83,10 @@ fn no_part() -> Refusal {
     Refusal("the task has neither games to learn from nor games of a test".into())
 }
 
-/// Checks that an output fits its task: an update of its weights, or a result of its games.
+/// Checks that an output fits its task: either an update of its weights or a result of its games.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// A message that describes the mismatch.
 fn check(task: &PartTask, shared: &Bytes, output: &PartOutput) -> Result<(), Refusal> {
     match (&task.part, &output.part) {
         (Some(Part::Learn(_)), Some(part_output::Part::Update(update))) => {
@@ -103,8 +103,8 @@ fn check(task: &PartTask, shared: &Bytes, output: &PartOutput) -> Result<(), Ref
     }
 }
 
-/// The fixed workload behind the behaviour signature: a few games learnt and tested, from the first weights of the networks
-/// that segments are signed with.
+/// The fixed workload behind the behaviour signature. It learns from a few games and tests, starting from the first weights
+/// of the networks that also sign segments.
 fn workload() -> Vec<(PartTask, Bytes)> {
     let parts = |segment: LearnTask| {
         let learn = Part::Learn(LearnGames { first_game: segment.first_game, games: segment.games });

@@ -1,5 +1,5 @@
-//! Throughput of one core: learning in self-play of the paper's five networks, and of some with shared weights, in the
-//! literal reading, by the fast engines and by the reference implementations. For `evoxo bench`.
+//! Throughput of one core, for `evoxo bench`: learning in self-play with the paper's five networks and with some that share
+//! weights, in the literal reading. It measures the fast engines and the reference implementations.
 
 use std::{hint::black_box, sync::OnceLock};
 
@@ -37,7 +37,7 @@ fn learn_games(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
     games
 }
 
-/// The kernels.
+/// The benchmarked kernels.
 pub(super) const KERNELS: &[Kernel] = &[
     learning!("deep_structured", DEEP_STRUCTURED),
     learning!("small_structured", SMALL_STRUCTURED),
@@ -50,15 +50,15 @@ pub(super) const KERNELS: &[Kernel] = &[
     learning!("shared", SHARED),
 ];
 
-/// Games a network learns from before it is measured, because games get longer with strength. Unoptimised tests only
-/// check that it works.
+/// The games that a network learns from before it is measured, because games get longer as it gets stronger. Unoptimised
+/// tests only check that this works.
 const WARM_UP_GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 20_000 };
 
-/// Games of one measurement: enough that building the engine is negligible and branch prediction cannot learn them. A
-/// task has ten thousand.
+/// The games of one measurement. They are enough to make building the engine negligible, and to keep branch prediction from
+/// learning them. A task has ten thousand.
 const GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 2_000 };
 
-/// One of the networks.
+/// A network to benchmark.
 struct Speed {
     first: First,
     second: usize,
@@ -80,7 +80,7 @@ static DEEP: Speed = Speed::new(First::Dense { units: 95 }, 51, false);
 static LINEAR_TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 0, true);
 /// Tables that feed 8 filters in 8 orientations.
 static TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 8, true);
-/// 64-304-64-1, four detectors for each line: as large as the next, without shared weights.
+/// 64-304-64-1, four detectors for each line: as large as [`SHARED`], but without shared weights.
 static UNSHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 64, false);
 /// 64-304-64-1 with shared weights: 8 filters in 8 orientations.
 static SHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 8, true);
@@ -90,7 +90,7 @@ impl Speed {
         Self { first, second, shared, warm: OnceLock::new() }
     }
 
-    /// The learner after enough games that it plays as in most of a trial.
+    /// The learner after enough games to play as in most of a trial.
     fn warm(&self) -> &(Trial, Learnt) {
         self.warm.get_or_init(|| {
             let (first, second, shape) = (self.first, self.second, Shape::SCORE_FOUR);
@@ -115,13 +115,13 @@ impl Speed {
         train(trial, score_four(), learnt, WARM_UP_GAMES..WARM_UP_GAMES + games).weights[0]
     }
 
-    /// The same with the reference implementation.
+    /// The same, with the reference implementation.
     fn reference(&self, games: u64) -> Counted {
         let (trial, learnt) = self.warm();
         learn(reference::of(&trial.architecture, &learnt.weights), trial, games)
     }
 
-    /// What a game consists of, on average over the games that are measured: they differ in length from the first to the last.
+    /// The average contents of a game, over the measured games. Later games differ in length from the first ones.
     fn parts(&self) -> Vec<(&'static str, f64)> {
         let (trial, learnt) = self.warm();
         let Counted { moves, steps, .. } = learn(engine(&trial.architecture, &learnt.weights), trial, GAMES);
@@ -136,17 +136,17 @@ fn learn(engine: Box<dyn Engine>, trial: &Trial, games: u64) -> Counted {
     Counted { weight: counting.engine.weights()[0], moves: counting.moves, steps: counting.steps }
 }
 
-/// What some games took.
+/// The counts of some games.
 struct Counted {
-    /// One of the weights after them.
+    /// One of the weights after the games.
     weight: f32,
-    /// Moves that were valued.
+    /// Moves that were evaluated.
     moves: u64,
     /// Steps of learning.
     steps: u64,
 }
 
-/// An engine that counts what it is asked.
+/// An engine that counts the calls it gets.
 struct Counting {
     engine: Box<dyn Engine>,
     moves: u64,

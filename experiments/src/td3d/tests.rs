@@ -1,4 +1,5 @@
-//! Trials: independent of how they are divided, pinned, saved and restored; settings and their mistakes.
+//! Tests of trials: they are independent of how they are divided, pinned, saved and restored. Also tests of settings and
+//! their mistakes.
 
 use super::*;
 use crate::testing::{self, digest, parse, parse_with};
@@ -15,7 +16,7 @@ use evoxo_games::{
 };
 use prost::Message as _;
 
-/// A small trial of each network; together they use most settings.
+/// A small trial of each network. Together the trials use most settings.
 const SMALL: &str = r#"
 experiment = "td3d"
 replicas = 1
@@ -145,7 +146,7 @@ fn settings_of(overrides: &[(&str, &str)]) -> Settings {
     Settings::of(&parse_with("experiment = \"td3d\"", overrides).arms[0].settings)
 }
 
-/// The initial weights with one more setting.
+/// The initial weights when one more setting has this value.
 fn initial(setting: &str, value: &str) -> (Architecture, Vec<f32>) {
     let config = parse_with("experiment = \"td3d\"", &[("network", "deep"), (setting, value)]);
     let identity = Identity { seed: 1, arm: "", replica: 0, settings: Settings::of(&config.arms[0].settings) };
@@ -229,7 +230,7 @@ fn presets_are_as_documented_and_single_settings_override_them() {
     assert_eq!(learning, Learning { rate, opponent: Opponent::Benchmark, averaging_games: 300, ..nearest });
 }
 
-/// Table I of the paper: connections, without biases.
+/// Table I of the paper: the number of connections, without biases.
 #[test]
 fn the_papers_networks_have_the_papers_numbers_of_weights() {
     let expected =

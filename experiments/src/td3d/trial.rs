@@ -1,4 +1,5 @@
-//! A trial: its tests in a run, and the figures of them that a report is made of, which `result.json` keeps.
+//! A trial: its tests in a run, and the figures of these tests. `result.json` keeps the figures, and the report is computed
+//! from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,44 +12,44 @@ use evoxo_common::{
 /// The result of a test against the benchmark player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Test {
-    /// Training games before it.
+    /// Training games before the test.
     pub(super) games: u64,
-    /// Games it won.
+    /// Games that the network won.
     pub(super) wins: u32,
     /// Games drawn.
     pub(super) draws: u32,
-    /// Games it lost.
+    /// Games that the network lost.
     pub(super) losses: u32,
 }
 
 impl Test {
-    /// Games won in percent, draws counting half.
+    /// Games won in percent, where draws count half.
     pub(super) fn percent(&self) -> f64 {
         let games = f64::from(self.wins) + f64::from(self.draws) + f64::from(self.losses);
         100.0 * (f64::from(self.wins) + f64::from(self.draws) / 2.0) / games
     }
 }
 
-/// Percentages for which the games to reach them are told.
+/// The percentages for which a report shows how many games it takes to reach them.
 pub(super) const LEVELS: [u32; 5] = [50, 80, 90, 95, 98];
 
-/// One replica, with figures if it finished without a failure.
+/// One replica. It has figures if it finished without a failure.
 pub(super) type Trial = ReplicaTold<Reached>;
 
-/// How strong a trial got.
+/// The strength of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reached {
-    /// Its best test, in percent.
+    /// The trial's best test, in percent.
     peak: f64,
-    /// The mean of the last two fifths of its tests, rounded up, in percent.
+    /// The mean of the last two fifths of the trial's tests (rounded up), in percent.
     pub(super) end: f64,
-    /// Training games before the first test with each of the [`LEVELS`], or more.
+    /// For each of the [`LEVELS`]: the training games before the first test with at least that percentage.
     #[serde(rename = "games_to_percent", with = "levels")]
     pub(super) games_to: [Option<u64>; LEVELS.len()],
 }
 
 impl Reached {
-    /// `None` without tests.
+    /// The strength in these tests; `None` without tests.
     pub(super) fn of(tests: &[Test]) -> Option<Self> {
         let last = tail(tests.len());
         let sum = tests[tests.len() - last..].iter().map(Test::percent).sum::<f64>();
@@ -60,7 +61,7 @@ impl Reached {
         })
     }
 
-    /// In percent.
+    /// The value of a measure, in percent.
     pub(super) fn measure(&self, measure: Measure) -> f64 {
         match measure {
             Measure::Peak => self.peak,
@@ -75,7 +76,7 @@ impl Figures for Reached {
     }
 }
 
-/// Games by their level.
+/// Serializes games as a map from level to games.
 mod levels {
     use std::collections::BTreeMap;
 
@@ -100,21 +101,22 @@ mod levels {
     }
 }
 
-/// The median over trials of the games to a percentage; `None` if half of the trials did not reach it.
+/// The median over trials of the games until a percentage is reached; `None` if half of the trials did not reach it.
 pub(super) fn median_games(games: &[Option<u64>]) -> Option<f64> {
     let sorted = ascending(games);
     let [low, high] = [sorted.len().checked_sub(1)? / 2, sorted.len() / 2].map(|place| sorted[place]);
     low.zip(high).map(|(low, high)| (low as f64 + high as f64) / 2.0)
 }
 
-/// The 95 % interval of that median, with `None` for an end that is a trial that never came there; `None` of too few trials.
+/// The 95 % interval of that median. An end is `None` if it is a trial that never reached the percentage. The result is
+/// `None` if there are too few trials.
 pub(super) fn median_games_interval(games: &[Option<u64>]) -> Option<[Option<u64>; 2]> {
     let place = median_interval(games.len())?;
     let sorted = ascending(games);
     Some([sorted[place], sorted[sorted.len() - 1 - place]])
 }
 
-/// Those that never came there are the last.
+/// Trials that never reached the percentage come last.
 fn ascending(games: &[Option<u64>]) -> Vec<Option<u64>> {
     let mut sorted = games.to_vec();
     sorted.sort_by_key(|games| games.unwrap_or(u64::MAX));
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Tests of ten games, with these wins and no draws.
+    /// Tests of ten games each, with these numbers of wins and no draws.
     fn tests(wins: &[u32]) -> Vec<Test> {
         let test = |(index, wins): (u64, &u32)| Test { games: 100 * index, wins: *wins, draws: 0, losses: 10 - wins };
         (1..).zip(wins).map(test).collect()

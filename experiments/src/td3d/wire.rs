@@ -1,5 +1,5 @@
-//! A learner as messages carry it: conversion to and from the types that compute. Messages are checked here and nowhere
-//! else.
+//! Converts a learner between the form in which messages carry it and the types that compute. Messages are checked here and
+//! nowhere else.
 
 use bytes::Bytes;
 use evoxo_common::{rng::Stream, task::Refusal};
@@ -13,13 +13,13 @@ use evoxo_games::{
 
 use super::messages::{self, network};
 
-/// The most weights of a network: with their averages they fit in a task.
+/// The most weights of a network. Together with their averages, they fit in a task.
 pub const WEIGHTS_MAX: usize = 1_000_000;
 
 /// A network, how it learns, and where its random numbers come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// At most [`WEIGHTS_MAX`] weights.
+    /// It has at most [`WEIGHTS_MAX`] weights.
     pub architecture: Architecture,
     /// See [`evoxo_games::net::learn`].
     pub learning: Learning,
@@ -31,7 +31,7 @@ impl Trial {
     /// Reads and checks a message.
     ///
     /// # Errors
-    /// A sentence that says what is invalid.
+    /// A message that says what is invalid.
     pub fn read(trial: Option<&messages::Trial>) -> Result<Self, Refusal> {
         let trial = trial.ok_or_else(|| Refusal("the task has no trial".into()))?;
         let (Some(network), Some(learning)) = (&trial.network, &trial.learning) else {
@@ -44,7 +44,7 @@ impl Trial {
         })
     }
 
-    /// The message. [`Trial::read`] is the inverse.
+    /// The trial as a message. [`Trial::read`] is the inverse.
     #[must_use]
     pub fn write(&self) -> messages::Trial {
         messages::Trial {
@@ -97,7 +97,7 @@ fn read_network(network: &messages::Network) -> Result<Architecture, Refusal> {
 /// Checks that a network can be built and fits in a task.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// A message that says what is wrong.
 pub fn check_network(architecture: &Architecture) -> Result<(), String> {
     architecture.check()?;
     match architecture.parameters() {
@@ -253,7 +253,7 @@ pub fn write_weights(weights: &[f32]) -> Bytes {
 /// The inverse of [`write_weights`].
 ///
 /// # Errors
-/// A sentence if there are not `count` of them, or one is not finite.
+/// A message if the number of weights is not `count`, or if one is not finite.
 pub fn read_weights(bytes: &Bytes, count: usize) -> Result<Vec<f32>, Refusal> {
     let (chunks, rest) = bytes.as_chunks::<4>();
     if chunks.len() != count || !rest.is_empty() {

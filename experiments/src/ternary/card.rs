@@ -20,8 +20,8 @@ use evoxo_games::index::{Classes, PLACEMENT, Strings, board_of, code_of};
 
 /// `{"kind": "ternary", "side": "X", "strings": "short", "alphabet": 3, "genome": "120011..."}`
 ///
-/// `genome` has the letters of the string, in the order of its index table. A string in which mirror images share a place also
-/// has `"classes": "symmetries"`.
+/// `genome` has the letters of the string, in the order of its index table. If mirror images share a place of the string, the
+/// card also has `"classes": "symmetries"`.
 pub(super) const CARD: CardKind = CardKind { name: "ternary", keys: &KEYS, about: &[], read, file: None };
 
 const KEYS: [&str; 6] = ["kind", "side", "strings", "alphabet", "genome", "classes"];
@@ -57,7 +57,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
     Ok(Arc::new(Ternary { code, genome }))
 }
 
-/// `kind`, `side`, `strings`, `alphabet` and `genome`; `classes` where it is not rotations.
+/// `kind`, `side`, `strings`, `alphabet` and `genome`, and also `classes` if it is not rotations.
 fn to_map(player: &Ternary) -> Map<String, Value> {
     let genome: String = player.genome.iter().map(|letter| char::from(b'0' + letter)).collect();
     let values = [
@@ -101,7 +101,7 @@ impl Champion for Ternary {
     }
 }
 
-/// The boards of a string's table, each with the cell that it names, whether taken or empty.
+/// The boards of a string's table. Each has the cell that the string names, whether it is taken or empty.
 fn decisions(string: &Ternary) -> impl Iterator<Item = (Board, u8)> + '_ {
     let decision = |code: &u16| {
         let decision = string.code.decision(&string.genome, *code)?;
@@ -132,8 +132,7 @@ fn about(string: &Ternary) -> String {
 }
 
 impl Play for Ternary {
-    /// A short string's rules move first. Where the string names a taken cell, any empty one is played, as in
-    /// evolution.
+    /// A short string's rules move first. If the string names a taken cell, any empty cell is played, as in evolution.
     fn choose_move(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let Self { code, genome } = self;
         let (geometry, board) = (tic_tac_toe(), position.board());
@@ -149,8 +148,8 @@ impl Play for Ternary {
         )
     }
 
-    /// Each empty cell with what the rules say of it, or the place of the string for this board and the letters there. The
-    /// value is the share of the chance with which it goes there.
+    /// Each empty cell, with what the rules say about it, or with the string's place and letters for this board. The value is
+    /// the probability that the player takes the cell.
     fn thoughts(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
         let ruled = self.code.strings == Strings::Short && geometry.forced(position.board()) != 0;
         let decision = self.code.decision(&self.genome, code_of(position.board()));
@@ -242,7 +241,7 @@ mod tests {
         assert_eq!(missing, "the card has no \"strings\": give \"long\" or \"short\"");
     }
 
-    /// The text says how long a string is and how often it names a taken cell. Its audit has no filter.
+    /// The description says how long a string is and how often it names a taken cell. The audit has no filter.
     #[test]
     fn strings_are_described() {
         let text = |strings: Strings, genome: fn(usize) -> Vec<u8>| {
@@ -253,7 +252,7 @@ mod tests {
         assert!(text(Strings::Long, |letters| vec![2; letters]).contains("1052 letters of 3, for every board.\nOn "));
     }
 
-    /// It plays only its own side, turns its move with the board, and plays at random where its string names a taken
+    /// The player plays only its own side, turns its move with the board, and plays at random if its string names a taken
     /// cell.
     #[test]
     fn a_string_plays_by_its_letters() {
@@ -268,7 +267,7 @@ mod tests {
             let position = Position::of(tic_tac_toe(), tic_tac_toe().board_of(board).unwrap());
             player.play.choose_move(player.geometry, position, rng)
         };
-        // The chapter's cell 8 is the corner on the lower left.
+        // The chapter's cell 8 is the lower left corner.
         assert_eq!(chosen(".../.X./..."), Move::new(6, "its string names this cell"));
         assert_eq!(chosen("XX./.O./..."), Move::new(2, why::BLOCKS));
         assert_eq!(chosen("XX./OO./X.."), Move::new(5, why::COMPLETES));
@@ -277,7 +276,7 @@ mod tests {
         assert!(lots.windows(2).any(|two| two[0] != two[1]));
     }
 
-    /// It says of each move what its rules or its string say.
+    /// Each thought says what the rules or the string say about the move.
     #[test]
     fn every_move_has_its_place_in_the_string() {
         let thoughts = |alphabet: Alphabet, letter: u8, board: &str| {
@@ -304,7 +303,7 @@ mod tests {
         );
         let (value, says) = of(&all, 0);
         assert!(value == Some(0.0) && says.ends_with(" of its string, 8, names a1"), "{says}");
-        // Two letters of three: 22 is cell 8.
+        // With an alphabet of three, cell 8 is written 22.
         assert_eq!(of(&thoughts(Alphabet::Three, 2, ".../.X./..."), 6).1, of(&all, 6).1.replace(", 8,", ", 22,"));
         let all = thoughts(Alphabet::Nine, 8, ".../.../X..");
         assert!(all.iter().all(|thought| thought.says.starts_with("by chance: place ")), "{all:?}");

@@ -1,4 +1,5 @@
-//! Games between strings, and against a random mover. Cells are the chapter's, 0 to 8; masks have bit n for cell n.
+//! Games between strings, and against a random mover. Cells are numbered 0 to 8 as in the chapter, and bit n of a mask is
+//! cell n.
 
 use std::sync::LazyLock;
 
@@ -10,12 +11,12 @@ use evoxo_games::index::{PLACEMENT, Strings, number_of, weight};
 /// The opponent of a string.
 #[derive(Clone, Copy, Debug)]
 pub enum Adversary<'a> {
-    /// It takes any empty cell, each equally likely.
+    /// A mover that takes any empty cell with equal probability.
     Random {
-        /// Whether it first completes a line, or else blocks one.
+        /// Whether the mover first completes a line, or else blocks one.
         rules: bool,
     },
-    /// A string of the other side, unchanged: its repairs are forgotten after the game.
+    /// A string of the other side. The string does not change, so its repairs are forgotten after the game.
     String(Code, &'a [u8]),
 }
 
@@ -26,12 +27,11 @@ pub struct MoveTally {
     pub wins: u32,
     /// Games lost.
     pub losses: u32,
-    /// Letters of the string that were rewritten.
+    /// Decisions of the string that were rewritten.
     pub repairs: u32,
 }
 
-/// For every mask of stones the cells that would complete a line of them (taken or not), or all cells if one is
-/// complete.
+/// For every mask of stones: the cells, taken or not, that would complete a line of them, or all cells if a line is complete.
 static COMPLETING: LazyLock<[u16; 512]> = LazyLock::new(|| {
     let lines: Vec<u16> = tic_tac_toe()
         .lines()
@@ -59,14 +59,14 @@ impl Play {
         0x1ff & !(self.stones[0] | self.stones[1])
     }
 
-    /// The first cell that completes a line of the side to move, else the first that blocks one.
+    /// The first cell that completes a line of the side to move, or else the first cell that blocks one.
     fn ruled(&self, side: Side) -> Option<u8> {
         let completing = |side: Side| COMPLETING[usize::from(self.stones[side as usize])] & self.empty();
         let cells = [side, side.other()].map(completing).into_iter().find(|cells| *cells != 0)?;
         Some(cells.trailing_zeros() as u8)
     }
 
-    /// One of the empty cells, each equally likely.
+    /// An empty cell, drawn with equal probability.
     fn any(&self, rng: &mut Generator) -> u8 {
         let mut empty = self.empty();
         for _ in 0..below(rng, empty.count_ones().into()) {
@@ -75,7 +75,7 @@ impl Play {
         empty.trailing_zeros() as u8
     }
 
-    /// Takes a cell; true if that completes a line.
+    /// Takes a cell. Returns whether this completes a line.
     fn take(&mut self, side: Side, cell: u8) -> bool {
         let stones = &mut self.stones[side as usize];
         let wins = COMPLETING[usize::from(*stones)] >> cell & 1 == 1;
@@ -85,8 +85,8 @@ impl Play {
     }
 }
 
-/// Plays one game. The player's string is repaired where it names a taken cell: a random empty cell, each equally
-/// likely, is played and written instead.
+/// Plays one game and repairs the player's string. Where the string names a taken cell, an empty cell is drawn with equal
+/// probability, played, and written instead.
 pub fn game(
     code: Code,
     genome: &mut [u8],
@@ -122,7 +122,7 @@ pub fn game(
     Outcome::Draw
 }
 
-/// The cell that a string plays, and the decision to rewrite if it names a taken cell.
+/// The cell that a string plays, and the decision to rewrite if the string names a taken cell.
 fn chosen_cell(play: &Play, code: Code, genome: &[u8], rng: &mut Generator) -> (u8, Option<super::player::Decision>) {
     if code.strings == Strings::Short
         && let Some(cell) = play.ruled(code.side)
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// Repairs end: against one opponent that never changes and never moves at random, a string repeats its game.
+    /// Repairs come to an end: against one opponent that never changes and never moves at random, a string repeats its game.
     #[test]
     fn repairs_are_kept() {
         let classes = Classes::Rotations;

@@ -1,8 +1,8 @@
-//! The questions of `ternary`: the chapter's arguments, each between two arms that differ in nothing else; where a file has no such
-//! arms, whether champions of other arms win more than those of the first one.
+//! The questions of `ternary`: the chapter's arguments, each tested between two arms that differ in nothing else. If a file
+//! has no such arms, the question is whether champions of other arms win more than those of the first arm.
 //!
-//! All random streams have the arm's name in theirs, so arms share nothing. Arms can be compared if they play the same side, and
-//! a loss costs the same.
+//! The name of every random stream contains the arm's name, so arms share nothing. Arms can be compared if they play the same
+//! side and a loss costs the same.
 
 use evoxo_common::{
     experiment::{Config, ReplicaTold, groups, settings_but},
@@ -16,14 +16,14 @@ use super::{
     told::{Arm, win},
 };
 
-/// The chapter's arguments: a setting, the value that the chapter favours, another one, and the question.
+/// The chapter's arguments: a setting, the value that the chapter favours, another value, and the question.
 pub(super) const ARGUMENTS: [(&str, &str, &str, &str); 3] = [
     ("strings", "short", "long", "do shorter strings win more"),
     ("alphabet", "3", "9", "do smaller alphabets win more"),
     ("classes", "symmetries", "rotations", "do strings win more if mirrored boards share a place"),
 ];
 
-/// Pairs of arms that differ in nothing but one of the arguments, the favoured arm first, each with the argument's place.
+/// Pairs of arms that differ only in one of the arguments, with the index of the argument. The favoured arm comes first.
 pub(super) fn pairs(config: &Config) -> Vec<(usize, [usize; 2])> {
     let mut pairs = Vec::new();
     for (argument, (key, favoured, other, _)) in ARGUMENTS.iter().enumerate() {
@@ -81,7 +81,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     Headline { sentences: Vec::new(), questions: groups(config, of).iter().map(question).collect() }
 }
 
-/// What is measured.
+/// The figure that is measured.
 fn figure(side: Side, penalty: Ratio) -> String {
     let costs = if penalty == Ratio::ONE { String::new() } else { format!(" where a loss costs {}", penalty.to_f64()) };
     format!("% that the champion wins as {} against a random mover, exactly{costs}", side.word())

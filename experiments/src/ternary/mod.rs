@@ -1,10 +1,10 @@
-//! Experiment `ternary`: strings of letters that play 3x3 tic-tac-toe and are repaired as they play.
+//! Experiment `ternary`: strings of letters play 3x3 tic-tac-toe, and are repaired as they play.
 //!
-//! Source: C. Karr and L. M. Freeman (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter
-//! 17. A string has a place for every board ([`evoxo_games::index`]). Where it names a taken cell, a random empty one is played and
-//! written into the string, and children inherit it. Both sides evolve, each against the other and against a random
-//! mover; one is reported. Fitness is kept as an exact integer: wins minus penalty times losses, multiplied by the
-//! penalty's denominator.
+//! Source: C. Karr and L. M. Freeman (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter 17. A
+//! string has a place for every board ([`evoxo_games::index`]). Where the string names a taken cell, a random empty cell is
+//! played and written into the string, and children inherit it. Both sides evolve, each against the other and against a
+//! random mover, and one of them is reported. Fitness is kept as an exact integer: wins minus penalty times losses,
+//! multiplied by the penalty's denominator.
 
 mod card;
 pub mod game;
@@ -46,8 +46,9 @@ use tournament::{NAME, Tournament};
 pub const KIND: Kind = Kind::of::<Ternary>();
 
 row! {
-    /// Points are per game: 1 for a win, minus the penalty for a loss. Fitness is of sampled games. The fittest player is chosen by
-    /// it, so it overstates that player. Odds are exact; where a string names a taken cell, it plays any empty one.
+    /// Points are per game: 1 for a win, minus the penalty for a loss. Fitness is measured in sampled games. The fittest
+    /// player is chosen by it, so the fitness of that player is overstated. Odds are exact. If a string names a taken cell,
+    /// it plays any empty cell.
     struct Row, primary win {
         /// generations completed
         generation: u32,
@@ -72,11 +73,10 @@ row! {
 
 /// One replica.
 struct Ternary {
-    /// The replica's stream. A generation's streams are named by this one, the side, the generation's number and a
-    /// purpose.
+    /// The replica's stream. The streams of a generation are named by it, the side, the generation's number and a purpose.
     stream: Stream,
     settings: Settings,
-    /// The reported side's strings.
+    /// The meaning of the reported side's strings.
     code: Code,
     /// Players per task. Results do not depend on it.
     slice: usize,
@@ -91,14 +91,14 @@ fn slice(settings: &Settings) -> usize {
     }
 }
 
-/// The meanings of the strings of the sides that evolve, the reported side first.
+/// The meanings of the strings of all sides that evolve, the reported side first.
 fn codes(settings: &Settings) -> Vec<Code> {
     let code = settings.code();
     let other = Code { side: code.side.other(), ..code };
     if settings.opponents > 0 { vec![code, other] } else { vec![code] }
 }
 
-/// The name of a side in the names of streams.
+/// The name that stands for a side in the names of streams.
 fn name(side: Side) -> &'static str {
     match side {
         Side::X => "X",

@@ -1,20 +1,20 @@
-//! A string's exact odds against a random mover in floating point: the same walk as [`evoxo_games::audit`], but fast
-//! enough for the best string of every generation.
+//! A string's exact odds against a random mover, in floating point. The walk is the same as in [`evoxo_games::audit`], but
+//! fast enough for the best string of every generation.
 
 use super::player::Code;
 use evoxo_games::board::{Board, Outcome, cells, tic_tac_toe};
 
-/// Probabilities to win, to draw and to lose.
+/// The probabilities to win, to draw and to lose.
 pub type Odds = [f64; 3];
 
-/// The greatest probability to win, as X and as O, that any player has against a mover that takes any empty cell.
+/// The greatest probability to win that any player has, as X and as O, against a mover that takes any empty cell.
 pub const WINS_MOST: [f64; 2] = [191.0 / 192.0, 887.0 / 945.0];
-/// The same of another such mover. It loses what the other side wins.
+/// The probability that such a mover wins against another one, as X and as O. Its probability to lose is the other side's.
 pub const WINS_AT_RANDOM: [f64; 2] = [737.0 / 1260.0, 121.0 / 420.0];
 
-/// The odds of a string against a mover that takes any empty cell. With `rules` the mover first completes or blocks a
-/// line (each of several such cells is then equally likely, as in [`evoxo_games::audit`]). Where the string names a
-/// taken cell, it plays any empty one.
+/// The odds of a string against a mover that takes any empty cell. With `rules`, the mover first completes or blocks a line;
+/// several such cells are equally likely, as in [`evoxo_games::audit`]. If the string names a taken cell, it plays any empty
+/// cell.
 #[must_use]
 pub fn odds(code: Code, genome: &[u8], rules: bool) -> Odds {
     walk(code, genome, rules, Board::EMPTY)
@@ -52,7 +52,8 @@ mod tests {
     use evoxo_common::rng::Stream;
     use evoxo_games::board::Side;
 
-    /// The probability that a side wins, if it takes the best cell for that or any, and the other side any.
+    /// The probability that a side wins against a random other side. With `best` the side takes the best cell for this,
+    /// otherwise a random one.
     fn wins(side: Side, best: bool, board: Board, known: &mut BTreeMap<Board, f64>) -> f64 {
         if let Some(outcome) = tic_tac_toe().outcome(board) {
             return f64::from(u8::from(outcome == Outcome::Win(side)));

@@ -9,7 +9,7 @@ use evoxo_games::{
 };
 
 choice! {
-    /// How a decision is written: as one letter, 0 to 8, which is the cell; or as two, d1 d0 for cell 3 d1 + d0.
+    /// How a decision is written: as one letter, 0 to 8, which is the cell, or as two letters, d1 d0 for cell 3 d1 + d0.
     pub enum Alphabet {
         /// two letters per decision
         Three = "3",
@@ -19,7 +19,7 @@ choice! {
 }
 
 impl Alphabet {
-    /// The number of letters.
+    /// The number of letters of the alphabet.
     #[must_use]
     pub const fn letters(self) -> u8 {
         match self {
@@ -28,7 +28,7 @@ impl Alphabet {
         }
     }
 
-    /// The number of letters of one decision.
+    /// The number of letters per decision.
     #[must_use]
     pub const fn digits(self) -> usize {
         match self {
@@ -38,16 +38,16 @@ impl Alphabet {
     }
 }
 
-/// The meaning of a string: its side, which decisions it holds and how they are written.
+/// The meaning of a string: its side, the decisions that it holds, and how they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The side that plays by it.
+    /// The side that the string plays.
     pub side: Side,
-    /// Which decisions it holds.
+    /// The decisions that the string holds.
     pub strings: Strings,
     /// Which boards share a decision.
     pub classes: Classes,
-    /// How they are written.
+    /// How the decisions are written.
     pub alphabet: Alphabet,
 }
 
@@ -56,7 +56,7 @@ pub struct Code {
 pub struct Ternary {
     /// The meaning of the string.
     pub code: Code,
-    /// Its letters, each as a number.
+    /// The letters of the string, as numbers.
     pub genome: Vec<u8>,
 }
 
@@ -65,12 +65,12 @@ pub struct Ternary {
 pub struct Decision {
     class: usize,
     variation: u8,
-    /// The chapter's cell that the string names, turned to the board.
+    /// The cell that the string names, numbered as in the chapter and turned to the board.
     pub cell: u8,
 }
 
 impl Code {
-    /// The table of its decisions.
+    /// The table of the decisions.
     #[must_use]
     pub fn index(self) -> &'static Index {
         Index::of(self.side, self.strings, self.classes)
@@ -82,18 +82,18 @@ impl Code {
         self.index().len() * self.alphabet.digits()
     }
 
-    /// Whether strings have no letters: never.
+    /// Whether strings have no letters, which is never the case.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.index().is_empty()
     }
 
-    /// A random string; all letters are equally likely.
+    /// A random string, in which all letters are equally likely.
     pub fn random(self, rng: &mut Generator) -> Vec<u8> {
         (0..self.len()).map(|_| self.letter(rng)).collect()
     }
 
-    /// A letter, each equally likely.
+    /// A random letter; all are equally likely.
     pub fn letter(self, rng: &mut Generator) -> u8 {
         below(rng, u64::from(self.alphabet.letters())) as u8
     }
@@ -101,7 +101,7 @@ impl Code {
     /// Checks a string.
     ///
     /// # Errors
-    /// If its length or a letter is wrong, as a sentence.
+    /// A message if the length or a letter is wrong.
     pub fn check(self, genome: &[u8]) -> Result<(), String> {
         if genome.len() != self.len() {
             let (side, wanted) = (self.side.letter(), self.len());
@@ -117,7 +117,7 @@ impl Code {
         }
     }
 
-    /// The decision of a string for a board of this code; `None` if it has none.
+    /// The decision of a string for the board with this code; `None` if the string has none.
     #[must_use]
     #[inline]
     pub fn decision(self, genome: &[u8], code: u16) -> Option<Decision> {
@@ -130,7 +130,7 @@ impl Code {
         Some(Decision { class, variation: entry.variation, cell: moved_cell(cell, inverse(entry.variation)) })
     }
 
-    /// The place of a decision in a string, counted from 1, and its letters there.
+    /// The place of a decision in a string, counted from 1, and the letters at that place.
     #[must_use]
     pub fn place(self, genome: &[u8], decision: Decision) -> (usize, String) {
         let digits = self.alphabet.digits();
@@ -138,7 +138,7 @@ impl Code {
         (decision.class + 1, letters.iter().map(|letter| char::from(b'0' + letter)).collect())
     }
 
-    /// Replaces a decision that names a taken cell by the cell that was played instead.
+    /// Replaces a decision that names a taken cell with the cell that was played instead.
     pub fn repair(self, genome: &mut [u8], decision: Decision, cell: u8) {
         let cell = moved_cell(cell, decision.variation);
         match self.alphabet {
@@ -147,8 +147,8 @@ impl Code {
         }
     }
 
-    /// The cells of [`tic_tac_toe`] that a player takes on a board, each equally likely: the one that its rules or its
-    /// string name, or all empty ones if that is taken. 0 if it is not its turn.
+    /// The cells of [`tic_tac_toe`] that a player takes on a board, all equally likely: the cell that its rules or its string
+    /// name, or all empty cells if the string's cell is taken. 0 if it is not the player's turn.
     #[must_use]
     pub fn choose(self, genome: &[u8], board: Board) -> u64 {
         let on_board = |cell: u8| 1 << PLACEMENT[usize::from(cell)];
@@ -163,15 +163,14 @@ impl Code {
         }
     }
 
-    /// The player of a string for the audit. If several cells complete or block a line, the rules of a short string
-    /// choose a certain one, so they are part of its choice.
+    /// The player of a string for the audit. If several cells complete or block a line, the rules of a short string choose
+    /// one of them in a fixed way, so the rules are part of the player's choice.
     #[must_use]
     pub fn subject(self, genome: &[u8]) -> Subject<'_> {
         Subject { side: self.side, filtered: false, choose: Box::new(move |board| self.choose(genome, board)) }
     }
 
-    /// The number of decisions that name a cell that is taken on the representative board: those that games would
-    /// repair.
+    /// The number of decisions that name a taken cell on the representative board. Games would repair these decisions.
     #[must_use]
     pub fn broken(self, genome: &[u8]) -> usize {
         let broken = |code: &&u16| {
@@ -199,8 +198,8 @@ mod tests {
         parts.prop_map(|(side, strings, classes, alphabet)| Code { side, strings, classes, alphabet })
     }
 
-    /// The chapter's example: the string of a hundred decisions begins 5 0 4 in nine letters; the second decision is
-    /// for board 5 and names cell 0. In three letters that is 12 00 11 (the chapter prints 10 for 4, which is 3).
+    /// The chapter's example: with nine letters, the string of a hundred decisions begins 5 0 4, and its second decision is
+    /// for board 5 and names cell 0. With three letters the string begins 12 00 11 (the chapter prints 10 for 4, which is 3).
     #[test]
     fn the_example_of_the_chapter() {
         for (alphabet, start) in [(Alphabet::Nine, vec![5, 0, 4]), (Alphabet::Three, vec![1, 2, 0, 0, 1, 1])] {
@@ -208,7 +207,8 @@ mod tests {
             let mut genome = vec![0; code.len()];
             genome[..start.len()].copy_from_slice(&start);
             assert_eq!([0, 5, 7].map(|board| code.decision(&genome, board).unwrap().cell), [5, 0, 4]);
-            // Board 15 is board 5 turned back by a quarter: cell 0, the centre, stays, and the others turn with the board.
+            // Board 15 is board 5 turned back by a quarter. Cell 0, the centre, stays, and the other cells turn with the
+            // board.
             assert_eq!(code.decision(&genome, 15).unwrap().cell, 0);
             let decision = code.decision(&genome, 15).unwrap();
             code.repair(&mut genome, decision, 8);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     proptest! {
-        /// A repaired string plays the repair on every variation of the board.
+        /// From then on, a repaired string plays the repaired cell on every variation of the board.
         #[test]
         fn a_repair_is_what_the_string_plays_from_then_on(code in codes(), seed: u64) {
             let mut rng = Stream::root(seed).rng();
@@ -240,7 +240,7 @@ mod tests {
             prop_assert_eq!(code.check(&genome), Ok(()));
         }
 
-        /// The player's moves are legal, and on a turned board its move is turned; with all symmetries on a mirrored board too.
+        /// The player's moves are legal and turn with the board. With all symmetries they are mirrored with the board, too.
         #[test]
         fn moves_turn_with_the_board(code in codes(), seed: u64) {
             let genome = code.random(&mut Stream::root(seed).rng());
@@ -251,7 +251,7 @@ mod tests {
                 let board = evoxo_games::index::board_of(*representative);
                 let chosen = code.choose(&genome, board);
                 prop_assert!(chosen != 0 && chosen & !tic_tac_toe().legal(board) == 0);
-                // A board that equals an image of itself has one decision for both, which may not turn.
+                // A board that equals one of its own images has one decision for both, so its move may not turn.
                 let lopsided = match code.classes {
                     Classes::Rotations => quarter.board(quarter.board(board)) != board,
                     Classes::Symmetries => all.iter().filter(|symmetry| symmetry.board(board) == board).count() == 1,

@@ -1,4 +1,4 @@
-//! The reference implementation of [`super::game`] on ordinary boards. For tests and benchmarks.
+//! The reference implementation of [`super::game`] on ordinary boards, for tests and benchmarks.
 
 use super::{
     game::{Adversary, MoveTally, on_board},
@@ -8,8 +8,7 @@ use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Board, Outcome, tic_tac_toe};
 use evoxo_games::index::{Strings, code_of, numbers, ruled};
 
-/// The same as [`super::game::game`] for the same random numbers, on boards, with moves chosen as the audit chooses
-/// them.
+/// The same as [`super::game::game`] for the same random numbers, but on boards, and with moves chosen as in the audit.
 pub fn game(
     code: Code,
     genome: &mut [u8],
@@ -52,7 +51,7 @@ pub fn game(
     }
 }
 
-/// Whether the opponent's string names a taken cell here.
+/// Whether the opponent's string names a taken cell on this board.
 fn opponent_broken(opponent: Adversary<'_>, board: Board) -> bool {
     let Adversary::String(code, genome) = opponent else { return false };
     let ruled = code.strings == Strings::Short && ruled(board).is_some();

@@ -1,8 +1,8 @@
-//! What `ternary` says at the end, beside the chapter's figures.
+//! The report of `ternary`, compared with the chapter's figures.
 //!
 //! The chapter gives lengths of strings and two arguments: shorter strings and smaller alphabets are better. It ends before
-//! any result, so the arguments are put to the test here: what champions of each arm are worth is exact, and what is said
-//! of an arm is a mean over its replicas with a 95 % interval.
+//! any result, so the report tests the arguments. The odds of each arm's champions are exact, and each figure of an arm is a
+//! mean over its replicas with a 95 % interval.
 
 use std::ops::Deref;
 
@@ -23,10 +23,10 @@ use evoxo_common::{
 use evoxo_games::board::Side;
 use evoxo_games::index::{Classes, Index, Strings};
 
-/// An arm with its name and what it plays.
+/// An arm with its name and the meaning of its strings.
 struct Arm<'a> {
     name: &'a str,
-    /// As in `result.json`.
+    /// The settings in the form that `result.json` has.
     settings: Value,
     code: Code,
     told: &'a told::Arm,
@@ -67,7 +67,7 @@ fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
     names.map(String::from).to_vec()
 }
 
-/// Percentages against a mover without the rules, whom every string can meet.
+/// The percentage of wins against a mover without the rules. Every string can play against it.
 fn win(champion: &ChampionAudit) -> f64 {
     100.0 * champion.random.win.to_f64()
 }
@@ -105,7 +105,7 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
     }
 }
 
-/// What repair did.
+/// The effects of repair.
 fn repairs_table(arms: &[Arm<'_>]) -> Table {
     let row = |arm: &Arm<'_>| {
         let mean = |value: fn(&Course) -> f64| estimate(&arm.over_courses(value));
@@ -132,14 +132,15 @@ fn repairs_table(arms: &[Arm<'_>]) -> Table {
     }
 }
 
-/// Two arms that differ in nothing but what one of the chapter's arguments is about.
+/// Two arms that differ only in the subject of one of the chapter's arguments.
 struct Contest<'a> {
     /// The arm that the argument favours.
     better: &'a str,
     worse: &'a str,
-    /// Their champions' wins and losses, and the wins of the fittest player over all generations, in points of percent.
+    /// The differences in percentage points: the champions' wins, their losses, and the wins of the fittest player over all
+    /// generations.
     differences: [Difference; 3],
-    /// Probabilities after Holm's correction for all contests, of each kind of difference by itself.
+    /// Probabilities after Holm's correction for all contests, separately for each kind of difference.
     corrected: [f64; 3],
 }
 
@@ -162,7 +163,7 @@ fn contests<'a>(arms: &[Arm<'a>]) -> Vec<Contest<'a>> {
     all
 }
 
-/// None unless both arms have two champions.
+/// A contest of two arms; `None` unless both have at least two champions.
 fn contest<'a>(better: &Arm<'a>, worse: &Arm<'a>) -> Option<Contest<'a>> {
     let differ =
         |values: &dyn Fn(&Arm<'a>) -> Vec<f64>| t_test(Sample::of(&values(better))?, Sample::of(&values(worse))?);
@@ -195,21 +196,21 @@ fn contests_table(contests: &[Contest<'_>]) -> Table {
         row
     };
     Table {
-        title: "The chapter's arguments: shorter strings, smaller alphabet (first arm minus second, points of percent)"
+        title: "The chapter's arguments: shorter strings, smaller alphabet (first arm minus second, percentage points)"
             .into(),
         header: header(["against a random mover", "champions win", "P", "champions lose", "P", "win, all gen.", "P"]),
         rows: contests.iter().map(row).collect(),
     }
 }
 
-/// Lengths beside the chapter's.
+/// The lengths of strings next to the chapter's.
 fn chapter_table() -> Table {
     let classes = |side: Side, strings: Strings| Index::of(side, strings, Classes::Rotations).len();
     let row = |what: &str, ours: usize, chapter: &str| vec![what.into(), ours.to_string(), chapter.into()];
     let long = classes(Side::X, Strings::Long);
     let short = classes(Side::X, Strings::Short);
     Table {
-        title: "Ours beside the chapter's".into(),
+        title: "Our results and the chapter's".into(),
         header: header(["what", "ours", "the chapter"]),
         rows: vec![
             row("boards X decides on, rotations counted once", long, "612"),
@@ -224,22 +225,23 @@ fn chapter_table() -> Table {
 
 fn notes(arms: &[Arm<'_>], compared: bool) -> Vec<String> {
     let mut notes = vec![
-        "± and brackets are 95 % intervals over replicas. Where a champion's string names a taken cell, any empty one is played."
+        "± and brackets are 95 % intervals over replicas. If a champion's string names a taken cell, it plays any \
+         empty cell."
             .into(),
-        "The chapter speaks of flips; its 612 boards and its sample table fit quarter-turns alone (mirror images too \
-         would leave 338 boards)."
+        "The chapter speaks of flips, but its 612 boards and its sample table fit only quarter-turns (with mirror \
+         images there would be 338 boards)."
             .into(),
     ];
     if compared {
         notes.push(
             "P is by Welch's t-test, corrected by Holm's method for the rows of a column. \"All gen.\" is the mean over \
-             all generations of the fittest player's exact odds: who learns faster has more."
+             all generations of the fittest player's exact odds, so it is greater if players learn faster."
                 .into(),
         );
     }
     let unfinished: usize = arms.iter().map(|arm| arm.unfinished()).sum();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. Their champions are the best so far."));
     }
     notes
 }
@@ -261,7 +263,7 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     })
 }
 
-/// What the best players and random play have in this curve.
+/// The values of the best possible players and of random play in this curve.
 fn references(side: Side, column: usize) -> Vec<Reference> {
     let (most, random) = match column {
         Row::win => (WINS_MOST[side as usize], WINS_AT_RANDOM[side as usize]),
@@ -272,7 +274,7 @@ fn references(side: Side, column: usize) -> Vec<Reference> {
     known.map(|(name, value)| Reference::new(format!("{name}, {value:.3}"), value)).into()
 }
 
-/// For each side a curve per arm: how often the fittest player wins and loses, exactly, and repairs.
+/// For each side, figures with one curve per arm: how often the fittest player wins and loses, exactly, and repairs.
 fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
     let figure = |side: Side, (column, title, y_label): (usize, &str, &str)| {
         let series: Vec<Series> = arms
@@ -280,7 +282,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
             .filter(|arm| arm.code.side == side)
             .filter_map(|arm| arm.curves.shown(Row::name(column), arm.name))
             .collect();
-        // Repairs fall by orders of magnitude.
+        // Repairs fall by several orders of magnitude.
         let repaired = series.iter().flat_map(|series| &series.points).any(|point| point.mean > 0.0);
         let drawn = if column == Row::repairs && repaired { Drawn::Powers } else { Drawn::Means };
         (!series.is_empty()).then(|| Figure {

@@ -17,12 +17,12 @@ choice! {
 }
 
 choice! {
-    /// The rules of the random mover. If several cells complete a line, or block one, it takes the lowest. The exact
-    /// odds with the rules are against a mover that takes any of them, each equally likely.
+    /// The rules of the random mover. If several cells complete a line, or several block one, it takes the lowest. The exact
+    /// odds with the rules are against a mover that takes any of them with equal probability.
     pub enum RandomMover {
         /// none: every empty cell is equally likely
         Plain = "plain",
-        /// it completes a line, else blocks one
+        /// it completes a line, or else blocks one
         Rules = "rules",
     }
 }
@@ -58,9 +58,9 @@ impl Settings {
 }
 
 settings! {
-    /// Players of 3x3 tic-tac-toe whose moves are letters of a string, one place for every board (rotated boards share
-    /// one). A string that names a taken cell is repaired: a random empty one is played and written instead. The
-    /// chapter ends before its genetic algorithm, so the operators and their figures are ours.
+    /// Players of 3x3 tic-tac-toe whose moves are the letters of a string. The string has one place for every board, and
+    /// rotated boards share one. Where a string names a taken cell, it is repaired: a random empty cell is played and written
+    /// instead. The chapter ends before its genetic algorithm, so the operators and their parameters are our choice.
     pub struct Settings, names Name, schema SCHEMA {
         /// The side that is reported; X moves first.
         side: Side = choice("X"),
@@ -68,32 +68,32 @@ settings! {
         strings: Strings = choice("short"),
         /// Which boards share a place of the string.
         classes: Classes = addition choice("rotations"),
-        /// Letters of the alphabet: 9 (a letter is a cell) or 3 (two letters are a cell). The chapter takes 3.
+        /// Letters of the alphabet: 9 (one letter is a cell) or 3 (two letters are a cell). The chapter uses 3.
         alphabet: Alphabet = choice("3"),
-        /// Number of generations; the champion is the best of the last.
+        /// Number of generations. The champion is the best player of the last one.
         generations: u32 = length whole(1, 100_000, "200"),
         /// Strings per side.
         population: usize = whole(2, 4_096, "100"),
-        /// Games of each player per generation against strings drawn from the other side's population, which evolves in
-        /// the same way. With 0 there is no such population.
+        /// Games of each player per generation against strings drawn from the other side's population, which evolves in the
+        /// same way. With 0, there is no such population.
         opponents: u32 = whole(0, 65_536, "50"),
         /// Games of each player per generation against a random mover.
         random_games: u32 = whole(0, 1_000_000, "50"),
-        /// The rules of the random mover. If several cells complete a line, or block one, it takes the lowest. The
-        /// exact odds with the rules are against a mover that takes any of them, each equally likely.
+        /// The rules of the random mover. If several cells complete a line, or several block one, it takes the lowest. The
+        /// exact odds with the rules are against a mover that takes any of them with equal probability.
         random_mover: RandomMover = choice("plain") when random_games not ["0"],
-        /// Fitness is wins minus this times losses.
+        /// The cost of a loss: fitness is wins minus this number times losses.
         penalty: Ratio = decimal(0, 1_000_000, "1"),
-        /// Number of fittest strings of a side that are kept unchanged. The others are children of parents chosen by
+        /// Number of fittest strings of each side that are kept unchanged. The others are children of parents chosen by
         /// binary tournament.
         elite: usize = whole(1, 4_096, "2"),
         /// How two parents make two children.
         crossover: Crossover = choice("two-point"),
-        /// The share of pairs that cross; the others are copied.
+        /// The share of pairs that are crossed. The others are copied.
         crossover_rate: Ratio = decimal(0, 1, "0.9") when crossover not ["none"],
-        /// The mean number of letters of a child that are redrawn; each letter is equally likely.
+        /// The mean number of letters of a child that are redrawn. Each letter is equally likely.
         mutations: Ratio = decimal(0, 68, "1"),
-        /// Players per task; 0 sends a side's whole population as one task.
+        /// Players per task. With 0, a side's whole population is one task.
         slice: usize = execution whole(0, 4_096, "0"),
     }
     check(check)

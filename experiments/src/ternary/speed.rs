@@ -1,5 +1,4 @@
-//! Throughput of one core: games of two short strings of three letters, the first of which is repaired. For `evoxo
-//! bench`.
+//! Throughput of one core, for `evoxo bench`: games of two short strings with three letters. The first string is repaired.
 
 use std::hint::black_box;
 
@@ -16,7 +15,7 @@ use super::{
 };
 use evoxo_games::index::{Classes, Strings};
 
-/// The kernels.
+/// The benchmarked kernels.
 pub(super) const KERNELS: &[Kernel] = &[Kernel {
     name: "ternary_games",
     unit: "games/s",
@@ -25,7 +24,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
     parts: None,
 }];
 
-/// Plays games; returns their number.
+/// Plays games and returns their number.
 fn games(count: u64, play: fn(Code, &mut [u8], Adversary<'_>, &mut Generator, &mut MoveTally) -> Outcome) -> u64 {
     let rng = &mut Stream::root(1).text("bench").rng();
     let (strings, classes, alphabet) = (Strings::Short, Classes::Rotations, Alphabet::Three);

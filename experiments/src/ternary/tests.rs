@@ -23,7 +23,7 @@ fn a_small_run_is_pinned_and_reads_well() {
     assert_eq!(figures, ["win-X", "loss-X", "repairs-X", "win-O", "loss-O", "repairs-O"]);
 }
 
-/// The report can be made from a `result.json` alone; one that lacks anything is refused with the reason.
+/// The report can be made from a `result.json` alone. A result that lacks something is rejected with the reason.
 #[test]
 fn a_report_can_be_made_from_a_result() {
     let text = "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nrandom_games = 6\n\
@@ -35,7 +35,7 @@ fn a_report_can_be_made_from_a_result() {
     let result: Value = serde_json::from_str(&result.to_string()).unwrap();
     let again = registry().report_of_result(&result).unwrap();
     assert_eq!((&again.tables, &again.notes, &again.figures), (&report.tables, &report.notes, &report.figures));
-    // Only one pair of arms differs in a single setting that is compared.
+    // Only one pair of arms differs in a single compared setting.
     insta::assert_snapshot!(report.tables[2]);
     assert_eq!(report.json["contests"].as_array().map(Vec::len), Some(1));
     let lacks = |change: &dyn Fn(&mut Value), says: &str| {
@@ -62,7 +62,7 @@ fn results_do_not_depend_on_slices() {
     assert_eq!(digest("0"), digest("5"));
 }
 
-/// Every setting that a result may depend on changes it.
+/// Every setting that results may depend on changes the result.
 #[test]
 fn every_setting_does_something() {
     let base = "experiment = \"ternary\"\nreplicas = 1\n[settings]\npopulation = 10\ngenerations = 4\nopponents = 3\n\
@@ -101,7 +101,7 @@ fn saved_states_are_restored_and_others_refused() {
     states_are_checked(&config, &replicas, changes);
 }
 
-/// Selection and repair work: players lose less than at the start.
+/// Selection and repair work: players lose less often than at the start.
 #[test]
 fn players_learn() {
     let text =

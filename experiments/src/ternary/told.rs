@@ -26,7 +26,7 @@ pub(super) struct Arm {
     pub(super) replicas: Vec<ReplicaTold<Judged>>,
 }
 
-/// What a replica came to.
+/// The figures of a replica.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Judged {
     /// `None` before the first generation.
@@ -45,15 +45,15 @@ impl Figures for Judged {
 /// The audit of a champion.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ChampionAudit {
-    /// Against a random mover without rules.
+    /// The odds against a random mover without rules.
     pub(super) random: Odds,
-    /// Against a random mover with the rules.
+    /// The odds against a random mover with the rules.
     pub(super) rules: Odds,
-    /// Games that it can lose; 0 proves that it never does.
+    /// The number of games that the champion can lose; 0 proves that it never loses.
     pub(super) losing_lines: u64,
 }
 
-/// How a replica went, from its first generation to its last.
+/// The course of a replica from its first generation to its last.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Course {
     /// Decisions rewritten per player.
@@ -62,7 +62,7 @@ pub(super) struct Course {
     pub(super) broken: Ends,
     /// The mean fitness of the last generation.
     pub(super) mean_at_the_end: f64,
-    /// How often the fittest player wins: the mean over all generations.
+    /// How often the fittest player wins, averaged over all generations.
     pub(super) win_over_time: f64,
 }
 
@@ -120,12 +120,12 @@ impl Arm {
         self.replicas.iter().filter_map(|replica| replica.figures.as_ref()?.audit.as_ref())
     }
 
-    /// The mean over champions.
+    /// The mean of a value over champions.
     pub(super) fn over_champions(&self, value: impl Fn(&ChampionAudit) -> f64) -> Option<Estimate> {
         estimate(&self.champions().map(value).collect::<Vec<f64>>())
     }
 
-    /// Of each replica that has begun.
+    /// A value of each replica that has begun.
     pub(super) fn over_courses(&self, value: impl Fn(&Course) -> f64) -> Vec<f64> {
         self.replicas.iter().filter_map(|replica| replica.figures.as_ref()?.course.as_ref()).map(value).collect()
     }

@@ -39,7 +39,7 @@ impl Compute for Tournament {
     }
 }
 
-/// The most players of one task, and the most of the other side.
+/// The most players in one task, and the most strings of the other side.
 pub const PLAYERS_MAX: usize = 65_536;
 /// The most games of one player against strings.
 pub const OPPONENTS_MAX: u32 = 65_536;
@@ -56,13 +56,15 @@ fn code(task: &TournamentTask) -> Result<Code, Refusal> {
     let alphabet = match task.letters {
         9 => Alphabet::Nine,
         3 => Alphabet::Three,
-        other => return Err(Refusal(format!("an alphabet of {other} letters was asked for, not 9 or 3"))),
+        other => return Err(Refusal(format!("there is no alphabet of {other} letters: give 9 or 3"))),
     };
     let strings = if task.rules { Strings::Short } else { Strings::Long };
     let classes = match (task.genomes.is_empty(), task.mirrored_genomes.is_empty()) {
         (_, true) => Classes::Rotations,
         (true, false) => Classes::Symmetries,
-        (false, false) => return Err(Refusal("the task has genomes of two meanings: give one".into())),
+        (false, false) => {
+            return Err(Refusal("the task has both genomes and mirrored_genomes: give one of them".into()));
+        }
     };
     Ok(Code { side, strings, classes, alphabet })
 }
@@ -72,7 +74,7 @@ fn genomes(task: &TournamentTask) -> &Bytes {
     if task.mirrored_genomes.is_empty() { &task.genomes } else { &task.mirrored_genomes }
 }
 
-/// Splits the strings, which are stored one after another, and checks each.
+/// Splits the strings, which are stored one after another, and checks each of them.
 fn strings(code: Code, bytes: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     let genomes: Vec<&[u8]> = bytes.chunks(code.len()).collect();
     if genomes.len() > PLAYERS_MAX {
@@ -85,7 +87,7 @@ fn strings(code: Code, bytes: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
 /// Plays every player's games, in the task's order. `shared` is the population of the other side.
 ///
 /// # Errors
-/// A sentence if the task is invalid: no side, an unknown alphabet, invalid strings, a number out of range.
+/// A message if the task is invalid: no side, an unknown alphabet, invalid strings, or a number out of range.
 fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, Refusal> {
     let code = code(task)?;
     let other = Code { side: code.side.other(), ..code };
@@ -125,7 +127,7 @@ fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, 
 /// Checks that an output fits its task.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// A message that describes the mismatch.
 fn check(task: &TournamentTask, output: &TournamentOutput) -> Result<(), Refusal> {
     let code = code(task)?;
     let players = genomes(task).len() / code.len();
@@ -144,7 +146,7 @@ fn check(task: &TournamentTask, output: &TournamentOutput) -> Result<(), Refusal
         None => {}
         Some(player) => return Err(Refusal(format!("player {player} won and lost more than its {games} games"))),
     }
-    // A letter that was repaired is not broken again.
+    // A decision that was repaired does not break again.
     match output.repairs.iter().position(|repairs| *repairs as usize > code.len()) {
         None => Ok(()),
         Some(player) => Err(Refusal(format!("player {player} repaired more than its {} letters", code.len()))),
@@ -191,7 +193,7 @@ mod tests {
         (task, shared.to_vec())
     }
 
-    /// A slice of a population plays the same games as in the whole population.
+    /// A slice of a population plays the same games as it does in the whole population.
     #[test]
     fn slices_play_the_same_games() {
         for number in 0..8 {
@@ -211,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Strings of which mirror images share a place play and are repaired too.
+    /// Strings in which mirror images share a place also play and are repaired.
     #[test]
     fn mirrored_strings_play() {
         let (task, _) = task(0);

@@ -1,5 +1,5 @@
-//! Outputs with the greatest, the least and no numbers, and of no length: each is refused, or the replica goes on to its end, is reported and
-//! has a digest. None is a panic.
+//! Outputs with the greatest and the least numbers, with values that are not numbers, and of no length. Each output is either
+//! rejected, or the replica continues to its end, is reported and has a digest. No output causes a panic.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe};
 
@@ -13,7 +13,7 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 
 use crate::{EVOLVE, Field, fields, small::SMALL};
 
-/// The most changes of one output, or, with THOROUGH, that many times more.
+/// The most changes of one output. With THOROUGH there are that many times more.
 const CHANGES_MAX: usize = 24;
 const THOROUGH: usize = 20;
 
@@ -63,10 +63,10 @@ fn no_number_in_an_output_is_a_panic() {
     }
 }
 
-/// To the end, with everything that is said of it there, and stored and restored after each round.
+/// Continues to the end, with everything that is reported there, and saves and restores the replica after each round.
 fn go_on(config: &Config, mut replica: Replica, outputs: &[Bytes]) {
     replica.absorb(outputs);
-    // A task may be impossible then; the replica stays as it is.
+    // The next task may be impossible after the change. The replica then stays as it is.
     while local::step(&mut replica).unwrap_or(false) {
         replica = Replica::restore(config, &replica.save()).unwrap_or_else(|why| panic!("its own state: {why}"));
     }
@@ -76,7 +76,7 @@ fn go_on(config: &Config, mut replica: Replica, outputs: &[Bytes]) {
     drop((format!("{:?} {} {:?}", report.tables, report.json, report.notes), replica.digest(), replica.failure()));
 }
 
-/// The output with one of its leaves, or all of its list, at an extreme.
+/// The variants of an output in which one leaf, or its whole list, has an extreme value.
 fn changes(message: &[u8]) -> Vec<Vec<u8>> {
     let Some(fields) = fields(message) else { return Vec::new() };
     let mut all = vec![Vec::new(), message.repeat(2)];
@@ -104,7 +104,7 @@ fn changes(message: &[u8]) -> Vec<Vec<u8>> {
                 let inside = &message[body.clone()];
                 all.extend(changes(inside).into_iter().map(|changed| with(wire, &changed)));
                 all.extend([&[][..], &[0xff; 40], &inside.repeat(3)].map(|value| with(wire, value)));
-                // A list of numbers: one of them, and all of them.
+                // In a list of numbers, either a single number changes, or all of them.
                 for value in REAL {
                     for bytes in [value.to_le_bytes().to_vec(), (value as f32).to_le_bytes().to_vec()] {
                         if inside.len().is_multiple_of(bytes.len()) && !inside.is_empty() {

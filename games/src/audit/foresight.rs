@@ -1,24 +1,24 @@
-//! How far a player of 3x3 tic-tac-toe looks ahead, exactly, against a random mover with the filter.
+//! How far a player of 3x3 tic-tac-toe looks ahead, measured exactly against a random mover with the filter.
 //!
-//! Both sides complete lines and block them without being asked. So nobody wins who does not make a **double threat**: two cells
-//! at once on which a line can be completed, of which the opponent can block only one. Whoever decides well sees it a move or
-//! two before.
+//! The filter completes and blocks lines for both sides. A side can therefore win only by a **double threat**: two cells at
+//! once that each complete a line, of which the opponent can block only one. A player that decides well sees a double threat
+//! a move or two ahead.
 
 use super::{Subject, Walk};
 use crate::board::{Board, Side, cells, tic_tac_toe};
 
-/// Turns on which a look ahead tells good moves from bad ones, expected number in a game.
+/// Turns on which looking ahead separates good moves from bad ones, as expected numbers per game.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turns {
     /// All such turns.
     pub all: f64,
-    /// Those on which the player makes a good move.
+    /// The turns on which the player makes a good move.
     pub good: f64,
 }
 
 impl Turns {
-    /// Counts a turn that is reached with this chance; each of `moves` is taken with equal probability. Nothing is counted where
-    /// all legal moves are good, or none.
+    /// Counts a turn that is reached with probability `chance`. All of `moves` are equally likely. Nothing is counted if all
+    /// or none of the legal moves are good.
     fn count(&mut self, chance: f64, moves: u64, legal: u64, is_good: impl Fn(u8) -> bool) {
         let good = cells(legal).filter(|cell| is_good(*cell)).fold(0, |all, cell| all | 1 << cell);
         if good != 0 && good != legal {
@@ -34,30 +34,30 @@ impl Turns {
     }
 }
 
-/// What a player sees in the games in which it decides: expected numbers in a game.
+/// What a player sees in the games in which it decides, as expected numbers per game.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Foresight {
-    /// One move ahead, for itself: it can make a double threat, and makes it.
+    /// One move ahead, for itself: the player can make a double threat. Good moves make it.
     pub to_make: Turns,
-    /// One move ahead, against the opponent: it cannot make one itself, some of its moves let the opponent make one at once, and
-    /// it makes none of those.
+    /// One move ahead, against the opponent: the player cannot make a double threat, and some of its moves let the opponent
+    /// make one at once. Good moves do not.
     pub to_prevent: Turns,
-    /// Two moves ahead: it cannot make one at once, but a threat makes the opponent block where the player makes one next, and it
-    /// makes such a threat.
+    /// Two moves ahead: the player cannot make a double threat at once, but it can make a threat that forces the opponent to
+    /// block where the player makes a double threat next. Good moves make such a threat.
     pub to_prepare: Turns,
-    /// Games won by a double threat that it decided to make.
+    /// Games won by a double threat that the player decided to make.
     pub won_by_choice: f64,
-    /// Games won by a double threat that came of itself, from blocking the opponent's.
+    /// Games won by a double threat that arose by itself, from blocking the opponent's line.
     pub won_by_block: f64,
 }
 
-/// Whether this side has a double threat on a board on which the other is to move and can complete nothing.
+/// Whether this side has a double threat on a board on which the other side is to move and cannot complete a line.
 fn has_double_threat(board: Board, side: Side) -> bool {
     let geometry = tic_tac_toe();
     geometry.completing(board, side).count_ones() > 1 && geometry.completing(board, side.other()) == 0
 }
 
-/// The moves of a side that has the filter, wherever it may decide.
+/// The moves of a side with the filter, including all those between which it may decide.
 fn replies(board: Board) -> u64 {
     match tic_tac_toe().forced(board) {
         0 => tic_tac_toe().legal(board),
@@ -71,7 +71,7 @@ fn may_make(board: Board) -> bool {
     cells(replies(board)).any(|cell| has_double_threat(board.play(cell), side))
 }
 
-/// Whether every reply of the side to move leaves the other one a double threat to make, or a line to complete.
+/// Whether after every reply of the side to move, the other side can make a double threat or complete a line.
 fn is_prepared(board: Board) -> bool {
     let (geometry, side) = (tic_tac_toe(), board.to_move().other());
     let wins =
@@ -80,7 +80,7 @@ fn is_prepared(board: Board) -> bool {
 }
 
 impl Subject<'_> {
-    /// What this player sees, against a random mover with the filter. The player must have it, too.
+    /// What this player sees in games against a random mover with the filter. The player must have the filter, too.
     ///
     /// # Errors
     /// As [`Subject::audit`].
@@ -136,7 +136,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every win has its double threat, and every double threat wins.
+        /// Every win comes from a double threat, and every double threat wins.
         #[test]
         fn wins_are_double_threats(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let player = TableGenome::random(side, &mut Stream::root(seed).rng());
@@ -149,27 +149,29 @@ mod tests {
         }
     }
 
-    /// On `board` the player whose turn it is takes one of these cells: was there anything to see, and did it see it?
+    /// The share of good moves, in percent, if the player to move on this board takes one of these cells; `None` if looking
+    /// ahead shows nothing.
     fn turn(text: &str, moves: &[u8], which: fn(Foresight) -> Turns) -> Option<f64> {
         let board = tic_tac_toe().board_of(text).unwrap();
         let moves = moves.iter().fold(0, |all, cell| all | 1 << cell);
         let subject = Subject { side: board.to_move(), filtered: true, choose: Box::new(move |_| moves) };
         let mut found = Foresight::default();
-        // What comes after this turn may be a board on which these cells are taken.
+        // After this turn, there may be a board on which these cells are taken.
         let _ = look(&Walk::new(&subject, true), board, 1.0, &mut found);
         which(found).percent()
     }
 
     #[test]
     fn known_boards() {
-        // X took a corner and O the edge beside it. The centre makes O block at the far corner; then two lines through 3 or 6.
+        // X took a corner, and O the edge beside it. If X takes the centre, O must block at the far corner; then 3 and 6 each
+        // give X two lines.
         assert_eq!(turn("XO.......", &[4], |found| found.to_prepare), Some(100.0));
         assert_eq!(turn("XO.......", &[5], |found| found.to_prepare), Some(0.0), "it threatens nothing");
-        // The famous trap: X in opposite corners, O in the centre. A corner loses, an edge does not.
+        // The famous trap: X has opposite corners and O has the centre. A corner loses, an edge does not.
         let trap = |cell: u8| turn("X...O...X", &[cell], |found| found.to_prevent);
         assert_eq!([trap(2), trap(1)], [Some(0.0), Some(100.0)]);
         assert_eq!(turn("X...O...X", &[1, 2], |found| found.to_prevent), Some(50.0));
-        // O took the corner: X is not asked, it blocks, and that makes two threats. So they came of themselves.
+        // O took the corner. The filter blocks for X, which makes two threats. They therefore arose by themselves.
         let board = tic_tac_toe().board_of("X.O.O...X").unwrap();
         let subject = Subject { side: Side::X, filtered: true, choose: Box::new(|_| 0) };
         let mut found = Foresight::default();
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(turn("X.O...X.O", &[4], |found| found.to_make), None, "the filter decides");
     }
 
-    /// Who never loses prevents all that can be prevented.
+    /// A player that never loses prevents everything that can be prevented.
     #[test]
     fn the_safe_table_prevents_every_double_threat() {
         for side in Side::BOTH {

@@ -1,15 +1,15 @@
-//! The exact audit of a player of 3x3 tic-tac-toe: its odds against random movers as fractions, and the proof that it
-//! never loses or the games it loses.
+//! The exact audit of a player of 3x3 tic-tac-toe: its odds against random movers as fractions, and either the proof that it
+//! never loses or the games that it loses.
 //!
-//! **The filter** moves before a side decides: it completes an own line, else blocks the opponent's. Where it has
-//! several cells to choose from it takes any, each equally likely.
+//! **The filter** moves before a side decides: it completes an own line, or else blocks the opponent's. If it has several
+//! cells to choose from, it takes any of them with equal probability.
 //!
 //! **Why a filtered opponent's replies suffice** for a player that has the filter itself. Take a game that such a player
 //! loses, and the opponent's first move in it that the filter would not have made. Either the opponent left a line
-//! uncompleted: then completing it there ends a shorter game, lost as well, in which the opponent kept to the filter all
-//! along. Or it left the player's line unblocked: then the player's filter completed that line and won, so the game was
-//! not lost. So whoever loses to anyone loses to an opponent with the filter. A player without the filter may fail to
-//! complete its line; there the proof walks every legal reply.
+//! uncompleted: then completing it there ends a shorter game, which the player also loses, and in which the opponent followed
+//! the filter throughout. Or the opponent left the player's line unblocked: then the player's filter completed that line and
+//! won, so the game was not lost. A player that loses to anyone therefore loses to an opponent with the filter. A player
+//! without the filter may fail to complete its line, so for such a player the proof walks every legal reply.
 
 use crate::board::{Board, Outcome, Side, cells, tic_tac_toe};
 use evoxo_common::ratio::Ratio;
@@ -23,10 +23,10 @@ mod showing;
 pub use foresight::{Foresight, Turns};
 pub use showing::{audit_json, audit_text, proof_text, sides_showing};
 
-/// The most losing lines that an audit keeps; it counts all.
+/// The most losing lines that an audit keeps. It counts all of them.
 pub const LINES_MAX: usize = 20;
 
-/// Exact probabilities of the three outcomes, seen from one side; they add up to 1.
+/// Exact probabilities of the three outcomes for one side. They add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Odds {
     /// Probability to win.
@@ -48,7 +48,7 @@ impl Odds {
     /// A certain loss.
     pub const LOSS: Self = Self { win: Ratio::ZERO, draw: Ratio::ZERO, loss: Ratio::ONE };
 
-    /// The odds of a game that is over, seen from this side.
+    /// The odds of a game that is over, for this side.
     #[must_use]
     pub fn of_outcome(outcome: Outcome, side: Side) -> Self {
         match outcome {
@@ -58,7 +58,7 @@ impl Odds {
         }
     }
 
-    /// The odds of one of these, each equally likely.
+    /// The mean of these odds, all equally likely.
     ///
     /// # Panics
     /// If there are none.
@@ -71,7 +71,7 @@ impl Odds {
     }
 }
 
-/// A probability as the text of a fraction, such as "2/3".
+/// Serde representation of a probability: the text of a fraction, such as "2/3".
 mod fraction {
     use evoxo_common::ratio::Ratio;
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
@@ -94,37 +94,37 @@ mod fraction {
 
 /// A player as the audit sees it.
 pub struct Subject<'a> {
-    /// Its side.
+    /// The player's side.
     pub side: Side,
-    /// Whether the filter moves before it is asked.
+    /// Whether the filter moves before the player decides.
     pub filtered: bool,
-    /// The cells it takes on a board on which it is asked, as a mask: one cell, or several if it leaves the choice to
-    /// chance, each equally likely. 0 where it has no answer.
+    /// The cells that the player takes on a board on which it decides, as a mask. If there are several, the player draws one
+    /// of them with equal probability. 0 if the player has no answer.
     pub choose: Box<dyn Fn(Board) -> u64 + 'a>,
 }
 
-/// What an audit found.
+/// The results of an audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
     /// Odds against a random mover with the filter.
     pub odds: Odds,
-    /// Odds against a random mover without the filter; None if it can lead to a board on which the player has no answer
-    /// (a table has none where play with the filter cannot lead).
+    /// Odds against a random mover without the filter. `None` if that mover can reach a board on which the player has no
+    /// answer. (A table has no answer on boards that play with the filter cannot reach.)
     pub odds_unfiltered: Option<Odds>,
-    /// The number of boards on which the player can be asked by an opponent with the filter; images of one board count
-    /// as one.
+    /// The number of boards on which the player may have to decide against an opponent with the filter. Images of the same
+    /// board count as one.
     pub boards_asked: usize,
-    /// The number of different positions walked for the proof, the empty board and finished ones included; images of one
-    /// position count as one.
+    /// The number of different positions walked for the proof, including the empty board and finished ones. Images of the
+    /// same position count as one.
     pub positions: usize,
-    /// The number of games that the player loses, of all that the walk found. 0 proves that it never loses.
+    /// The number of games that the player loses, among all that the walk found. 0 proves that it never loses.
     pub losing_lines: u64,
-    /// The first of these, at most [`LINES_MAX`], each as the cells taken in turn, from the first move on.
+    /// The first of these games, at most [`LINES_MAX`]. Each has the cells in the order in which they were taken.
     pub examples: Vec<Vec<u8>>,
 }
 
 impl Audit {
-    /// Whether the player never loses, whatever the opponent does: proven.
+    /// Whether the player provably never loses, whatever the opponent does.
     #[must_use]
     pub const fn unbeatable(&self) -> bool {
         self.losing_lines == 0
@@ -143,8 +143,8 @@ impl Subject<'_> {
     /// Walks all games of this player.
     ///
     /// # Errors
-    /// If the player takes an occupied cell or has no answer on a board that an opponent (one with the filter, if the
-    /// player has it) can lead to, as a sentence that names the board.
+    /// If the player takes an occupied cell, or has no answer on a board that an opponent can reach (an opponent with the
+    /// filter, if the player has it). The message names the board.
     pub fn audit(&self) -> Result<Audit, String> {
         let mut filtered = Walk::new(self, true);
         let odds = filtered.visit(Board::EMPTY)?.odds;
@@ -163,7 +163,7 @@ impl Subject<'_> {
     }
 }
 
-/// What can become of a position.
+/// The possible results from a position on.
 #[derive(Clone, Copy)]
 struct Fate {
     odds: Odds,
@@ -175,7 +175,7 @@ struct Walk<'a> {
     subject: &'a Subject<'a>,
     opponent_filtered: bool,
     fates: BTreeMap<Board, Fate>,
-    /// Canonical boards on which the player was asked.
+    /// Canonical boards on which the player decided.
     asked: BTreeSet<Board>,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
         Self { subject, opponent_filtered, fates: BTreeMap::new(), asked: BTreeSet::new() }
     }
 
-    /// The moves the side to move may make, and whether it was the player who decided.
+    /// The moves that the side to move may make, and whether the player decided them.
     fn moves(&self, board: Board) -> Result<(u64, bool), String> {
         let geometry = tic_tac_toe();
         let own = board.to_move() == self.subject.side;
@@ -252,8 +252,8 @@ mod tests {
     use evoxo_common::rng::Stream;
     use proptest::prelude::*;
 
-    /// Whether a player with the filter loses to anyone: every legal reply, nothing remembered. Where the player has no
-    /// answer it takes the first empty cell; the proof says that this cannot matter.
+    /// Whether a player with the filter loses to anyone. It walks every legal reply and remembers nothing. If the player has
+    /// no answer, it takes the first empty cell; the proof says that this cannot matter.
     fn loses(player: &TableGenome, board: Board) -> bool {
         let geometry = tic_tac_toe();
         match geometry.outcome(board) {
@@ -309,7 +309,7 @@ mod tests {
         Subject { side, filtered, choose: Box::new(choose) }
     }
 
-    /// A player that moves at random is a subject too, and its odds are known.
+    /// A random mover can be audited too, and its odds are known.
     #[test]
     fn random_play() {
         let audit = subject(Side::X, false, |board| tic_tac_toe().legal(board)).audit().unwrap();
@@ -318,7 +318,8 @@ mod tests {
         assert_eq!((audit.positions, audit.losing_lines), (765, 77_904));
     }
 
-    /// The games that X, choosing like this without the filter, loses to anyone: every reply, nothing remembered.
+    /// The number of games that X loses to anyone if it chooses like this without the filter. It walks every reply and
+    /// remembers nothing.
     fn lost_games(choose: fn(Board) -> u64, board: Board) -> u64 {
         let moves = match (tic_tac_toe().outcome(board), board.to_move()) {
             (Some(outcome), _) => return u64::from(outcome == Outcome::Win(Side::O)),
@@ -328,8 +329,8 @@ mod tests {
         cells(moves).map(|cell| lost_games(choose, board.play(cell))).sum()
     }
 
-    /// Without the filter a player can throw away a game that only an opponent without the filter offers: the proof for
-    /// it must walk every reply.
+    /// Without the filter, a player can throw away a game that only an opponent without the filter offers. The proof for such
+    /// a player must therefore walk every reply.
     #[test]
     fn players_without_the_filter_meet_every_reply() {
         let lowest: fn(Board) -> u64 = |board| 1 << tic_tac_toe().legal(board).trailing_zeros();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Audit, boards};
 use crate::board::{Side, tic_tac_toe};
 
-/// What was found, in some lines.
+/// The results in a few lines.
 #[must_use]
 pub fn audit_text(audit: &Audit) -> String {
     let mut text = String::from("Against a random mover with that filter, exactly:\n");
@@ -16,11 +16,11 @@ pub fn audit_text(audit: &Audit) -> String {
     if let Some(odds) = audit.odds_unfiltered {
         text += &format!("Against a random mover without it: {}, {} and {}.\n", odds.win, odds.draw, odds.loss);
     }
-    text += &format!("It can be asked on {} boards.\n\n", audit.boards_asked);
+    text += &format!("It may have to decide on {} boards.\n\n", audit.boards_asked);
     text + &proof_text(audit, "it loses")
 }
 
-/// The proof that it never loses, or the first games that "it loses" or "it can lose".
+/// Either the proof that the player never loses, or the first games that "it loses" or "it can lose".
 #[must_use]
 pub fn proof_text(audit: &Audit, loses: &str) -> String {
     if audit.unbeatable() {
@@ -45,7 +45,7 @@ fn line_text(line: &[u8]) -> String {
     text
 }
 
-/// Win, draw and loss as fractions, and the rest.
+/// Win, draw and loss as fractions, and the other results.
 #[must_use]
 pub fn audit_json(audit: &Audit) -> Value {
     let game = tic_tac_toe();
@@ -65,7 +65,8 @@ pub fn audit_json(audit: &Audit) -> Value {
     })
 }
 
-/// The audits of a player of both sides that decides every move itself, or has the filter before it; `who` begins a sentence.
+/// The audits of a player that plays both sides, either deciding every move itself or with the filter before it. `who` begins
+/// a sentence.
 #[must_use]
 pub fn sides_showing(who: &str, filtered: bool, audits: &[(Side, Audit)]) -> Showing {
     let how = match filtered {

@@ -1,4 +1,4 @@
-//! A grid and its rules as data: which moves are legal, which cells make a line, which images are the same game.
+//! A grid and its rules as data: which moves are legal, which cells form a line, and which images are the same game.
 
 use super::lines::lines;
 use super::symmetry::{Symmetry, symmetries};
@@ -6,7 +6,7 @@ use super::{Board, Outcome, Side};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// The figures that define a game of k in a row.
+/// The numbers that define a game of k in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Shape {
@@ -16,9 +16,9 @@ pub struct Shape {
     pub height: u8,
     /// Layers, 1 to 9. There are at most 64 cells in all.
     pub depth: u8,
-    /// How many in a row win, 2 or more.
+    /// The number of stones in a row that wins, 2 or more.
     pub k: u8,
-    /// Whether a stone falls to the lowest free cell: of its column on a flat board, of its pile of layers else.
+    /// Whether a stone falls to the lowest free cell: of its column on a flat board, otherwise of its pile of layers.
     pub gravity: bool,
 }
 
@@ -37,12 +37,12 @@ impl Shape {
         [self.width, self.height, self.depth].map(i32::from)
     }
 
-    /// The axis stones fall along: the rows of a flat board, the layers of any other. None without gravity.
+    /// The axis along which stones fall: the rows of a flat board, the layers of any other. `None` without gravity.
     pub(super) fn fall_axis(self) -> Option<usize> {
         self.gravity.then_some(if self.depth == 1 { 1 } else { 2 })
     }
 
-    /// The cell at [column, row, layer], each counted from the top left; None outside the grid.
+    /// The cell at [column, row, layer], each counted from the top left; `None` outside the grid.
     pub(super) fn cell_at(self, position: [i32; 3]) -> Option<u8> {
         let [width, height, depth] = self.sizes();
         let [column, row, layer] = position;
@@ -64,13 +64,13 @@ pub struct Geometry {
     shape: Shape,
     cells: u64,
     lines: Vec<u64>,
-    /// The lines through each cell, one cell after another, and their indices; cell c has those from `starts[c]` to
+    /// The lines through each cell, one cell after another, and their indices. Those of cell c are from `starts[c]` to
     /// `starts[c + 1]`.
     through: Vec<u64>,
     through_indices: Vec<u16>,
     starts: [u16; 65],
     symmetries: Vec<Symmetry>,
-    /// How far the cell below lies in cell numbers, and the cells that have none below; None without gravity.
+    /// The difference in cell number to the cell below, and the cells with no cell below. `None` without gravity.
     fall: Option<(u32, u64)>,
 }
 
@@ -78,7 +78,7 @@ impl Geometry {
     /// Derives lines and symmetries.
     ///
     /// # Errors
-    /// If a figure is outside its range, as a sentence.
+    /// A message if a number is out of range.
     pub fn new(shape: Shape) -> Result<Self, String> {
         let Shape { width, height, depth, k, .. } = shape;
         let count = u32::from(width) * u32::from(height) * u32::from(depth);
@@ -89,7 +89,7 @@ impl Geometry {
             ));
         }
         if k < 2 {
-            return Err(format!("{k} in a row is no game: ask for at least 2"));
+            return Err(format!("{k} in a row is not a game: give at least 2"));
         }
         let cells = u64::MAX >> (64 - count);
         let fall = shape.fall_axis().map(|axis| {
@@ -109,7 +109,7 @@ impl Geometry {
         Ok(Self { shape, cells, lines, through, through_indices, starts, symmetries, fall })
     }
 
-    /// The figures this was derived from.
+    /// The numbers from which this geometry was derived.
     #[must_use]
     pub const fn shape(&self) -> Shape {
         self.shape
@@ -146,14 +146,14 @@ impl Geometry {
         usize::from(self.starts[usize::from(cell)])..usize::from(self.starts[usize::from(cell) + 1])
     }
 
-    /// The images under which the game is the same: all ways to turn and mirror the grid onto itself that keep the
-    /// direction of fall. The identity comes first.
+    /// The images under which the game is the same: all ways to turn and mirror the grid onto itself that keep the direction
+    /// of fall. The identity comes first.
     #[must_use]
     pub fn symmetries(&self) -> &[Symmetry] {
         &self.symmetries
     }
 
-    /// The cells a stone can be put on, finished game or not.
+    /// The cells on which a stone can be placed, whether or not the game is over.
     #[must_use]
     #[inline(always)]
     pub const fn legal(&self, board: Board) -> u64 {
@@ -164,7 +164,7 @@ impl Geometry {
         }
     }
 
-    /// The cells on which these rest: those right below them along the fall of stones. None without gravity.
+    /// The cells right below these cells, in the direction of fall. None without gravity.
     #[must_use]
     #[inline(always)]
     pub const fn below(&self, mask: u64) -> u64 {
@@ -174,7 +174,7 @@ impl Geometry {
         }
     }
 
-    /// Whether these cells hold a line.
+    /// Whether these cells contain a line.
     #[must_use]
     pub fn has_line(&self, stones: u64) -> bool {
         self.lines.iter().any(|line| stones & line == *line)
@@ -187,8 +187,8 @@ impl Geometry {
         missing.filter(|rest| rest.count_ones() == 1).fold(0, |all, rest| all | rest) & self.legal(board)
     }
 
-    /// The cells between which the filter leaves the side to move: those that complete its line, else those that block
-    /// the opponent's. 0 if neither applies and the player decides.
+    /// The cells among which the filter lets the side to move choose: those that complete its line, or else those that block
+    /// the opponent's. 0 if neither exists and the player decides.
     #[must_use]
     pub fn forced(&self, board: Board) -> u64 {
         let side = board.to_move();
@@ -198,7 +198,7 @@ impl Geometry {
         }
     }
 
-    /// How the game ended, or None while it goes on.
+    /// How the game ended; `None` if it is not over.
     #[must_use]
     pub fn outcome(&self, board: Board) -> Option<Outcome> {
         match Side::BOTH.into_iter().find(|side| self.has_line(board.stones(*side))) {
@@ -207,8 +207,7 @@ impl Geometry {
         }
     }
 
-    /// The greatest of a board's images (boards are ordered like their texts), and the first symmetry that leads to
-    /// it.
+    /// The greatest of a board's images (boards are ordered like their texts), and the first symmetry that leads to it.
     #[must_use]
     pub fn canonical(&self, board: Board) -> (Board, &Symmetry) {
         let identity = &self.symmetries[0];
@@ -236,11 +235,11 @@ geometry! {
     tic_tac_toe, Shape::TIC_TAC_TOE
 }
 geometry! {
-    /// Connect Four: 7 columns of 6, four in a row.
+    /// Connect Four: 7 columns, 6 rows, four in a row; stones fall.
     connect_four, Shape::CONNECT_FOUR
 }
 geometry! {
-    /// Qubic: 4x4x4, four in a row, a stone anywhere.
+    /// Qubic: 4x4x4, four in a row; a stone can be placed on any empty cell.
     qubic, Shape::QUBIC
 }
 geometry! {

@@ -12,13 +12,13 @@ pub(super) fn lines(shape: Shape) -> Vec<u64> {
     lines
 }
 
-/// One of each pair of opposite directions: the one whose last step that is not 0 is positive.
+/// One direction of each opposite pair: the one whose last non-zero step is positive.
 fn directions() -> impl Iterator<Item = [i32; 3]> {
     let steps = (0..27).map(|code| [code % 3 - 1, code / 3 % 3 - 1, code / 9 - 1]);
     steps.filter(|step| step.iter().rev().find(|part| **part != 0) == Some(&1))
 }
 
-/// The line of k cells from `start`, or None if it leaves the grid.
+/// The line of k cells from `start`, or `None` if it leaves the grid.
 fn line(shape: Shape, start: [i32; 3], step: [i32; 3]) -> Option<u64> {
     (0..i32::from(shape.k)).try_fold(0, |line, count| {
         let position = std::array::from_fn(|axis| start[axis] + count * step[axis]);

@@ -1,7 +1,7 @@
-//! k-in-a-row on grids of up to 64 cells, as two words of bits; which grid is data (see [`Shape`]).
+//! k-in-a-row on grids of up to 64 cells, as two words of bits. The grid is data (see [`Shape`]).
 //!
-//! Cells are numbered from the top left: along a row first, then down the rows, then down the layers. Bit `c` of a
-//! mask is cell `c`. On the 3x3 board:
+//! Cells are numbered from the top left: first along a row, then down the rows, then down the layers. Bit `c` of a mask is
+//! cell `c`. On the 3x3 board:
 //!
 //! ```text
 //! 0 1 2      a3 b3 c3
@@ -66,13 +66,12 @@ pub enum Outcome {
     Draw,
 }
 
-/// The stones on a board. Boards are ordered as their texts are, read from the top left with `.` before `O` before
-/// `X`.
+/// The stones on a board. Boards are ordered like their texts, read from the top left, with `.` before `O` before `X`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Board {
     /// The cells of the first player.
     pub x: u64,
-    /// The cells of the second player; shares none with `x`.
+    /// The cells of the second player, none of them in `x`.
     pub o: u64,
 }
 
@@ -80,7 +79,7 @@ impl Board {
     /// The board before the first move.
     pub const EMPTY: Self = Self { x: 0, o: 0 };
 
-    /// The cells this side has taken.
+    /// The cells that this side has taken.
     #[must_use]
     #[inline(always)]
     pub const fn stones(self, side: Side) -> u64 {
@@ -90,21 +89,21 @@ impl Board {
         }
     }
 
-    /// The cells either side has taken.
+    /// The cells that either side has taken.
     #[must_use]
     #[inline(always)]
     pub const fn occupied(self) -> u64 {
         self.x | self.o
     }
 
-    /// The number of stones, which is the number of moves made.
+    /// The number of stones, which is the number of moves played.
     #[must_use]
     #[inline(always)]
     pub const fn pieces(self) -> u32 {
         self.occupied().count_ones()
     }
 
-    /// Whose turn it is: X with an even number of stones on the board, else O.
+    /// The side to move: X if the number of stones is even, otherwise O.
     #[must_use]
     #[inline(always)]
     pub const fn to_move(self) -> Side {
@@ -126,7 +125,7 @@ impl Board {
         }
     }
 
-    /// What is on a cell, as its rank in the order of boards: 0 empty, 1 O, 2 X.
+    /// The content of a cell, as its rank in the order of boards: 0 empty, 1 O, 2 X.
     const fn rank(self, cell: u32) -> u64 {
         2 * (self.x >> cell & 1) + (self.o >> cell & 1)
     }

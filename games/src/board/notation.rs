@@ -1,8 +1,8 @@
 //! How cells and boards are written.
 //!
-//! A cell is a letter for its column, from the left, and a digit for its row, from the bottom, as in chess; a board
-//! of several layers adds a digit for the layer, from the bottom. A board is a text of `X`, `O` and `.`, cell by cell
-//! from the top left, the top layer first; `/` and white space between them mean nothing.
+//! A cell is a letter for its column, from the left, and a digit for its row, from the bottom, as in chess. A board of
+//! several layers adds a digit for the layer, from the bottom. A board is a text of `X`, `O` and `.`, cell by cell from the
+//! top left, the top layer first; `/` and white space between cells are ignored.
 
 use evoxo_common::text::quoted;
 
@@ -27,14 +27,14 @@ impl Geometry {
         }
     }
 
-    /// The cell of this name, if there is one.
+    /// The cell with this name, if there is one.
     #[must_use]
     pub fn cell_named(&self, name: &str) -> Option<u8> {
         super::cells(self.cells()).find(|cell| self.cell_name(*cell) == name)
     }
 
-    /// A move's name: the cell's, without what gravity decides. On 4x4x4 with gravity it is the pile, `a1` to `d4`; in
-    /// Connect Four the column, `a` to `g`.
+    /// A move's name: the cell's name without the part that gravity decides. On 4x4x4 with gravity it is the pile, `a1` to
+    /// `d4`; in Connect Four it is the column, `a` to `g`.
     ///
     /// ```
     /// use evoxo_games::board::{Board, connect_four, score_four};
@@ -50,13 +50,13 @@ impl Geometry {
         name
     }
 
-    /// The legal move of this name, if there is one.
+    /// The legal move with this name, if there is one.
     #[must_use]
     pub fn move_named(&self, board: Board, name: &str) -> Option<u8> {
         super::cells(self.legal(board)).find(|cell| self.move_name(*cell) == name)
     }
 
-    /// A board as one word, as in champion cards.
+    /// A board as one word, as on champion cards.
     ///
     /// ```
     /// use evoxo_games::board::{Board, tic_tac_toe};
@@ -75,10 +75,10 @@ impl Geometry {
         rows.map(|row| row.iter().map(|letter| char::from(*letter)).collect::<String>()).collect::<Vec<_>>().join("/")
     }
 
-    /// The board of a text. Whose turn it is and whether play can lead there is not asked.
+    /// The board that a text describes. It does not check whether play can reach the board.
     ///
     /// # Errors
-    /// If the text has another letter or another number of cells, as a sentence.
+    /// A message if the text has another letter or another number of cells.
     pub fn board_of(&self, text: &str) -> Result<Board, String> {
         let count = self.cells().count_ones();
         let mut board = Board::EMPTY;

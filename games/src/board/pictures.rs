@@ -2,9 +2,9 @@
 
 use super::{Board, Side};
 
-/// Letters of a picture's width.
+/// The width of a picture in letters.
 const WIDTH: usize = 13;
-/// Pictures in a row: a terminal of 80 columns has room for them.
+/// Pictures per row, to fit in a terminal with 80 columns.
 const IN_A_ROW: usize = 6;
 
 /// A board with brackets around the cell to move to.
@@ -18,7 +18,7 @@ pub fn decision(board: Board, to: u8) -> Vec<String> {
     rows(letter, to).collect()
 }
 
-/// Three lines of three cells, with brackets around the one to move to.
+/// Three lines of three cells, with brackets around the cell to move to.
 pub fn rows(letter: impl Fn(u8) -> char, to: u8) -> impl Iterator<Item = String> {
     (0..3).map(move |row| {
         let cell = |column: u8| {

@@ -1,8 +1,8 @@
-//! A board in play, with what a player looks at first: the cells that complete a line.
+//! A board in play, together with what a player looks at first: the cells that complete a line.
 
 use super::{Board, Geometry, Side};
 
-/// A board that was reached move by move, with the threats of both sides kept up as stones are added.
+/// A board that was reached move by move. The threats of both sides are updated as stones are added.
 ///
 /// ```
 /// use evoxo_games::board::{Position, Side, tic_tac_toe};
@@ -13,8 +13,8 @@ use super::{Board, Geometry, Side};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     board: Board,
-    /// For each side the cells that complete a line of it, whether a stone can be put there now or not. Cells taken since
-    /// then may be among them.
+    /// For each side: the cells that complete one of its lines, whether or not a stone can be placed there now. Cells that
+    /// were taken later may be among them.
     threats: [u64; 2],
 }
 
@@ -22,7 +22,7 @@ impl Position {
     /// The position before the first move.
     pub const START: Self = Self { board: Board::EMPTY, threats: [0; 2] };
 
-    /// The position of a board, whichever way it was reached.
+    /// The position of a board, however it was reached.
     #[must_use]
     pub fn of(geometry: &Geometry, board: Board) -> Self {
         let threats = |side: Side| {
@@ -39,28 +39,29 @@ impl Position {
         self.board
     }
 
-    /// Whose turn it is.
+    /// The side to move.
     #[must_use]
     #[inline(always)]
     pub const fn to_move(self) -> Side {
         self.board.to_move()
     }
 
-    /// The cells a stone can be put on.
+    /// The cells on which a stone can be placed.
     #[must_use]
     #[inline(always)]
     pub const fn legal(self, geometry: &Geometry) -> u64 {
         geometry.legal(self.board)
     }
 
-    /// The legal cells on which this side would complete a line: [`Geometry::completing`], without looking at every line.
+    /// The legal cells on which this side would complete a line. The result is that of [`Geometry::completing`], without
+    /// looking at every line.
     #[must_use]
     #[inline(always)]
     pub const fn wins(self, geometry: &Geometry, side: Side) -> u64 {
         self.threats[side as usize] & geometry.legal(self.board)
     }
 
-    /// The empty cells that would complete a line of this side if a stone could be put there, now or later.
+    /// The empty cells that would complete a line of this side if a stone could be placed there, now or later.
     #[must_use]
     #[inline(always)]
     pub const fn threats(self, side: Side) -> u64 {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        /// A random game: threats are those that looking at every line finds.
+        /// In a random game, the threats are those that are found by looking at every line.
         #[test]
         fn threats_are_kept_up(geometry in geometries(), seed: u64) {
             let mut rng = Stream::root(seed).rng();
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!((on(7), on(4)), (16, 48));
     }
 
-    /// The 76 lines of 4x4x4: along an axis, in a plane, through space; and those of the other games.
+    /// The numbers of lines: 76 on 4x4x4 (along an axis, in a plane, through space), and those of the other games.
     #[test]
     fn lines_of_every_game() {
         let axes = |line: &u64| {
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!((connect_four().lines().len(), tic_tac_toe().lines().len()), (69, 8));
     }
 
-    /// Move sequences of `plies` plies; games that are over go no further.
+    /// The number of move sequences of `plies` plies. Games that are over do not continue.
     fn perft(geometry: &Geometry, position: Position, plies: u32) -> u64 {
         if plies == 0 {
             return 1;
@@ -169,9 +170,9 @@ mod tests {
             .sum()
     }
 
-    /// Connect Four: the numbers that engines compare (8 plies: 5,673,234). Nobody can win 4x4x4 before the seventh ply,
-    /// so until then its numbers are products: 16 piles take every stone for four plies, and from the fifth on those
-    /// sequences are missing that fill a pile.
+    /// For Connect Four these are the numbers that engines compare (8 plies: 5,673,234). On 4x4x4 no side can win before the
+    /// seventh ply, so until then the numbers are products: for four plies all 16 piles take every stone, and from the fifth
+    /// ply on, sequences that overfill a pile are missing.
     #[test]
     fn perft_figures() {
         let counts = |geometry: &Geometry, last: u32| {

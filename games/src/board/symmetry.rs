@@ -9,13 +9,13 @@ pub struct Symmetry {
 }
 
 impl Symmetry {
-    /// Where a cell goes.
+    /// The cell to which a cell moves.
     #[must_use]
     pub fn cell(&self, cell: u8) -> u8 {
         self.to[usize::from(cell)]
     }
 
-    /// Where the cells of a mask go.
+    /// The cells to which the cells of a mask move.
     #[must_use]
     pub fn mask(&self, mask: u64) -> u64 {
         cells(mask).fold(0, |image, cell| image | 1 << self.cell(cell))
@@ -28,8 +28,8 @@ impl Symmetry {
     }
 }
 
-/// All symmetries of a shape, the identity first: the ways to exchange axes of equal size and to mirror axes. The
-/// axis along which stones fall stays as it is.
+/// All symmetries of a shape, the identity first: the ways to exchange axes of equal size and to mirror axes. The axis along
+/// which stones fall does not change.
 pub(super) fn symmetries(shape: Shape) -> Vec<Symmetry> {
     const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0], [2, 0, 1]];
     let sizes = shape.sizes();
@@ -40,7 +40,7 @@ pub(super) fn symmetries(shape: Shape) -> Vec<Symmetry> {
             let fits = (0..3).all(|axis| sizes[order[axis]] == sizes[axis]);
             if fits && falls_alike {
                 let symmetry = symmetry(shape, order, mirrored);
-                // Mirroring an axis of size 1 changes nothing, and so comes up twice.
+                // Mirroring an axis of size 1 changes nothing, so the same symmetry is found twice.
                 if !found.contains(&symmetry) {
                     found.push(symmetry);
                 }
@@ -50,7 +50,7 @@ pub(super) fn symmetries(shape: Shape) -> Vec<Symmetry> {
     found
 }
 
-/// The symmetry that takes axis `order[a]` to axis `a` and then mirrors the axes of the mask `mirrored`.
+/// The symmetry that moves axis `order[a]` to axis `a` and then mirrors the axes in the mask `mirrored`.
 fn symmetry(shape: Shape, order: [usize; 3], mirrored: u32) -> Symmetry {
     let sizes = shape.sizes();
     let count = sizes.iter().product::<i32>() as u8;

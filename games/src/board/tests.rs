@@ -1,10 +1,10 @@
-//! Boards against their reference implementation, a plain array, and against known counts.
+//! Compares boards with their reference implementation, a plain array, and with known counts.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The reference implementation: one letter a cell, everything found by walking.
+/// The reference implementation: one letter per cell. Everything is found by walking.
 struct Plain {
     shape: Shape,
     cells: Vec<char>,
@@ -52,7 +52,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 proptest! {
-    /// One random game, fast and slow side by side.
+    /// Plays one random game on both implementations side by side.
     #[test]
     fn play_is_that_of_a_plain_array(shape in shapes(), choices in prop::collection::vec(any::<prop::sample::Index>(), 64)) {
         let geometry = Geometry::new(shape).unwrap();
@@ -84,7 +84,7 @@ proptest! {
         }
     }
 
-    /// Symmetries permute the lines, keep moves legal, and agree on the canonical image, which is the greatest text.
+    /// Symmetries permute the lines and keep moves legal. They agree on the canonical image, which has the greatest text.
     #[test]
     fn images_are_the_same_game(shape in shapes(), choices in prop::collection::vec(any::<prop::sample::Index>(), 0..64)) {
         let geometry = Geometry::new(shape).unwrap();
@@ -106,7 +106,7 @@ proptest! {
         }
     }
 
-    /// Nothing a stranger writes as a board makes trouble.
+    /// No text causes trouble when it is read as a board.
     #[test]
     fn any_text_is_a_board_or_a_sentence(text in ".{0,80}") {
         match tic_tac_toe().board_of(&text) {

@@ -1,19 +1,19 @@
-//! Activation functions of units: the logistic function scaled to [-1, 1], which is tanh(x / 2), or tanh(x); and the slopes
+//! Activation functions of units: the logistic function scaled to [-1, 1], which is tanh(x / 2), or tanh(x), and the slopes
 //! that learning uses.
 //!
-//! tanh is computed in f32 from operations only that IEEE 754 rounds correctly (fused multiply-add among them), so that it has
-//! the same bits everywhere, alone or sixteen at a time:
+//! tanh is computed in f32, only from operations that IEEE 754 rounds correctly (including fused multiply-add). It therefore
+//! has the same bits everywhere, whether computed alone or sixteen at a time:
 //!
 //! ```text
 //! tanh(x) = x P(x^2) / Q(x^2),  P and Q of degree 3, x clamped to [-7, 7]
 //! ```
 //!
-//! The coefficients minimise the greatest relative error on [0, 7] (1.03e-6 before rounding): a least-squares fit in double
-//! precision on 4,000 Chebyshev nodes, in the Chebyshev basis of x^2, with weights raised where the error is greatest
-//! (Lawson's method) and divided by the denominator of the previous iteration. With every operation rounded to f32 the result is
-//! within 1.3e-6 of its size (3e-6 beyond 7), and its magnitude stays below 1, so that slopes are positive. Degree 4 would err
-//! by 4e-7 and cost the dense networks 4 to 8 % of their speed. tanh(x / 2) has coefficients scaled by powers of two:
-//! exactly the same arithmetic without the division of x.
+//! The coefficients minimise the greatest relative error on [0, 7] (1.03e-6 before rounding). They come from a least-squares
+//! fit in double precision on 4,000 Chebyshev nodes, in the Chebyshev basis of x^2, with weights raised where the error is
+//! greatest (Lawson's method) and divided by the denominator of the previous iteration. With every operation rounded to f32,
+//! the relative error is at most 1.3e-6 (3e-6 beyond 7), and the magnitude stays below 1, so slopes are positive. Degree 4
+//! would have an error of 4e-7, and would cost the dense networks 4 to 8 % of their speed. The coefficients of tanh(x / 2)
+//! are scaled by powers of two: exactly the same arithmetic, without dividing x.
 
 use fearless_simd::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ use evoxo_common::math;
 pub enum Activation {
     /// tanh(x / 2), which is the logistic function scaled to [-1, 1].
     Logistic,
-    /// tanh(x / 2), learnt as if its slope were that of tanh(x).
+    /// tanh(x / 2), learned as if its slope were that of tanh(x).
     LogisticUnhalved,
     /// tanh(x).
     Tanh,
@@ -39,7 +39,7 @@ const TERMS: usize = 4;
 const ODD: [f32; TERMS] = [0.999_999, 0.123_220_54, 0.002_293_087_8, 3.995_866_3e-6];
 /// Q, from the constant term up.
 const EVEN: [f32; TERMS] = [1.0, 0.456_546_13, 0.021_151_61, 0.000_143_984_35];
-/// The fit covers magnitudes up to this; greater ones are clamped.
+/// The fit covers magnitudes up to this limit. Greater ones are clamped.
 const LIMIT: f32 = 7.0;
 
 impl Activation {
@@ -50,7 +50,7 @@ impl Activation {
         self.curve().apply(sum)
     }
 
-    /// The value of one weighted sum, in double precision: for reference implementations.
+    /// The value of one weighted sum in double precision, for reference implementations.
     #[must_use]
     pub fn apply_f64(self, sum: f64) -> f64 {
         match self {
@@ -59,7 +59,7 @@ impl Activation {
         }
     }
 
-    /// The slope at value 0 that learning uses; at value v the slope is this times 1 - v^2.
+    /// The factor of the slope that learning uses: at value v the slope is this factor times 1 - v^2.
     #[must_use]
     pub const fn slope(self) -> f32 {
         match self {
@@ -68,7 +68,7 @@ impl Activation {
         }
     }
 
-    /// The rational function that computes it.
+    /// The rational function that computes the activation.
     #[must_use]
     #[inline(always)]
     pub(crate) const fn curve(self) -> Curve {
@@ -93,7 +93,8 @@ pub(crate) fn falls<S: Simd>(values: Vector<S>) -> Vector<S> {
     (-values).fma(values, Vector::splat(values.simd, 1.0))
 }
 
-/// An activation as the fast paths compute it: the coefficients of P and Q, and where the argument is clamped.
+/// An activation in the form in which the fast paths compute it: the coefficients of P and Q, and the limit at which the
+/// argument is clamped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Curve {
     limit: f32,

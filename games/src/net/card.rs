@@ -19,9 +19,10 @@ use crate::{
 
 /// `{"kind": "network", "architecture": {...}, "file": "deep-structured-3.safetensors", "sha256": "..."}`
 ///
-/// The weights are in a file beside the card. The file alone is enough to play: its metadata hold the architecture. A card
-/// made by hand may leave out `architecture` and `sha256`. `"wins": "exact"` says that the player takes any move that wins at
-/// once, whatever the network's values, as it did in its tests; "filtered" that it first completes a line, else blocks one.
+/// The weights are in a file next to the card. The file alone is enough to play, because its metadata contains the
+/// architecture. A card written by hand may leave out `architecture` and `sha256`. With `"wins": "exact"` the player takes
+/// any move that wins at once, whatever the network's values, as it did in its tests. With "filtered" it first completes a
+/// line, or else blocks one.
 pub const CARD: CardKind = CardKind {
     name: "network",
     keys: &KEYS,
@@ -38,7 +39,7 @@ fn to_map(network: &Network, name: &str, bytes: &[u8]) -> Map<String, Value> {
     KEYS.map(String::from).into_iter().zip(values).collect()
 }
 
-/// The network of a card; `load` reads the card's file.
+/// The network that a card describes; `load` reads the card's file.
 fn read(card: &Entries, _: &str, load: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
     let name = match card.get("file") {
         Some(Value::String(name)) => name,
@@ -117,19 +118,19 @@ impl Champion for Network {
     }
 }
 
-/// What a network's player does whatever the values are.
+/// What a network's player does regardless of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wins {
     /// Nothing: `"wins": "learned"`, or no such key.
     Learned,
     /// It takes a move that wins at once: `"exact"`.
     Exact,
-    /// It completes a line, else blocks one: `"filtered"`.
+    /// It completes a line, or else blocks one: `"filtered"`.
     Filtered,
 }
 
 impl Wins {
-    /// The cells among which it takes the lowest, whatever their values, when its side is to move; 0 if there are none.
+    /// The cells of which it takes the lowest when its side is to move, regardless of their values; 0 if there are none.
     fn cells(self, geometry: &Geometry, position: Position) -> u64 {
         let side = position.to_move();
         match (self, position.wins(geometry, side)) {
@@ -140,7 +141,7 @@ impl Wins {
     }
 }
 
-/// What the card says of wins.
+/// What the card says about wins.
 fn wins(about: &Map<String, Value>) -> Result<Wins, String> {
     match about.get("wins").map(|wins| (wins, wins.as_str())) {
         None | Some((_, Some("learned"))) => Ok(Wins::Learned),
@@ -157,11 +158,11 @@ fn wins(about: &Map<String, Value>) -> Result<Wins, String> {
 struct NetworkPlay {
     network: Network,
     engine: BoxedEngine,
-    /// What it does whatever the values are.
+    /// What the player does regardless of the values.
     wins: Wins,
-    /// How many plies it looks ahead; None: it compares the values of its moves.
+    /// The number of plies that the player looks ahead. If `None`, it compares the values of its moves.
     depth: Option<u32>,
-    /// What it is, as the beginning of a sentence.
+    /// A description of the player, to begin a sentence with.
     description: String,
 }
 
@@ -191,7 +192,7 @@ impl NetworkPlay {
 }
 
 impl BoxedEngine {
-    /// Sets up a board, stone by stone; the result does not depend on the order of stones.
+    /// Sets up a board stone by stone. The result does not depend on the order of stones.
     fn set_up(&mut self, board: Board) {
         self.0.reset();
         let mut x = cells(board.x);
@@ -204,7 +205,7 @@ impl BoxedEngine {
 }
 
 impl Play for NetworkPlay {
-    /// The move with the highest value, or the one that look-ahead finds.
+    /// The move with the highest value, or the move that look-ahead finds.
     fn choose_move(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Move {
         match self.depth {
             None => {
@@ -224,7 +225,7 @@ impl Play for NetworkPlay {
         }
     }
 
-    /// Its value of each move that it considers, or what look-ahead finds of it.
+    /// The network's value of each move that it considers, or the result of look-ahead for it.
     fn thoughts(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Vec<Thought> {
         if let Some(depth) = self.depth {
             let evaluate = |position: Position| self.best(geometry, position).1;
@@ -258,7 +259,7 @@ impl Play for NetworkPlay {
     }
 }
 
-/// Audits as both sides: the network takes the legal move with the highest value, the lowest cell of several.
+/// Audits both sides. The network takes the legal move with the highest value, or the lowest of several such cells.
 pub(super) fn audits(network: &Network, wins: Wins) -> Result<Vec<(Side, Audit)>, String> {
     let (game, architecture) = (tic_tac_toe(), &network.architecture);
     if architecture.shape != game.shape() {
@@ -273,7 +274,7 @@ pub(super) fn audits(network: &Network, wins: Wins) -> Result<Vec<(Side, Audit)>
             let values = cells(game.legal(board)).map(|cell| (network.sum(board.play(cell), side), cell));
             let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
             let wins = if wins == Wins::Exact { game.completing(board, side) } else { 0 };
-            // Of several wins the lowest cell, as in play.
+            // Of several wins, the player takes the lowest cell, as in play.
             if wins != 0 { wins & wins.wrapping_neg() } else { best.map_or(0, |(_, cell)| 1 << cell) }
         };
         let filtered = wins == Wins::Filtered;
@@ -353,7 +354,7 @@ mod tests {
         assert!(read(&text, &flipped).contains("its SHA-256 differs"));
     }
 
-    /// What it plays in a position.
+    /// The move that the network plays in a position.
     fn chosen(network: &Network, wins: &str, plies: Option<u32>, position: Position) -> Move {
         let about = Map::from_iter([("wins".to_owned(), json!(wins))]);
         let mut player: Player = Card { about, ..Card::new(network.clone()) }.capability().unwrap().unwrap();
@@ -361,7 +362,7 @@ mod tests {
         player.play.choose_move(player.geometry, position, &mut Stream::root(1).rng())
     }
 
-    /// It plays the move that it thinks most of; and where it must complete or block a line, it thinks of nothing else.
+    /// The network plays the move that it values most. If it must complete or block a line, it considers nothing else.
     #[test]
     fn a_network_plays_what_it_thinks() {
         let network = deep_structured();
@@ -394,7 +395,7 @@ mod tests {
         assert!(position.legal(score_four()) >> greedy.cell & 1 == 1);
         let position = position.play(score_four(), 61);
         assert_eq!(chosen(&network, "learned", Some(2), position), Move::new(51, "it sees a win"));
-        // It takes a win that it does not value highest only if its card says that wins are exact.
+        // Unless its card says that wins are exact, the network does not take a win that it does not value highest.
         let architecture = network.architecture;
         let mut networks =
             (0..20).map(|seed| Network { architecture, weights: architecture.initial(Stream::root(seed)) });
@@ -403,7 +404,7 @@ mod tests {
         assert_eq!(chosen(&blind, "filtered", None, position), Move::new(51, why::COMPLETES));
     }
 
-    /// A network with the filter blocks what it does not value, and loses less for it.
+    /// A network with the filter blocks lines that its values ignore, and therefore loses less often.
     #[test]
     fn a_filtered_network_completes_and_blocks() {
         let audits = |wins| self::audits(&small(), wins).unwrap();
@@ -447,7 +448,7 @@ mod tests {
         Network { architecture, weights: architecture.initial(Stream::root(2)) }
     }
 
-    /// An untrained network can lose, and its audit says so: each losing line is a game that the other side wins.
+    /// An untrained network can lose, and its audit says so. In each losing line the other side wins.
     #[test]
     fn networks_on_3x3_are_audited_as_both_sides() {
         let audits = audits(&small(), Wins::Learned).unwrap();
@@ -456,7 +457,7 @@ mod tests {
             let last = boards(&audit.examples[0]).last().unwrap();
             assert!(tic_tac_toe().has_line(last.stones(side.other())), "{side:?}: {last:?}");
         }
-        // With exact wins it may still lose, but it wins more often, and in no losing line it missed a win.
+        // With exact wins it may still lose, but it wins more often, and no losing line misses a win.
         for ((side, exact), (_, audit)) in self::audits(&small(), Wins::Exact).unwrap().iter().zip(&audits) {
             assert!(exact.odds.win > audit.odds.win, "{side:?}: {} and {}", exact.odds.win, audit.odds.win);
             let missed = |board: Board| board.to_move() == *side && tic_tac_toe().completing(board, *side) != 0;

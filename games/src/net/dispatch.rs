@@ -1,8 +1,9 @@
 //! Compiles the explicitly vectorised networks for each instruction set of [`fearless_simd`]. They are vectorised explicitly
-//! because the compiler does not find enough parallelism in them by itself (docs/decisions/one-source-for-all-instruction-sets.md).
+//! because the compiler does not find enough parallelism in them on its own
+//! (docs/decisions/one-source-for-all-instruction-sets.md).
 
-/// Runs `$body` with the best instruction set that is allowed; `$simd` is its token. All functions that it calls, directly or
-/// not, should be `#[inline(always)]`: others are compiled for the baseline, where each vector operation is a function call.
+/// Runs `$body` with the best allowed instruction set; `$simd` is its token. All functions that it calls, directly or not,
+/// should be `#[inline(always)]`. Others are compiled for the baseline, where each vector operation is a function call.
 #[cfg(target_arch = "x86_64")]
 macro_rules! dispatch {
     ($simd:ident => $body:expr) => {{

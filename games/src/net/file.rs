@@ -1,4 +1,4 @@
-//! A network as a file: its weights as tensors, its architecture in the file's metadata, so that the file alone is enough.
+//! A network as a file. The weights are tensors and the architecture is in the file's metadata, so the file alone is enough.
 
 use serde_json::Value;
 
@@ -16,14 +16,14 @@ const FORMAT: (&str, &str) = ("format", "evoxo-network-1");
 /// A network with its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Its layers.
+    /// The network's layers.
     pub architecture: Architecture,
-    /// All weights, in the order of [`Architecture::tensors`]; finite.
+    /// All weights, in the order of [`Architecture::tensors`]. They must be finite.
     pub weights: Vec<f32>,
 }
 
 impl Network {
-    /// The bytes of its file: safetensors. [`Network::of_file`] is the inverse.
+    /// The bytes of the network's file, in the safetensors format. [`Network::of_file`] is the inverse.
     #[must_use]
     pub fn to_file(&self) -> Vec<u8> {
         let tensors = self.architecture.tensors();
@@ -34,11 +34,11 @@ impl Network {
         write(&metadata, &tensors.collect::<Vec<_>>())
     }
 
-    /// The network of a file with these bytes.
+    /// The network in a file with these bytes.
     ///
     /// # Errors
-    /// A sentence about "it", the file, if it is not a safetensors file, or not one of a network of ours, or if a tensor is
-    /// missing, unknown, of another shape, or not finite.
+    /// A message about "it", the file, if it is not a safetensors file or does not contain one of our networks, or if a
+    /// tensor is missing, unknown, of another shape, or not finite.
     pub fn of_file(bytes: &[u8]) -> Result<Self, String> {
         let file = read(bytes)?;
         let metadata = |key: &str| file.metadata.iter().find(|(other, _)| other == key).map(|(_, text)| text.as_str());
@@ -50,13 +50,13 @@ impl Network {
         }
         let text = metadata("architecture").ok_or("its metadata have no \"architecture\"")?;
         let architecture: Architecture = serde_json::from_str(text)
-            .map_err(|error| format!("its metadata have no architecture that is known: {error}"))?;
+            .map_err(|error| format!("the architecture in its metadata is not known: {error}"))?;
         architecture.check().map_err(|why| format!("its architecture is not possible: {why}"))?;
         let weights = weights(&architecture, &file)?;
         Ok(Self { architecture, weights })
     }
 
-    /// Its architecture as in the metadata and on cards.
+    /// The network's architecture, in the form of the metadata and of cards.
     pub(super) fn architecture_json(&self) -> Value {
         serde_json::to_value(self.architecture).expect("an architecture is plain data")
     }
@@ -73,7 +73,7 @@ fn weights(architecture: &Architecture, file: &File<'_>) -> Result<Vec<f32>, Str
             found.ok_or_else(|| format!("its architecture asks for the tensor {name:?}, which is not there"))?;
         if found.shape != tensor.shape {
             let (is, asked) = (&found.shape, &tensor.shape);
-            return Err(format!("its tensor {name:?} has the shape {is:?}, but its architecture asks for {asked:?}"));
+            return Err(format!("its tensor {name:?} has the shape {is:?}, but its architecture needs {asked:?}"));
         }
         for (weight, value) in weights[tensor.range.clone()].iter_mut().zip(found.values()) {
             if !value.is_finite() {
@@ -85,7 +85,7 @@ fn weights(architecture: &Architecture, file: &File<'_>) -> Result<Vec<f32>, Str
     let foreign = file.tensors.iter().find(|found| expected.iter().all(|tensor| found.name != *tensor.name));
     match foreign {
         None => Ok(weights),
-        Some(tensor) => Err(format!("it has a tensor {:?} that its architecture does not ask for", tensor.name)),
+        Some(tensor) => Err(format!("it has a tensor {:?} that its architecture does not have", tensor.name)),
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// Reads the file without our parser: the header as plain JSON, a weight by its offset.
+    /// Reads the file without our parser: the header as plain JSON, and a weight by its offset.
     #[test]
     fn strangers_find_every_weight() {
         let network = deep_structured();
@@ -135,7 +135,7 @@ mod tests {
         let architecture: Value =
             serde_json::from_str(header["__metadata__"]["architecture"].as_str().unwrap()).unwrap();
         assert_eq!(architecture["first"], json!({"lines": {"detectors": 4}}));
-        // Of the second layer: from unit 200 of the first to unit 7.
+        // This is a weight of the second layer: from unit 200 of the first layer to unit 7.
         let begin = header["second.weight"]["data_offsets"][0].as_u64().unwrap() as usize;
         let place = 8 + length + begin + 4 * (200 * 32 + 7);
         let weight = f32::from_le_bytes(file[place..place + 4].try_into().unwrap());
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(weight.to_bits(), network.weights[second.range.start + 200 * 32 + 7].to_bits());
     }
 
-    /// A file that says one thing and holds another.
+    /// A file whose contents contradict its metadata.
     #[test]
     fn a_file_that_does_not_fit_is_refused_with_a_sentence() {
         let whole = deep_structured();

@@ -1,16 +1,17 @@
-//! A network that learns to play 3x3 as another player does: from that player's moves alone, without playing for points.
+//! A network that learns to play 3x3 like another player, only from that player's moves, without playing for points.
 //!
-//! **Lessons.** The boards on which the teacher decides when it plays its own moves against anybody, each with the teacher's
-//! move. Moves that lead to images of one board count as the same, and boards after each of them are lessons too: so a pupil that
-//! knows all lessons plays the teacher's game, and has its odds. A teacher that always completes a line or else blocks one, as
-//! tables do, gets a pupil with that filter before it, which has nothing to learn where the filter moves; a pupil of any other
-//! teacher decides on every board.
+//! **Lessons** are the boards on which the teacher decides when it plays its own moves against any opponent, each with the
+//! teacher's move. Moves that lead to images of the same board count as the same, and the boards after each of them are
+//! lessons too. A pupil that knows all lessons therefore plays the teacher's game and has its odds. If a teacher always
+//! completes a line or else blocks one, as tables do, its pupil gets that filter too and has nothing to learn where the
+//! filter moves. A pupil of any other teacher decides on every board.
 //!
-//! **Learning.** The network values boards after a move, and plays the move of the highest value. In each pass all lessons come
-//! once, in a new random order, and the board after each move is learnt: towards 1 after the teacher's move, towards -1 after
-//! any other, by online backpropagation without the slope of the output unit, which is gradient descent on the cross-entropy
-//! (Bishop 2006, section 5.2). The pass after which the network knows most lessons counts, the earliest of several. Everything
-//! is computed by `net::reference` in double precision: its values do not depend on the processor.
+//! **Learning.** The network values boards after a move, and plays the move with the highest value. In each pass all lessons
+//! come once, in a new random order. The board after each move is learned by online backpropagation: towards 1 after the
+//! teacher's move, towards -1 after any other. The slope of the output unit is left out, which is gradient descent on the
+//! cross-entropy (Bishop 2006, section 5.2). The result is the network after the pass in which it knew most lessons, or after
+//! the earliest of several such passes. Everything is computed by `net::reference` in double precision, whose values do not
+//! depend on the processor.
 
 use std::collections::BTreeSet;
 
@@ -30,28 +31,28 @@ use crate::{
     player::Player,
 };
 
-/// A board with a side to move, and what the teacher plays there.
+/// A board with a side to move, and the teacher's move on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lesson {
     /// The board.
     pub board: Board,
-    /// The cells whose taking leads to an image of what the teacher's move leads to, as a mask.
+    /// The cells that lead to an image of the board after the teacher's move, as a mask.
     pub right: u64,
 }
 
-/// All that a teacher teaches.
+/// All lessons of a teacher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lessons {
-    /// Whether the teacher always completes a line if it can, else blocks one: then the pupil has that filter before it.
+    /// Whether the teacher always completes a line if it can, or else blocks one. The pupil then has the same filter.
     pub filtered: bool,
-    /// The boards on which it decides: if filtered, those on which no line can be completed.
+    /// The boards on which the teacher decides. If filtered, these are the boards on which no line can be completed.
     pub boards: Vec<Lesson>,
 }
 
 /// The lessons of a teacher, for the side that it plays or for both.
 ///
 /// # Errors
-/// A sentence if it does not play 3x3, or leaves something to chance.
+/// A message if the teacher does not play 3x3, or makes random choices.
 pub fn lessons(teacher: &mut Player) -> Result<Lessons, String> {
     if teacher.geometry.shape() != Shape::TIC_TAC_TOE {
         return Err("only players of 3x3 can be imitated".into());
@@ -78,7 +79,7 @@ fn walk(teacher: &mut Player, side: Side, board: Board, seen: &mut BTreeSet<Boar
     }
     let mut moves = geometry.legal(board);
     if board.to_move() == side {
-        // The teacher leaves nothing to chance: the generator is not used.
+        // The teacher makes no random choices, so the generator is not used.
         let cell = teacher.choose(Position::of(geometry, board), &mut Stream::root(0).rng());
         let after = |cell: u8| geometry.canonical(board.play(cell)).0;
         moves = cells(moves).filter(|other| after(*other) == after(cell)).fold(0, |right, cell| right | 1 << cell);
@@ -94,24 +95,24 @@ pub struct Course {
     pub units: usize,
     /// The learning rate.
     pub rate: f32,
-    /// The most passes; learning ends before if all lessons are known.
+    /// The most passes. Learning ends earlier if all lessons are known.
     pub passes: u32,
     /// Names the initial weights and the orders of lessons.
     pub stream: Stream,
 }
 
-/// What became of a course.
+/// The result of learning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
-    /// The network after the pass that counts.
+    /// The network after its best pass.
     pub network: Network,
-    /// That pass, from 1; 0 if the initial weights knew most.
+    /// The number of the best pass, from 1; 0 if the initial weights knew most lessons.
     pub pass: u32,
-    /// The lessons that the network knows then: it plays one of the right cells.
+    /// The number of lessons that the network knows after that pass, which means that it plays one of the right cells.
     pub known: usize,
 }
 
-/// A pupil with this number of hidden units.
+/// The architecture of a pupil with this number of hidden units.
 const fn architecture(units: usize) -> Architecture {
     Architecture {
         shape: Shape::TIC_TAC_TOE,
@@ -126,7 +127,7 @@ const fn architecture(units: usize) -> Architecture {
 /// Learns these lessons.
 ///
 /// # Panics
-/// If [`Architecture::check`] refuses the number of units.
+/// If [`Architecture::check`] rejects the number of units.
 #[must_use]
 pub fn learn(lessons: &Lessons, course: Course) -> Learnt {
     let lessons = &lessons.boards[..];
@@ -144,13 +145,13 @@ pub fn learn(lessons: &Lessons, course: Course) -> Learnt {
         shuffle(&mut course.stream.text("order").word(pass.into()).rng(), &mut order);
         for Lesson { board, right } in order.iter().map(|index| lessons[*index]) {
             let legal = tic_tac_toe().legal(board);
-            // Where every move is right there is nothing to learn.
+            // If every move is right, there is nothing to learn.
             for cell in cells(legal).filter(|_| legal != right) {
                 let target = if right >> cell & 1 == 1 { 1.0 } else { -1.0 };
                 pupil.learn(board.play(cell), board.to_move(), target, course.rate, false);
             }
         }
-        // What counts is what a file keeps: weights in single precision.
+        // The network is judged by the weights that a file keeps, in single precision.
         let weights = pupil.weights();
         let known = known(&*reference::of(&architecture, &weights), lessons);
         if known > best.known {
@@ -168,7 +169,8 @@ pub fn card(lessons: &Lessons, learnt: &Learnt) -> Card {
     card
 }
 
-/// The exact odds of a pupil as the sides that it was taught, and the proof that it never loses or the games that it loses.
+/// The exact odds of a pupil for the sides that it was taught, and either the proof that it never loses or the games that it
+/// loses.
 ///
 /// # Panics
 /// Never: a network of 3x3 has a move on every board.
@@ -205,7 +207,8 @@ mod tests {
         (Card::new(table).capability().unwrap().unwrap(), audit)
     }
 
-    /// Whoever plays the right cells has the teacher's odds, though it need not play the teacher's cells: here the last of them.
+    /// A player that plays the right cells has the teacher's odds, even if it does not play the teacher's cells. Here it
+    /// plays the last of the right cells.
     #[test]
     fn lessons_are_the_teachers_game() {
         for side in Side::BOTH {
@@ -221,7 +224,7 @@ mod tests {
         }
     }
 
-    /// One that does not block every line has a pupil that decides everything.
+    /// If a teacher does not block every line, its pupil decides on every board.
     #[test]
     fn a_teacher_without_the_filter_is_asked_everywhere() {
         let architecture = Architecture { activation: Activation::Tanh, ..architecture(3) };
@@ -232,7 +235,8 @@ mod tests {
         assert!(Side::BOTH.iter().all(|side| lessons.boards.iter().any(|lesson| lesson.board.to_move() == *side)));
     }
 
-    /// A few passes teach much of a course, the same each time; a hundred times as many teach all of it (see the guide).
+    /// A few passes teach many of the lessons, and always the same ones. A hundred times as many passes teach all of them
+    /// (see the guide).
     #[test]
     fn a_network_learns_its_lessons() {
         let (mut player, _) = teacher(Side::O);
@@ -242,7 +246,7 @@ mod tests {
         let before = learn(&lessons, Course { passes: 0, ..course });
         assert!(learnt.known > before.known + lessons.boards.len() / 5, "{} and {}", before.known, learnt.known);
         assert_eq!((before.pass, learn(&lessons, course)), (0, learnt.clone()));
-        // As a file it is the same network.
+        // Written to a file and read back, the network is the same.
         assert_eq!(
             audit(&lessons, &learnt).json.as_object().unwrap().keys().collect::<Vec<_>>(),
             ["O"],

@@ -1,7 +1,7 @@
 //! Vectors of sixteen numbers: one register of AVX-512, two of AVX2, four of SSE2 or NEON.
 //!
-//! Arithmetic is lane by lane; sums over lanes have one fixed order. So every instruction set gives the same bits. The words
-//! for parts of vectors (lane, quad) and for what they hold (group, block, tile) are defined in [`crate::net`].
+//! Arithmetic is lane by lane, and sums over lanes have one fixed order, so every instruction set gives the same bits. The
+//! words for parts of vectors (lane, quad) and for their contents (group, block, tile) are defined in [`crate::net`].
 
 #[cfg(target_arch = "x86_64")]
 use fearless_simd::{Level, x86::Sse2};
@@ -96,13 +96,13 @@ pub(crate) trait CrossLane<S: Simd>: Copy {
     /// a vector that is only in memory is read number by number.
     fn permuted(self, from: impl Fn(usize) -> usize) -> Self;
 
-    /// Its four quads.
+    /// The vector's four quads.
     fn quads(self) -> [f32x4<S>; 4];
 
-    /// One of its four quads, four times.
+    /// One of the vector's four quads, repeated four times.
     fn broadcast_quad(self, index: usize) -> Self;
 
-    /// Within each quad, the number of one of its four lanes, four times.
+    /// Repeats one of the four lanes of each quad four times within the quad.
     #[inline(always)]
     fn broadcast_in_quads(self, index: usize) -> Self {
         self.permuted(
@@ -161,7 +161,7 @@ impl<S: Simd> CrossLane<S> for Vector<S> {
     #[inline(always)]
     fn fma(self, factor: impl SimdInto<Self, S>, addend: impl SimdInto<Self, S>) -> Self {
         let (factor, addend): (Self, Self) = (factor.simd_into(self.simd), addend.simd_into(self.simd));
-        // Inlined in every kernel it would be three quarters of their code and of the time to compile them.
+        // If this were inlined in every kernel, it would be three quarters of their code and of the time to compile them.
         #[cfg(target_arch = "x86_64")]
         if let Level::Sse2(sse2) = self.simd.level() {
             let [vector, factor, addend] = [self, factor, addend].map(<[f32; LANES]>::from);
@@ -171,7 +171,7 @@ impl<S: Simd> CrossLane<S> for Vector<S> {
     }
 }
 
-/// The same without instructions for it, which takes some two hundred others.
+/// The same without a hardware instruction, which takes about two hundred other instructions.
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::disallowed_methods, reason = "as above")]
 #[inline(never)]

@@ -1,18 +1,18 @@
-//! Networks that value boards, and that learn by playing.
+//! Networks that value boards and learn by playing.
 //!
 //! An [`Architecture`] describes the layers of a network; its weights are one flat vector, in the order of
-//! [`Architecture::tensors`]. An [`Engine`] is a network in play: it caches its sums for the present board, values all moves
-//! at once, and learns. `reference` is the reference implementation of every architecture, written for clarity;
-//! `perceptron`, `shared` and `tuples` are fast. A [`Network`] is an architecture with weights: a file, a card and a player.
+//! [`Architecture::tensors`]. An [`Engine`] is a network in play: it caches its sums for the current board, values all moves
+//! at once, and learns. `reference` is the reference implementation of every architecture, written for clarity; `perceptron`,
+//! `shared` and `tuples` are fast. A [`Network`] is an architecture with weights: a file, a card and a player.
 //!
-//! # Words of the fast implementations
+//! # Terms of the fast implementations
 //!
 //! - **lane**: one of the sixteen numbers of a SIMD *vector* (`lanes::Vector`).
 //! - **quad**: four units of the first layer that read the same cells, or their four numbers: a quarter of a vector. The
-//!   detectors of a line stand in one or more quads, its *parts*.
+//!   detectors of a line are in one or more quads, its *parts*.
 //! - **group**: sixteen units whose numbers fill one vector. In the first layer these are four quads that are adjacent in
 //!   memory.
-//! - **block**: up to four quads of detectors that read the same cell, wherever they are in memory; they are gathered into a
+//! - **block**: up to four quads of detectors that read the same cell, wherever they are in memory. They are gathered into a
 //!   vector to be computed, and scattered back.
 //! - **tile**: the 4 x 4 weights from one quad to four units of the second layer, as one vector. Lane 4 u + d is the weight
 //!   from detector d to unit u.
@@ -55,16 +55,16 @@ use perceptron::{Deep, Dense, Flat, Head, Lines, Planes};
 use shared::Shared;
 use tuples::{Filters, Linear};
 
-/// The fastest engine for a network, with the best instruction set that is allowed.
+/// The fastest engine for a network, with the best allowed instruction set.
 ///
 /// # Panics
-/// If [`Architecture::check`] refuses the architecture, or if the number of weights is not the architecture's.
+/// If [`Architecture::check`] rejects the architecture, or if the number of weights is not the architecture's.
 #[must_use]
 pub fn engine(architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
     dispatch!(simd => choose(simd, architecture, weights))
 }
 
-/// Chooses and makes the engine.
+/// Selects and creates the engine.
 #[inline(always)]
 fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
     assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
@@ -74,7 +74,7 @@ fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box
         (First::Lines { .. }, 1..=32) => lines::<S, Deep<S, 2, 4>>(simd, architecture, weights),
         (First::Lines { .. }, _) => lines::<S, Deep<S, 4, 4>>(simd, architecture, weights),
         (First::Planes { .. }, _) => lines::<S, Planes<S>>(simd, architecture, weights),
-        // Loops of fixed length are 5 to 10 % faster; common sizes have them.
+        // Loops of fixed length are 5 to 10 % faster, so common sizes have them.
         (First::Dense { units: 49..=64 }, 0) => boxed(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights)),
         (First::Dense { units: 161..=176 }, 0) => {
             boxed(simd, Dense::<S, Flat<S>, 11>::new(simd, architecture, weights))
@@ -89,7 +89,7 @@ fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box
     }
 }
 
-/// A network over lines with this head. Without biases it has one view, known at compile time: about 5 % faster.
+/// A network over lines with this head. Without biases it has one view, known at compile time, which is about 5 % faster.
 #[inline(always)]
 fn lines<S: Simd, H: Head<S>>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
     if architecture.biases {
@@ -99,14 +99,14 @@ fn lines<S: Simd, H: Head<S>>(simd: S, architecture: &Architecture, weights: &[f
     }
 }
 
-/// Engines that differ in type, as one type: a call costs little beside the work in it.
+/// Gives engines of different types one type. A call costs little compared with the work in it.
 #[inline(always)]
 fn boxed<S: Simd, E: Engine>(simd: S, engine: E) -> Box<dyn Engine> {
     Box::new(Vectorized { simd, engine })
 }
 
-/// An engine that enables its instruction set at each call. All that it calls in loops should be `#[inline(always)]`: then
-/// it is compiled for that instruction set, once for each engine.
+/// An engine that enables its instruction set at each call. Everything that it calls in loops should be `#[inline(always)]`,
+/// so that it is compiled for that instruction set, once for each engine.
 struct Vectorized<S, E> {
     simd: S,
     engine: E,

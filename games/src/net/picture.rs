@@ -1,6 +1,6 @@
-//! The weights of a network as a picture: of networks over lines each line on its board, with the weights of its detectors;
-//! lines that share weights once. Of dense networks the first layer's weights as boards; of tables the states of lines that
-//! count most.
+//! A picture of a network's weights. For networks over lines, it shows each line on its board with the weights of its
+//! detectors, and lines that share weights once. For dense networks, it shows the first layer's weights as boards. For
+//! tables, it shows the states of lines that count most.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ use crate::board::{Geometry, Shape, cells};
 
 /// The most panels of a picture.
 const PANELS_MAX: usize = 18;
-/// Pixels from a weight to the next, and of the names beside them.
+/// Pixels from one weight to the next, and the size of the names next to them.
 const STEP: f64 = 16.0;
 const NAMES: f64 = 30.0;
-/// Pixels from the board to what stands beside it.
+/// Pixels between the board and the items next to it.
 const BESIDE: f64 = 24.0;
 
 /// The picture of a network.
@@ -41,10 +41,10 @@ pub(super) fn diagram(network: &Network) -> Diagram {
     }
 }
 
-/// The first layer of a network of units, and what each unit says to the output.
+/// The first layer of a network of units, and each unit's influence on the output.
 struct Layers<'a> {
     first: &'a [f32],
-    /// For each unit of the first layer the sum over all paths from it to the output, of the products of weights (Olden and
+    /// For each unit of the first layer: the sum, over all paths from it to the output, of the products of weights (Olden and
     /// Jackson, 2002).
     onward: Vec<f32>,
 }
@@ -64,7 +64,8 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// The same where units on planes are between: a line's detectors are connected to those of each plane that it lies in.
+/// The same with units on planes in between. A line's detectors are connected to the units of each plane that contains the
+/// line.
 fn onward_by_planes(
     architecture: &Architecture,
     weights: &[f32],
@@ -83,17 +84,17 @@ fn onward_by_planes(
     onward
 }
 
-/// The size of some weights together.
+/// The norm of some weights.
 fn norm(weights: impl Iterator<Item = f32>) -> f32 {
     weights.map(|weight| weight * weight).sum::<f32>().sqrt()
 }
 
-/// The greatest size of a weight; positive, so that one can divide by it.
+/// The greatest magnitude of a weight. It is positive, so it can be a divisor.
 fn greatest(weights: &[f32]) -> f32 {
     weights.iter().fold(f32::MIN_POSITIVE, |most, weight| most.max(weight.abs()))
 }
 
-/// The indices of the greatest sizes, descending, at most as many as a picture has panels.
+/// The indices of the greatest values, descending, at most as many as a picture has panels.
 fn strongest(sizes: &[f32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by(|one, other| sizes[*other].total_cmp(&sizes[*one]));
@@ -105,7 +106,7 @@ fn weight(at: (f64, f64), weight: f32, most: f32, what: &str) -> Mark {
     Mark::Weight { at, share: f64::from(weight / most), says: format!("{what}: {weight:+.3}") }
 }
 
-/// Where cells are drawn: on a flat board as they are, of several layers as parallelograms, the highest above.
+/// The positions of cells: on a flat board as they are; with several layers as parallelograms, the highest on top.
 struct Rack(Shape);
 
 impl Rack {
@@ -142,7 +143,7 @@ fn line_name(geometry: &Geometry, line: u64) -> String {
     ends.join(" to ")
 }
 
-/// Each line with its detectors: a row for a cell, a column for a detector. `alike` numbers the lines that share weights.
+/// Each line with its detectors, one row per cell and one column per detector. `alike` numbers the lines that share weights.
 fn of_lines(geometry: &Geometry, layers: &Layers<'_>, detectors: usize, alike: Option<&[usize]>) -> Diagram {
     let (k, lines) = (usize::from(geometry.shape().k), geometry.lines());
     let first = |line: usize, place: usize, unit: usize| layers.first[(line * k + place) * detectors + unit];
@@ -202,7 +203,7 @@ fn title(what: &str, shown: usize, all: usize, of: &str) -> String {
     if shown == all { what.into() } else { format!("{what}: the strongest {shown} of {all} {of}") }
 }
 
-/// Each unit's weights as a board, layer beside layer.
+/// Each unit's weights as a board, with its layers next to each other.
 fn of_units(geometry: &Geometry, layers: &Layers<'_>) -> Diagram {
     let (shape, units) = (geometry.shape(), layers.onward.len());
     let first = |place: usize, unit: usize| layers.first[place * units + unit];
@@ -215,7 +216,7 @@ fn of_units(geometry: &Geometry, layers: &Layers<'_>) -> Diagram {
     let panel = |unit: usize| {
         let mark = |(place, cell): (usize, u8)| {
             let [column, row, layer] = shape.position(cell).map(f64::from);
-            // The lowest layer stands left.
+            // The lowest layer is on the left.
             let at = (across * (depth - 1.0 - layer) + STEP * (column + 0.5), STEP * (row + 0.5));
             weight(at, first(place, unit), most, &geometry.cell_name(cell))
         };
@@ -227,14 +228,14 @@ fn of_units(geometry: &Geometry, layers: &Layers<'_>) -> Diagram {
         name: "weights".into(),
         title: title("Weights of the first layer", order.len(), units, "units"),
         note: format!(
-            "A board for each unit{beside}: the weight of own stones in each cell; and what it says to the output."
+            "A board for each unit{beside}: the weight of own stones in each cell; and its effect on the output."
         ),
         size: (across * depth - 12.0, STEP * tall),
         panels: order.into_iter().map(panel).collect(),
     }
 }
 
-/// The states of lines that count most, each once.
+/// The states of lines that count most; states that share an entry are shown once.
 fn of_states(geometry: &Geometry, network: &Network, states: usize) -> Diagram {
     let sums = tuples::sums(&network.architecture, &network.weights);
     let entries = states.pow(geometry.shape().k.into());
@@ -332,7 +333,7 @@ mod tests {
         }
     }
 
-    /// What is drawn as a line's weights moves the value: the derivative by a stone, where units are linear.
+    /// The weights drawn for a line are those that move the value: the derivative by a stone, if units are linear.
     #[test]
     fn paths_are_derivatives_at_small_weights() {
         let (lines, planes) = (First::Lines { detectors: 2 }, First::Planes { detectors: 2, units: 3 });
@@ -342,7 +343,8 @@ mod tests {
             small.weights = small.architecture.initial(Stream::root(4)).iter().map(|weight| weight * 1e-3).collect();
             let picture = diagram(&Network { ..small.clone() });
             let network = reference::of(&small.architecture, &small.weights);
-            // One own stone in a corner: the sum of its lines' paths, each unit halved by tanh(x / 2), twice.
+            // With one own stone in a corner, this is the sum of its lines' paths. Each of two units is halved by tanh(x /
+            // 2).
             let sum = network.sum(crate::board::Board { x: 1, o: 0 }, crate::board::Side::X) * 4.0;
             let layers_of = |architecture: &Architecture, weights: &[f32]| {
                 let layers = Layers::new(architecture, weights);
@@ -368,7 +370,7 @@ mod tests {
         }
     }
 
-    /// A line's own name, its cells from the card, its exact weights.
+    /// A line's own name, its cells from the card, and its exact weights.
     #[test]
     fn a_line_shows_its_weights() {
         let mut network = network(First::Lines { detectors: 1 }, 0, false, Shape::TIC_TAC_TOE);

@@ -1,22 +1,22 @@
-//! The planes of a cube and the lines in them: the wiring of a second structured layer.
+//! The planes of a cube and the lines in them, which wire a second structured layer.
 
 use crate::board::{Geometry, Shape};
 
-/// Planes of 4x4x4 cells: four across each axis, and two diagonal ones along each.
+/// The number of planes of 4x4x4 cells: four across each axis, and two diagonal ones along each.
 pub(super) const PLANES: usize = 18;
-/// Lines in each plane.
+/// The number of lines in each plane.
 pub(super) const LINES: usize = 10;
-/// Planes in which a line lies, at most.
+/// The most planes that contain a line.
 pub(super) const OF_LINE: usize = 3;
 
-/// Whether a board has planes: only those of 4x4x4 cells do, with four in a row.
+/// Whether a board has planes: only boards of 4x4x4 cells with four in a row do.
 pub(super) const fn has_planes(shape: Shape) -> bool {
     let Shape { width, height, depth, k, .. } = shape;
     matches!((width, height, depth, k), (4, 4, 4, 4))
 }
 
-/// The lines in each plane, ascending, as indices in [`Geometry::lines`]. The planes across an axis come first, axis by axis; then
-/// those along an axis: where the two other coordinates are equal, and where they add up to 3.
+/// The lines in each plane, ascending, as indices in [`Geometry::lines`]. The planes across an axis come first, axis by axis.
+/// Then come the planes along an axis in which the two other coordinates are equal, and those in which they add up to 3.
 pub(super) fn lines_by_plane(geometry: &Geometry) -> Vec<Vec<usize>> {
     let coordinates = |cell: usize| [cell % 4, cell / 4 % 4, cell / 16];
     let mask = |inside: &dyn Fn([usize; 3]) -> bool| {
@@ -48,7 +48,8 @@ mod tests {
         assert!(planes.len() == PLANES && planes.iter().all(|lines| lines.len() == LINES));
         let of_line = |line: usize| planes.iter().filter(|lines| lines.contains(&line)).count();
         let counts: Vec<usize> = (0..geometry.lines().len()).map(of_line).collect();
-        // The 4 diagonals of the cube lie in three; of the 48 lines along an axis 24 do; the others lie in two.
+        // The 4 diagonals of the cube are in three planes each, and so are 24 of the 48 lines along an axis. The others are
+        // in two.
         assert_eq!(counts.iter().filter(|count| **count == OF_LINE).count(), 4 + 24);
         assert!(counts.iter().all(|count| (2..=OF_LINE).contains(count)));
     }

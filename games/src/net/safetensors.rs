@@ -1,4 +1,4 @@
-//! The safetensors format: named tensors of floats behind a JSON header that any language can read.
+//! The safetensors format: named tensors of floats after a JSON header that any language can read.
 //!
 //! ```text
 //! 8 bytes   length of the header, little endian
@@ -7,8 +7,9 @@
 //! floats    of all tensors, little endian, row by row, without gaps; offsets count from here
 //! ```
 //!
-//! This is our own implementation, because the format's crate keeps metadata in a hash map: their order, and so the file's
-//! bytes, would differ from run to run. In the tests that crate, which is also the Python package, reads our files.
+//! This is our own implementation, because the format's crate keeps metadata in a hash map: the order of metadata, and
+//! therefore the file's bytes, would differ from run to run. In the tests that crate, which is also the Python package, reads
+//! our files.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,19 +17,19 @@ use serde_json::{Map, Value, json};
 use evoxo_common::card::Entries;
 use evoxo_common::text::quoted;
 
-/// Limit of a header, in bytes.
+/// The maximum size of a header, in bytes.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 
-/// The header's key of the metadata.
+/// The header's key for the metadata.
 const METADATA: &str = "__metadata__";
 
-/// A table of floats.
+/// A named array of floats.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tensor<'a> {
     pub(super) name: String,
-    /// Row-major: floats along the last axis are adjacent.
+    /// The sizes of all axes. The order is row-major: floats along the last axis are adjacent.
     pub(super) shape: Vec<usize>,
-    /// Its floats as in the file.
+    /// The tensor's floats as in the file.
     pub(super) bytes: &'a [u8],
 }
 
@@ -44,7 +45,7 @@ impl Tensor<'_> {
 pub(super) struct File<'a> {
     /// Texts by name, in the order of the file.
     pub(super) metadata: Vec<(String, String)>,
-    /// In the order of their floats.
+    /// The tensors in the order of their floats.
     pub(super) tensors: Vec<Tensor<'a>>,
 }
 
@@ -71,16 +72,17 @@ pub(super) fn write(metadata: &[(&str, String)], tensors: &[(String, Vec<usize>,
 /// Reads a file.
 ///
 /// # Errors
-/// A sentence about "it", the file, if the bytes are not exactly a file of this format with floats of 32 bits.
+/// A message about "it", the file, if the bytes are not exactly a file of this format with 32-bit floats.
 pub(super) fn read(bytes: &[u8]) -> Result<File<'_>, String> {
     let short = || format!("it ends within its header: it has {} bytes", bytes.len());
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
     let length = u64::from_le_bytes(*length);
     if length > HEADER_BYTES_MAX {
-        return Err(format!("it is no safetensors file: its header would have {length} bytes"));
+        return Err(format!("it is not a safetensors file: its header would have {length} bytes"));
     }
     let (header, data) = rest.split_at_checked(length as usize).ok_or_else(short)?;
-    let no_header = |why: &dyn std::fmt::Display| format!("it is no safetensors file: its header is not JSON: {why}");
+    let no_header =
+        |why: &dyn std::fmt::Display| format!("it is not a safetensors file: its header is not JSON: {why}");
     let header: Entries = serde_json::from_slice(header).map_err(|error| no_header(&error))?;
     if let Some(twice) = header.twice() {
         return Err(format!("its header has the key {} twice", quoted(twice)));
@@ -164,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// Read twice: by our reader, and by the format's own crate.
+        /// The file is read twice: by our reader, and by the format's own crate.
         #[test]
         fn what_is_written_is_read(tensors in tensors(), text in "[ -~]{0,9}") {
             let bytes = written(&[("b", text.clone()), ("a", "2".into())], &tensors);
@@ -205,7 +207,7 @@ mod tests {
         }
     }
 
-    /// Written by hand, so that the two readers above cannot agree on another format.
+    /// The file is written by hand, so the two readers above cannot agree on another format.
     #[test]
     fn the_bytes_are_pinned() {
         let bytes = written(&[("k", "v".into())], &vec![("w".into(), vec![1, 2], vec![1.0, -2.5])]);

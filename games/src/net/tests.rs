@@ -1,4 +1,4 @@
-//! The fast paths against their reference implementations, move by move while both learn, and on every instruction set.
+//! Compares the fast paths with their reference implementations, move by move while both learn, and on every instruction set.
 
 use super::*;
 use crate::board::{Geometry, Shape, cells};
@@ -7,7 +7,7 @@ use evoxo_common::{
     simd,
 };
 
-/// Games that the fast engine plays while the reference follows: both learn, and all values and weights are compared.
+/// Games that the fast engine plays while the reference follows. Both learn, and all values and weights are compared.
 struct Duel<'a> {
     geometry: &'a Geometry,
     reference: Option<&'a mut dyn Engine>,
@@ -40,7 +40,7 @@ impl Duel<'_> {
         engine.weights()
     }
 
-    /// Plays the best move or a random one; after each move zero to two steps of learning for one of the last boards.
+    /// Plays the best move or a random one. After each move, up to two steps of learning follow for one of the last boards.
     fn game(&mut self, engine: &mut dyn Engine, rng: &mut Generator) {
         let mut boards = vec![Board::EMPTY];
         let (mut fast, mut expected) = ([0.0; 64], [0.0; 64]);
@@ -64,7 +64,8 @@ impl Duel<'_> {
                 reference.play(cell);
             }
             boards.push(board.play(cell));
-            // Not after each move: an engine may add a stone to its sums only where a value is read.
+            // Values are not compared after each move, because an engine may add a stone to its sums only when a value is
+            // read.
             if chance(rng, 1, 3) {
                 for side in Side::BOTH {
                     let fast = engine.value(side);
@@ -106,7 +107,7 @@ fn paper() -> Vec<Architecture> {
     networks.into_iter().enumerate().flat_map(architecture).collect()
 }
 
-/// Odd sizes on other boards.
+/// Architectures of odd sizes, on other boards.
 fn odd() -> Vec<Architecture> {
     let wide = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
     let networks = [
@@ -205,7 +206,7 @@ fn networks_that_share_weights_agree_with_their_references() {
     }
 }
 
-/// After only two steps rounding errors have not accumulated: any greater difference is a bug.
+/// After only two steps, rounding errors have not accumulated, so any greater difference is a bug.
 #[test]
 fn single_steps_agree_with_those_of_the_references() {
     for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
@@ -240,8 +241,8 @@ fn single_steps_agree_with_those_of_the_references() {
     }
 }
 
-/// Boards of one game learn again and again, earlier ones after later ones and the other way round, in far more steps than a
-/// game has otherwise.
+/// Boards of one game learn again and again, earlier ones after later ones and vice versa, in far more steps than a game
+/// normally has.
 #[test]
 fn boards_may_learn_in_any_order_and_many_times() {
     for architecture in paper().iter().chain(&odd()) {

@@ -1,10 +1,10 @@
-//! A network that shares weights over the symmetries of the board, written out: the same values without shared weights.
+//! A network that shares weights over the symmetries of the board, expanded: it has the same values without shared weights.
 
 use super::{Architecture, First, Network, shared::Ties, tuples};
 
 impl Network {
-    /// The network with the same values that shares no weights; itself if it shares none. `None` of filters over tables, which
-    /// read the board in all its orientations: no network without shared weights does that.
+    /// The network with the same values that shares no weights, or the network itself if it shares none. `None` for filters
+    /// over tables: they read the board in all its orientations, and no network without shared weights does that.
     #[must_use]
     pub fn without_sharing(&self) -> Option<Self> {
         let Self { architecture, weights } = self;
@@ -42,7 +42,7 @@ mod tests {
         for (first, second, shared) in cases {
             let (shape, activation) = (Shape::SCORE_FOUR, Activation::Logistic);
             let architecture = Architecture { shape, first, second, biases: true, activation, shared };
-            // Not those of the beginning, which are 0 in linear tables.
+            // The initial weights will not do, because they are 0 in linear tables.
             let change = |(at, weight): (usize, f32)| weight + (at % 97) as f32 / 970.0;
             let weights: Vec<f32> = architecture.initial(Stream::root(8)).into_iter().enumerate().map(change).collect();
             let network = Network { architecture, weights };

@@ -9,75 +9,77 @@ use super::{
 use crate::board::Geometry;
 use evoxo_common::rng::{Stream, unit};
 
-/// Units of a dense first layer, at most.
+/// The most units of a dense first layer.
 const UNITS_MAX: usize = 1024;
-/// Detectors of a line, at most.
+/// The most detectors of a line.
 const DETECTORS_MAX: usize = 16;
-/// Units of a plane, at most.
+/// The most units of a plane.
 const PLANE_UNITS_MAX: usize = 16;
-/// Units of the first layer on all lines together, at most.
+/// The most units of the first layer on all lines together.
 const LINE_UNITS_MAX: usize = 2032;
-/// Units of the second layer, at most.
+/// The most units of the second layer.
 const SECOND_MAX: usize = 64;
-/// Numbers in all tables together, at most.
+/// The most numbers in all tables together.
 const TABLES_MAX: usize = 1 << 20;
-/// Bound of the initial numbers in filters' tables. Many of them add up in one sum, so they are smaller than other weights.
+/// The bound of the initial numbers in filters' tables. Many of them add up in one sum, so they are smaller than other
+/// weights.
 const TABLES_INITIAL: f32 = 0.1;
 
 impl Architecture {
-    /// Whether such a network is possible.
+    /// Checks that such a network is possible.
     ///
     /// # Errors
-    /// If it is not, a sentence that says what is wrong.
+    /// A message that says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let lines = Geometry::new(self.shape)?.lines().len();
         if self.second > SECOND_MAX {
-            return Err(format!("a second layer of {} units is too large: ask for at most {SECOND_MAX}", self.second));
+            return Err(format!("a second layer of {} units is too large: give at most {SECOND_MAX}", self.second));
         }
         match self.first {
             First::Dense { units } if !(1..=UNITS_MAX).contains(&units) => {
-                Err(format!("a first layer of {units} units is not possible: ask for 1 to {UNITS_MAX}"))
+                Err(format!("a first layer of {units} units is not possible: give 1 to {UNITS_MAX}"))
             }
             First::Dense { .. } if self.shared => {
-                Err("a dense first layer cannot share weights over the board's symmetries: ask for lines or tuples"
+                Err("a dense first layer cannot share weights over the board's symmetries: use lines or tuples"
                     .to_owned())
             }
             First::Dense { .. } => Ok(()),
             First::Lines { .. } | First::Planes { .. } | First::Tuples { .. } if lines == 0 => {
-                Err("this board has no lines for the first layer to look at: ask for a dense one".to_owned())
+                Err("this board has no lines for the first layer to look at: use a dense one".to_owned())
             }
             First::Lines { detectors } | First::Planes { detectors, .. }
                 if !(1..=DETECTORS_MAX).contains(&detectors) =>
             {
-                Err(format!("{detectors} detectors for each line are not possible: ask for 1 to {DETECTORS_MAX}"))
+                Err(format!("{detectors} detectors for each line are not possible: give 1 to {DETECTORS_MAX}"))
             }
             First::Lines { detectors } if lines * detectors.next_multiple_of(4) > LINE_UNITS_MAX => Err(format!(
                 "{detectors} detectors for each of {lines} lines are too many: together at most {LINE_UNITS_MAX}"
             )),
             First::Lines { detectors } if self.shared && !detectors.is_multiple_of(2) => Err(format!(
-                "{detectors} detectors for each line cannot share weights: they come in mirrored pairs, ask for an even number"
+                "{detectors} detectors for each line cannot share weights: they come in mirrored pairs, so give an \
+                 even number"
             )),
             First::Lines { detectors } if self.shared && shared::quad_count(self) > shared::QUADS_MAX => Err(format!(
-                "{detectors} detectors for each of {lines} lines are too many to share weights: ask for fewer"
+                "{detectors} detectors for each of {lines} lines are too many to share weights: give fewer"
             )),
             First::Lines { .. } => Ok(()),
             First::Planes { .. } if !planes::has_planes(self.shape) => {
-                Err("only boards of 4x4x4 cells with four in a row have planes: ask for lines".to_owned())
+                Err("only boards of 4x4x4 cells with four in a row have planes: use lines".to_owned())
             }
             First::Planes { units, .. } if !(1..=PLANE_UNITS_MAX).contains(&units) => {
-                Err(format!("{units} units for each plane are not possible: ask for 1 to {PLANE_UNITS_MAX}"))
+                Err(format!("{units} units for each plane are not possible: give 1 to {PLANE_UNITS_MAX}"))
             }
             First::Planes { .. } if self.shared => {
-                Err("a network with planes cannot share weights over the board's symmetries: ask for lines or tuples"
+                Err("a network with planes cannot share weights over the board's symmetries: use lines or tuples"
                     .to_owned())
             }
             First::Planes { .. } if self.second > 0 => Err(format!(
-                "the units of planes are the second layer, and there is no other of {} units: ask for 0",
+                "the units of planes are the second layer, so there is no other one of {} units: give 0",
                 self.second
             )),
             First::Planes { .. } => Ok(()),
             First::Tuples { states } if !(3..=4).contains(&states) => {
-                Err(format!("{states} states of a cell are not possible: ask for 3 or 4"))
+                Err(format!("{states} states of a cell are not possible: give 3 or 4"))
             }
             First::Tuples { states } => {
                 let entries = states.checked_pow(self.shape.k.into()).and_then(|entries| entries.checked_mul(lines));
@@ -93,10 +95,10 @@ impl Architecture {
         }
     }
 
-    /// The units of the first hidden layer.
+    /// The number of units in the first hidden layer.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses it, or if its first layer is tables instead of units.
+    /// If [`Architecture::check`] rejects the architecture, or if its first layer has tables instead of units.
     #[must_use]
     pub fn units(&self) -> usize {
         self.first_layer().1.iter().product()
@@ -115,11 +117,11 @@ impl Architecture {
         }
     }
 
-    /// All weights in their canonical order. Tables and first layers come first, the output last; biases follow the
-    /// weights of their layer.
+    /// All weights in their canonical order. Tables and first layers come first, the output last; biases follow the weights
+    /// of their layer.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses it.
+    /// If [`Architecture::check`] rejects the architecture.
     #[must_use]
     pub fn tensors(&self) -> Vec<Tensor> {
         match self.first {
@@ -146,7 +148,7 @@ impl Architecture {
         self.placed(all)
     }
 
-    /// Tensors of these names and shapes one after the other, without biases if the architecture has none.
+    /// Tensors with these names and shapes, one after the other, without biases if the architecture has none.
     fn placed(&self, mut all: Vec<(&'static str, Vec<usize>)>) -> Vec<Tensor> {
         all.retain(|(name, _)| self.biases || name.ends_with(".weight"));
         let mut end = 0;
@@ -158,19 +160,19 @@ impl Architecture {
         all.into_iter().map(place).collect()
     }
 
-    /// Those of all weights that belong to the tensor of this name; none if there is no such tensor.
+    /// The weights of the tensor with this name; none if there is no such tensor.
     pub(super) fn part<'a>(&self, name: &str, weights: &'a [f32]) -> &'a [f32] {
         let tensor = self.tensors().into_iter().find(|tensor| tensor.name == name);
         tensor.map_or(&[], |tensor| &weights[tensor.range])
     }
 
-    /// How many weights there are, biases included.
+    /// The number of weights, including biases.
     #[must_use]
     pub fn parameters(&self) -> usize {
         self.tensors().last().map_or(0, |tensor| tensor.range.end)
     }
 
-    /// How many weights there are without biases, as the paper counts them: without shared weights, one for each connection
+    /// The number of weights without biases, as the paper counts them: without shared weights, one for each connection
     /// between units.
     #[must_use]
     pub fn connections(&self) -> usize {
@@ -178,8 +180,8 @@ impl Architecture {
         weights.map(|tensor| tensor.range.len()).sum()
     }
 
-    /// The initial weights, drawn from the stream in canonical order: each uniform in [-0.5, 0.5); those of tables below a
-    /// second layer in [-0.1, 0.1); those of linear tables 0, because they have no symmetry to break.
+    /// The initial weights, drawn from the stream in canonical order. Each is uniform in [-0.5, 0.5). Those of tables below a
+    /// second layer are uniform in [-0.1, 0.1), and those of linear tables are 0, because they have no symmetry to break.
     #[must_use]
     pub fn initial(&self, stream: Stream) -> Vec<f32> {
         let mut rng = stream.rng();
@@ -240,7 +242,7 @@ mod tests {
         let weights = network(First::Dense { units: 169 }, 0).initial(Stream::root(1));
         assert!(weights.iter().all(|weight| (-0.5..=0.5).contains(weight)));
         let mean = |f: fn(f64) -> f64| weights.iter().map(|weight| f((*weight).into())).sum::<f64>() / 10_985.0;
-        // Mean 0, variance 1/12: four standard errors of each.
+        // The mean is 0 and the variance 1/12. The limits are four standard errors of each.
         assert!(mean(|w| w).abs() < 0.011 && (mean(|w| w * w) - 1.0 / 12.0).abs() < 0.003);
     }
 

@@ -1,35 +1,36 @@
-//! Look-ahead: alpha-beta search (Knuth and Moore 1975) to a depth with any evaluation, and exact late in the game.
+//! Look-ahead: alpha-beta search (Knuth and Moore 1975) to a depth, with any evaluation, and exact late in the game.
 //!
-//! Values are those of plain minimax to the same depth: what is cut away (moves beside a forced block, moves that let the
-//! opponent win at once) can only lose. Late positions are solved to the end, if that takes no more than a number of
-//! nodes. Nothing is left to chance: among equal moves the first in a fixed order is chosen, and what a player was asked
-//! before makes no difference.
+//! Values are those of plain minimax to the same depth. The moves that are cut away can only lose: moves other than a forced
+//! block, and moves that let the opponent win at once. Late positions are solved to the end if this takes no more than a
+//! fixed number of nodes. Nothing is random: among equal moves the first in a fixed order is chosen, and earlier questions to
+//! a player make no difference.
 
 use crate::board::{Board, Geometry, Position, cells};
 
 /// The deepest search, in plies.
 pub const DEPTH_MAX: u32 = 6;
 
-/// Nodes that the exact search of one position may take: some milliseconds.
+/// The most nodes of the exact search of one position: some milliseconds.
 pub const SOLVER_NODES: u32 = 200_000;
 
-/// A won game, less a little for every ply until then, is worth more than any evaluation, which lies between -1 and 1.
+/// The value of a won game, reduced a little for every ply until the win. It is greater than any evaluation, which lies
+/// between -1 and 1.
 const WIN: f32 = 2.0;
 const PLY: f32 = 1.0 / 128.0;
 
-/// A move and what the search thinks of it.
+/// A move, with the result of the search for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// The cell to take.
     pub cell: u8,
-    /// Seen by the side to move: 1.5 to 2 for a win that is found, the more the sooner, likewise for a loss; 0 for a draw
-    /// that is certain; else between -1 and 1.
+    /// The value for the side to move: 1.5 to 2 for a win that is found (more if it is sooner), and likewise below 0 for a
+    /// loss; 0 for a certain draw; otherwise between -1 and 1.
     pub value: f32,
-    /// Whether the value is that of perfect play: only who wins, not how soon.
+    /// Whether the value is that of perfect play. It then only says who wins, not how soon.
     pub exact: bool,
 }
 
-/// A player that looks ahead. `E` values a position that is not over between -1 and 1, seen by the side to move.
+/// A player that looks ahead. `E` evaluates a position that is not over, between -1 and 1, for the side to move.
 #[derive(Debug)]
 pub struct AlphaBeta<'g, E> {
     geometry: &'g Geometry,
@@ -53,7 +54,7 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
     /// # Panics
     /// If the game is over.
     pub fn choose(&mut self, position: Position) -> Choice {
-        // Before half of the board is full the solver would mostly give up.
+        // Before half of the board is full, the solver would mostly give up.
         let late = 2 * position.board().pieces() >= self.geometry.cells().count_ones();
         if late && let Some((cell, outcome)) = self.solver.best(position) {
             return Choice { cell, value: WIN * f32::from(outcome), exact: true };
@@ -68,7 +69,7 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
         Choice { cell: best.expect("a game that goes on has a legal move"), value: alpha, exact: false }
     }
 
-    /// What it thinks of each legal move, each searched by itself; a win at once is among them.
+    /// The value of each legal move. Each move is searched by itself, including moves that win at once.
     pub fn values(&mut self, position: Position) -> Vec<Choice> {
         let late = 2 * position.board().pieces() >= self.geometry.cells().count_ones();
         let legal = position.legal(self.geometry);
@@ -90,7 +91,7 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
         cells(legal).map(of).collect()
     }
 
-    /// The value of taking a cell, seen by the side that takes it.
+    /// The value of taking a cell, for the side that takes it.
     fn after(&mut self, position: Position, cell: u8, depth: u32, ply: u32, alpha: f32, beta: f32) -> f32 {
         if position.wins(self.geometry, position.to_move()) >> cell & 1 == 1 {
             return WIN - PLY * ply as f32;
@@ -98,7 +99,7 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
         -self.value(position.play(self.geometry, cell), depth - 1, ply + 1, -beta, -alpha)
     }
 
-    /// The value of a position that nobody has won, seen by the side to move.
+    /// The value of a position that no side has won, for the side to move.
     fn value(&mut self, position: Position, depth: u32, ply: u32, mut alpha: f32, beta: f32) -> f32 {
         if position.board().occupied() == self.geometry.cells() {
             return 0.0;
@@ -118,8 +119,8 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
     }
 }
 
-/// The moves worth looking at to this depth, in the order of the search: a win alone; else, if the opponent's answer is
-/// seen at all, a block alone; else first those that do not let the opponent win on top of them.
+/// The moves to search to this depth, in order: only a win, if there is one; else only a block, if the opponent's answer is
+/// within the depth; else all moves, first those that do not let the opponent win on top of them.
 fn children(geometry: &Geometry, position: Position, depth: u32) -> impl Iterator<Item = u8> {
     let (side, legal) = (position.to_move(), position.legal(geometry));
     let (own, other) = (position.wins(geometry, side), position.wins(geometry, side.other()));
@@ -134,49 +135,50 @@ fn children(geometry: &Geometry, position: Position, depth: u32) -> impl Iterato
     masks.into_iter().flat_map(cells)
 }
 
-/// What a game that is played perfectly from here on comes to, seen by the side to move: 1, 0 or -1.
+/// Computes the result of perfect play from a position on, for the side to move: 1, 0 or -1.
 #[derive(Debug)]
 pub struct Solver<'g> {
     geometry: &'g Geometry,
     nodes_max: u32,
-    /// The table has 2 to the power of this places.
+    /// The table has two to the power of `table_bits` places.
     table_bits: u32,
-    /// Boards of searches so far, each in the place of its hash: what came last stays. Made when it is first needed.
+    /// Boards of searches so far, placed by their hash. A later board replaces an earlier one. The table is allocated when it
+    /// is first needed.
     table: Vec<Entry>,
-    /// The number of the present search. It does not look at what others have left behind, lest an answer depend on what
-    /// was asked before.
+    /// The number of the current search. Entries of other searches are ignored, so an answer never depends on earlier
+    /// questions.
     search: u32,
     nodes: u32,
 }
 
-/// What a search knows of a board.
+/// What a search knows about a board.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     board: Board,
     search: u32,
-    /// Bounds on the outcome, seen by the side to move.
+    /// Bounds on the outcome, for the side to move.
     low: i8,
     high: i8,
 }
 
-/// Places of the table of a solver that a player has: 2 to the power of this.
+/// The table of a player's solver has two to the power of this many places.
 const TABLE_BITS: u32 = 16;
 
 impl<'g> Solver<'g> {
-    /// For positions of this game.
+    /// A solver for positions of this game.
     #[must_use]
     pub const fn new(geometry: &'g Geometry) -> Self {
         Self::with_limits(geometry, SOLVER_NODES, TABLE_BITS)
     }
 
-    /// The same, but a search may take `nodes_max` nodes instead of [`SOLVER_NODES`], with a table of 2 to the power of
+    /// The same, but a search may take `nodes_max` nodes instead of [`SOLVER_NODES`], with a table of two to the power of
     /// `table_bits` places, 1 to 32.
     #[must_use]
     pub const fn with_limits(geometry: &'g Geometry, nodes_max: u32, table_bits: u32) -> Self {
         Self { geometry, nodes_max, table_bits, table: Vec::new(), search: 0, nodes: 0 }
     }
 
-    /// Nodes of the last search.
+    /// The number of nodes in the last search.
     #[must_use]
     pub const fn nodes(&self) -> u32 {
         self.nodes
@@ -189,20 +191,20 @@ impl<'g> Solver<'g> {
         (self.search, self.nodes) = (self.search + 1, 0);
     }
 
-    /// The outcome of a position that nobody has won; `None` if that takes more nodes than are allowed.
+    /// The outcome of a position that no side has won; `None` if this takes too many nodes.
     pub fn outcome(&mut self, position: Position) -> Option<i8> {
         self.begin();
         self.solve(position, -1, 1)
     }
 
-    /// The first of the best moves with the outcome; `None` if that takes more nodes than are allowed.
+    /// The first of the best moves, with the outcome; `None` if this takes too many nodes.
     ///
     /// # Panics
     /// If the game is over.
     pub fn best(&mut self, position: Position) -> Option<(u8, i8)> {
         self.begin();
         let mut best: Option<(u8, i8)> = None;
-        // Of lost moves the safe ones come first, and so the loss is put off.
+        // Among losing moves the safe ones come first, which delays the loss.
         for cell in children(self.geometry, position, 2) {
             let least = best.map_or(-1, |(_, outcome)| outcome);
             let outcome = self.after(position, cell, least, 1)?;
@@ -216,15 +218,15 @@ impl<'g> Solver<'g> {
         Some(best.expect("a game that goes on has a legal move"))
     }
 
-    /// All of the best moves as a mask, with the outcome; if some win at once, those alone. `None` if it takes more nodes than
-    /// are allowed.
+    /// All of the best moves as a mask, with the outcome. If some moves win at once, only those are included. `None` if this
+    /// takes too many nodes.
     pub fn all_best(&mut self, position: Position) -> Option<(u64, i8)> {
         let wins = position.wins(self.geometry, position.to_move());
         if wins != 0 {
             return Some((wins, 1));
         }
         let outcome = self.outcome(position)?;
-        // The same search goes on: of each move it is asked only whether it keeps the outcome.
+        // The same search continues. For each move it only finds out whether the move keeps the outcome.
         let mut best = 0;
         for cell in cells(position.legal(self.geometry)) {
             if self.after(position, cell, outcome - 1, outcome)? >= outcome {
@@ -241,7 +243,7 @@ impl<'g> Solver<'g> {
         Some(-self.solve(position.play(self.geometry, cell), -beta, -alpha)?)
     }
 
-    /// The outcome if it is between alpha and beta, else a bound on it beyond that one.
+    /// The outcome, if it is between alpha and beta. Otherwise a bound on it, beyond alpha or beta.
     fn solve(&mut self, position: Position, alpha: i8, beta: i8) -> Option<i8> {
         self.nodes += 1;
         if self.nodes > self.nodes_max {
@@ -278,7 +280,8 @@ impl<'g> Solver<'g> {
                 break;
             }
         }
-        // What raised alpha is a lower bound, what stays below beta an upper one; both together are the outcome.
+        // A value that raised alpha is a lower bound, and a value below beta is an upper bound. If both hold, it is the
+        // outcome.
         if best > start {
             low = best;
         }
@@ -289,8 +292,8 @@ impl<'g> Solver<'g> {
         Some(best)
     }
 
-    /// These moves, and how many they are: those that leave the most threats of the side's own first, playable ones before
-    /// all others.
+    /// These moves in order, and their number. Moves that leave more threats of the own side come first; threats that can be
+    /// played at once count more than all others.
     fn ordered(&self, position: Position, moves: u64) -> ([u8; 64], usize) {
         let side = position.to_move();
         let (mut order, mut keys, mut count) = ([0; 64], [0; 64], 0);
@@ -309,15 +312,16 @@ impl<'g> Solver<'g> {
     }
 }
 
-/// Where a board stands in a table of 2 to the power of `bits` places.
+/// The place of a board in a table of two to the power of `bits` places.
 fn place(board: Board, bits: u32) -> usize {
     let mixed = (board.x ^ board.o.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29 ^ board.o).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (mixed >> (64 - bits)) as usize
 }
 
-/// A plain evaluation for any geometry, between -1 and 1, seen by the side to move: a line that only one side has stones on
-/// counts for it, by 4 to the power of their number, less 1; 1 is as much as all lines with k - 1 stones would count.
+/// A plain evaluation for any geometry, between -1 and 1, for the side to move. A line on which only one side has stones
+/// counts for that side, by 4 to the power of their number, minus 1. A value of 1 corresponds to all lines having k - 1
+/// stones.
 #[must_use]
 pub fn line_count(geometry: &Geometry, position: Position) -> f32 {
     let (own, other) =
@@ -348,7 +352,7 @@ mod tests {
     use evoxo_common::rng::Stream;
     use proptest::prelude::*;
 
-    /// The reference implementation: every move to the same depth.
+    /// The reference implementation: searches every move to the same depth.
     fn minimax(geometry: &Geometry, board: Board, depth: u32, ply: u32) -> f32 {
         match geometry.outcome(board) {
             Some(Outcome::Draw) => return 0.0,
@@ -361,7 +365,7 @@ mod tests {
         values.fold(f32::NEG_INFINITY, f32::max)
     }
 
-    /// Perfect play, by trying everything.
+    /// Perfect play, by exhaustive search.
     fn perfect(geometry: &Geometry, board: Board) -> i8 {
         match geometry.outcome(board) {
             Some(Outcome::Draw) => 0,
@@ -370,7 +374,7 @@ mod tests {
         }
     }
 
-    /// A position after `plies` random moves, if the game still goes on.
+    /// A position after `plies` random moves, if the game is not over by then.
     fn drawn(geometry: &Geometry, plies: usize, seed: u64) -> Option<Position> {
         let mut rng = Stream::root(seed).rng();
         let mut position = Position::START;
@@ -417,7 +421,7 @@ mod tests {
         }
     }
 
-    /// What is solved, and what is given up, is the same for a solver that was asked before.
+    /// Earlier questions to a solver change neither what it solves nor what it gives up.
     #[test]
     fn answers_do_not_depend_on_earlier_ones() {
         let mut solver = Solver::new(score_four());
@@ -435,7 +439,7 @@ mod tests {
         assert_eq!(Solver::new(tic_tac_toe()).outcome(Position::START), Some(0));
     }
 
-    /// With 36 of 64 stones on the board almost every position is solved within the nodes allowed.
+    /// With 36 of 64 stones on the board, almost every position is solved within the allowed nodes.
     #[test]
     fn positions_with_36_stones_are_solved() {
         let mut solver = Solver::new(score_four());

@@ -1,15 +1,15 @@
 //! The benchmark player of van de Steeg, Drugan and Wiering, Temporal Difference Learning for the Game Tic-Tac-Toe 3D (2015),
 //! section V.A, for any geometry.
 //!
-//! It looks at the legal moves in random order and makes the first that wins; else the first that blocks; else the first
-//! that does not let the opponent win by a stone on top of it; else (the paper does not say) the first. The first of some
-//! moves in random order is any of them, each equally likely: so nothing is shuffled here.
+//! The player looks at the legal moves in random order. It plays the first move that wins, or else the first that blocks, or
+//! else the first that does not let the opponent win with a stone on top of it, or else (the paper does not say) the first
+//! move. The first of some moves in random order is any of them with equal probability, so nothing is shuffled here.
 
 use super::random::any_of;
 use crate::board::{Geometry, Position};
 use evoxo_common::rng::Generator;
 
-/// The cell it takes.
+/// The cell that the player takes.
 ///
 /// # Panics
 /// If no cell is legal.
@@ -18,7 +18,7 @@ pub fn benchmark(position: Position, geometry: &Geometry, rng: &mut Generator) -
     any_of(benchmark_cells(position, geometry), rng)
 }
 
-/// The cells among which it chooses, as a mask.
+/// The cells among which the player chooses, as a mask.
 #[inline(always)]
 pub fn benchmark_cells(position: Position, geometry: &Geometry) -> u64 {
     let side = position.to_move();
@@ -38,7 +38,8 @@ mod tests {
     use evoxo_common::rng::{Stream, below, shuffle};
     use proptest::prelude::*;
 
-    /// The reference implementation: the moves it may make, by trying every order's first that each rule allows.
+    /// The reference implementation: the moves that the player may make, found by trying, for every order, the first move
+    /// that each rule allows.
     fn allowed(board: Board, geometry: &Geometry) -> u64 {
         let (side, legal) = (board.to_move(), geometry.legal(board));
         let with = |board: Board, side: Side, cell: u8| match side {
@@ -59,7 +60,7 @@ mod tests {
     }
 
     proptest! {
-        /// It makes exactly the moves that the rules as written allow, all of them equally often.
+        /// The player makes exactly the moves that the written rules allow, all of them equally often.
         #[test]
         fn its_moves_are_those_of_the_rules_as_written(
             geometry in prop::sample::select(vec![tic_tac_toe(), connect_four(), qubic(), score_four()]), seed: u64
@@ -69,7 +70,7 @@ mod tests {
             while geometry.outcome(position.board()).is_none() {
                 let mask = allowed(position.board(), geometry);
                 let mut seen = 0;
-                // One of four moves is missed by chance in one of 10^18 cases.
+                // One of four moves is missed by chance in 1 of 10^18 cases.
                 for _ in 0..150 {
                     let cell = benchmark(position, geometry, &mut rng);
                     prop_assert!(mask >> cell & 1 == 1);
@@ -82,7 +83,7 @@ mod tests {
         }
     }
 
-    /// "The first in random order" against "any of them": the same distribution.
+    /// "The first in random order" and "any of them" have the same distribution.
     #[test]
     fn the_first_of_a_shuffled_list_is_any() {
         let geometry = score_four();
@@ -95,12 +96,13 @@ mod tests {
             shuffle(&mut rng, &mut moves);
             slow[usize::from(*moves.iter().find(|cell| mask >> **cell & 1 == 1).unwrap())] += 1;
         }
-        // 16 cells, 2,000 each, standard deviation 43.
+        // Each of 16 cells is expected 2,000 times, with a standard deviation of 43.
         assert!(cells(mask).all(|cell| (fast[usize::from(cell)] - 2000).abs() < 260), "{fast:?}");
         assert!(cells(mask).all(|cell| (slow[usize::from(cell)] - 2000).abs() < 260), "{slow:?}");
     }
 
-    /// What the paper leaves open: every move lets the opponent win on top of it. That is the end, whatever it answers.
+    /// The paper leaves open what happens if every move lets the opponent win on top of it. The player then loses, whatever
+    /// it plays.
     #[test]
     fn the_open_case_is_rare_and_lost() {
         let geometry = score_four();
@@ -120,13 +122,13 @@ mod tests {
                 }
             }
         }
-        // 828 with this seed, six standard deviations to both sides.
+        // There are 828 with this seed. The limits are six standard deviations on both sides.
         assert!((650..1000).contains(&open), "{open} of {games} games");
     }
 
     type Mover = fn(Position, &Geometry, &mut Generator) -> u8;
 
-    /// First player's wins, second player's, and plies, each a game.
+    /// The first player's wins, the second player's wins, and plies, each per game.
     fn matches(first: Mover, second: Mover, games: u32) -> [f64; 3] {
         let geometry = score_four();
         let mut sums = [0.0; 3];
@@ -147,7 +149,7 @@ mod tests {
         sums.map(|sum| sum / f64::from(games))
     }
 
-    /// Known from an independent implementation, here within six standard deviations.
+    /// The expected values come from an independent implementation. The limits are six standard deviations.
     #[test]
     fn known_match_figures() {
         let near = |value: f64, expected: f64, tolerance: f64| {
@@ -164,7 +166,7 @@ mod tests {
         near(100.0 * matches(benchmark, random, games / 2)[0], 99.6, 0.6);
         let [_, wins, _] = matches(random, benchmark, games / 2);
         near(100.0 * wins, 99.6, 0.6);
-        // The filter lacks only the look at the cell on top.
+        // The filtered player lacks only the look at the cell on top.
         let [wins, losses, _] = matches(benchmark, filtered, games / 2);
         assert!(wins > losses + 0.2, "{wins} {losses}");
     }

@@ -1,4 +1,4 @@
-//! Players without a file, by their names.
+//! Players without a file, by name.
 
 use std::cell::RefCell;
 
@@ -17,16 +17,16 @@ use crate::{
     board::{Board, Geometry, Outcome, Position, Side, cells, tic_tac_toe},
 };
 
-/// Their names, each with the only game it plays, if there is but one.
+/// The names of all built-in players.
 pub const BUILT_IN: [&str; 6] = ["random", "filtered", "benchmark", "alpha-beta", "perfect", "teacher"];
 
-/// Plies that alpha-beta looks ahead unless it is told otherwise.
+/// The plies that alpha-beta looks ahead by default.
 const DEPTH: u32 = 4;
 
-/// The player of that name for this game.
+/// The player with this name for this game.
 ///
 /// # Errors
-/// A sentence if there is none, or it does not play that game.
+/// A message if there is no such player, or if it does not play this game.
 pub fn built_in(name: &str, geometry: &'static Geometry) -> Result<Player, String> {
     let small = geometry.shape() == tic_tac_toe().shape();
     let play: Box<dyn Play> = match name {
@@ -117,7 +117,7 @@ impl Play for AlphaBeta {
 const WIN: &str = "it has worked out a win";
 const DRAW: &str = "it has worked out a draw";
 
-/// A move that look-ahead of `depth` plies has found.
+/// A move that a look-ahead of `depth` plies has found.
 pub(crate) fn look_ahead_move(choice: Choice, depth: u32) -> Move {
     let why = match (choice.exact, choice.value) {
         (true, value) if value > 0.0 => WIN.into(),
@@ -130,7 +130,7 @@ pub(crate) fn look_ahead_move(choice: Choice, depth: u32) -> Move {
     Move { cell: choice.cell, why }
 }
 
-/// The same of several moves.
+/// The same for several moves.
 pub(crate) fn look_ahead_thoughts(choices: Vec<Choice>, depth: u32) -> Vec<Thought> {
     let thought = |choice: Choice| {
         let Move { cell, why } = look_ahead_move(choice, depth);
@@ -139,7 +139,7 @@ pub(crate) fn look_ahead_thoughts(choices: Vec<Choice>, depth: u32) -> Vec<Thoug
     choices.into_iter().map(thought).collect()
 }
 
-/// The player of 3x3 that never errs. (The other games are too large for it to begin.)
+/// The player of 3x3 that never makes a mistake. (Other games are too large to solve from the start.)
 struct Perfect(RefCell<Solver<'static>>);
 
 impl Perfect {
@@ -215,7 +215,7 @@ impl Play for Teacher {
     }
 }
 
-/// The audit of a player of both sides that decides every move itself and takes these cells, each equally likely.
+/// The audit of a player of both sides that decides every move itself and takes these cells with equal probability.
 fn audit_of_both_sides(who: &str, choose: &dyn Fn(Board) -> u64) -> Result<Showing, String> {
     let audit = |side| Ok((side, Subject { side, filtered: false, choose: Box::new(choose) }.audit()?));
     Ok(sides_showing(who, false, &Side::BOTH.into_iter().map(audit).collect::<Result<Vec<_>, String>>()?))
@@ -227,7 +227,7 @@ mod tests {
     use crate::board::{connect_four, qubic, score_four};
     use evoxo_common::rng::Stream;
 
-    /// What is printed of a player of both sides, and that the perfect one never loses as either.
+    /// The printed audit of a player of both sides. The perfect player never loses as either side.
     #[test]
     fn audits_of_players_without_a_file() {
         let audit = |name: &str| built_in(name, tic_tac_toe()).unwrap().play.audit();
@@ -247,7 +247,7 @@ mod tests {
         assert!(built_in("bench", score_four()).err().unwrap().contains("there is no player \"bench\""));
     }
 
-    /// As X it is never beaten, as its audit proves.
+    /// The teacher takes the cell with the highest score, and names the score.
     #[test]
     fn the_teacher_plays_as_it_scores() {
         let mut teacher = built_in("teacher", tic_tac_toe()).unwrap();
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(chosen, Move::new(8, "its score is 873324, the highest"));
     }
 
-    /// What is searched move by move has the value of the whole search, with the same move.
+    /// A move that is searched by itself has the value of the whole search, and the best move is the same.
     #[test]
     fn alpha_beta_plays_what_it_thinks() {
         let rng = &mut Stream::root(5).rng();
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// What they play is what they say that they may play, and everything of it is played.
+    /// Players play exactly the moves that they say they may play, and all of these moves occur.
     #[test]
     fn shares_are_those_of_the_moves() {
         for (geometry, names) in [(tic_tac_toe(), &BUILT_IN[..]), (score_four(), &BUILT_IN[..4])] {
@@ -287,7 +287,7 @@ mod tests {
                 while geometry.outcome(position.board()).is_none() {
                     let shares = player.play.shares(geometry, position).unwrap();
                     let said = shares.iter().fold(0, |mask, (cell, _)| mask | 1_u64 << cell);
-                    // Fifteen draws for each: one of sixteen is missed in a position of 200,000.
+                    // There are fifteen draws for each move. One of sixteen moves is missed in 1 of 200,000 positions.
                     let seen = (0..15 * shares.len()).fold(0, |mask, _| mask | 1_u64 << player.choose(position, rng));
                     assert_eq!((said, shares.iter().all(|(_, share)| *share == 1)), (seen, true), "{name}");
                     position = position.play(geometry, player.choose(position, rng));
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    /// It never loses, whatever the other does, and does not always play the same.
+    /// The player never loses, whatever the other side plays, and does not always play the same game.
     #[test]
     fn the_perfect_player_never_errs() {
         let mut perfect = built_in("perfect", tic_tac_toe()).unwrap();

@@ -7,17 +7,17 @@ use evoxo_common::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A player: the cell it takes, with whatever chance it needs.
+/// A player: returns the cell that it takes, drawing any random numbers from the generator.
 pub type Mover<'a> = dyn FnMut(Position, &mut Generator) -> u8 + 'a;
 
-/// Results of the first of two players.
+/// Results of two players, from the first one's point of view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duel {
-    /// Games it won.
+    /// Games that the first player won.
     pub wins: u32,
-    /// Games that nobody won.
+    /// Games that ended in a draw.
     pub draws: u32,
-    /// Games it lost.
+    /// Games that the first player lost.
     pub losses: u32,
 }
 
@@ -28,12 +28,12 @@ impl Duel {
         self.wins + self.draws + self.losses
     }
 
-    /// Points: one for a win, half a one for a draw.
+    /// Points: 1 for a win, 0.5 for a draw.
     fn points(self) -> f64 {
         f64::from(self.wins) + 0.5 * f64::from(self.draws)
     }
 
-    /// The share of points, 0 to 1. 0.5 of no games.
+    /// The share of points, 0 to 1. It is 0.5 without games.
     #[must_use]
     pub fn score(self) -> f64 {
         match self.games() {
@@ -57,8 +57,8 @@ impl std::ops::Add for Duel {
     }
 }
 
-/// All positions after `plies` plies in which nobody has won, in the order of boards. Images of each other are all there:
-/// not every player treats them alike.
+/// All positions after `plies` plies in which no side has won, in the order of boards. Images of each other are all included,
+/// because not every player treats them alike.
 #[must_use]
 pub fn openings(geometry: &Geometry, plies: u32) -> Vec<Position> {
     let mut boards = vec![Board::EMPTY];
@@ -71,11 +71,11 @@ pub fn openings(geometry: &Geometry, plies: u32) -> Vec<Position> {
     boards.into_iter().map(|board| Position::of(geometry, board)).collect()
 }
 
-/// Plays each opening once with the first player on `side`; both sides' duels together exchange them. The game from opening
-/// i draws from `stream`, i, `side`.
+/// Plays each opening once, with the first player on `side`. A duel on each side together plays every opening both ways. The
+/// game from opening i draws from `stream`, i, `side`.
 ///
 /// # Panics
-/// If a player makes a move that is not legal.
+/// If a player makes an illegal move.
 pub fn duel(
     geometry: &Geometry,
     openings: &[Position],
@@ -96,10 +96,10 @@ pub fn duel(
     duel
 }
 
-/// One game from a position on; the first player has this side.
+/// Plays one game from a position on, in which the first player has this side.
 ///
 /// # Panics
-/// If a player makes a move that is not legal.
+/// If a player makes an illegal move.
 pub fn game(
     geometry: &Geometry,
     opening: Position,
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn openings_are_counted() {
-        // 3x3: after 4 plies two stones of nine and two of seven.
+        // On 3x3 after 4 plies, X has two of nine cells and O has two of the other seven.
         assert_eq!([0, 1, 2, 3, 4].map(|plies| openings(tic_tac_toe(), plies).len()), [1, 9, 72, 252, 756]);
         assert_eq!([0, 1, 2].map(|plies| openings(score_four(), plies).len()), [1, 16, 256]);
         assert_eq!([1, 2].map(|plies| openings(connect_four(), plies).len()), [7, 49]);
@@ -157,7 +157,7 @@ mod tests {
         };
         assert_eq!((play(1), play(1).games()), (play(1), 144));
         assert!(play(1) != play(2) && play(1).score() < 0.35, "{:?}", play(1));
-        // A player against itself, with chance of its own in each game, wins about as often with each side.
+        // A player against itself, drawing new random numbers in each game, wins about equally often with each side.
         let mut lowest = |position: Position, _: &mut Generator| position.legal(geometry).trailing_zeros() as u8;
         let mut same = lowest;
         let even = both(geometry, &openings(geometry, 1), Stream::root(1), &mut lowest, &mut same);
@@ -167,11 +167,11 @@ mod tests {
         assert_eq!(Duel { draws: 3, ..won }.score(), 11.5 / 13.0);
     }
 
-    /// Looking ahead is worth something: two plies against the benchmark player, four against two.
+    /// Looking ahead helps: two plies against the benchmark player, and four plies against two.
     #[test]
     fn depth_beats_the_benchmark_player() {
         let geometry = score_four();
-        // One of those that are images of each other, to save time.
+        // One board of each class of images, to save time.
         let mut openings = openings(geometry, 2);
         openings.retain(|opening| geometry.canonical(opening.board()).0 == opening.board());
         let mut two = built_in(geometry, 2);

@@ -1,8 +1,8 @@
-//! What a player does wrong against the benchmark player, as a strong player would say it: why it lost its games, and how often
-//! it missed what one look ahead shows.
+//! What a player does wrong against the benchmark player, in the words of a strong player: why it lost its games, and how
+//! often it missed what looking one move ahead shows.
 //!
-//! The benchmark player wins wherever it can. So a game is lost with the last move of the loser's own, after which the
-//! benchmark player can complete a line, and that move and the position before it say why ([`Fault::of`]).
+//! The benchmark player wins wherever it can. A game is therefore lost with the loser's last move, after which the benchmark
+//! player can complete a line. That move and the position before it show the reason ([`Fault::of`]).
 
 use std::ops::{AddAssign, Range};
 
@@ -10,27 +10,27 @@ use super::{Player, benchmark::benchmark};
 use crate::board::{Geometry, Position, Side, cells};
 use evoxo_common::rng::Stream;
 
-/// Why the opponent can complete a line after a move. The first three could be avoided by another move. Before a move of the
-/// last three the game was lost already against an opponent that completes its lines.
+/// The reason why the opponent can complete a line after a move. Another move would have avoided the first three. Before a
+/// move of the last three, the game was already lost against an opponent that completes its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The player could complete a line itself, and did not.
+    /// The player could complete a line itself, but did not.
     WinNotSeen,
-    /// The opponent had one cell to complete a line on, and the player took another, although the opponent could then not have
-    /// completed a line on top of the first.
+    /// The opponent had one cell that completes a line, and the player took another cell, although the opponent could not
+    /// have completed a line on top of the first.
     ThreatNotStopped,
     /// The opponent had no such cell, and the player put a stone under one, although it had other moves.
     UnderAThreat,
-    /// The opponent had two such cells or more, and one move stops one of them.
+    /// The opponent had two such cells or more, and one move can stop only one of them.
     TwoThreats,
-    /// The opponent had one such cell, and another right on top of it.
+    /// The opponent had one such cell, and another one right on top of it.
     ThreatOnTop,
-    /// The opponent had no such cell, and there was one on top of every legal one.
+    /// The opponent had no such cell, but there was one on top of every legal cell.
     NoSafeMove,
 }
 
 impl Fault {
-    /// All of them, in the order in which they are declared.
+    /// All faults, in the order of declaration.
     pub const ALL: [Self; 6] = [
         Self::WinNotSeen,
         Self::ThreatNotStopped,
@@ -40,7 +40,7 @@ impl Fault {
         Self::NoSafeMove,
     ];
 
-    /// In words.
+    /// The fault in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Fault {
         }
     }
 
-    /// What was wrong with a legal move; `None` if the opponent cannot complete a line after it.
+    /// The fault of a legal move; `None` if the opponent cannot complete a line after it.
     ///
     /// # Panics
     /// If the cell is taken.
@@ -77,12 +77,12 @@ impl Fault {
     }
 }
 
-/// Turns on which one look ahead told good moves from bad ones, and those on which the move was bad.
+/// Turns on which looking one move ahead separates good moves from bad ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
     /// All such turns.
     pub all: u32,
-    /// Those with a bad move.
+    /// The turns on which the move was bad.
     pub bad: u32,
 }
 
@@ -93,27 +93,27 @@ impl Turns {
     }
 }
 
-/// What a player did in some games.
+/// The results and mistakes of a player in some games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mistakes {
-    /// Games it won.
+    /// Games that the player won.
     pub wins: u32,
-    /// Games that nobody won.
+    /// Games that ended in a draw.
     pub draws: u32,
-    /// Games it lost, by the last fault, in the order of [`Fault::ALL`].
+    /// Games that the player lost, by the last fault, in the order of [`Fault::ALL`].
     pub losses: [u32; 6],
-    /// Turns on which it could complete a line, and those on which it did not.
+    /// Turns on which the player could complete a line. Bad moves did not.
     pub to_win: Turns,
-    /// Turns on which it could not, and the opponent had one cell to complete a line on and none on top of it, of several legal
-    /// cells; and those on which it took another one.
+    /// Turns on which the player could not, and the opponent had one cell that completes a line, with none on top of it,
+    /// among several legal cells. Bad moves took another cell.
     pub to_stop: Turns,
-    /// Turns on which neither side had such a cell, and some legal moves would have let the opponent complete a line on top of
-    /// them, and some not; and those on which it made one of the former.
+    /// Turns on which neither side had such a cell, and some but not all legal moves would have let the opponent complete a
+    /// line on top of them. Bad moves did so.
     pub to_keep_off: Turns,
 }
 
 impl Mistakes {
-    /// Games it lost.
+    /// The number of games that the player lost.
     #[must_use]
     pub fn lost(&self) -> u32 {
         self.losses.iter().sum()
@@ -156,12 +156,12 @@ impl AddAssign for Mistakes {
     }
 }
 
-/// A game that was lost: the position before the loser's last move, the move, and what was wrong with it.
+/// A lost game: the position before the loser's last move, the move, and its fault.
 pub type Lost = (Position, u8, Fault);
 
-/// Games of a player against the benchmark player, which are those of a test of td3d if the stream is the test's: game i draws
-/// from `stream`, i. The player begins in all of them or, unless `begins`, in those with an even number. `lost` gets each lost
-/// game's end.
+/// Plays games of a player against the benchmark player. They are the games of a test of td3d if the stream is the test's:
+/// game i draws from `stream`, i. If `begins`, the player begins in all games, otherwise in those with an even number. `lost`
+/// is called with the end of each lost game.
 ///
 /// # Panics
 /// If the player takes a cell that it cannot take.
@@ -224,7 +224,7 @@ mod tests {
     use evoxo_common::card::Card;
     use proptest::prelude::*;
 
-    /// Cells by column and layer: the cells of a column are one on top of the other.
+    /// A cell by column and layer. The cells of a column are stacked on each other.
     fn cell(column: u8, layer: u8) -> u8 {
         let geometry = score_four();
         let bottom = cells(geometry.legal(Board::EMPTY)).nth(column.into()).unwrap();
@@ -234,7 +234,7 @@ mod tests {
         })
     }
 
-    /// A position with these stones of X, which has made the last move, and of O, which is to move.
+    /// A position with these stones of X, which made the last move, and of O, which is to move.
     fn position(x: &[(u8, u8)], o: &[(u8, u8)]) -> Position {
         let stones =
             |stones: &[(u8, u8)]| stones.iter().fold(0, |all, (column, layer)| all | 1 << cell(*column, *layer));
@@ -243,32 +243,32 @@ mod tests {
         position
     }
 
-    /// Each fault on a board made for it: X's threat, and O's move.
+    /// Each fault on a board made for it, with X's threat and O's move.
     #[test]
     fn each_fault_has_its_board() {
         let of = |position: Position, column: u8, layer: u8| Fault::of(position, cell(column, layer), score_four());
-        // Columns 0 to 3 are a row of the bottom layer: X threatens column 3.
+        // Columns 0 to 3 are a row of the bottom layer, and X threatens column 3.
         let one = position(&[(0, 0), (1, 0), (2, 0)], &[(5, 0), (10, 0)]);
         assert_eq!((of(one, 3, 0), of(one, 15, 0)), (None, Some(Fault::ThreatNotStopped)));
         // O could complete columns 4 to 7 itself.
         let win = position(&[(0, 0), (1, 0), (2, 0), (8, 0)], &[(4, 0), (5, 0), (6, 0)]);
         assert_eq!((of(win, 7, 0), of(win, 3, 0), of(win, 15, 0)), (None, None, Some(Fault::WinNotSeen)));
-        // Columns 0, 4, 8 and 12 are a row the other way: two threats.
+        // Columns 0, 4, 8 and 12 are a row in the other direction, so X has two threats.
         let two = position(&[(0, 0), (1, 0), (2, 0), (4, 0), (8, 0)], &[(5, 0), (10, 0), (15, 0), (13, 0)]);
         assert_eq!((of(two, 3, 0), of(two, 7, 0)), (Some(Fault::TwoThreats), Some(Fault::TwoThreats)));
-        // X has columns 0 to 2 in the second layer, and column 3 is empty: a stone there would be under the threat.
+        // X has columns 0 to 2 in the second layer, and column 3 is empty, so a stone there would be under the threat.
         let x = [(0, 1), (1, 1), (2, 1), (0, 0), (9, 0)];
         let under = position(&x, &[(1, 0), (2, 0), (5, 0), (14, 0)]);
         assert_eq!((of(under, 3, 0), of(under, 15, 0)), (Some(Fault::UnderAThreat), None));
-        // The same, and X threatens the cell below, too: stopping that one lets it complete the upper row.
+        // The same, but X also threatens the cell below. Stopping that threat lets X complete the upper row.
         let x = [(0, 1), (1, 1), (2, 1), (0, 0), (1, 0), (2, 0)];
         let on_top = position(&x, &[(9, 0), (6, 0), (5, 0), (15, 0), (14, 0)]);
         assert_eq!((of(on_top, 3, 0), of(on_top, 13, 0)), (Some(Fault::ThreatOnTop), Some(Fault::ThreatOnTop)));
     }
 
     proptest! {
-        /// A fault is found exactly where the opponent can complete a line next, and turns are counted as their words say, by
-        /// trying every move.
+        /// There is a fault exactly if the opponent can complete a line next, and turns are counted as their descriptions
+        /// say. The test tries every move.
         #[test]
         fn faults_and_turns_are_as_described(seed: u64) {
             let geometry = score_four();
@@ -292,7 +292,7 @@ mod tests {
                     let chosen = [turn.to_win, turn.to_stop, turn.to_keep_off];
                     prop_assert!(chosen.iter().map(|turns| turns.all).sum::<u32>() <= 1);
                     let other = chosen[1].all + chosen[2].all > 0;
-                    // There are moves that lose at once, and others.
+                    // Some moves lose at once, and some do not.
                     prop_assert_eq!(other, winning == 0 && legal.iter().any(|cell| loses(*cell)) && !legal.iter().all(|cell| loses(*cell)));
                     if other {
                         prop_assert_eq!(chosen[1].bad + chosen[2].bad > 0, loses(*cell));
@@ -304,7 +304,8 @@ mod tests {
         }
     }
 
-    /// The benchmark player itself misses nothing: it loses only what was lost before. The anchors of the reproduction's page.
+    /// The benchmark player itself misses nothing: it loses only games that were already lost. The page about the
+    /// reproduction quotes these numbers.
     #[test]
     fn the_benchmark_player_makes_no_mistake_that_can_be_avoided() {
         let mut player = built_in("benchmark", score_four()).unwrap();
@@ -318,7 +319,7 @@ mod tests {
         assert!(found.to_win.all > 50 && found.to_stop.all > 500 && found.to_keep_off.all > 100, "{found:?}");
     }
 
-    /// The same games as a test of the network that learns.
+    /// The games are those of a test of the network that learns.
     #[test]
     fn the_games_are_those_of_a_test() {
         let architecture = Architecture {

@@ -20,19 +20,19 @@ pub(crate) use built_in::{look_ahead_move, look_ahead_thoughts};
 
 use crate::board::{Geometry, Position, Side, cells, tic_tac_toe};
 
-/// A player of a game, whoever it is: what a champion's card offers to those who want to play with it.
+/// A player of a game. A champion's card offers one to people who want to play against it.
 pub struct Player {
-    /// As it calls itself.
+    /// The player's name for itself.
     pub name: String,
-    /// Its game.
+    /// The player's game.
     pub geometry: &'static Geometry,
-    /// The only side it plays, if there is but one.
+    /// The only side that the player plays; `None` if it plays both.
     pub side: Option<Side>,
-    /// How it plays.
+    /// How the player plays.
     pub play: Box<dyn Play>,
 }
 
-/// What a player plays, and why.
+/// A player's move and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The cell.
@@ -42,87 +42,88 @@ pub struct Move {
 }
 
 impl Move {
-    /// A cell with the reason for it.
+    /// A move to this cell, with the reason for it.
     #[must_use]
     pub fn new(cell: u8, why: impl Into<String>) -> Self {
         Self { cell, why: why.into() }
     }
 }
 
-/// What a player thinks of a move.
+/// A player's opinion of a move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thought {
     /// The move.
     pub cell: u8,
-    /// How good it is, if the player compares moves by a number: greater is better for the side that moves.
+    /// How good the move is, if the player compares moves by a number. Greater is better for the side that moves.
     pub value: Option<f64>,
-    /// The same in words.
+    /// The opinion in words.
     pub says: String,
 }
 
 /// How a player plays.
 pub trait Play {
-    /// What it plays in a position in which its side is to move and that is not over; its chance comes from `rng`.
+    /// The move in a position that is not over and in which the player's side is to move. Random choices are drawn from
+    /// `rng`.
     fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move;
 
-    /// Whether it leaves anything to chance.
+    /// Whether the player makes random choices.
     fn is_random(&self) -> bool {
         false
     }
 
-    /// What it thinks of the moves in a position in which its side is to move and that is not over: of as many as it has an
-    /// opinion of, at least one. Of a player that says nothing else it is the move that it chooses.
+    /// The player's opinions of moves in a position that is not over and in which its side is to move: at least one. By
+    /// default, it is the move that the player chooses.
     fn thoughts(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
         let Move { cell, why } = self.choose_move(geometry, position, rng);
         vec![Thought { cell, value: None, says: why }]
     }
 
-    /// The cells among which it chooses in a position in which its side is to move and that is not over, each with its share of
-    /// the chance; `None` if it does not know them.
+    /// The cells among which the player chooses in a position that is not over and in which its side is to move, each with
+    /// its share of the probability. `None` if the player does not know them.
     fn shares(&mut self, geometry: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
-        // Who leaves nothing to chance draws nothing from this.
+        // A player without random choices draws nothing from this generator.
         let rng = &mut Stream::root(0).rng();
         (!self.is_random()).then(|| vec![(self.choose_move(geometry, position, rng).cell, 1)])
     }
 
-    /// Makes it look this number of plies ahead; false if it cannot.
+    /// Makes the player look this number of plies ahead. Returns false if it cannot.
     fn look_ahead(&mut self, _plies: u32) -> bool {
         false
     }
 
-    /// Its exact odds, and the proof that it never loses or the games it loses.
+    /// The player's exact odds, and either the proof that it never loses or the games that it loses.
     ///
     /// # Errors
-    /// A sentence if it cannot be audited, or breaks the rules.
+    /// A message if the player cannot be audited, or breaks the rules.
     fn audit(&self) -> Result<Showing, String> {
         Err("only players of 3x3 that need no look-ahead can be audited".into())
     }
 }
 
 impl Player {
-    /// The cell that its answer names.
+    /// The cell of the player's move.
     pub fn choose(&mut self, position: Position, rng: &mut Generator) -> u8 {
         self.play.choose_move(self.geometry, position, rng).cell
     }
 }
 
-/// Equal shares of these cells: see [`Play::shares`].
+/// Equal shares for these cells: see [`Play::shares`].
 #[must_use]
 pub fn equal_shares(mask: u64) -> Option<Vec<(u8, u32)>> {
     Some(cells(mask).map(|cell| (cell, 1)).collect())
 }
 
-/// Reasons that several players have.
+/// Reasons that several players give.
 pub mod why {
-    /// It completes a line.
+    /// The move completes a line.
     pub const COMPLETES: &str = "it completes a line";
-    /// It blocks the opponent's.
+    /// The move blocks the opponent's line.
     pub const BLOCKS: &str = "it blocks your line";
-    /// It left the choice to chance.
+    /// The move was drawn at random.
     pub const BY_CHANCE: &str = "by chance";
 }
 
-/// The answer of a player that looks at lines before it leaves the choice to chance, and took this cell.
+/// The answer of a player that looks at lines before it draws at random, and that took this cell.
 #[must_use]
 pub fn line_move(position: Position, geometry: &Geometry, cell: u8) -> Move {
     let side = position.to_move();
@@ -135,8 +136,8 @@ pub fn line_move(position: Position, geometry: &Geometry, cell: u8) -> Move {
     Move::new(cell, why)
 }
 
-/// What the filter of 3x3 does before a side decides, if it does anything: it completes a line, else blocks one, the first
-/// cell of several.
+/// The move of the filter of 3x3 before a side decides: it completes a line, or else blocks one, at the first of several
+/// cells. `None` if the filter does nothing.
 #[must_use]
 pub fn filter_move(position: Position) -> Option<Move> {
     let (geometry, side) = (tic_tac_toe(), position.to_move());
@@ -145,8 +146,8 @@ pub fn filter_move(position: Position) -> Option<Move> {
         .or_else(|| first(position.wins(geometry, side.other()), why::BLOCKS))
 }
 
-/// What a player of 3x3 thinks of the empty cells where a line is completed or blocked before it decides, and it takes this cell.
-/// The values are its shares of the chance.
+/// The opinions of a player of 3x3 about the empty cells if a line is completed or blocked before it decides, and the player
+/// takes this cell. The values are its shares of the probability.
 #[must_use]
 pub fn line_thoughts(position: Position, taken: &Move) -> Vec<Thought> {
     let (geometry, side) = (tic_tac_toe(), position.to_move());
@@ -167,21 +168,21 @@ pub fn line_thoughts(position: Position, taken: &Move) -> Vec<Thought> {
     cells(position.legal(geometry)).map(thought).collect()
 }
 
-/// What a champion is and where it comes from, at the beginning of a sentence: with its arm and replica, if its card has
+/// What a champion is and where it comes from, to begin a sentence with. It names the arm and the replica if the card has
 /// them.
 #[must_use]
 pub fn describe(what: &str, about: &Map<String, Value>) -> String {
-    // A stranger's card may say anything here: quotes keep it harmless.
+    // A card from outside may contain anything here. Quotes make it harmless.
     match (about.get("arm").and_then(Value::as_str), about.get("replica").and_then(Value::as_u64)) {
         (Some(arm), Some(replica)) => format!("{what} ({arm:?}, replica {replica})"),
         _ => what.to_owned(),
     }
 }
 
-/// The side of a card.
+/// The side that a card names.
 ///
 /// # Errors
-/// A sentence if it has none.
+/// A message if it names none.
 pub fn side_of_card(entries: &Entries) -> Result<Side, String> {
     match entries.get("side") {
         Some(Value::String(side)) if side == "X" => Ok(Side::X),

@@ -1,18 +1,19 @@
-//! Players that leave their moves to chance: with nothing before it, or with the filter.
+//! Players that move at random, either always or after the filter.
 
 use crate::board::{Geometry, Position};
 use evoxo_common::rng::{Generator, below};
 
-/// Any legal cell, each equally likely.
+/// Any legal cell, with equal probability.
 ///
 /// # Panics
-/// If there is none.
+/// If no cell is legal.
 #[inline(always)]
 pub fn random(position: Position, geometry: &Geometry, rng: &mut Generator) -> u8 {
     any_of(position.legal(geometry), rng)
 }
 
-/// A cell that completes an own line, else one that blocks the opponent's, else any; of several, each equally likely.
+/// A cell that completes an own line, or else one that blocks the opponent's, or else any cell. Several such cells are
+/// equally likely.
 ///
 /// # Panics
 /// If no cell is legal.
@@ -29,10 +30,10 @@ pub fn filtered_cells(position: Position, geometry: &Geometry) -> u64 {
     choices.into_iter().find(|cells| *cells != 0).unwrap_or(position.legal(geometry))
 }
 
-/// One of the cells of a mask, each equally likely.
+/// One of the cells of a mask, with equal probability.
 ///
 /// # Panics
-/// If it is empty.
+/// If the mask is empty.
 #[inline(always)]
 pub fn any_of(mut mask: u64, rng: &mut Generator) -> u8 {
     for _ in 0..below(rng, u64::from(mask.count_ones())) {

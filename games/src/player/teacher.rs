@@ -1,8 +1,8 @@
-//! The teacher of `nndtf` (Ling and Lam 2011, section 2): a score for every empty cell, and the boards it is asked on.
+//! The teacher of `nndtf` (Ling and Lam 2011, section 2): a score for every empty cell, and the boards on which it teaches.
 //!
-//! X counts 1, O counts -1, an empty cell 0.5. X is put on the cell, and each line through it is worth what the sum of its
-//! three cells says; the cell's score is the sum over its lines. The teacher takes a cell with the greatest score; as O it
-//! sees the board with the sides swapped.
+//! X counts 1, O counts -1, and an empty cell 0.5. To score a cell, the teacher puts X on it. The sum of the three cells of
+//! each line through the cell gives the line's worth, and the cell's score is the sum over these lines. The teacher takes a
+//! cell with the greatest score. As O it sees the board with the sides swapped.
 
 use crate::{
     audit::{Audit, Subject},
@@ -10,10 +10,10 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::LazyLock};
 
-/// The boards with X to move that play can lead to and on which the game goes on.
+/// The number of boards with X to move that play can reach and on which the game is not over.
 pub const BOARDS: usize = 2423;
 
-/// What a line is worth in which X, with the stone just put there, has `own` cells and O has `other`: 7^7 for a sum of 3
+/// The worth of a line in which X, including the stone just placed, has `own` cells and O has `other`: 7^7 for a sum of 3
 /// (three X), 6^6 for -1 (two O blocked), 5^5 for 2.5, 4^4 for 2, 3^3 for 1 and 2^2 for 0.5.
 const fn worth(own: u32, other: u32) -> u32 {
     match (own, other) {
@@ -27,7 +27,7 @@ const fn worth(own: u32, other: u32) -> u32 {
     }
 }
 
-/// The score of each cell for X, 0 where it is not empty.
+/// The score of each cell for X; 0 if the cell is not empty.
 #[must_use]
 pub fn scores(board: Board) -> [u32; 9] {
     let game = tic_tac_toe();
@@ -41,7 +41,7 @@ pub fn scores(board: Board) -> [u32; 9] {
     scores
 }
 
-/// The board as the side to move sees it: its own stones are X's.
+/// The board as the side to move sees it, with its own stones as X.
 #[must_use]
 pub const fn seen_by_mover(board: Board) -> Board {
     match board.to_move() {
@@ -50,7 +50,7 @@ pub const fn seen_by_mover(board: Board) -> Board {
     }
 }
 
-/// The cells that the teacher would take, as a mask: those with the greatest score, 0 on a full board.
+/// The cells that the teacher would take, as a mask: those with the greatest score. 0 on a full board.
 #[must_use]
 pub fn choose(board: Board) -> u64 {
     let scores = scores(seen_by_mover(board));
@@ -60,7 +60,7 @@ pub fn choose(board: Board) -> u64 {
         .fold(0, |all, cell| all | 1 << cell)
 }
 
-/// Walks all games of the teacher as this side. It has no filter, and where several cells have the greatest score each is
+/// Walks all games in which the teacher plays this side. It has no filter. If several cells have the greatest score, they are
 /// equally likely.
 #[must_use]
 pub fn audit(side: Side) -> Audit {
@@ -68,7 +68,7 @@ pub fn audit(side: Side) -> Audit {
     audit.expect("the teacher has an answer on every board that is not full")
 }
 
-/// All [`BOARDS`], in the order of boards.
+/// All [`BOARDS`] boards, in ascending order.
 #[must_use]
 pub fn boards() -> &'static [Board] {
     static ALL: LazyLock<Vec<Board>> = LazyLock::new(|| {
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(choose(board), 1 << 8);
     }
 
-    /// Literally as in the paper: sums of cell values, looked up in its list.
+    /// Computed literally as in the paper: sums of cell values, looked up in the paper's list.
     #[test]
     fn scores_are_those_of_the_sums() {
         let game = tic_tac_toe();
@@ -137,7 +137,7 @@ mod tests {
         assert!(boards().iter().all(|board| tic_tac_toe().outcome(*board).is_none()));
     }
 
-    /// It never loses as X; as O it can be beaten.
+    /// The teacher never loses as X, but can be beaten as O.
     #[test]
     fn the_teacher_as_a_player() {
         let [x, o] = Side::BOTH.map(audit);

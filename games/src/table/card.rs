@@ -19,17 +19,17 @@ use crate::{
 
 /// `{"kind": "table", "side": "O", "moves": {"X........": 4, ".X.......": 0}}`
 ///
-/// The key of a move is a board on which the side is asked, as a text from the top left; its value is the cell to play
-/// there, 0 to 8 in the same order. Any of a board's eight images will do: the move turns with it. Boards that the player
+/// The key of a move is a board on which the side decides, as a text from the top left. The value is the cell to play there,
+/// 0 to 8 in the same order. Any of a board's eight images can be given, and the move turns with it. Boards that the player
 /// cannot meet under its own moves may be left out.
 pub const CARD: CardKind = CardKind { name: "table", keys: &KEYS, about: &[], read, file: None };
 
 const KEYS: [&str; 3] = ["kind", "side", "moves"];
 
-/// The table player of a card.
+/// The table player that a card describes.
 fn read(entries: &Entries, text: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
     let side = side_of_card(entries)?;
-    // Read once more: of a board that comes twice a JSON value would keep only the last.
+    // The text is parsed a second time, because a JSON value keeps only the last entry if a board occurs twice.
     #[derive(Deserialize)]
     struct Moves {
         moves: Entries,
@@ -65,14 +65,14 @@ impl Champion for TableGenome {
     }
 }
 
-/// The boards on which a table is asked, with the cell it takes.
+/// The boards on which a table decides, with the cell that it takes.
 fn moves(table: &TableGenome) -> impl Iterator<Item = (Board, u8)> + '_ {
     Graph::of(table.side()).boards().iter().copied().zip(table.genes().iter().copied())
 }
 
 impl Play for TableGenome {
-    /// The filter moves first, as it did in evolution. The table has a move for every board where the filter has none, also
-    /// for those that only an opponent without the filter can bring about.
+    /// The filter moves first, as in evolution. The table has a move for every board on which the filter has none, including
+    /// boards that only an opponent without the filter can bring about.
     fn choose_move(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Move {
         let own = || self.choose(position.board()).map(|cell| Move::new(cell, "its table says so"));
         filter_move(position)
@@ -80,7 +80,8 @@ impl Play for TableGenome {
             .expect("a table has a move for every board of its side that is neither over nor the filter's")
     }
 
-    /// Each empty cell with what the filter says of it, or the entry for this board. The value is 1 where it goes.
+    /// Each empty cell, with what the filter or the table's entry says about it. The value is 1 for the cell that the player
+    /// takes.
     fn thoughts(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
         let chosen = self.choose_move(geometry, position, rng);
         let graph = Graph::of(self.side());
@@ -114,14 +115,14 @@ fn to_map(player: &TableGenome) -> Map<String, Value> {
     KEYS.map(String::from).into_iter().zip(values).collect()
 }
 
-/// The player of these moves.
+/// The player with these moves.
 fn table_of(side: Side, moves: &Entries) -> Result<TableGenome, String> {
     let graph = Graph::of(side);
     let mut genes: Vec<Option<(u8, &str)>> = vec![None; graph.len()];
     for (key, value) in moves.iter() {
         let board = tic_tac_toe().board_of(key)?;
         let (class, symmetry) = graph.class(board).ok_or_else(|| {
-            format!("{} is never asked on the board {}: {}", side.letter(), quoted(key), reason(side, board))
+            format!("{} never decides on the board {}: {}", side.letter(), quoted(key), reason(side, board))
         })?;
         if let Some((_, first)) = genes[class] {
             return Err(format!("the boards {} and {} are images of each other: keep one", quoted(first), quoted(key)));
@@ -139,13 +140,13 @@ fn table_of(side: Side, moves: &Entries) -> Result<TableGenome, String> {
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         return Err(format!("moves are missing for boards that this player can meet: {}{more}", shown.join(", ")));
     }
-    // A board that is never met may have any move.
+    // The player never meets this board, so any move will do.
     let genes =
         genes.iter().enumerate().map(|(class, gene)| gene.map_or(graph.legal_cells(class)[0], |(cell, _)| cell));
     TableGenome::new(side, genes.collect())
 }
 
-/// The gene of a move on a board that `symmetry` takes to its canonical image.
+/// The gene for a move on a board that `symmetry` turns to its canonical image.
 fn gene(board: Board, symmetry: &Symmetry, key: &str, value: &Value) -> Result<u8, String> {
     let cell = value.as_u64().filter(|cell| *cell < 9).map(|cell| cell as u8);
     match cell {
@@ -157,7 +158,7 @@ fn gene(board: Board, symmetry: &Symmetry, key: &str, value: &Value) -> Result<u
     }
 }
 
-/// Why a side is never asked on a board.
+/// The reason why a side never decides on a board.
 fn reason(side: Side, board: Board) -> &'static str {
     let (x, o) = (board.x.count_ones(), board.o.count_ones());
     match () {
@@ -190,7 +191,7 @@ mod tests {
         TableGenome::random(side, &mut Stream::root(seed).rng())
     }
 
-    /// A card with nothing beside it.
+    /// Reads a card that needs no other file.
     fn read_card(text: &str) -> Result<Card, String> {
         Card::read(&[&CARD], text, &mut |name| Err(format!("{name} is not there")))
     }
@@ -209,7 +210,7 @@ mod tests {
             prop_assert_eq!(read_card(&card.write("t").0), Ok(card));
         }
 
-        /// A card made by hand: only the boards that are met, each as any of its images, in any order.
+        /// A card written by hand: it has only the boards that the player meets, each as any of its images, in any order.
         #[test]
         fn images_and_boards_never_met(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let player = random(side, seed);
@@ -224,7 +225,7 @@ mod tests {
             let text = json!({"moves": Map::from_iter(entries), "side": side.letter(), "kind": "table"}).to_string();
             let card = read_card(&text).unwrap();
             let read: &TableGenome = card.champion_as().unwrap();
-            // The losing lines may be given as their images.
+            // The losing lines may be reported as their images.
             prop_assert_eq!(Audit { examples: vec![], ..read.audit() }, Audit { examples: vec![], ..player.audit() });
             prop_assert_eq!(read.met(), player.met());
         }
@@ -259,7 +260,7 @@ mod tests {
             (r#"{"kind":"table","side":"O","moves":{"XX.......":4}}"#, "numbers of stones"),
             (r#"{"kind":"table","side":"O","moves":{"XXX.O...O":4}}"#, "is over"),
             (r#"{"kind":"table","side":"O","moves":{"XX..O....":2}}"#, "the filter moves there"),
-            (r#"{"kind":"table","side":"X","moves":{"XXO.OX...":3}}"#, "X is never asked on the board \"XXO.OX...\""),
+            (r#"{"kind":"table","side":"X","moves":{"XXO.OX...":3}}"#, "X never decides on the board \"XXO.OX...\""),
             (r#"{"kind":"table","side":"O","moves":{"X........":0}}"#, "cell 0, which is taken"),
             (r#"{"kind":"table","side":"O","moves":{"X........":9}}"#, "is 9, not a cell"),
             (r#"{"kind":"table","side":"O","moves":{"X........":-1}}"#, "is -1, not a cell"),
@@ -272,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Each board that is met is needed, and the sentence names it.
+    /// Each board that the player meets is required, and the error message names it.
     #[test]
     fn a_board_that_is_met_must_be_there() {
         for side in Side::BOTH {
@@ -293,7 +294,7 @@ mod tests {
         table.clone().choose_move(tic_tac_toe(), position, &mut Stream::root(1).rng())
     }
 
-    /// Plays every game against anyone, and counts those that the player loses.
+    /// Plays every game against any opponent, and counts those that the player loses.
     fn lost(player: &TableGenome, side: Side, board: Board) -> u64 {
         let game = tic_tac_toe();
         match game.outcome(board) {
@@ -341,7 +342,7 @@ mod tests {
         let entry = "entry 1 of 43, for the board X........ and its images, is b2";
         assert_eq!(says("X../.../...", 4), format!("its table says so: {entry}"));
         assert_eq!(says("X../.../...", 8), format!("not by its table: {entry}"));
-        // The entry is that of the canonical image.
+        // The entry belongs to the canonical image.
         assert_eq!(says(".../.../..X", 0), format!("not by its table: {entry}"));
         assert_eq!(says("XX./.O./...", 2), why::BLOCKS);
         assert_eq!(says("XX./.O./...", 3), "not while a line must be blocked");
@@ -351,7 +352,7 @@ mod tests {
         assert_eq!(says("X.X/.O./X.O", 3), "it would block your line too");
     }
 
-    /// Also on boards that no play leads to, which a person may set up in an engine.
+    /// This includes boards that play cannot reach, which a user may set up in an engine.
     #[test]
     fn every_board_has_an_answer() {
         let game = tic_tac_toe();

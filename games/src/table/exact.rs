@@ -1,10 +1,10 @@
 //! The exact odds of a table player against a random mover, both with the filter.
 //!
-//! For a decision board with n empty cells let u(n) = (n - 1)(n - 3)... be the most ways in which the opponent can go on.
-//! The numbers of those ways in which the player wins and loses are whole, and linear in those of the boards that
-//! follow: W(board) = c + sum of f W(next), where c counts the games that end before the player is asked again and f
-//! how often `next` comes up. c and f depend only on the cell played, so they are made once for every board and cell;
-//! a player's odds are one pass over its boards, last first. Wins and losses travel in one word.
+//! For a decision board with n empty cells, let u(n) = (n - 1)(n - 3)... be the greatest number of ways in which the opponent
+//! can continue. The numbers of those ways in which the player wins and loses are whole, and linear in those of the boards
+//! that follow: W(board) = c + sum of f W(next). Here c counts the games that end before the player decides again, and f
+//! counts how often `next` occurs. c and f depend only on the cell played, so they are computed once for every board and
+//! cell. A player's odds then take one pass over its boards, last board first. Wins and losses share one word.
 
 use super::Score;
 use super::graph::{Graph, Target, options_product};
@@ -12,26 +12,26 @@ use crate::board::{Outcome, Side};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// One f: how often `next` comes up.
+/// One f: how often `next` occurs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Term {
     next: u32,
     factor: u32,
 }
 
-/// A c with its terms: wins in the upper half of the word, losses in the lower.
+/// A c with its terms. The upper half of the word counts wins, the lower half losses.
 #[derive(Clone, Debug, Default)]
 struct Linear {
     constant: u32,
     factors: BTreeMap<usize, u32>,
 }
 
-/// What is the same for every player of a side.
+/// The data that all players of a side share.
 #[derive(Clone, Debug)]
 pub struct Scorer {
-    /// Each class, last first, and its number of terms (for every cell alike, padded with factor 0).
+    /// Each class, last first, and its number of terms. The number is the same for every cell, padded with terms of factor 0.
     classes: Vec<(usize, usize)>,
-    /// By 9 x class + cell: the constant and where the terms begin.
+    /// By 9 x class + cell: the constant, and the index of the first term.
     rows: Vec<(u32, usize)>,
     terms: Vec<Term>,
     start: (u32, Vec<Term>),
@@ -48,7 +48,7 @@ impl Scorer {
     /// The numerators of a player's probabilities to win and lose, over [`Graph::denominator`].
     ///
     /// # Panics
-    /// If the genes are not those of a player of this side; [`super::genome::check`] tells.
+    /// If the genes are not those of a player of this side; [`super::genome::check`] checks them.
     #[must_use]
     pub fn score(&self, genes: &[u8]) -> Score {
         assert!(genes.len() == self.classes.len(), "{} genes for {} boards", genes.len(), self.classes.len());
@@ -89,7 +89,7 @@ fn terms(linear: &Linear) -> impl Iterator<Item = Term> {
     linear.factors.iter().map(|(next, factor)| Term { next: *next as u32, factor: *factor })
 }
 
-/// The odds of a target as a sum over decision boards, when the opponent has `ways` ways to go on.
+/// The odds of a target as a sum over decision boards, if the opponent has `ways` ways to continue.
 fn linear(graph: &Graph, target: Target, ways: u32) -> Linear {
     match target {
         Target::End(Outcome::Draw) => Linear::default(),

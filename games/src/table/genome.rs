@@ -1,4 +1,4 @@
-//! Table players: one gene for each decision board, the cell to play there.
+//! Table players. They have one gene for each decision board: the cell to play there.
 
 use super::graph::Graph;
 use crate::audit::{Audit, Subject};
@@ -6,8 +6,8 @@ use crate::board::{Board, Side, cells, tic_tac_toe};
 use evoxo_common::rng::{Generator, below};
 use std::collections::BTreeSet;
 
-/// A table player: for each decision board of its side, in the order of [`Graph::boards`], the cell it plays on the
-/// canonical board.
+/// A table player. For each decision board of its side, in the order of [`Graph::boards`], it has the cell that it plays on
+/// the canonical board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableGenome {
     side: Side,
@@ -15,17 +15,17 @@ pub struct TableGenome {
 }
 
 impl TableGenome {
-    /// The player of these genes.
+    /// The player with these genes.
     ///
     /// # Errors
-    /// If there are not exactly as many as decision boards (58 for X, 43 for O), or one is not an empty cell of its
-    /// board, as a sentence.
+    /// A message if the number of genes is not that of decision boards (58 for X, 43 for O), or if a gene is not an empty
+    /// cell of its board.
     pub fn new(side: Side, genes: Vec<u8>) -> Result<Self, String> {
         check(Graph::of(side), &genes)?;
         Ok(Self { side, genes })
     }
 
-    /// A player whose every gene is drawn from the cells that may be played, each equally likely.
+    /// A random player. Each gene is drawn from the cells that may be played, with equal probability.
     pub fn random(side: Side, rng: &mut Generator) -> Self {
         let graph = Graph::of(side);
         let genes = (0..graph.len()).map(|class| {
@@ -47,8 +47,8 @@ impl TableGenome {
         &self.genes
     }
 
-    /// The cell this player takes; None if its side is never asked on this board (the filter moves there, it is not
-    /// the side's turn, or play with the filter cannot lead there).
+    /// The cell that this player takes. `None` if its side never decides on this board: the filter moves there, it is not the
+    /// side's turn, or play with the filter cannot reach the board.
     #[must_use]
     pub fn choose(&self, board: Board) -> Option<u8> {
         let (class, symmetry) = Graph::of(self.side).class(board)?;
@@ -61,7 +61,7 @@ impl TableGenome {
         Graph::of(self.side).met(|class| vec![self.genes[class]])
     }
 
-    /// Walks all games of this player, which has the filter before it.
+    /// Walks all games of this player, with the filter before it.
     #[must_use]
     pub fn audit(&self) -> Audit {
         let choose = Box::new(|board| self.choose(board).map_or(0, |cell| 1 << cell));
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A player moves on every image of a board as it moves on the board.
+        /// A player's move on an image of a board is the image of its move.
         #[test]
         fn choices_turn_with_the_board(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let player = TableGenome::random(side, &mut Stream::root(seed).rng());

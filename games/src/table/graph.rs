@@ -1,33 +1,33 @@
-//! The folded game: everything that can happen to a table player of 3x3 tic-tac-toe, with its forced moves and its
-//! mirror images folded away.
+//! The folded game: everything that can happen to a table player of 3x3 tic-tac-toe, with forced moves and mirror images
+//! folded away.
 //!
-//! **The filter.** Before either side chooses, the rules act: complete an own line if you can, else block the
-//! opponent's. Where the filter has several cells to choose from the result is the same for each: a side that can
-//! complete two lines has won, a side that would have to block two cells has lost, because the opponent has the filter
-//! too and completes the other.
+//! **The filter.** Before either side chooses, the rules act: complete an own line if possible, or else block the opponent's.
+//! If the filter has several cells to choose from, the result is the same for each. A side that can complete two lines has
+//! won. A side that would have to block two cells has lost, because the opponent also has the filter and completes the other
+//! line.
 //!
-//! **Decision boards** of a side are the boards on which it is asked: unfinished, its turn, no line to complete for
-//! either side, and within reach when both sides have the filter and else move as they like. Boards that turn or
-//! mirror into each other are one class, and the class's *canonical* board is the one whose text comes last (`.` before
-//! `O` before `X`, read from the top left).
+//! **Decision boards** of a side are the boards on which it decides: the game is not over, it is the side's turn, neither
+//! side can complete a line, and play can reach the board if both sides have the filter and otherwise move freely. Boards
+//! that turn or mirror into each other form one class. The class's *canonical* board is the one whose text comes last (`.`
+//! before `O` before `X`, read from the top left).
 //!
-//! **Their order**, which is the order of genes on the wire: by number of stones, fewest first; among equals the
-//! canonical text that comes last goes first. For O it begins `X........`, `.X.......`, `....X....`.
+//! **Their order**, which is the order of genes on the wire, is by number of stones, fewest first. Among boards with equally
+//! many stones, the one whose canonical text comes last is first. For O it begins `X........`, `.X.......`, `....X....`.
 //!
-//! **Between decisions** the opponent moves. After the side's move and all forced moves the game is over, or the side
-//! decides again, or the opponent has a choice. The board is turned to its canonical image only when the side is
-//! asked, so the opponent chooses on the board as it lies since then: its options are the empty cells in order.
+//! **Between decisions** the opponent moves. After the side's move and all forced moves, either the game is over, or the side
+//! decides again, or the opponent has a choice. The board is turned to its canonical image only when the side decides. The
+//! opponent therefore chooses on the board as it has been since then, and its options are the empty cells in order.
 
 use crate::board::{Board, Outcome, Side, Symmetry, cells, tic_tac_toe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// Where the game stands once all forced moves are made.
+/// The state of the game once all forced moves are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// The side is asked, on the board of this class.
+    /// The side decides, on the board of this class.
     Decide(usize),
-    /// The opponent has the choice of this index.
+    /// The opponent has the choice with this index.
     Choose(usize),
     /// The game is over.
     End(Outcome),
@@ -36,10 +36,10 @@ pub enum Target {
 /// A board on which the opponent decides.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// The board, as it lies since the side was last asked.
+    /// The board, in the orientation that it has had since the side last decided.
     pub board: Board,
-    /// Where each of the opponent's moves leads, one for each empty cell, in the order of cells. Each is equally
-    /// likely to a random mover.
+    /// The result of each of the opponent's moves: one for each empty cell, in the order of cells. All are equally likely for
+    /// a random mover.
     pub targets: Vec<Target>,
 }
 
@@ -62,13 +62,13 @@ impl Graph {
         &GRAPHS[side as usize]
     }
 
-    /// Whose decisions these are.
+    /// The side that decides.
     #[must_use]
     pub const fn side(&self) -> Side {
         self.side
     }
 
-    /// The canonical decision boards, in the order of genes: a class is named by its index here.
+    /// The canonical decision boards, in the order of genes. The index of a board here names its class.
     #[must_use]
     pub fn boards(&self) -> &[Board] {
         &self.boards
@@ -87,7 +87,7 @@ impl Graph {
         &self.legal_cells[class]
     }
 
-    /// Where playing a cell on the canonical board of a class leads; None if the cell is taken or none of the nine.
+    /// The result of playing a cell on the canonical board of a class; `None` if the cell is taken or does not exist.
     #[must_use]
     pub fn after(&self, class: usize, cell: u8) -> Option<Target> {
         *self.after[class].get(usize::from(cell))?
@@ -99,20 +99,20 @@ impl Graph {
         self.after(class, cell).is_some()
     }
 
-    /// The opponent's choices. None leads to one before it.
+    /// The opponent's choices. A choice never leads to an earlier one.
     #[must_use]
     pub fn choices(&self) -> &[Choice] {
         &self.choices
     }
 
-    /// Where the game begins.
+    /// The beginning of the game.
     #[must_use]
     pub const fn start(&self) -> Target {
         self.start
     }
 
-    /// A board's class, and the symmetry that takes the board to its canonical image; None if the side is
-    /// never asked on this board.
+    /// A board's class, and the symmetry that turns the board to its canonical image; `None` if the side never decides on
+    /// this board.
     #[must_use]
     pub fn class(&self, board: Board) -> Option<(usize, &'static Symmetry)> {
         let (canonical, symmetry) = tic_tac_toe().canonical(board);
@@ -120,7 +120,7 @@ impl Graph {
         Some((class, symmetry))
     }
 
-    /// The classes that can be met by whoever plays one of `options(class)` on each of them, in order.
+    /// The classes that a player meets if it plays one of `options(class)` on each class, in order.
     pub fn met(&self, options: impl Fn(usize) -> Vec<u8>) -> BTreeSet<usize> {
         let (mut met, mut choices, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![self.start]);
         while let Some(target) = open.pop() {
@@ -135,9 +135,10 @@ impl Graph {
         met
     }
 
-    /// The common denominator of all probabilities: the product of the numbers of options of the opponent's choices in
-    /// the longest game. 384 = 8 x 6 x 4 x 2 for X, 945 = 9 x 7 x 5 x 3 for O. A choice on a board with e empty cells
-    /// has e options, and the opponent's boards have e of one parity, so a game's options multiply to a divisor of it.
+    /// The common denominator of all probabilities: the product of the numbers of options in the opponent's choices of the
+    /// longest game. It is 384 = 8 x 6 x 4 x 2 for X and 945 = 9 x 7 x 5 x 3 for O. A choice on a board with e empty cells
+    /// has e options. On all the opponent's boards e has the same parity, so the options of a game multiply to a divisor of
+    /// the denominator.
     #[must_use]
     pub fn denominator(&self) -> u32 {
         options_product(match self.side {
@@ -183,8 +184,8 @@ impl Graph {
     }
 }
 
-/// e x (e - 2) x (e - 4) ... down to 2 or 1: the most ways in which an opponent can go on who chooses between `empty`
-/// cells, then between two fewer at most, and so on.
+/// e x (e - 2) x (e - 4) ... down to 2 or 1: the greatest number of ways in which an opponent can continue if it chooses
+/// between `empty` cells, then between at least two fewer, and so on.
 pub(super) fn options_product(empty: u32) -> u32 {
     (1..=empty).rev().step_by(2).product()
 }
@@ -194,10 +195,10 @@ fn rank(board: Board) -> (u32, std::cmp::Reverse<Board>) {
     (board.pieces(), std::cmp::Reverse(board))
 }
 
-/// A [`Target`] before indices are given.
+/// A [`Target`] before indices are assigned.
 #[derive(Clone, Copy)]
 enum Stand {
-    /// The canonical board on which the side is asked.
+    /// The canonical board on which the side decides.
     Decide(Board),
     /// The board on which the opponent chooses.
     Choose(Board),
@@ -219,7 +220,7 @@ fn settle(side: Side, mut board: Board) -> Stand {
     }
 }
 
-/// The boards met so far.
+/// The boards found so far.
 #[derive(Default)]
 struct Found {
     decisions: BTreeSet<Board>,
@@ -249,7 +250,7 @@ mod tests {
         boards.collect::<Vec<_>>().join("\n")
     }
 
-    /// The order of genes on the wire: whoever changes it breaks every stored genome.
+    /// The order of genes on the wire. Changing it breaks every stored genome.
     #[test]
     fn the_order_of_decision_boards_is_pinned() {
         insta::assert_snapshot!("decision_boards_x", texts(Side::X));
@@ -264,7 +265,8 @@ mod tests {
         assert_eq!(Graph::of(Side::O).start(), Target::Choose(0));
     }
 
-    /// Every board on which the rules leave a side to decide, found by playing unfolded, is in the graph, and no other.
+    /// The graph has exactly the boards on which the rules leave a decision to a side. The test finds them by playing
+    /// unfolded games.
     #[test]
     fn the_classes_are_those_of_unfolded_play() {
         let geometry = tic_tac_toe();
@@ -287,7 +289,7 @@ mod tests {
         assert_eq!(asked.map(|classes| classes.len()), [58, 43]);
     }
 
-    /// What the kernels rely on: everything leads forward.
+    /// The kernels rely on this: every target is a later one.
     #[test]
     fn targets_lie_ahead() {
         for graph in Side::BOTH.map(Graph::of) {

@@ -1,5 +1,5 @@
-//! Table players of 3x3: one move for every board that the filter leaves to them. Which boards there are, what a table is
-//! worth exactly, and the best table for any points.
+//! Table players of 3x3: one move for every board that the filter leaves to them. This module defines which boards there are,
+//! the exact worth of a table, and the best table for any points.
 
 mod card;
 pub mod exact;
@@ -17,7 +17,7 @@ use evoxo_common::ratio::Ratio;
 
 use crate::audit::Odds;
 
-/// How a table player fares: games (sampled), or numerators over [`graph::Graph::denominator`] (exact).
+/// The results of a table player: numbers of games (sampled), or numerators over [`graph::Graph::denominator`] (exact).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
     /// Games won, or the numerator of the probability to win.
@@ -27,7 +27,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// The odds, if the numerators are over `whole`.
+    /// The odds, if `whole` is the denominator of the numerators.
     #[must_use]
     pub fn odds(self, whole: u32) -> Odds {
         let share = |part: u32| Ratio::new(part.into(), whole.into());

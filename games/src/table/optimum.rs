@@ -1,9 +1,9 @@
 //! The best possible table for any points, exactly.
 //!
-//! Every board's value depends only on the boards that follow, so the best cell of each is found from the last board
-//! back (dynamic programming; Bellman, 1957). Scores are whole numbers of the ways in which the opponent can go on, as in
-//! [`super::exact`]. Options of one board are compared without the points that a draw in every game would give: see
-//! `points.rs` beside this file.
+//! Every board's value depends only on the boards that follow, so the best cell of each board is found from the last board
+//! backwards (dynamic programming; Bellman, 1957). Scores are whole numbers of the ways in which the opponent can continue,
+//! as in [`super::exact`]. The options of a board are compared without the points that a draw in every game would give: see
+//! `points.rs`.
 
 use super::genome::TableGenome;
 use super::graph::{Graph, Target, options_product};
@@ -16,28 +16,27 @@ use std::collections::BTreeSet;
 /// The best table for a side and points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Optimum {
-    /// Of all tables with the highest fitness, one that loses least, and of those one that wins most.
+    /// Of all tables with the highest fitness: one that loses least, and of those one that wins most.
     pub player: TableGenome,
-    /// Its odds against the random mover, both with the filter.
+    /// The table's odds against the random mover, both with the filter.
     pub odds: Odds,
-    /// What it is worth, in points a game.
+    /// The table's worth, in points per game.
     pub fitness: Ratio,
-    /// The boards on which the choice between several cells makes no difference to the fitness, of those that tables of
-    /// this fitness can meet; cells that are images of each other count as one. If there are any, several differing
-    /// tables are optimal.
+    /// The boards on which several cells give the same fitness, among the boards that tables of this fitness can meet. Cells
+    /// that are images of each other count as one. If there are such boards, several different tables are optimal.
     pub ties: Vec<Tie>,
 }
 
 /// Cells that are equally good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
-    /// A decision board, canonical.
+    /// A canonical decision board.
     pub board: Board,
-    /// Two cells or more.
+    /// The equally good cells, at least two.
     pub cells: Vec<u8>,
 }
 
-/// The best table for a side and these points, or for this penalty of a loss if 1 is for a win and 0 for a draw.
+/// The best table for a side and these points. A plain number is the penalty of a loss, with 1 for a win and 0 for a draw.
 #[must_use]
 pub fn optimum(side: Side, points: impl Into<Points>) -> Optimum {
     let points = points.into();
@@ -46,13 +45,13 @@ pub fn optimum(side: Side, points: impl Into<Points>) -> Optimum {
     Optimum { fitness: points.worth(odds), odds, ties: plan.ties(), player: plan.player() }
 }
 
-/// The table that wins most among those that never lose, and the smallest penalty at which it is optimal if 1 is for a win
-/// and 0 for a draw; None if every table of the side can lose. (For 3x3 there is one for either side.)
+/// The table that wins most among those that never lose, and the smallest penalty at which it is optimal, with 1 for a win
+/// and 0 for a draw. `None` if every table of the side can lose. (On 3x3 both sides have such a table.)
 ///
-/// Never losing, with W0 wins, is optimal when W - penalty x L <= W0 for every table, that is when the penalty is at least
-/// the greatest (W - W0) / L of all tables that can lose. That ratio is found by Dinkelbach's iteration (1967): take the
-/// best table for the present penalty, make its ratio the penalty, until nothing is better than W0. Each step is exact
-/// and there are finitely many tables, so it ends at the true ratio.
+/// Never losing, with W0 wins, is optimal if W - penalty x L <= W0 for every table, so if the penalty is at least the
+/// greatest (W - W0) / L of all tables that can lose. Dinkelbach's iteration (1967) finds this ratio: take the best table for
+/// the current penalty, use its ratio as the next penalty, and repeat until no table is better than W0. Each step is exact
+/// and there are finitely many tables, so the iteration ends at the true ratio.
 #[must_use]
 pub fn never_losing(side: Side) -> Option<(TableGenome, Odds, Ratio)> {
     let graph = Graph::of(side);
@@ -71,20 +70,20 @@ pub fn never_losing(side: Side) -> Option<(TableGenome, Odds, Ratio)> {
     }
 }
 
-/// What the points make of a score, up to a factor and what all scores of the same number of games have in common; then
-/// fewest losses, then most wins.
+/// The aim of a score: first its points, up to a factor and a term that is the same for all scores of equally many games;
+/// then fewest losses; then most wins.
 fn aim(score: Score, points: Points) -> Value {
     let ((gain, cost), wins, losses) = (points.gain_and_cost(), i128::from(score.wins), i128::from(score.losses));
     (gain * wins - cost * losses, -losses, wins)
 }
 
-/// The first thing to maximise, the second among equals, and the third; all linear in the score.
+/// The first number to maximise, the second for ties, and the third. All are linear in the score.
 type Value = (i128, i128, i128);
 
 /// The best cell of every decision board, for some aim.
 struct Plan {
     graph: &'static Graph,
-    /// For each class its best cell, what follows, and all cells whose first value is the best.
+    /// For each class: its best cell, the score that follows, and all cells whose first number equals the best.
     best: Vec<Best>,
 }
 
@@ -102,7 +101,7 @@ impl Plan {
             let ways = options_product(8 - board.pieces());
             let options = graph.legal_cells(class).iter().filter_map(|cell| Some((*cell, graph.after(class, *cell)?)));
             let scores: Vec<(u8, Score)> = options.map(|(cell, after)| (cell, plan.follow(after, ways))).collect();
-            // The last of the greatest, in reverse: the first cell.
+            // The last maximum of the reversed list is the first best cell.
             let best = scores.iter().rev().max_by_key(|(_, score)| value(*score));
             let (cell, score) = *best.expect("a decision board has an empty cell");
             let equals = scores.iter().filter(|(_, other)| value(*other).0 == value(score).0);
@@ -111,7 +110,7 @@ impl Plan {
         plan
     }
 
-    /// The score of a target, when the opponent has `ways` ways to go on.
+    /// The score of a target, if the opponent has `ways` ways to continue.
     fn follow(&self, target: Target, ways: u32) -> Score {
         match target {
             Target::End(Outcome::Draw) => Score::default(),
@@ -174,7 +173,7 @@ mod tests {
         (part(-400), part(-400), part(0)).prop_map(|(win, draw, penalty)| Points { win, draw, penalty })
     }
 
-    /// Found by a program apart from this one: football's points, and points for nothing but not losing.
+    /// The expected values come from a separate program: football's points, and points only for not losing.
     #[test]
     fn other_points_have_their_optimum() {
         let odds = |win: i64, draw: i64, penalty: i64| {
@@ -196,7 +195,7 @@ mod tests {
             prop_assert_eq!(best.odds, super::super::reference::exact(&best.player));
             let top = score(side, best.player.genes(), points);
             prop_assert!(score(side, TableGenome::random(side, &mut rng).genes(), points) <= top);
-            // Whichever of the tied cells are played, the fitness stays, and the losses do not fall.
+            // Any choice among the tied cells keeps the fitness, and does not lower the number of losses.
             let mut genes = best.player.genes().to_vec();
             for tie in &best.ties {
                 let class = Graph::of(side).class(tie.board).unwrap().0;
@@ -207,7 +206,7 @@ mod tests {
             prop_assert!(score(side, &genes, points) <= top);
         }
 
-        /// Where a win is worth more than a draw, points rank tables as a penalty does.
+        /// If a win is worth more than a draw, points rank tables in the same way as a penalty.
         #[test]
         fn points_are_a_penalty(side in prop::sample::select(Side::BOTH.to_vec()), points in any_points()) {
             let best = optimum(side, points);
@@ -220,7 +219,7 @@ mod tests {
             }
         }
 
-        /// One other cell on a board that is met: an image of the cell or tied, or else a loss of fitness.
+        /// Another cell on a board that is met is either an image of the best cell, or tied, or it loses fitness.
         #[test]
         fn every_other_cell_is_worse(side in prop::sample::select(Side::BOTH.to_vec()), points in any_points()) {
             let best = optimum(side, points);

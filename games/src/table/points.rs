@@ -1,9 +1,9 @@
-//! What a game's outcome is worth to a table player.
+//! The worth of a game's outcomes to a table player.
 //!
-//! **Why a penalty is enough.** Of N games with W wins and L losses the points are win W + draw (N - W - L) - penalty L =
-//! (win - draw) W - (penalty + draw) L + draw N. The last term is the same for every player. So wherever a win is worth more
-//! than a draw, players rank as they do with 1 for a win, 0 for a draw and a loss that costs (penalty + draw) / (win - draw):
-//! [`Points::as_penalty`]. Three points for a win and one for a draw are a penalty of 1/2.
+//! **Why a penalty is enough.** Of N games with W wins and L losses, the points are win W + draw (N - W - L) - penalty L =
+//! (win - draw) W - (penalty + draw) L + draw N. The last term is the same for every player. If a win is worth more than a
+//! draw, players therefore rank as with 1 for a win, 0 for a draw and a loss that costs (penalty + draw) / (win - draw):
+//! [`Points::as_penalty`]. For example, three points for a win and one for a draw correspond to a penalty of 1/2.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use evoxo_common::ratio::Ratio;
 use super::Score;
 use crate::audit::Odds;
 
-/// Points for a win, a draw and a loss. Exact decimals from -1,000,000 to 1,000,000 with at most six digits after the point,
-/// as settings and the command line give them, so that no sum below overflows.
+/// Points for a win, a draw and a loss. They are exact decimals from -1,000,000 to 1,000,000 with at most six digits after
+/// the point, as in settings and on the command line, so that no sum below overflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Points {
-    /// For a win.
+    /// Points for a win.
     pub win: Ratio,
-    /// For a draw.
+    /// Points for a draw.
     pub draw: Ratio,
-    /// What a loss costs: a loss gets minus this.
+    /// The cost of a loss: a loss gets minus this number.
     pub penalty: Ratio,
 }
 
@@ -32,17 +32,17 @@ impl From<Ratio> for Points {
 }
 
 impl Points {
-    /// What a player with these odds is worth, in points a game.
+    /// The worth of a player with these odds, in points per game.
     #[must_use]
     pub fn worth(self, odds: Odds) -> Ratio {
         self.win * odds.win + self.draw * odds.draw - self.penalty * odds.loss
     }
 
-    /// The least number by which all three points multiply to whole numbers: at most 1,000,000.
+    /// The least number that makes all three points whole by multiplication: at most 1,000,000.
     #[must_use]
     pub fn scale(self) -> i64 {
         [self.draw, self.penalty].into_iter().fold(self.win.denominator(), |scale, points| {
-            // The denominator that the fraction scale / denominator has in lowest terms is what the scale lacks.
+            // In lowest terms, the denominator of scale / denominator is the factor that the scale lacks.
             scale * Ratio::new(scale.into(), points.denominator().into()).denominator()
         })
     }
@@ -57,14 +57,14 @@ impl Points {
             - whole(self.penalty) * i64::from(score.losses)
     }
 
-    /// The penalty that ranks players as these points do, if 1 is for a win and 0 for a draw; None where a win is not worth
+    /// The penalty that ranks players as these points do, with 1 for a win and 0 for a draw; `None` if a win is not worth
     /// more than a draw.
     #[must_use]
     pub fn as_penalty(self) -> Option<Ratio> {
         (self.win > self.draw).then(|| (self.penalty + self.draw) / (self.win - self.draw))
     }
 
-    /// How much better a win is than a draw, and how much worse a loss, both times the same positive number.
+    /// How much better a win is than a draw, and how much worse a loss is. Both are multiplied by the same positive number.
     pub(super) fn gain_and_cost(self) -> (i128, i128) {
         let (gain, cost) = (self.win - self.draw, self.penalty + self.draw);
         let whole = |part: Ratio, other: Ratio| i128::from(part.numerator()) * i128::from(other.denominator());
@@ -73,13 +73,13 @@ impl Points {
 }
 
 impl fmt::Display for Points {
-    /// The penalty alone, as in `6.5`, if 1 is for a win and 0 for a draw; else the points of all three, as in `3, 1, 0`.
+    /// Only the penalty, as in `6.5`, if 1 is for a win and 0 for a draw; otherwise all three points, as in `3, 1, 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [win, draw, penalty] = [self.win, self.draw, self.penalty].map(Ratio::to_f64);
         if *self == Self::from(self.penalty) {
             return write!(f, "{penalty}");
         }
-        // Not 0 - 0, which would be -0.
+        // This avoids 0 - 0, which would be -0.
         write!(f, "{win}, {draw}, {}", if penalty == 0.0 { 0.0 } else { -penalty })
     }
 }
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(penalty("1", "1", "0"), None, "wins are worth no more than draws");
     }
 
-    /// The largest points and the most games of a setting do not overflow, and the sums are those of fractions.
+    /// The largest points and the most games that settings allow do not overflow, and the sums equal those of fractions.
     #[test]
     fn the_largest_points_do_not_overflow() {
         let largest = points("999999.999999", "-999999.999998", "999999.999997");

@@ -1,5 +1,5 @@
-//! The reference implementation: the same games played on plain boards, without anything folded or made beforehand. Tests hold the
-//! fast kernels to it, and the benchmark prints both.
+//! The reference implementation: the same games played on plain boards, with nothing folded or precomputed. Tests compare the
+//! fast kernels with it, and the benchmark prints both.
 
 use super::Score;
 use super::genome::TableGenome;
@@ -8,7 +8,8 @@ use crate::board::{Board, Outcome, cells, tic_tac_toe};
 use evoxo_common::rng::Generator;
 use rand_core::Rng;
 
-/// A player's exact odds against a random mover, both with the filter: the reference implementation of [`super::exact`].
+/// A player's exact odds against a random mover, both with the filter. This is the reference implementation of
+/// [`super::exact`].
 #[must_use]
 pub fn exact(player: &TableGenome) -> Odds {
     odds(player, Board::EMPTY)
@@ -29,8 +30,8 @@ fn odds(player: &TableGenome, board: Board) -> Odds {
     }
 }
 
-/// Plays games against a random mover, both with the filter, on boards: the reference of sampled scores, to the same counts
-/// for the same random numbers.
+/// Plays games against a random mover, both with the filter, on boards. This is the reference of sampled scores: it gives the
+/// same counts for the same random numbers.
 pub fn sampled(player: &TableGenome, games: u32, rng: &mut Generator) -> Score {
     let mut score = Score::default();
     for _ in 0..games {
@@ -43,7 +44,7 @@ pub fn sampled(player: &TableGenome, games: u32, rng: &mut Generator) -> Score {
     score
 }
 
-/// One game, whose chances all come from one word.
+/// Plays one game, whose random choices all come from one word.
 fn game(player: &TableGenome, mut word: u64) -> Outcome {
     let geometry = tic_tac_toe();
     let mut board = Board::EMPTY;

@@ -118,7 +118,7 @@ fn files(directory: &Path) -> Vec<String> {
 fn cluster_and_one_thread_leave_the_same_files() {
     let desk = Desk::new();
     let printed = desk.run(&["--workers", "2", "--out", "two"]);
-    assert!(printed.contains("Ours beside the page's") && printed.contains(&expected(3)), "{printed}");
+    assert!(printed.contains("Our results and the page's") && printed.contains(&expected(3)), "{printed}");
     let conclusion = desk.result("two")["conclusion"].as_str().expect("a sentence").to_owned();
     assert!(conclusion.contains("never loses in") && printed.starts_with(&format!("{conclusion}\n\n")), "{printed}");
     for (workers, out, other) in [("0", "none", "auto"), ("3", "three", "1")] {

@@ -1,9 +1,9 @@
-//! What `invincible` says at the end, beside the page's figures.
+//! The report of `invincible`, compared with the page's figures.
 //!
-//! Every champion's odds are exact; what is said of an arm is a mean over its replicas with a 95 % interval. What sampled
-//! games say of the fittest player overstates it, for it was chosen by them: it is shown under its own name, and beside it
-//! what that player is worth. A replica has reached its peak in the first generation whose fittest player is worth as much as
-//! that of any generation within one hundredth of a point.
+//! Every champion's odds are exact, and each figure of an arm is a mean over its replicas with a 95 % interval. The fittest
+//! player was chosen by its sampled games, so their score overstates it. That score is shown under its own name, together
+//! with the player's exact worth. The peak of a replica is the first generation whose fittest player comes within one
+//! hundredth of a point of the best in any generation, in exact worth.
 
 use serde_json::{Value, json};
 
@@ -29,20 +29,20 @@ use evoxo_games::{
     },
 };
 
-/// An arm as `result.json` has it, with everything that is told of it.
+/// An arm as in `result.json`, with everything that the report shows of it.
 struct Arm<'a> {
     name: &'a str,
     side: Side,
     points: Points,
-    /// Whether fitness is what sampled games say.
+    /// Whether fitness is measured in sampled games.
     sampled: bool,
     replicas: usize,
     unfinished: usize,
-    /// Of the replicas that have begun.
+    /// The champions of the replicas that have begun.
     champions: Vec<&'a ChampionFigures>,
     curves: Vec<Series>,
     optimum: Optimum,
-    /// Of the resamples of its intervals.
+    /// The stream for resampling the arm's intervals.
     stream: Stream,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Arm<'a> {
             champions: told.replicas.iter().filter_map(|replica| replica.figures.as_ref()).collect(),
             curves: CURVES.iter().map(|shown| curve(shown).unwrap_or_default()).collect(),
             optimum: optimum(side, points),
-            // The name is older than that of this file: it stays, and so do the intervals.
+            // The name is older than this file's name. It must stay, because the intervals depend on it.
             stream: Stream::root(config.seed).text("finale").text(name),
         }
     }
@@ -91,12 +91,12 @@ impl<'a> Arm<'a> {
         estimate(&self.champions.iter().copied().map(value).collect::<Vec<f64>>())
     }
 
-    /// An estimate in a table.
+    /// The estimate of a value, as text for a table.
     fn text(&self, decimals: usize, value: impl Fn(&ChampionFigures) -> f64) -> String {
         self.estimate(value).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
     }
 
-    /// The same of a share.
+    /// The estimate of a share in percent, as text for a table.
     fn percent(&self, share: impl Fn(&ChampionFigures) -> Ratio) -> String {
         let estimate = self.estimate(|champion| 100.0 * share(champion).to_f64());
         estimate.map_or_else(|| "-".into(), |estimate| estimate.percent(2))
@@ -110,7 +110,7 @@ impl<'a> Arm<'a> {
         self.champions.iter().filter(|champion| champion.optimal).count()
     }
 
-    /// Mean wins to mean losses, with its interval; infinite if no champion loses.
+    /// The ratio of mean wins to mean losses, with its interval; infinite if no champion loses.
     fn wins_per_loss(&self) -> (f64, Option<(f64, f64)>) {
         let odds = |champion: &ChampionFigures| (champion.odds.win.to_f64(), champion.odds.loss.to_f64());
         let pairs: Vec<(f64, f64)> = self.champions.iter().copied().map(odds).collect();
@@ -118,7 +118,7 @@ impl<'a> Arm<'a> {
         (wins / losses, odds_interval(&pairs, self.stream))
     }
 
-    /// The boards that its champions can meet: mean with its interval, least and most.
+    /// The number of boards that the champions can meet: mean with its interval, least and most.
     fn boards_met(&self) -> String {
         let boards = || self.champions.iter().map(|champion| champion.boards_met);
         match (self.estimate(|champion| champion.boards_met as f64), boards().min(), boards().max()) {
@@ -128,7 +128,7 @@ impl<'a> Arm<'a> {
     }
 }
 
-/// The champions of each arm, and below each the best table there can be.
+/// The champions of each arm, each arm followed by the best possible table.
 fn champions_table(arms: &[Arm<'_>]) -> Table {
     let header = ["champions (exact odds)", "win %", "draw %", "loss %", "never lose", "optimal"];
     let mut rows = Vec::new();
@@ -155,7 +155,7 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
     }
 }
 
-/// The best table for each side and points of the arms, as exact fractions.
+/// The best possible table for each side and each set of points among the arms, as exact fractions.
 fn optimum_table(arms: &[Arm<'_>]) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for arm in arms {
@@ -174,13 +174,14 @@ fn optimum_table(arms: &[Arm<'_>]) -> Table {
         }
     }
     Table {
-        title: "The optimum: the best table there can be for a side and what a loss costs, exactly".into(),
+        title: "The optimum: the best possible table for a side and the cost of a loss, exactly".into(),
         header: ["optimum", "win", "draw", "loss", "points a game", "tables", "boards met"].map(String::from).to_vec(),
         rows,
     }
 }
 
-/// What the fittest players of the last generation are worth, beside what their sampled games said; `None` if no arm samples.
+/// The exact worth of the fittest players of the last generation, next to their score in sampled games; `None` if no arm
+/// samples.
 fn fittest_table(arms: &[Arm<'_>]) -> Option<Table> {
     let row = |arm: &Arm<'_>| {
         vec![
@@ -200,7 +201,7 @@ fn fittest_table(arms: &[Arm<'_>]) -> Option<Table> {
     })
 }
 
-/// Ours beside the page's.
+/// Our results next to the page's.
 fn page_table(config: &Config, arms: &[Arm<'_>]) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |what: String, ours: String, page: &str| rows.push(vec![what, ours, page.into()]);
@@ -236,7 +237,7 @@ fn page_table(config: &Config, arms: &[Arm<'_>]) -> Table {
         row(format!("{}: boards a champion can meet", arm.name), arm.boards_met(), "as few as 17");
     }
     Table {
-        title: "Ours beside the page's".into(),
+        title: "Our results and the page's".into(),
         header: ["what", "ours", "the page"].map(String::from).to_vec(),
         rows,
     }
@@ -250,13 +251,15 @@ fn to_one(decimals: usize, ratio: f64) -> String {
 fn notes(arms: &[Arm<'_>]) -> Vec<String> {
     let mut notes = vec![
         "± and brackets are 95 % intervals over replicas; the brackets of boards are the least and the most.".into(),
-        "Peak: the first generation whose fittest player is worth, exactly, as much as any's within 0.01 point a game."
+        "Peak: the first generation whose fittest player comes within 0.01 points per game of the best in any, in \
+         exact worth."
             .into(),
     ];
     if arms.iter().any(|arm| arm.sampled) {
         notes.push(
-            "Worth: wins less the cost of losses, in points a game, computed exactly. The fittest by sampled games is partly \
-             the luckiest of many players: its sampled fitness overstates its worth, and can lie above the optimum."
+            "Worth: wins minus the cost of losses, in points per game, computed exactly. The fittest in sampled games \
+             is partly the luckiest of many players: its sampled fitness overstates its worth, and can be above the \
+             optimum."
                 .into(),
         );
     }
@@ -283,24 +286,26 @@ fn notes(arms: &[Arm<'_>]) -> Vec<String> {
         notes.push("Where several tables are optimal, the one shown loses least and then wins most.".into());
     }
     notes.push(format!(
-        "The page's upper limit of 3 x 7 x 5 x 3 x 1 = 315 games multiplies X's own choices. It leaves out O's replies, \
-         which make more games, and forced moves, mirror images and early ends, which make fewer: exactly, {} different \
-         games can be played.",
+        "The page's upper limit of 3 x 7 x 5 x 3 x 1 = 315 games multiplies X's own choices. It leaves out O's \
+         replies, which make more games, and forced moves, mirror images and early ends, which make fewer. Exactly {} \
+         different games can be played.",
         games()
     ));
     let unfinished: usize = arms.iter().map(|arm| arm.unfinished).sum();
     if unfinished > 0 {
-        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas. Their champions are the best so far."));
     }
     if arms.iter().any(|arm| arm.champions.len() == 1) {
         notes.push(
-            "An arm with one champion has no interval: one says nothing about how much others would differ.".into(),
+            "An arm with one champion has no interval, because one champion does not show how much others would \
+             differ."
+                .into(),
         );
     }
     notes
 }
 
-/// The points of arms that are more than a penalty, each once.
+/// The points of arms that cannot be expressed as a penalty alone, each once.
 fn other_points(arms: &[Arm<'_>]) -> Vec<Points> {
     let mut all: Vec<Points> = arms.iter().map(|arm| arm.points).collect();
     all.retain(|points| *points != Points::from(points.penalty));
@@ -330,7 +335,7 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         "win": estimate(&|champion| champion.odds.win.to_f64()),
         "draw": estimate(&|champion| champion.odds.draw.to_f64()),
         "loss": estimate(&|champion| champion.odds.loss.to_f64()),
-        // Null where it is infinite: JSON has no such number.
+        // Null if the ratio is infinite, because JSON has no such number.
         "wins_per_loss": {"mean": odds, "low": interval.map(|ends| ends.0), "high": interval.map(|ends| ends.1)},
         "unbeatable": {"count": arm.unbeatable(), "low": low, "high": high},
         "optimal": arm.optimal(),
@@ -340,8 +345,8 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     })
 }
 
-/// What the fittest players of all arms are worth, each beside its optimum, on one axis from 0: where a loss costs much, the
-/// first generations are far below, and would leave the others no room. `None` for one arm.
+/// The worth of the fittest players of all arms, each with its optimum, on one axis. The axis starts at 0: if a loss costs
+/// much, the first generations are far below, and would leave no room for the others. `None` for a single arm.
 fn together(arms: &[Arm<'_>]) -> Option<Figure> {
     let begun = || arms.iter().filter(|arm| !arm.curves[0].points.is_empty());
     let optimum = |arm: &Arm<'_>| arm.optimum.fitness.to_f64();
@@ -353,7 +358,7 @@ fn together(arms: &[Arm<'_>]) -> Option<Figure> {
     let ends = begun().flat_map(|arm| arm.curves[0].points.last()).map(|point| point.low);
     let points = begun().flat_map(|arm| &arm.curves[0].points).map(|point| point.high);
     (begun().count() > 1).then(|| Figure {
-        // No arm's file has such a name.
+        // No arm's file can have this name.
         name: "all_arms".into(),
         title: "All arms: exact worth of the fittest player".into(),
         x_label: "generation".into(),
@@ -365,8 +370,8 @@ fn together(arms: &[Arm<'_>]) -> Option<Figure> {
     })
 }
 
-/// Curves over generations with the optimum, from the least that a fittest player is worth to the most that it is said to be:
-/// the population's mean comes in from below.
+/// Curves over generations, with the optimum. The axis ranges from the least worth of a fittest player to the greatest value
+/// of any curve, so the population's mean enters from below.
 fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
     let mut series = arm.curves.to_vec();
     series.truncate(if arm.sampled { CURVES.len() } else { CURVES.len() - 1 });

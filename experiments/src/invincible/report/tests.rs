@@ -21,7 +21,7 @@ fn a_small_run_reads_well() {
     assert_eq!(report.figures.len(), 1 + 3);
     let last = report.figures[1].series[0].points.last().unwrap();
     assert!(last.x == 6.0 && last.low <= last.mean && last.mean <= last.high, "{last:?}");
-    // All arms side by side, on an axis from 0 to the greatest optimum, each with its own.
+    // The figure shows all arms side by side, on an axis from 0 to the greatest optimum, each arm with its own optimum.
     let all = &report.figures[0];
     let names: Vec<&str> = all.series.iter().map(|series| series.name.as_str()).collect();
     assert_eq!((all.name.as_str(), names), ("all_arms", vec!["O, 1", "O, 6.5", "X"]));
@@ -35,7 +35,7 @@ fn a_small_run_reads_well() {
     assert!(0.26 < optima[1] && optima[1] < optima[0] && optima[0] < optima[2], "{optima:?}");
 }
 
-/// Nobody is worth more than the optimum, whatever sampled games say of the luckiest; and no figure says so.
+/// No player is worth more than the optimum, whatever sampled games say about the luckiest one, and no figure claims so.
 #[test]
 fn the_fittest_is_worth_no_more_than_the_optimum() {
     let config = parse(
@@ -62,7 +62,7 @@ fn the_fittest_is_worth_no_more_than_the_optimum() {
     assert_eq!((fittest.rows.len(), &*fittest.rows[0][1]), (1, "0.2603"));
 }
 
-/// A `result.json` tells all of it again; one that lacks anything says so.
+/// The report can be computed again from a `result.json`. A result that lacks something is rejected with the reason.
 #[test]
 fn a_result_is_enough() {
     let config = parse(CONFIG);
@@ -88,7 +88,8 @@ fn a_result_is_enough() {
     }
 }
 
-/// Points of all three outcomes have their own optimum and note, and rank players as a penalty does: the same players survive.
+/// Points for all three outcomes have their own optimum and note. They rank players in the same way as a penalty, so the same
+/// players survive.
 #[test]
 fn points_of_wins_and_draws_count() {
     let text = |points: &str| {

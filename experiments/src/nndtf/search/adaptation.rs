@@ -1,8 +1,8 @@
 //! The modern rival: an evolution strategy with covariance matrix adaptation ([`evoxo_common::evolve::adaptation`]).
 //!
-//! The search space has no bounds; a gene is its coordinate folded into -1 to 1 by reflection at both ends, so that
-//! steps work near a bound as well as anywhere. The bounds of a gene are where -1 and 1 are. The first mean is a random chromosome. The champion is the best ever
-//! evaluated.
+//! The search space has no bounds. A gene is its coordinate folded into -1 to 1 by reflection at both ends, so steps near a
+//! bound work as well as anywhere. -1 and 1 stand for the bounds of the gene. The first mean is a random chromosome, and the
+//! champion is the best chromosome ever evaluated.
 
 use crate::nndtf::messages;
 
@@ -13,7 +13,7 @@ use evoxo_common::evolve::{
     select,
 };
 
-/// A step size beyond this is useless: coordinates have a range of 2.
+/// A greater step size is useless, because coordinates have a range of 2.
 const SIGMA_MAX: f64 = 1e6;
 
 /// Checks that the parameters are in range.
@@ -28,7 +28,7 @@ pub(super) fn check(adaptation: &messages::Adaptation) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a state has the numbers of a distribution and one chromosome, or is empty.
+/// Whether a state is empty, or has the numbers of a distribution and one chromosome.
 pub(super) fn fits(search: &Search, state: &messages::State) -> bool {
     let n = search.genes;
     let begun = state.iteration > 0;
@@ -53,15 +53,16 @@ fn distribution(search: &Search, adaptation: &messages::Adaptation, state: &mess
     Distribution { sigma: *sigma, mean: mean.to_vec(), path: path.to_vec(), matrix: matrix.to_vec() }
 }
 
-/// The gene of a folded coordinate. With the paper's bounds it is the coordinate itself.
+/// The gene for a folded coordinate. With the paper's bounds, the gene equals the coordinate.
 fn scaled(folded: f64, (least, most): Bounds) -> f32 {
     let [least, most] = [least, most].map(f64::from);
     ((most + least) / 2.0 + (most - least) / 2.0 * folded) as f32
 }
 
-/// A coordinate folded into -1 to 1.
+/// Folds a coordinate into -1 to 1.
 fn fold(place: f64) -> f64 {
-    // An odd distance from a multiple of 4 is a bound; at a distance of 2 the middle recurs, reversed.
+    // At an odd distance from a multiple of 4 there is a bound. At a distance of 2 the middle recurs, in the opposite
+    // direction.
     let turned = place + 1.0;
     let within = turned - 4.0 * (turned / 4.0).floor();
     if within <= 2.0 { within - 1.0 } else { 3.0 - within }
@@ -100,7 +101,7 @@ pub(super) fn tell(
     }
     let Distribution { sigma, mean, path, matrix } = distribution;
     let numbers: Vec<f64> = std::iter::once(sigma).chain(mean).chain(path).chain(matrix).collect();
-    // If all individuals are equally fit, steps may grow without limit. Then the search starts anew from the same mean.
+    // If all individuals are equally fit, steps may grow without limit. In that case the search restarts from the same mean.
     state.distribution = match numbers.iter().all(|number| number.is_finite()) && sigma <= SIGMA_MAX {
         true => numbers,
         false => {

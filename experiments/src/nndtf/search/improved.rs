@@ -1,13 +1,14 @@
 //! The improved genetic algorithm (Ling and Lam 2011, section 4; Leung, Lam, Ling and Tam 2003).
 //!
-//! An iteration has two rounds. Two parents are chosen by the roulette wheel (they may be the same chromosome), and the
-//! fittest of their four candidates is the offspring. Three mutants of it are evaluated: one gene redrawn, each gene
-//! redrawn with probability 1/2, all genes redrawn. With the probability of acceptance the fittest mutant replaces the
-//! worst chromosome even if it is less fit; otherwise each mutant in turn replaces the then worst chromosome, if it is
-//! fitter. As in the paper, the offspring itself never joins the population.
+//! An iteration has two rounds. First, the roulette wheel chooses two parents, which may be the same chromosome, and the
+//! fittest of their four candidates is the offspring. Then three mutants of the offspring are evaluated: one with one gene
+//! redrawn, one with each gene redrawn with probability 1/2, one with all genes redrawn. With the probability of acceptance,
+//! the fittest mutant replaces the worst chromosome even if it is less fit. Otherwise each mutant in turn replaces the
+//! currently worst chromosome if it is fitter. As in the paper, the offspring itself never joins the population.
 //!
-//! Readings of the text change four of these things (`bounds_weigh`, `keeps_offspring`, `parents_differ`,
-//! `any_number`), and with `one_gene` each mutant redraws one gene. An offspring that is kept is judged again beside its mutants and treated like one of them.
+//! Readings of the text change four of these steps (`bounds_weigh`, `keeps_offspring`, `parents_differ`, `any_number`), and
+//! with `one_gene` each mutant redraws one gene. With `keeps_offspring`, the offspring is judged again together with its
+//! mutants and treated like them.
 
 use crate::nndtf::messages;
 
@@ -30,7 +31,7 @@ pub(super) fn check(improved: &messages::Improved) -> Result<(), String> {
     Ok(())
 }
 
-/// The first population, an iteration's four candidates, or its three mutants.
+/// The chromosomes to evaluate: the first population, an iteration's four candidates, or its three mutants.
 pub(super) fn ask(search: &Search, improved: &messages::Improved, state: &messages::State) -> Vec<f32> {
     if state.sums.is_empty() {
         return search.random(state, improved.population);
@@ -82,7 +83,7 @@ fn mutants(
     [one, some, all]
 }
 
-/// Updates the state with the fitness of what [`ask`] returned.
+/// Updates the state with the fitness of the chromosomes that [`ask`] returned.
 pub(super) fn tell(
     search: &Search,
     improved: &messages::Improved,

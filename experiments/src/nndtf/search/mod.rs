@@ -1,8 +1,8 @@
-//! The searches of `nndtf`, each as a pair of pure functions: `ask` returns the chromosomes to evaluate, `tell` takes
+//! The searches of `nndtf`, each as a pair of pure functions: `ask` returns the chromosomes to evaluate, and `tell` takes
 //! their fitness and advances.
 //!
-//! The searches do not know who evaluates, nor how many rounds one task covers. So both ways of farming the work lead
-//! to the same state.
+//! The searches do not know where evaluation happens, nor how many rounds one task covers. Both ways of farming the work
+//! therefore lead to the same state.
 
 mod adaptation;
 mod improved;
@@ -17,19 +17,19 @@ use evoxo_common::{
     rng::{Generator, Stream},
 };
 
-/// The largest population, and the most chromosomes of one task.
+/// The largest population, and the most chromosomes in one task.
 pub const CHROMOSOMES_MAX: usize = 4096;
 /// The most iterations of a search.
 pub const ITERATIONS_MAX: u64 = 1_000_000_000;
 /// Rows of a history.
 pub const ROWS: u64 = 100;
 
-/// What a search asks to be evaluated.
+/// Chromosomes to evaluate.
 #[derive(Clone, Debug)]
 pub struct Candidates {
     /// The chromosomes, one after another.
     pub genes: Vec<f32>,
-    /// For the evolution strategy: the random steps that produced them.
+    /// For the evolution strategy: the random steps that gave these chromosomes.
     steps: Option<Steps>,
 }
 
@@ -51,10 +51,10 @@ pub struct Search {
 }
 
 impl Search {
-    /// Reads a search, as a task carries it, for chromosomes of this length.
+    /// Reads a search from a task, for chromosomes of this length.
     ///
     /// # Errors
-    /// A sentence if a figure is outside its range.
+    /// A message if a number is out of range.
     pub fn new(genes: usize, search: &messages::Search) -> Result<Self, String> {
         if search.iterations == 0 || search.iterations > ITERATIONS_MAX {
             return Err(format!("a search has 1 to {ITERATIONS_MAX} iterations, not {}", search.iterations));
@@ -74,10 +74,10 @@ impl Search {
         Ok(Self { genes, bounds, algorithm, iterations: search.iterations, stream })
     }
 
-    /// Checks that a state is one that this search can have.
+    /// Checks that this search can have this state.
     ///
     /// # Errors
-    /// A sentence that says what does not fit.
+    /// A message that names the mismatch.
     pub fn check(&self, state: &messages::State) -> Result<(), String> {
         if state.iteration > self.iterations {
             return Err(format!(
@@ -86,7 +86,7 @@ impl Search {
             ));
         }
         if state.genes.len() != state.sums.len() * self.genes {
-            return Err("the state has another number of genes than its chromosomes need".into());
+            return Err("the number of genes in the state does not fit its chromosomes".into());
         }
         state.genes.chunks(self.genes).try_for_each(|genes| network::check(self.genes, self.bounds, genes))?;
         let fits = match &self.algorithm {
@@ -105,7 +105,7 @@ impl Search {
         if fits { Ok(()) } else { Err("the state does not fit the search's settings".into()) }
     }
 
-    /// Whether the population is empty, as at the very beginning, or complete.
+    /// Whether the population is complete, or empty as at the very beginning.
     fn population_fits(&self, state: &messages::State, population: u32) -> bool {
         state.sums.len() == population as usize
             || (state.sums.is_empty() && state.iteration == 0 && state.offspring == 0)
@@ -117,7 +117,7 @@ impl Search {
         state.iteration == self.iterations
     }
 
-    /// What to evaluate next.
+    /// The chromosomes to evaluate next.
     ///
     /// # Panics
     /// If the search is finished.
@@ -129,15 +129,16 @@ impl Search {
             Algorithm::Traditional(traditional) => traditional::ask(self, traditional, state).into(),
             Algorithm::Adaptation(adaptation) => adaptation::ask(self, adaptation, state),
         };
-        // A blend of two genes may be a rounding beyond them.
+        // Because of rounding, a blend of two genes may lie slightly beyond the bounds.
         asked.genes.iter_mut().for_each(|gene| *gene = gene.clamp(self.bounds.0, self.bounds.1));
         asked
     }
 
-    /// Advances with the sums of the chromosomes asked for; returns a row if the iteration belongs in the history.
+    /// Advances with the sums of the chromosomes that [`ask`](Self::ask) returned. Returns a row if the iteration belongs in
+    /// the history.
     ///
     /// # Panics
-    /// If there is not one sum for each chromosome asked.
+    /// If there is not exactly one sum per chromosome.
     pub fn tell(&self, state: &mut messages::State, asked: Candidates, sums: &[u64]) -> Option<messages::Row> {
         assert_eq!(asked.genes.len(), sums.len() * self.genes, "one sum for each chromosome");
         let before = state.iteration;
@@ -158,7 +159,7 @@ impl Search {
         })
     }
 
-    /// The number of chromosomes evaluated up to this iteration, between two of its rounds.
+    /// The number of chromosomes evaluated up to this iteration, counted between two rounds.
     #[must_use]
     pub fn evaluations(&self, iteration: u64) -> u64 {
         match &self.algorithm {
@@ -180,7 +181,7 @@ impl Search {
         }
     }
 
-    /// The number of sums in a row's total.
+    /// The number of sums that a row's total adds up.
     #[must_use]
     pub fn population(&self) -> u32 {
         match &self.algorithm {
@@ -200,7 +201,7 @@ impl Search {
         }
     }
 
-    /// The stream of the current iteration for a purpose.
+    /// The stream of the current iteration for this purpose.
     fn rng(&self, state: &messages::State, purpose: &str) -> Generator {
         self.stream.word(state.iteration).text(purpose).rng()
     }
@@ -216,26 +217,26 @@ impl Search {
     }
 }
 
-/// The fittest chromosome, of this length, of a state, the first of several; `None` before the first evaluation.
+/// The fittest chromosome of a state, or the first of several; `genes` is its length. `None` before the first evaluation.
 #[must_use]
 pub fn champion(genes: usize, state: &messages::State) -> Option<(&[f32], u64)> {
     let best = first_greatest(&state.sums)?;
     Some((&state.genes[best * genes..][..genes], state.sums[best]))
 }
 
-/// The index of the greatest, the first of several.
+/// The index of the greatest sum, or of the first of several.
 fn first_greatest(sums: &[u64]) -> Option<usize> {
     (!sums.is_empty()).then(|| select::fittest(sums, 1)[0])
 }
 
-/// The index of the least, the first of several.
+/// The index of the least sum, or of the first of several.
 fn first_least(sums: &[u64]) -> usize {
     let least = sums.iter().enumerate().min_by_key(|(_, sum)| **sum);
     least.map(|(index, _)| index).expect("a population is never empty")
 }
 
-/// The places of two parents by the roulette wheel. Parents that must differ are drawn by a wheel which the first of
-/// them leaves before the second spin.
+/// The indices of two parents, chosen by the roulette wheel. If the parents must differ, the first one is taken off the wheel
+/// before the second spin.
 fn parents(rng: &mut Generator, sums: &[u64], differ: bool) -> [usize; 2] {
     let mut fitness: Vec<f64> = sums.iter().map(|sum| *sum as f64).collect();
     let mother = select::roulette(rng, &fitness);

@@ -36,8 +36,8 @@ fn chromosomes(genes: &[f32]) -> Vec<&[f32]> {
     genes.chunks(GENES).collect()
 }
 
-/// With w = 0.1 of the bounds, the second candidate is 0.1 from 1 and 0.9 of the greater gene; the others are as
-/// before.
+/// If w = 0.1 is the share of the bounds, the second candidate is 0.1 of the bound plus 0.9 of the parent's gene. The first
+/// and the last candidate stay the same.
 #[test]
 fn w_may_be_the_share_of_the_bounds() {
     let [usual, other] = [improved(|_| ()), improved(|improved| improved.bounds_weigh = true)];
@@ -54,7 +54,7 @@ fn w_may_be_the_share_of_the_bounds() {
     }
 }
 
-/// Kept, it is judged behind its mutants, and joins if it is fitter than the worst.
+/// An offspring that is kept is judged after its mutants, and joins the population if it is fitter than the worst chromosome.
 #[test]
 fn the_offspring_may_join() {
     for keeps in [false, true] {
@@ -77,7 +77,7 @@ fn the_offspring_may_join() {
     }
 }
 
-/// If only one chromosome is fit at all, it is both parents, unless they must differ.
+/// If only one chromosome has any fitness, it becomes both parents, unless they must differ.
 #[test]
 fn parents_may_have_to_differ() {
     for differ in [false, true] {
@@ -93,7 +93,7 @@ fn parents_may_have_to_differ() {
     }
 }
 
-/// Half of the genes are redrawn, or any share of them: then sometimes few and sometimes nearly all.
+/// Either half of the genes are redrawn, or any share of them, so sometimes few and sometimes nearly all.
 #[test]
 fn some_genes_may_be_any_number() {
     let changed = |search: &Search| -> Vec<usize> {
@@ -114,7 +114,7 @@ fn some_genes_may_be_any_number() {
     assert!(any.iter().any(|count| *count < 10) && any.iter().any(|count| *count > 80));
 }
 
-/// Each of the three mutants differs from the offspring in one gene, and from the other mutants.
+/// Each of the three mutants differs from the offspring in one gene, and the mutants differ from each other.
 #[test]
 fn each_mutant_may_have_one_gene() {
     let search = improved(|improved| improved.one_gene = true);
@@ -136,8 +136,8 @@ fn each_mutant_may_have_one_gene() {
     assert_eq!(alike, 0);
 }
 
-/// Two children take the places of their parents, the rest stays; the best comes back if it was a parent and no child
-/// is as fit.
+/// Two children take the places of their parents, and the others stay. The best chromosome comes back if it was a parent and
+/// no child is as fit.
 #[test]
 fn an_iteration_may_have_one_couple() {
     let search = traditional(|traditional| (traditional.one_couple, traditional.parents_differ) = (true, true));
@@ -149,7 +149,7 @@ fn an_iteration_may_have_one_couple() {
         let before = state.clone();
         search.tell(&mut state, children, &[7, 8]);
         let changed = (0..6).filter(|place| before.sums[*place] != state.sums[*place]).count();
-        // The places of both parents, and that of the worst, where the best may come back.
+        // The places that may change: those of both parents, and that of the worst, where the best may come back.
         assert!(changed <= 3, "{before:?} {state:?}");
         assert_eq!(state.sums.iter().max(), Some(&60));
         assert_eq!(state.sums.iter().filter(|sum| **sum == 60).count(), 1);
@@ -160,7 +160,7 @@ fn an_iteration_may_have_one_couple() {
     assert_eq!(search.evaluations(500), 6 + 1000);
 }
 
-/// A chromosome that is both parents leaves its place to the fitter child.
+/// A chromosome that is both parents is replaced by the fitter child.
 #[test]
 fn the_fitter_child_of_a_single_parent_stays() {
     let search = traditional(|traditional| traditional.one_couple = true);
@@ -172,7 +172,7 @@ fn the_fitter_child_of_a_single_parent_stays() {
     }
 }
 
-/// With a probability of 1 every child has one mutated gene, and not all of them.
+/// With a probability of 1 every child has one mutated gene, and some genes stay.
 #[test]
 fn a_child_may_be_mutated_in_one_gene() {
     for (one_gene, expected) in [(true, 1), (false, GENES)] {

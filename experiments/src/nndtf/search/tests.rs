@@ -1,4 +1,4 @@
-//! Each search against its definition, step by step.
+//! Compares each search with its definition, step by step.
 
 use crate::nndtf::messages;
 
@@ -39,13 +39,13 @@ fn adaptation() -> Algorithm {
     Algorithm::Adaptation(messages::Adaptation { offspring: 8, sigma: 0.3 })
 }
 
-/// A simple fitness: how near the genes are to a half.
+/// A simple fitness: the closeness of the genes to one half.
 fn closeness(genes: &[f32]) -> u64 {
     let far: f64 = genes.iter().map(|gene| f64::from(gene - 0.5).abs()).sum();
     (1e6 * (2.0 - far / genes.len() as f64)) as u64
 }
 
-/// One round.
+/// Performs one round.
 fn step(search: &Search, state: &mut messages::State) -> Option<messages::Row> {
     let asked = search.ask(state);
     assert!(asked.genes.iter().all(|gene| (-1.0..=1.0).contains(gene)));
@@ -65,8 +65,8 @@ fn the_first_population_is_judged_before_the_first_iteration() {
     }
 }
 
-/// The candidates are made from two of the population. The state keeps the number of the fittest, and the mutants are
-/// made from it: one gene differs, about half, and (almost) all.
+/// The candidates come from two chromosomes of the population. The state keeps the number of the fittest candidate. Its
+/// mutants differ from it in one gene, in about half, and in (almost) all genes.
 #[test]
 fn an_iteration_of_the_improved_algorithm() {
     let (search, mut state) = (search(improved(0.5), 100), messages::State::default());
@@ -93,7 +93,7 @@ fn an_iteration_of_the_improved_algorithm() {
     }
 }
 
-/// Either the best mutant replaced the worst chromosome, or each in turn that was fitter than the worst.
+/// Either the best mutant replaced the worst chromosome, or each mutant in turn that was fitter than the worst did.
 fn replaced_as_the_paper_says(before: &messages::State, mutants: &[f32], after: &messages::State) {
     let worst = |sums: &[u64]| (0..sums.len()).min_by_key(|index| (sums[*index], *index)).unwrap();
     let mutants: Vec<&[f32]> = mutants.chunks(GENES).collect();
@@ -116,7 +116,7 @@ fn replaced_as_the_paper_says(before: &messages::State, mutants: &[f32], after: 
     assert!(after.sums == anyway.sums || after.sums == in_turn.sums);
 }
 
-/// With pa = 1 the best mutant always comes in, with pa = 0 nothing ever gets worse.
+/// With pa = 1 the best mutant always joins. With pa = 0 the population never gets worse.
 #[test]
 fn acceptance_is_a_probability() {
     for (acceptance, always) in [(1.0, true), (0.0, false)] {
@@ -135,7 +135,7 @@ fn acceptance_is_a_probability() {
     }
 }
 
-/// The best is never lost, and children are blends of two parents, up to a tenth of their genes.
+/// The best chromosome is never lost. Children are blends of two parents, except for about a tenth of their genes.
 #[test]
 fn generations_of_the_traditional_algorithm() {
     let (search, mut state) = (search(traditional(), 300), messages::State::default());
@@ -150,7 +150,7 @@ fn generations_of_the_traditional_algorithm() {
     assert!(state.sums.iter().max().copied() > start);
 }
 
-/// Without `keeps_best` the best is replaced by children that are as fit; with it only by a fitter child.
+/// Without `keeps_best`, children that are as fit replace the best chromosome; with it, only a fitter child does.
 #[test]
 fn the_elite_stays_until_it_is_equalled_or_surpassed() {
     for (keeps_best, child, stays) in
@@ -172,7 +172,7 @@ fn the_elite_stays_until_it_is_equalled_or_surpassed() {
     }
 }
 
-/// All searches improve on an easy problem, and cma-es most.
+/// All searches improve on an easy problem, and cma-es improves most.
 #[test]
 fn all_searches_search() {
     let reached = |algorithm, iterations| {
@@ -195,7 +195,7 @@ fn all_searches_search() {
     assert!(improved > 1_500_000 && traditional > 1_500_000 && adaptation > 1_990_000);
 }
 
-/// Genes stay within any bounds, reach beyond the paper's, and bounds that are none are refused.
+/// Genes stay within any bounds, reach beyond the paper's bounds, and invalid bounds are rejected.
 #[test]
 fn genes_keep_to_their_bounds() {
     let (least, most) = (-0.3, 2.7);
@@ -220,7 +220,7 @@ fn genes_keep_to_their_bounds() {
     }
 }
 
-/// If all individuals are equally fit, the search has no direction, but its numbers stay finite.
+/// If all individuals are equally fit, the search has no direction, but its numbers remain finite.
 #[test]
 fn equal_fitness_keeps_numbers_finite() {
     let search = search(Algorithm::Adaptation(messages::Adaptation { offspring: 4, sigma: 1000.0 }), 3000);
@@ -291,7 +291,7 @@ fn states_that_do_not_fit_are_refused() {
         search.check(&state).unwrap_err()
     };
     assert!(with(|state| state.iteration = 11).contains("only 10"));
-    assert!(with(|state| state.genes.truncate(7)).contains("another number of genes"));
+    assert!(with(|state| state.genes.truncate(7)).contains("the number of genes"));
     assert!(with(|state| state.genes[3] = 1.5).contains("gene 3 is 1.5"));
     assert!(with(|state| state.genes[3] = f32::NAN).contains("gene 3 is NaN"));
     assert!(with(|state| state.offspring = 5).contains("does not fit"));

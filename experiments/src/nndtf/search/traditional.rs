@@ -1,14 +1,14 @@
 //! The traditional genetic algorithm of the paper's comparison: roulette wheel, arithmetic crossover, non-uniform mutation
 //! (Michalewicz 1996).
 //!
-//! The paper gives the probabilities and the shape of the mutation, and no more. Our choices: generations; pairs of
-//! parents are drawn by the roulette wheel and have two children, crossed with one random share per pair, or else
-//! copies; each gene of a child is mutated independently; the best of the previous generation replaces the worst child
-//! unless a child is as fit, or (`keeps_best`) unless a child is fitter.
+//! The paper gives only the probabilities and the shape of the mutation. The rest is our choice. The algorithm works in
+//! generations. The roulette wheel draws pairs of parents, and each pair has two children, which are crossed with one random
+//! share per pair or else are copies. Each gene of a child is mutated independently. The best chromosome of the previous
+//! generation replaces the worst child unless a child is as fit, or, with `keeps_best`, unless a child is fitter.
 //!
-//! Readings of the text change three of these things: with `one_couple` an iteration has one couple, and its children
-//! take the places of their parents; with `parents_differ` these are two chromosomes; with `one_gene` a child is
-//! mutated in one gene or in none.
+//! Readings of the text change three of these steps. With `one_couple`, an iteration has one couple, whose children take the
+//! places of their parents. With `parents_differ`, the two parents are different chromosomes. With `one_gene`, a child is
+//! mutated in at most one gene.
 
 use crate::nndtf::messages;
 
@@ -35,7 +35,7 @@ pub(super) fn check(traditional: &messages::Traditional) -> Result<(), String> {
     Ok(())
 }
 
-/// The first population, or an iteration's children.
+/// The chromosomes to evaluate: the first population, or an iteration's children.
 pub(super) fn ask(search: &Search, traditional: &messages::Traditional, state: &messages::State) -> Vec<f32> {
     if state.sums.is_empty() {
         return search.random(state, traditional.population);
@@ -59,12 +59,12 @@ pub(super) fn ask(search: &Search, traditional: &messages::Traditional, state: &
     children
 }
 
-/// Children of an iteration.
+/// The number of children per iteration.
 pub(super) const fn births(traditional: &messages::Traditional) -> u32 {
     if traditional.one_couple { 2 } else { traditional.population }
 }
 
-/// The genes of a child that may be mutated, and the probability that each of them is.
+/// The genes of a child that may be mutated, and the probability that each of them is mutated.
 fn mutable<'a>(rng: &mut Generator, traditional: &messages::Traditional, child: &'a mut [f32]) -> (&'a mut [f32], f64) {
     if !traditional.one_gene {
         return (child, traditional.mutation);
@@ -73,7 +73,7 @@ fn mutable<'a>(rng: &mut Generator, traditional: &messages::Traditional, child: 
     (&mut child[locus..=locus], traditional.mutation)
 }
 
-/// Updates the state with the fitness of what [`ask`] returned.
+/// Updates the state with the fitness of the chromosomes that [`ask`] returned.
 pub(super) fn tell(
     search: &Search,
     traditional: &messages::Traditional,
@@ -94,7 +94,7 @@ pub(super) fn tell(
     let mut best_is_gone = true;
     if traditional.one_couple {
         let [mother, father] = parents(&mut search.rng(state, "births"), &state.sums, traditional.parents_differ);
-        // A chromosome that is both parents leaves its place to the fitter child.
+        // A chromosome that is both parents is replaced by the fitter child.
         let [one, two] = if mother == father && sums[0] > sums[1] { [1, 0] } else { [0, 1] };
         for (place, (genes, sum)) in [(mother, children(one)), (father, children(two))] {
             put(state, place, genes, sum);

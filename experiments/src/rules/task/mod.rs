@@ -1,4 +1,4 @@
-//! The tasks of `rules`: whole cycles, or couples of one cycle; and how messages carry agents and settings.
+//! The tasks of `rules`: whole cycles, or couples of one cycle. Also how messages carry agents and settings.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -67,7 +67,7 @@ fn refuse<T>(sentence: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(sentence.into()))
 }
 
-/// The settings of a task.
+/// Reads the settings of a task.
 fn read_settings(task: &CyclesTask) -> Result<Settings, Refusal> {
     let values: Values = SCHEMA.read(&task.settings).map_err(|why| Refusal(format!("the task's settings: {why}")))?;
     Ok(Settings::of(&values))
@@ -80,7 +80,7 @@ fn check_sizes(rules: usize, games: u32) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Agents as a message; [`read_agents`] is the inverse.
+/// Agents as a message. [`read_agents`] is the inverse.
 pub fn write_agents<'a>(agents: impl Iterator<Item = &'a Agent> + Clone) -> Agents {
     let rules: Vec<u8> =
         agents.clone().flat_map(|agent| &agent.rules).flat_map(|rule| rule.code().to_le_bytes()).collect();
@@ -91,10 +91,10 @@ pub fn write_agents<'a>(agents: impl Iterator<Item = &'a Agent> + Clone) -> Agen
     }
 }
 
-/// Reads this number of agents with this number of rules each from a message, and checks them.
+/// Reads and checks `count` agents with `rules` rules each from a message.
 ///
 /// # Errors
-/// A sentence if the agents do not fit or are invalid.
+/// A message if the agents do not fit or are invalid.
 pub fn read_agents(written: Option<&Agents>, count: usize, rules: usize) -> Result<Vec<Agent>, Refusal> {
     let Some(written) = written else { return refuse("the agents are missing") };
     let mut weights = written.rule_weights.iter().chain(&written.agent_weights);
@@ -119,7 +119,7 @@ pub fn read_agents(written: Option<&Agents>, count: usize, rules: usize) -> Resu
 /// Computes a task of whole cycles.
 ///
 /// # Errors
-/// A sentence if the task is invalid.
+/// A message if the task is invalid.
 fn run_cycles(task: &CyclesTask) -> Result<CyclesOutput, Refusal> {
     let settings = read_settings(task)?;
     let games = settings.agents as u64 / 2 * u64::from(settings.games) * u64::from(task.cycles);
@@ -140,7 +140,7 @@ fn run_cycles(task: &CyclesTask) -> Result<CyclesOutput, Refusal> {
 /// Checks that an output fits its task.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// A message that describes the mismatch.
 fn check_cycles(task: &CyclesTask, output: &CyclesOutput) -> Result<(), Refusal> {
     let Settings { agents, rules, games, .. } = read_settings(task)?;
     read_agents(output.agents.as_ref(), agents, rules)?;
@@ -166,7 +166,7 @@ fn check_cycles(task: &CyclesTask, output: &CyclesOutput) -> Result<(), Refusal>
 /// Plays the couples of a task.
 ///
 /// # Errors
-/// A sentence if the task is invalid.
+/// A message if the task is invalid.
 fn run_couples(task: &CouplesTask) -> Result<CouplesOutput, Refusal> {
     check_sizes(task.rules as usize, task.games)?;
     let count = task.players.as_ref().map_or(0, |players| players.agent_weights.len());
@@ -183,7 +183,7 @@ fn run_couples(task: &CouplesTask) -> Result<CouplesOutput, Refusal> {
 /// Checks that an output fits its task.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// A message that describes the mismatch.
 fn check_couples(task: &CouplesTask, output: &CouplesOutput) -> Result<(), Refusal> {
     let couples = task.players.as_ref().map_or(0, |players| players.agent_weights.len() / 2);
     if output.couples.len() != couples {
@@ -219,9 +219,9 @@ impl From<&messages::Couple> for Played {
     }
 }
 
-/// Few agents, so that cycles are fast.
+/// Settings with few agents, so that cycles are fast.
 const SMALL: &str = "agents = 8\nrules = 40\ngames = 3\nmutation = 0.1\n";
-/// Every option with a value that is not its default.
+/// Every option, with a value that is not its default.
 const EVERY: &str = "mutations = \"clustered\"\ncluster = 0.5\nselection = \"ends\"\nparents = \"by-weight\"\n\
     players = \"by-weight\"\ninherit = \"heavier\"\nidentical_parents = \"mutate\"\nsimilar = \"penalise\"\n\
     similar_share = 0.3\nsimilar_penalty = 2\nknowledge = \"shared\"\ngenerator = \"rigged\"\nrigged_share = 0.7\n\
@@ -229,7 +229,7 @@ const EVERY: &str = "mutations = \"clustered\"\ncluster = 0.5\nselection = \"end
     weak_at_times = \"replace\"\nweak_cycles = 2\nweak_at_times_weight = 0\nagent_weights = \"cycle\"\n\
     newborn = \"parents\"\ninherited_weights = \"zero\"\n";
 
-/// Cycles with default options and with every option changed.
+/// Cycles with the default options, and with every option changed.
 fn cycles_workload() -> Vec<CyclesTask> {
     let stream = Stream::root(0).text("signature");
     let task = |text: String| {
@@ -247,7 +247,7 @@ fn cycles_workload() -> Vec<CyclesTask> {
     vec![task(SMALL.into()), task([SMALL, EVERY].concat())]
 }
 
-/// Couples of agents half of whose rules are rigged.
+/// Couples of agents. Half of the agents' rules are rigged.
 fn couples_workload() -> CouplesTask {
     let stream = Stream::root(0).text("signature");
     let text = [SMALL, "generator = \"rigged\"\nrigged_share = 0.5\n"].concat();

@@ -1,4 +1,4 @@
-//! The tasks of `rules` refuse invalid messages, and say why.
+//! The tasks of `rules` reject invalid messages, and say why.
 
 use proptest::prelude::*;
 
@@ -73,7 +73,7 @@ fn invalid_tasks_are_refused_with_a_sentence() {
         let sentence = run_cycles(&task).unwrap_err().0;
         assert!(sentence.contains(part), "{sentence}");
     }
-    // A move to a cell that is not there.
+    // The rule moves to a cell that does not exist.
     let mut task = cycles_task();
     let mut bytes = agents(&mut task).rules.to_vec();
     bytes[..4].copy_from_slice(&(9_u32 << 18).to_le_bytes());
@@ -124,7 +124,7 @@ fn outputs_of_the_wrong_shape_are_refused() {
 }
 
 proptest! {
-    /// Any agents give an output of the right shape or a sentence, and never a panic.
+    /// Any agents give either an output of the right shape or an error message, never a panic.
     #[test]
     fn arbitrary_agents_never_panic(codes in prop::collection::vec(0..1_u32 << 24, 8), weight: i32, options in 0..1_u32 << 8) {
         let bit = |bit: u32| options >> bit & 1 == 1;

@@ -1,10 +1,10 @@
-//! One learner with several workers: in each round all begin from the same weights, each plays some games and learns
-//! from them, and the changed weights are joined in the order of the tasks.
+//! One learner with several workers. In each round, all workers start from the same weights, play some games and learn from
+//! them. Then the changed weights are joined in the order of the tasks.
 //!
-//! Games are numbered over the whole trial, and each game draws from its own stream, so results do not depend on which
-//! worker plays a game, or when. They do depend on how many workers learn at once and for how many games before they
-//! are joined: both are settings. Tests come after exact numbers of games, in rounds of their own, and are the serial
-//! learner's. One worker whose weights are taken unchanged *is* the serial learner, bit for bit.
+//! Games are numbered over the whole trial, and each game draws from a stream of its own, so results do not depend on which
+//! worker plays a game, or when. Results do depend on how many workers learn at once, and on how many games they play before
+//! they are joined: both are settings. Tests come after exact numbers of games, in rounds of their own, and are those of the
+//! serial learner. A single worker whose weights are taken unchanged *is* the serial learner, bit for bit.
 
 use std::ops::Range;
 
@@ -20,26 +20,26 @@ use super::{
     wire::{Trial, write_weights},
 };
 
-/// The least games of one part of a test, so that building the network is not most of the work.
+/// The fewest games in one part of a test, to keep building the network from being most of the work.
 const TEST_PART_GAMES_MIN: u32 = 20;
 
 /// The number of workers of one learner, and how they are joined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joint {
-    /// Workers in a round, at least 1.
+    /// Workers per round, at least 1.
     pub learners: u64,
-    /// Games of each worker in a round, at least 1.
+    /// Games of each worker per round, at least 1.
     pub episodes: u64,
-    /// How their weights are joined.
+    /// How the workers' weights are joined.
     pub outer: Outer,
     /// Games between two tests.
     pub test_every: u64,
-    /// Games of a test.
+    /// Games per test.
     pub test_games: u32,
 }
 
 impl Joint {
-    /// From settings; `None` for the serial learner, which is the same as one worker alone.
+    /// The workers that these settings describe; `None` for the serial learner, which equals a single worker.
     #[must_use]
     pub fn of(settings: &Settings) -> Option<Self> {
         let outer = Outer {
@@ -74,8 +74,7 @@ impl Joint {
         (self.round_end(games, state.games) - state.games).div_ceil(self.episodes) as usize
     }
 
-    /// Some tasks of that round, with these weights and averages: parts of the test that is due, or each worker's
-    /// games.
+    /// Some tasks of that round, with these weights and averages: either parts of the due test, or each worker's games.
     #[must_use]
     pub fn plan(&self, trial: &Trial, state: &State, weights: Bytes, average: Bytes, tasks: Range<usize>) -> Vec<Task> {
         let (played, test) = (state.games, self.test_is_due(state));
@@ -98,7 +97,7 @@ impl Joint {
         tasks.map(task).collect()
     }
 
-    /// Games of a part of a test.
+    /// The number of games in one part of a test.
     fn test_part(&self) -> u32 {
         self.test_games.div_ceil(self.learners as u32).max(TEST_PART_GAMES_MIN)
     }
@@ -107,17 +106,17 @@ impl Joint {
         state.games / self.test_every > state.tests.len() as u64
     }
 
-    /// The number of games played after the round that begins after `played` games. Tests and the end of the trial cut
-    /// a round short.
+    /// The number of games played by the end of the round that starts after `played` games. Tests and the end of the trial
+    /// shorten a round.
     fn round_end(&self, games: u64, played: u64) -> u64 {
         let next_test = (played / self.test_every + 1) * self.test_every;
         games.min(next_test).min(played + self.learners * self.episodes)
     }
 
-    /// Advances by the round that was planned with these weights and averages and had these outputs.
+    /// Advances by the round that was planned with these weights and averages and that returned these outputs.
     ///
     /// # Errors
-    /// A sentence if a weight is no longer finite. The state then has no weights.
+    /// A message if a weight is no longer finite. The state then has no weights.
     pub fn absorb(
         &self,
         trial: &Trial,

@@ -1,4 +1,4 @@
-//! One learner with several workers, compared with the serial learner and with a simple implementation of rounds.
+//! Compares one learner with several workers to the serial learner and to a simple implementation of rounds.
 
 use super::*;
 use crate::{
@@ -43,7 +43,7 @@ fn step(experiment: &mut Td3d) -> bool {
     !tasks.is_empty()
 }
 
-/// The state at the end.
+/// The state at the end of the trial.
 fn end(mut experiment: Td3d) -> State {
     while step(&mut experiment) {}
     experiment.state
@@ -75,7 +75,7 @@ fn the_average_of_one_worker_is_the_serial_learners() {
     assert_eq!(state, end(start(&serial)), "rounds that end where the average is taken");
 }
 
-/// A trial as its description says: no tasks and no updates.
+/// A trial computed as its description says, without tasks or updates.
 fn by_definition(config: &Config) -> State {
     let Td3d { trial, joint, .. } = start(config);
     let joint = joint.unwrap();
@@ -131,7 +131,8 @@ fn rounds_are_those_of_the_reference() {
             bytes.iter().flat_map(|bytes| from_bytes(bytes).collect::<Vec<f32>>()).collect::<Vec<f32>>()
         };
         for (fast, expected) in numbers(&state).into_iter().zip(numbers(&expected)) {
-            // The last bits of a sum of doubles seldom show in a float. Many games would amplify them, but these are few.
+            // The last bits of a sum of doubles seldom show in a float. Many games would amplify the difference, but there
+            // are few here.
             assert!((fast - expected).abs() < 1e-5, "{settings}: {fast} {expected}");
         }
         let wins = |state: &State| state.tests.iter().map(|tally| tally.wins).collect::<Vec<_>>();
@@ -221,7 +222,7 @@ fn weights_that_blow_up_end_the_replica_with_a_sentence() {
     assert_eq!(restored.state, experiment.state);
 }
 
-/// A change of this digest changes what every such run computes.
+/// If this digest changes, every such run gives other results.
 #[test]
 fn the_digest_is_pinned() {
     let config = config("learners = 3\nepisodes = 2\nouter_rate = \"0.7\"\nmomentum = \"0.9\"");

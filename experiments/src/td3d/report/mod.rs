@@ -1,7 +1,8 @@
-//! What `td3d` says at the end: the paper's tables with ours beside them, its claims put to the test, curves, and of all
-//! arms how strong they get and after how many games.
+//! The report of `td3d`: the paper's tables together with ours, tests of its claims, and curves. For all arms, it says how
+//! strong they get and after how many games.
 //!
-//! It is made of figures of each trial and a curve of each arm, which `result.json` keeps: they give it again.
+//! It is computed from the figures of each trial and a curve of each arm. `result.json` keeps both, so the report can be
+//! computed again.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +18,7 @@ use evoxo_common::{
     text::{probability, thousands},
 };
 
-/// Percentages that a closer view shows.
+/// The range of percentages in the closer view.
 const TOP: (f64, f64) = (90.0, 100.0);
 
 /// Tables, notes, numbers and figures of all arms.
@@ -33,7 +34,7 @@ pub(super) fn of_arms(arms: &[Arm<'_>]) -> Report {
     for reading in &readings {
         for regime in Regime::BOTH {
             let rows = paper_rows(arms, reading, regime);
-            // One network alone is no table.
+            // A single network needs no table.
             if rows.len() > 1 {
                 told += rows.len();
                 tables.push(paper_table(&rows, reading, regime));
@@ -58,7 +59,7 @@ pub(super) fn of_arms(arms: &[Arm<'_>]) -> Report {
         tables.push(arms_table(arms));
         tables.extend(games_table(arms));
         let curves: Vec<Series> = arms.iter().map(|arm| arm.curve(arm.name).per(1000.0)).collect();
-        // The strongest are told apart in a closer view.
+        // The closer view separates the strongest arms.
         let strong = curves.iter().any(|curve| curve.points.last().is_some_and(|last| last.mean >= TOP.0 + 5.0));
         let known = references(&arms.iter().collect::<Vec<_>>(), |arm| arm.name.to_owned());
         figures.extend(figure(curves.clone(), "arms", "Against the benchmark player, while learning", None, &known));
@@ -70,7 +71,7 @@ pub(super) fn of_arms(arms: &[Arm<'_>]) -> Report {
     Report { tables, notes: notes(arms, told, claim_notes), json, figures, maps: Vec::new() }
 }
 
-/// The arms of one of the paper's tables, in its order.
+/// The arms that are in one of the paper's tables, in its order.
 fn paper_rows<'a>(arms: &'a [Arm<'a>], reading: &str, regime: Regime) -> Vec<&'a Arm<'a>> {
     let arm = |network: &facts::Network| {
         let here = |arm: &&Arm<'_>| {
@@ -88,7 +89,7 @@ fn paper_title(regime: Regime, reading: &str) -> String {
     }
 }
 
-/// The reading is part of it only where there are several.
+/// The name contains the reading only if there are several.
 fn paper_figure_name(regime: Regime, reading: &str, readings: &[&str]) -> String {
     let name = match regime {
         Regime::SelfPlay => "figure-3-self-play",
@@ -143,7 +144,7 @@ fn paper_table(arms: &[&Arm<'_>], reading: &str, regime: Regime) -> Table {
     }
 }
 
-/// Of all arms: strength, and how far the end is from the first arm's.
+/// A table of all arms: strength, and the difference of the end from the first arm's.
 fn arms_table(arms: &[Arm<'_>]) -> Table {
     let against_first = |arm: &Arm<'_>| t_test(arm.sample(Measure::End)?, arms[0].sample(Measure::End)?);
     let found: Vec<_> = arms.iter().skip(1).map(against_first).collect();
@@ -163,7 +164,7 @@ fn arms_table(arms: &[Arm<'_>]) -> Table {
     }
 }
 
-/// How many games the arms take to each of the levels that a trial comes to; `None` if none comes to any.
+/// How many games the arms need for each of the levels that some trial reaches; `None` if no trial reaches any level.
 fn games_table(arms: &[Arm<'_>]) -> Option<Table> {
     let reached = |level: &usize| arms.iter().any(|arm| arm.games_to(*level).iter().any(Option::is_some));
     let levels: Vec<usize> = (0..LEVELS.len()).filter(reached).collect();
@@ -180,8 +181,8 @@ fn games_table(arms: &[Arm<'_>]) -> Option<Table> {
     })
 }
 
-/// "120 (90 to 150)", with "never" for what is not reached; without an interval if there are too few trials for one, or if all
-/// of it is "never"; a dash if no trial comes there.
+/// "120 (90 to 150)", with "never" for a level that is not reached. There is no interval if there are too few trials for one,
+/// or if all of it is "never". A dash if no trial reaches the level.
 fn games_text(games: &[Option<u64>]) -> String {
     if games.iter().all(Option::is_none) {
         return "-".into();
@@ -194,7 +195,8 @@ fn games_text(games: &[Option<u64>]) -> String {
     text(median_games(games)) + &interval.unwrap_or_default()
 }
 
-/// The paper's ends of the networks that arms repeat with as many games, each once. `curve` is the name of an arm's curve.
+/// The paper's results at the end, for the networks that arms repeat with as many games, each once. `curve` returns the name
+/// of an arm's curve.
 fn references(arms: &[&Arm<'_>], curve: fn(&Arm<'_>) -> String) -> Vec<Reference> {
     let mut known: Vec<Reference> = Vec::new();
     for arm in arms {
@@ -229,25 +231,26 @@ fn figure(
     })
 }
 
-/// `told` arms are in the paper's tables.
+/// The notes of the report. `told` is the number of arms in the paper's tables.
 fn notes(arms: &[Arm<'_>], told: usize, claims: Vec<String>) -> Vec<String> {
     let mut notes = vec![
-        "Peak: a trial's best test, as in the paper; as the greatest of many it overstates strength. End: the mean of the last \
-         two fifths of the tests. ±: standard deviation over trials; in brackets the 95 % interval of the mean."
+        "Peak: a trial's best test, as in the paper; as the greatest of many, it overstates strength. End: the mean of \
+         the last two fifths of the tests. ±: standard deviation over trials; in brackets the 95 % interval of the \
+         mean."
             .to_owned(),
     ];
     if told > 0 {
         notes.push(
-            "Differences from the paper's means have 95 % intervals, which take its ten trials and standard deviations as \
-             printed."
+            "Differences from the paper's means have 95 % intervals, which use its ten trials and printed standard \
+             deviations."
                 .into(),
         );
     }
     notes.extend(claims);
     if told < arms.len() {
         notes.push(
-            "Of all arms: P is Welch's, corrected by Holm's method for the number of arms. A trial that ends without a test of \
-             that level counts as \"never\"; the median of fewer than six trials has no 95 % interval."
+            "All arms: P is from Welch's test, corrected by Holm's method for the number of arms. A trial that never \
+             reaches a level counts as \"never\"; the median of fewer than six trials has no 95 % interval."
                 .into(),
         );
     }
@@ -280,7 +283,7 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         let interval = median_games_interval(&games);
         let json = json!({
             "median": median_games(&games),
-            // Null where a trial that never comes there is the end, and both where there are too few trials.
+            // An end is null if it is a trial that never reaches the level. Both ends are null if there are too few trials.
             "low": interval.and_then(|ends| ends[0]),
             "high": interval.and_then(|ends| ends[1]),
             "reached": games.iter().flatten().count(),

@@ -1,4 +1,4 @@
-//! Tables, notes and figures of made-up trials, and of a small run.
+//! Tables, notes and figures of made-up trials and of a small run.
 
 use super::*;
 use crate::{
@@ -15,7 +15,7 @@ use evoxo_common::{
     rng::{Stream, unit},
 };
 
-/// The tests of trials that rise to `end` percent, each a little off, the more so the greater `spread`.
+/// The tests of trials that rise to `end` percent. Each trial deviates a little, by more if `spread` is greater.
 fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Vec<Test>> {
     let trial = |replica: u64| {
         let mut rng = Stream::root(5).word(end as u64).word(replica).rng();
@@ -30,7 +30,7 @@ fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Vec<Test>> {
     (0..count).map(trial).collect()
 }
 
-/// An arm whose trials have these tests; those with fewer than the first are not finished.
+/// An arm whose trials have these tests. Trials with fewer tests than the first are unfinished.
 fn with_trials<'a>(arm: Arm<'a>, trials: &[Vec<Test>]) -> Arm<'a> {
     let trial = |(replica, tests): (usize, &Vec<Test>)| {
         let finished = tests.len() == trials[0].len();
@@ -56,7 +56,7 @@ fn paper_arms(count: u64, tests: u64) -> Vec<Arm<'static>> {
     Regime::BOTH.into_iter().flat_map(|regime| NETWORKS.iter().map(move |network| (regime, network))).map(arm).collect()
 }
 
-/// An arm of the paper without trials.
+/// An arm of the paper that has no trials.
 fn arm(regime: Regime, network: &'static facts::Network) -> Arm<'static> {
     Arm {
         name: [["ss self", "ds self", "s self", "d self", "w self"], ["ss", "ds", "s", "d", "w"]][regime as usize]
@@ -118,7 +118,7 @@ fn other_arms() {
     assert_eq!(strong.figures.iter().map(|f| f.y_range).collect::<Vec<_>>(), [None, Some(TOP)]);
 }
 
-/// An arm that has too few trials to be compared leaves the others' differences as they are.
+/// An arm with too few trials to be compared does not change the differences of the other arms.
 #[test]
 fn differences_stand_beside_their_own_arms() {
     let others = |between: Vec<Arm<'static>>| {
@@ -133,7 +133,7 @@ fn differences_stand_beside_their_own_arms() {
     assert_eq!(others(vec![own("one", trials(1, 10, 70.0, 1.0)), own("waiting", Vec::new())]), rows);
 }
 
-/// What is said of the claim that the small networks are equal at the end, if theirs end around these percentages.
+/// The result for the claim that the small networks are equal at the end, if they end around these percentages.
 fn of_equality(count: u64, ends: [f64; 2], spread: f64) -> Value {
     let mut arms = paper_arms(count, 100);
     for (network, end) in ["small-structured", "small"].into_iter().zip(ends) {
@@ -146,7 +146,7 @@ fn of_equality(count: u64, ends: [f64; 2], spread: f64) -> Value {
     equal.find(|claim| claim["claim"]["measure"] == "end").unwrap().clone()
 }
 
-/// That no difference is seen is no equality.
+/// Seeing no difference is not equality.
 #[test]
 fn equality_is_shown_or_refuted_or_undecided() {
     let verdict = |count, ends, spread| {
@@ -157,11 +157,12 @@ fn equality_is_shown_or_refuted_or_undecided() {
     assert_eq!(verdict(10, [90.0, 90.5], 2.0), "yes");
     assert_eq!(verdict(10, [90.0, 75.0], 2.0), "no: they differ");
     assert_eq!(verdict(10, [90.0, 90.5], 25.0), "undecided");
-    // A difference that is seen, but as likely within the margin as beyond.
+    // There is a difference, but it is as likely to be within the margin as beyond it.
     assert_eq!(verdict(10, [90.0, 86.5], 2.0), "undecided");
 }
 
-/// With three trials the rank test has P = 0.1 at the least: it is not made, and a note says what it would take.
+/// With three trials, P of the rank test is at least 0.1. The test is therefore not made, and a note says how many trials it
+/// needs.
 #[test]
 fn tests_that_cannot_be_passed_are_not_printed() {
     for (count, printed) in [(3, false), (6, false), (7, true)] {
@@ -173,7 +174,7 @@ fn tests_that_cannot_be_passed_are_not_printed() {
         assert_eq!(said, usize::from(!printed), "{count}: {:?}", report.notes);
         let claims = report.json["claims"]["nearest"].as_array().unwrap();
         assert!(claims.iter().all(|claim| claim["rank_test"].is_null() != printed), "{count}");
-        // What the t-test shows alone is borne out.
+        // A claim that only the t-test can show is confirmed.
         assert!(claims.iter().any(|claim| claim["verdict"] == "yes"), "{count}");
     }
 }
@@ -223,12 +224,12 @@ const SMALL: &str = "experiment = \"td3d\"\nreplicas = 2\n[settings]\ngames = 40
     [arms.\"small, self\"]\nnetwork = \"small\"\n[arms.\"wide, self\"]\nnetwork = \"wide\"\n\
     [arms.own]\nnetwork = \"small\"\nwins = \"exact\"\nopponent = \"benchmark\"\n";
 
-/// What a person sees of a run is what its `result.json` gives again.
+/// The report computed from `result.json` is the one shown at the end of the run.
 #[test]
 fn a_result_tells_the_whole_story() {
     let config = parse(SMALL);
     let mut replicas = run(&config);
-    // One is as it began.
+    // One replica has not begun.
     replicas[0] = Replica::start(&config, &config.arms[0], 0);
     let whole = config.report(&replicas);
     let papers: Vec<bool> = config.arms.iter().map(|arm| in_paper(&Settings::of(&arm.settings)).is_some()).collect();

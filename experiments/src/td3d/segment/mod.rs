@@ -1,7 +1,7 @@
-//! The task of `td3d`: plays and learns a segment of a trial's games, with the tests that fall in it.
+//! The task of `td3d`: plays a segment of a trial's games and learns from them, with the tests that fall in the segment.
 //!
-//! Results do not depend on where segments end: games are counted over the whole trial, weights are transferred
-//! exactly, and if a learner diverges, the task finds the exact game after which it did.
+//! Results do not depend on where segments end. Games are counted over the whole trial and weights are transferred exactly.
+//! If a learner diverges, the task finds the exact game after which it did.
 
 use std::ops::Range;
 
@@ -60,9 +60,9 @@ impl Compute for Learn {
 /// The weights of a learner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
-    /// In canonical order.
+    /// The weights, in canonical order.
     pub weights: Vec<f32>,
-    /// As many numbers as weights, or none without averaging.
+    /// The averaged weights: as many as weights, or none without averaging.
     pub average: Vec<f32>,
 }
 
@@ -71,7 +71,7 @@ impl Learnt {
         self.weights.iter().chain(&self.average).all(|weight| weight.is_finite())
     }
 
-    /// The weights to play with: the averaged ones if there are any.
+    /// The weights to play with: the averaged ones, if there are any.
     #[must_use]
     pub fn playing(&self) -> &[f32] {
         if self.average.is_empty() { &self.weights } else { &self.average }
@@ -90,7 +90,7 @@ pub fn train(trial: &Trial, geometry: &Geometry, learnt: &Learnt, games: Range<u
     Learnt { weights: engine.weights(), average }
 }
 
-/// Some of the games of the test after `played` games, with these weights.
+/// Plays some of the games of the test that follows `played` games, with these weights.
 #[must_use]
 pub fn test(trial: &Trial, geometry: &Geometry, weights: &[f32], played: u64, games: Range<u32>) -> Tally {
     let Trial { architecture, learning, stream } = *trial;
@@ -99,8 +99,8 @@ pub fn test(trial: &Trial, geometry: &Geometry, weights: &[f32], played: u64, ga
         .test(stream.text("test").word(played), games)
 }
 
-/// The number of games after which the weights are no longer finite; at the end of the range they are not. A weight
-/// that is not finite stays so, so bisection finds the number.
+/// The number of games after which the weights are no longer finite. They must not be finite at the end of the range. A
+/// weight never becomes finite again, so bisection finds the number.
 fn diverged_after(trial: &Trial, geometry: &Geometry, mut learnt: Learnt, mut games: Range<u64>) -> u64 {
     while games.end - games.start > 1 {
         let middle = games.start.midpoint(games.end);
@@ -117,7 +117,7 @@ fn diverged_after(trial: &Trial, geometry: &Geometry, mut learnt: Learnt, mut ga
 /// Computes a task.
 ///
 /// # Errors
-/// A sentence if the task is invalid.
+/// A message if the task is invalid.
 fn run(task: &LearnTask) -> Result<LearnOutput, Refusal> {
     let trial = Trial::read(task.trial.as_ref())?;
     let end = check_games(task)?;
@@ -158,17 +158,17 @@ fn check_games(task: &LearnTask) -> Result<u64, Refusal> {
     }
 }
 
-/// The number of tests between the task's beginning and this number of games.
+/// The number of tests between the beginning of the task and this number of games.
 fn tests_between(task: &LearnTask, end: u64) -> u64 {
     let every = u64::from(task.test_every);
     end / every - task.first_game / every
 }
 
-/// Checks that an output fits its task: finite weights, or the game after which they were not; the right number of
-/// tests, none with more wins and draws than games.
+/// Checks that an output fits its task. The weights must be finite, or else the output names the game after which they were
+/// not. There must be the right number of tests, none with more wins and draws than games.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// A message that describes the mismatch.
 fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
     let end = check_games(task)?;
     let last = match output.diverged_after {
@@ -196,7 +196,8 @@ fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
     })
 }
 
-/// The fixed workload of the behaviour signature: every kind of network, both opponents, and together every reading.
+/// The fixed workload of the behaviour signature. It contains every kind of network, both opponents, and together every
+/// reading.
 pub(super) fn workload() -> Vec<LearnTask> {
     use First::{Dense, Lines, Planes, Tuples};
     let (logistic, tanh) = (Activation::Logistic, Activation::Tanh);

@@ -1,4 +1,5 @@
-//! The task: invalid messages and outputs of the wrong shape are refused, and all instruction sets give the same bits.
+//! Tests of the task: invalid messages and outputs of the wrong shape are rejected, and all instruction sets give the same
+//! bits.
 
 use super::*;
 use crate::td3d::messages::{self, Tally as TallyMessage, Trial as TrialMessage, network};
@@ -91,7 +92,7 @@ fn outputs_of_the_wrong_shape_are_refused() {
     let task = small();
     let good = computed(&task);
     check(&task, &good).unwrap();
-    // The only test comes after game 102: weights that had diverged by then were not tested.
+    // The only test comes after game 102. Weights that had diverged by then were not tested.
     let lost = LearnOutput { diverged_after: 102, ..LearnOutput::default() };
     check(&task, &lost).unwrap();
     check(&task, &LearnOutput { tests: good.tests.clone(), ..lost }).unwrap_err();
@@ -114,7 +115,7 @@ fn outputs_of_the_wrong_shape_are_refused() {
 }
 
 proptest! {
-    /// Two tasks, one after the other, give the same as one.
+    /// Two tasks, one after the other, give the same result as one.
     #[test]
     fn segments_join(cut in 1..30_u32, test_every in 1..40_u32) {
         let whole = LearnTask { games: 30, test_every, test_games: 2, ..small() };

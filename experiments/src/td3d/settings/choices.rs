@@ -5,11 +5,11 @@ use evoxo_common::choice;
 choice! {
     /// The network. The paper's are small-structured, deep-structured, small, deep and wide.
     pub enum NetworkKind {
-        /// 4 units for each line, connected to its cells only
+        /// 4 units for each line, connected only to its cells
         SmallStructured = "small-structured",
-        /// the same, and a second layer of 32 units
+        /// the same, with a second layer of 32 units
         DeepStructured = "deep-structured",
-        /// 4 units for each line, and above them 13 for each plane, connected to those of the lines in it
+        /// 4 units for each line, and above them 13 for each plane, connected to the units of the plane's lines
         Planes = "planes",
         /// 50 units, connected to all cells
         Small = "small",
@@ -17,9 +17,9 @@ choice! {
         Deep = "deep",
         /// 169 units, connected to all cells
         Wide = "wide",
-        /// a table for each line with an entry for each state of its cells, and a second layer of 8 units
+        /// a table for each line, with an entry for each combination of its cells' states, and a second layer of 8 units
         Tuples = "tuples",
-        /// the tables alone: the value is the sum of their entries
+        /// only the tables: the value is the sum of their entries
         LinearTuples = "linear-tuples",
     }
 }
@@ -29,25 +29,25 @@ choice! {
     pub enum TrainingOpponent {
         /// itself; both sides learn
         Itself = "self",
-        /// the player that it is tested against; only the learner's own afterstates learn
+        /// the player that the network is tested against; only the learner's own afterstates learn
         Benchmark = "benchmark",
     }
 }
 
 choice! {
-    /// The reading of what the paper leaves open, for the settings that are "by-reading": biases, output_derivative,
-    /// exploring, first_move and last_step.
+    /// The reading of what the paper leaves open. It applies to the settings that are "by-reading": biases,
+    /// output_derivative, exploring, first_move and last_step.
     pub enum Reading {
-        /// what comes nearest to the paper's figures: yes, out, skip, learner, bootstrapped
+        /// the one nearest to the paper's figures: yes, out, skip, learner, bootstrapped
         Nearest = "nearest",
-        /// its Algorithm 1 step by step, without the finished boards that its section III mentions: no, in, learn,
+        /// the paper's Algorithm 1 step by step, without the finished boards that its section III mentions: no, in, learn,
         /// alternating, direct
         Literal = "literal",
     }
 }
 
 choice! {
-    /// Whether units have biases. The paper's counts of weights include none.
+    /// Whether units have biases. The paper's numbers of weights include none.
     pub enum Biases {
         /// as the setting `reading` says
         ByReading = "by-reading",
@@ -75,9 +75,9 @@ choice! {
     pub enum Exploring {
         /// as the setting `reading` says
         ByReading = "by-reading",
-        /// the afterstate after that move
+        /// the afterstate after the exploring move
         Learn = "learn",
-        /// the afterstate after the best move, which was not made
+        /// the afterstate after the best move, which was not played
         Best = "best",
         /// nothing
         Skip = "skip",
@@ -109,11 +109,11 @@ choice! {
 }
 
 choice! {
-    /// Which moves are made to explore.
+    /// Which moves exploration chooses from.
     pub enum ExploringMoves {
         /// any legal move, each equally likely
         Any = "any",
-        /// any but the best one, if there is another
+        /// any legal move except the best one, if there is another
         Others = "others",
     }
 }
@@ -121,7 +121,7 @@ choice! {
 choice! {
     /// The initial biases.
     pub enum InitialBiases {
-        /// as the weights: uniform in [-0.5, 0.5)
+        /// uniform in [-0.5, 0.5), like the weights
         Uniform = "uniform",
         /// 0
         Zero = "zero",
@@ -129,11 +129,11 @@ choice! {
 }
 
 choice! {
-    /// The afterstate that an afterstate learns from.
+    /// Which afterstate an afterstate learns from.
     pub enum LearnsFrom {
         /// the one after the next move of the same side
         OwnMove = "own-move",
-        /// the one after the next move, which the opponent makes: its value, negated
+        /// the one after the next move, which is the opponent's: its value, negated
         EachPly = "each-ply",
     }
 }
@@ -141,7 +141,7 @@ choice! {
 choice! {
     /// Whose afterstates learn against the benchmark player.
     pub enum OpponentsMoves {
-        /// the learner's only
+        /// only the learner's
         Skip = "skip",
         /// the benchmark player's as well
         Learn = "learn",
@@ -149,7 +149,7 @@ choice! {
 }
 
 choice! {
-    /// How the side learns that makes the last move.
+    /// How the side that makes the last move learns.
     pub enum LastStep {
         /// as the setting `reading` says
         ByReading = "by-reading",
@@ -163,7 +163,7 @@ choice! {
 }
 
 choice! {
-    /// What the last afterstate of the side that did not make the last move learns.
+    /// What the side that did not make the last move learns at its last afterstate.
     pub enum Loser {
         /// its reward, in both readings: -1, or 0 for a draw
         Learn = "learn",
@@ -175,24 +175,24 @@ choice! {
 }
 
 choice! {
-    /// Whether the finished board, as the side sees it that did not make the last move, learns that side's reward: -1, or 0
+    /// Whether the finished board, as seen by the side that did not make the last move, learns that side's reward: -1, or 0
     /// for a draw.
     pub enum FinishedBoard {
-        /// it does not, in both readings
+        /// no, in both readings
         Skip = "skip",
-        /// it does, after that side's last afterstate
+        /// yes, after that side's last afterstate
         After = "after",
-        /// it does, before that side's last afterstate
+        /// yes, before that side's last afterstate
         Before = "before",
     }
 }
 
 choice! {
-    /// The "logistic function scaled to [-1, 1]".
+    /// The paper's "logistic function scaled to [-1, 1]".
     pub enum Activation {
         /// tanh(x / 2), in both readings
         Logistic = "logistic",
-        /// tanh(x / 2), learnt as if its slope were that of tanh(x): 1 - v^2 where its value is v, not half of that
+        /// tanh(x / 2), learned as if its slope were that of tanh(x): 1 - v^2 for a value v, not half of that
         LogisticUnhalved = "logistic-unhalved",
         /// tanh(x)
         Tanh = "tanh",
@@ -200,21 +200,22 @@ choice! {
 }
 
 choice! {
-    /// How moves that win at once are treated. Beyond the paper.
+    /// How moves that win at once are treated. This is not in the paper.
     pub enum Wins {
-        /// their values are learnt like all others
+        /// their values are learned like all others
         Learned = "learned",
-        /// one is always chosen if there is one, and its value is the reward
+        /// a winning move is always chosen if there is one, and its value is the reward
         Exact = "exact",
     }
 }
 
 choice! {
-    /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future work.
+    /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper names this as future
+    /// work.
     pub enum Shared {
-        /// they are not
+        /// no
         No = "no",
-        /// units of the second layer see the board in all its orientations
+        /// yes: units of the second layer see the board in all its orientations
         Yes = "yes",
     }
 }
@@ -236,15 +237,15 @@ choice! {
 choice! {
     /// How the learning rate changes over a trial.
     pub enum Schedule {
-        /// not at all
+        /// it stays the same
         Constant = "constant",
-        /// linearly to alpha_end after the last game
+        /// it falls linearly to alpha_end after the last game
         Linear = "linear",
     }
 }
 
 choice! {
-    /// The learners over which the mean of a weight is taken.
+    /// Which learners count in the mean of a weight.
     pub enum Join {
         /// those that changed it
         Touched = "touched",

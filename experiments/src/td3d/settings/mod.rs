@@ -23,19 +23,19 @@ use super::{
 mod choices;
 
 settings! {
-    /// Neural networks that learn a game by temporal differences, against themselves or a fixed benchmark player, and
-    /// are tested against the latter: van de Steeg, Drugan and Wiering, Temporal Difference Learning for the Game
-    /// Tic-Tac-Toe 3D (2015), with extensions. Settings choose between readings where the paper leaves something open.
+    /// Neural networks learn a game by temporal differences, against themselves or a fixed benchmark player, and are tested
+    /// against that player: van de Steeg, Drugan and Wiering, Temporal Difference Learning for the Game Tic-Tac-Toe 3D
+    /// (2015), with extensions. Settings select a reading where the paper leaves something open.
     pub struct Settings, names Name, schema SCHEMA {
-        /// The network. The paper's are small-structured, deep-structured, small, deep and wide; several structured layers
-        /// (planes) are its future work.
+        /// The network. The paper's are small-structured, deep-structured, small, deep and wide. It names several structured
+        /// layers (planes) as future work.
         network: NetworkKind = choice("deep-structured"),
         /// The opponent in training.
         opponent: TrainingOpponent = choice("self"),
-        /// The reading of what the paper leaves open, for the settings that are "by-reading": biases,
+        /// The reading of what the paper leaves open. It applies to the settings that are "by-reading": biases,
         /// output_derivative, exploring, first_move and last_step.
         reading: Reading = choice("nearest"),
-        /// Whether units have biases. The paper's counts of weights include none.
+        /// Whether units have biases. The paper's numbers of weights include none.
         biases: Biases = choice("by-reading"),
         /// Whether the derivative of the output unit's activation is a factor of the error that is propagated back.
         output_derivative: OutputDerivative = choice("by-reading"),
@@ -45,40 +45,41 @@ settings! {
         first_move: FirstMove = choice("by-reading"),
         /// Which side moves first in tests.
         test_first_move: TestFirstMove = addition choice("as-in-training"),
-        /// Which moves are made to explore.
+        /// Which moves exploration chooses from.
         exploring_moves: ExploringMoves = addition choice("any"),
         /// The initial biases.
         initial_biases: InitialBiases = addition choice("uniform") when biases not ["no"],
-        /// Initial weights are uniform between minus this and this; those of tables are in proportion. The paper: 0.5.
+        /// The range of initial weights: uniform between minus this number and this number, and in proportion for tables. The
+        /// paper: 0.5.
         initial_weights: Ratio = addition real(0, 100, "0.5"),
-        /// The afterstate that an afterstate learns from. The paper: own-move.
+        /// Which afterstate an afterstate learns from. The paper: own-move.
         learns_from: LearnsFrom = addition choice("own-move"),
         /// Whose afterstates learn against the benchmark player. The paper: skip.
         opponents_moves: OpponentsMoves = addition choice("skip") when opponent is ["benchmark"],
-        /// How the side learns that makes the last move.
+        /// How the side that makes the last move learns.
         last_step: LastStep = choice("by-reading"),
-        /// What the last afterstate of the side that did not make the last move learns.
+        /// What the side that did not make the last move learns at its last afterstate.
         loser: Loser = choice("learn"),
-        /// Whether the finished board, as the side sees it that did not make the last move, learns that side's reward: -1,
-        /// or 0 for a draw. The paper: "if s_t is a terminal state the target output is the final reward".
+        /// Whether the finished board, as seen by the side that did not make the last move, learns that side's reward: -1, or
+        /// 0 for a draw. The paper: "if s_t is a terminal state the target output is the final reward".
         finished_board: FinishedBoard = addition choice("skip"),
-        /// The "logistic function scaled to [-1, 1]".
+        /// The paper's "logistic function scaled to [-1, 1]".
         activation: Activation = choice("logistic"),
-        /// How moves that win at once are treated. Beyond the paper.
+        /// How moves that win at once are treated. This is not in the paper.
         wins: Wins = choice("learned"),
-        /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future
-        /// work.
+        /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper names this as
+        /// future work.
         shared: Shared = choice("no"),
-        /// Units of a dense first layer; 0 is the network's own number.
+        /// Units of a dense first layer. With 0, the network's usual number.
         units: usize = whole(0, 1024, "0"),
-        /// Units for each line of a structured network; 0 is the network's own number, 4. The paper: adding more did
-        /// not improve performance.
+        /// Units for each line of a structured network. With 0, the usual number, 4. The paper says that more did not improve
+        /// performance.
         detectors: usize = whole(0, 16, "0"),
-        /// States of a cell in a network of tuples: 3 (empty, own, opponent's), or 4 (empty cells that can be played
-        /// now are a state of their own); 0 is the network's own number, 4.
+        /// States of a cell in a network of tuples: 3 (empty, own, opponent's) or 4 (empty cells that can be played now are a
+        /// separate state). With 0, the usual number, 4.
         states: usize = whole(0, 4, "0"),
-        /// Units of the second layer (with shared weights each in all orientations, with planes for each of them); 0 is the
-        /// network's own number.
+        /// Units of the second layer: with shared weights, each in all orientations; with planes, for each plane. With 0, the
+        /// network's usual number.
         second: usize = whole(0, 64, "0"),
         /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
         game: Game = choice("score-four"),
@@ -90,32 +91,32 @@ settings! {
         alpha_end: Ratio = real(0, 999_999_999_999, "0.001") when schedule is ["linear"],
         /// The share of moves that explore. The paper: 0.1.
         epsilon: Ratio = real(0, 1, "0.1"),
-        /// The share of moves in tests that explore. The paper: none.
+        /// The share of moves in tests that explore. The paper has no such moves.
         test_epsilon: Ratio = addition real(0, 1, "0"),
         /// The discount factor: the factor of the next afterstate's value. The paper: 1.
         gamma: Ratio = real(0, 1, "1"),
-        /// Time constant, in games, of the running average of the weights that is tested; 0 tests the weights
-        /// themselves. Our choice.
+        /// The time constant, in games, of the running average of weights that is tested. With 0, the weights themselves are
+        /// tested. Our choice.
         averaging_games: u64 = whole(0, TRIAL_GAMES_MAX, "0"),
         /// Games of a trial. The paper: 1,000,000.
         games: u64 = whole(1, TRIAL_GAMES_MAX, "1000000"),
-        /// Games between two tests; a divisor of `games`. The paper: 10,000.
+        /// Games between two tests. They must divide `games`. The paper: 10,000.
         test_every: u64 = whole(1, TRIAL_GAMES_MAX, "10000"),
         /// Games of a test against the benchmark player. The paper: 1,000.
         test_games: u32 = whole(1, TEST_GAMES_MAX, "1000"),
-        /// Workers that learn at once from the same weights before their changes are joined; 1 is the serial learner.
-        /// Beyond the paper.
+        /// Workers that learn at once from the same weights before their changes are joined. With 1, the learner is serial.
+        /// This is not in the paper.
         learners: u64 = whole(1, 256, "1"),
-        /// Games of each of several learners before they are joined.
+        /// Games of each learner before the learners are joined, if there are several.
         episodes: u64 = whole(1, 100_000, "4"),
-        /// The learners over which the mean of a weight is taken.
+        /// Which learners count in the mean of a weight.
         join: Join = choice("touched"),
-        /// The outer learning rate: the share of the way from the old weights to the joined ones. Above 0. DiLoCo
-        /// (2023): 0.7. The number of learners, with join = "all", adds up their changes.
+        /// The outer learning rate, above 0: the share of the way from the old weights to the joined ones. DiLoCo (2023):
+        /// 0.7. With join = "all", a rate equal to the number of learners adds up their changes.
         outer_rate: Ratio = real(0, 256, "1"),
-        /// Nesterov's momentum of the outer learning rate, from round to round. Below 1; DiLoCo (2023): 0.9.
+        /// The Nesterov momentum of the outer learning rate from round to round, below 1. DiLoCo (2023): 0.9.
         momentum: Ratio = real(0, 1, "0"),
-        /// Games per task; 0 is 10,000.
+        /// Games per task. With 0, a task has 10,000.
         segment_games: u64 = execution whole(0, GAMES_MAX, "0"),
     }
     check(check)
@@ -148,7 +149,8 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
         problems.push((Name::outer_rate, "outer_rate is 0, so nothing would be learnt: give more than 0".into()));
     }
     if settings.loser == Loser::Bootstrapped && settings.finished_board == FinishedBoard::Skip {
-        let sentence = "loser is \"bootstrapped\", but finished boards learn nothing that it could learn: give finished_board = \"after\" or \"before\"";
+        let sentence = "loser is \"bootstrapped\", but finished boards do not learn, so it has nothing to learn from: \
+            give finished_board = \"after\" or \"before\"";
         problems.push((Name::loser, sentence.into()));
     }
     let Settings { games, test_every: every, .. } = *settings;
@@ -162,7 +164,7 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     problems
 }
 
-/// The values of the settings that may follow `reading`.
+/// The values of the settings that may depend on `reading`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Open {
     biases: bool,
@@ -190,7 +192,7 @@ const LITERAL: Open = Open {
 };
 
 impl Settings {
-    /// The network.
+    /// The network that these settings describe.
     #[must_use]
     pub fn architecture(&self) -> Architecture {
         let or = |value: usize, default: usize| if value == 0 { default } else { value };
@@ -227,7 +229,7 @@ impl Settings {
         }
     }
 
-    /// How it learns.
+    /// How the network learns.
     #[must_use]
     pub fn learning(&self) -> Learning {
         let start = self.alpha.to_f64() as f32;
@@ -290,7 +292,8 @@ impl Settings {
         }
     }
 
-    /// The reading followed in everything that the paper leaves open: "nearest" or "literal", or "own" if neither.
+    /// The reading that these settings follow wherever the paper leaves something open: "nearest" or "literal", or "own" if
+    /// they follow neither.
     #[must_use]
     pub fn reading_followed(&self) -> &'static str {
         let common = self.activation == Activation::Logistic
@@ -314,7 +317,7 @@ impl Settings {
     /// Games per task.
     #[must_use]
     pub fn games_of_task(&self) -> u64 {
-        // A few tenths of a second of work.
+        // This is a few tenths of a second of work.
         if self.segment_games == 0 { 10_000 } else { self.segment_games }
     }
 }

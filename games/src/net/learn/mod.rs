@@ -2,19 +2,19 @@
 //! Difference Learning for the Game Tic-Tac-Toe 3D (2015). Wherever its text can be read in several ways, the reading is a
 //! field of [`Learning`].
 //!
-//! A player values *afterstates*: boards right after its own move, seen by itself. On each of its turns it chooses the
-//! move with the highest value (or, exploring, any), and at once its previous afterstate learns towards the value of the new
-//! one. At the end of a game its last afterstates learn the reward: 1 for a win, 0 for a draw, -1 for a loss. One turn has
-//! these steps, in this order:
+//! A player values *afterstates*: boards right after its own move, as it sees them itself. On each of its turns it chooses
+//! the move with the highest value (or, exploring, any move), and its previous afterstate immediately learns towards the
+//! value of the new one. At the end of a game its last afterstates learn the reward: 1 for a win, 0 for a draw, -1 for a
+//! loss. One turn has these steps, in this order:
 //!
-//! 1. compute the values of all legal moves, with the present weights;
+//! 1. compute the values of all legal moves with the current weights;
 //! 2. choose a move (of equal values the lowest cell) and play it;
 //! 3. update the mover's previous afterstate: towards gamma times the value chosen in step 2, or towards the reward (with
-//!    [`Learning::each_ply`] the opponent's previous afterstate, towards the negative of that);
+//!    [`Learning::each_ply`], the opponent's previous afterstate, towards the negative of that);
 //! 4. after the last move, with [`Learning::bootstrapped_end`], update the final afterstate towards the reward;
 //! 5. after the last move, with [`Learning::learns_opponents_end`], update the opponent's last afterstate towards its reward;
-//! 6. after the last move, with [`Learning::finished_board`], update the finished board, as that opponent sees it, towards the
-//!    same reward (before or after step 5).
+//! 6. after the last move, with [`Learning::finished_board`], update the finished board, as that opponent sees it, towards
+//!    the same reward (before or after step 5).
 //!
 //! The states of section III are boards with the learner to move, and "if s_t is a terminal state the target output is the
 //! final reward". A terminal state is a board with a complete line or without an empty cell. The side that made the last move
@@ -45,61 +45,64 @@ pub enum Opponent {
     Benchmark,
 }
 
-/// The settings of learning. Each field is read by exactly one step of the loop, so that readings can be compared one by one.
+/// The settings of learning. Each field affects exactly one step of the loop, so readings can be compared one by one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learning {
     /// The opponent in training.
     pub opponent: Opponent,
     /// The learning rate.
     pub rate: Rate,
-    /// The share of moves, 0 to 1, that explore: any legal move, each equally likely. A random move counts as exploring
-    /// even if it is the best one.
+    /// The share of moves that explore, 0 to 1. An exploring move is any legal move with equal probability. It counts as
+    /// exploring even if it is the best move.
     pub epsilon: f64,
-    /// An exploring move is any legal move but the best one, if there is another.
+    /// Whether an exploring move is any legal move except the best one, if there is another.
     pub explores_others: bool,
-    /// The share of the learner's moves in tests, 0 to 1, that are any legal move instead of the best one.
+    /// The share of the learner's moves in tests that are random legal moves instead of the best one, 0 to 1.
     pub test_epsilon: f64,
     /// The discount factor, 0 to 1: the factor of the next afterstate's value.
     pub gamma: f32,
-    /// Against another player in training the learner always moves first. Otherwise it moves first in games with an even
-    /// number.
+    /// Whether the learner always moves first in training against another player. Otherwise it moves first in games with an
+    /// even number.
     pub learner_first: bool,
     /// The same in tests.
     pub learner_first_in_tests: bool,
-    /// The derivative of the output unit's activation is a factor of the error that is propagated back.
+    /// Whether the derivative of the output unit's activation is a factor of the error that is propagated back.
     pub output_derivative: bool,
-    /// The previous afterstate also learns when the move after it explored.
+    /// Whether the previous afterstate also learns if the move after it explored.
     pub learns_explorations: bool,
-    /// With [`Learning::learns_explorations`]: it then learns the value of the best move instead of that of the move made.
+    /// With [`Learning::learns_explorations`]: whether it then learns the value of the best move instead of the value of the
+    /// move that was made.
     pub learns_best: bool,
-    /// An afterstate learns from the one after the opponent's next move (seen by the opponent, so its value is negated),
-    /// instead of the one after the same side's next move. The opponent's last afterstate then learns from the last move like
-    /// all others, and [`Learning::learns_opponents_end`] changes nothing.
+    /// Whether an afterstate learns from the afterstate after the opponent's next move (as the opponent sees it, so its value
+    /// is negated), instead of from the one after the same side's next move. The opponent's last afterstate then learns from
+    /// the last move like all others, and [`Learning::learns_opponents_end`] changes nothing.
     pub each_ply: bool,
-    /// Against the benchmark player its afterstates learn as well.
+    /// Whether the benchmark player's afterstates learn as well when it is the opponent.
     pub learns_opponents_moves: bool,
-    /// How the side learns that makes the last move. If true, its previous afterstate learns the value of the final one, and
-    /// the final one learns the reward; otherwise the previous one learns the reward, and the final one does not learn.
+    /// How the side that makes the last move learns. If true, its previous afterstate learns the value of the final one, and
+    /// the final one learns the reward. Otherwise the previous one learns the reward, and the final one does not learn.
     pub bootstrapped_end: bool,
-    /// With [`Learning::bootstrapped_end`]: the previous afterstate learns the reward nevertheless, as the final one does.
+    /// With [`Learning::bootstrapped_end`]: whether the previous afterstate learns the reward nevertheless, like the final
+    /// one.
     pub rewards_both: bool,
-    /// The last afterstate of the side that did *not* make the last move learns its reward: -1, or 0 for a draw.
+    /// Whether the last afterstate of the side that did *not* make the last move learns its reward: -1, or 0 for a draw.
     pub learns_opponents_end: bool,
-    /// With [`Learning::learns_opponents_end`]: it learns gamma times the value of the finished board instead, as its side
-    /// sees that.
+    /// With [`Learning::learns_opponents_end`]: whether it instead learns gamma times the value of the finished board, as its
+    /// side sees it.
     pub bootstraps_opponents_end: bool,
-    /// Whether the finished board, as the side sees it that did *not* make the last move, learns that side's reward.
+    /// Whether the finished board, as seen by the side that did *not* make the last move, learns that side's reward.
     pub finished_board: FinishedBoard,
-    /// A winning move is always chosen if there is one (the lowest cell of several), never counts as exploring, and its
-    /// value is the reward, 1.
+    /// Whether a winning move is always chosen if there is one (the lowest cell of several). Such a move never counts as
+    /// exploring, and its value is the reward, 1.
     pub exact_wins: bool,
-    /// Time constant, in games, of the averaged weights that are tested (see [`Average`]); 0: the weights themselves are tested.
+    /// The time constant, in games, of the averaged weights that are tested (see [`Average`]). With 0, the weights themselves
+    /// are tested.
     pub averaging_games: u64,
 }
 
 impl Learning {
-    /// Of each reading the one that adds nothing to Algorithm 1: self-play with the paper's epsilon, gamma and (for a million
-    /// games) learning rate.
+    /// The settings that add nothing to Algorithm 1: self-play with the paper's epsilon, gamma and (for a million games)
+    /// learning rate.
     pub const PLAIN: Self = Self {
         opponent: Opponent::Itself,
         rate: Rate { start: 0.005, end: 0.005, games: 1_000_000 },
@@ -124,7 +127,7 @@ impl Learning {
     };
 }
 
-/// When the finished board learns, as the side sees it that did not make the last move.
+/// When the finished board learns, as seen by the side that did not make the last move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FinishedBoard {
     /// Never.
@@ -132,16 +135,16 @@ pub enum FinishedBoard {
     Skip,
     /// After that side's last afterstate.
     After,
-    /// Before it.
+    /// Before that side's last afterstate.
     Before,
 }
 
 /// A learning rate that changes linearly over a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// In the first game.
+    /// The rate in the first game.
     pub start: f32,
-    /// After the last.
+    /// The rate after the last game.
     pub end: f32,
     /// The number of games from the start to the end.
     pub games: u64,
@@ -156,18 +159,18 @@ impl Rate {
     }
 }
 
-/// Games between two updates of an [`Average`]. Updates are at multiples of it, counted over the whole trial, so that they do
-/// not depend on how the trial is divided into tasks.
+/// Games between two updates of an [`Average`]. Updates are at multiples of it, counted over the whole trial, so they do not
+/// depend on how the trial is divided into tasks.
 pub const AVERAGING_STEP_GAMES: u64 = 100;
 
 /// An exponential moving average of the weights over a trial. Every hundred games (with several learners: whenever these are
-/// joined) it moves towards the present weights by a share of the distance. After n more games of g in all the share is
-/// 1 - exp(-n / averaging_games), but at least n / g: at first the average is a plain mean.
+/// joined), it moves towards the current weights by a share of the distance. After n more games of g in total, the share is 1
+/// - exp(-n / averaging_games), but at least n / g, so the average is a plain mean at first.
 #[derive(Debug)]
 pub struct Average<'a> {
-    /// See [`Learning::averaging_games`]; not 0.
+    /// See [`Learning::averaging_games`]. It must not be 0.
     pub games: u64,
-    /// The averages, one for each weight.
+    /// The averages, one per weight.
     pub weights: &'a mut [f32],
 }
 
@@ -185,11 +188,11 @@ impl Average<'_> {
 /// Results of the learner's games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Games it won.
+    /// Games that the learner won.
     pub wins: u32,
-    /// Games that nobody won.
+    /// Games that ended in a draw.
     pub draws: u32,
-    /// Games it lost.
+    /// Games that the learner lost.
     pub losses: u32,
 }
 
@@ -210,7 +213,7 @@ pub struct Learner<'a> {
 #[derive(Clone, Copy)]
 struct Choice {
     cell: u8,
-    /// The value of its afterstate; 0 if nothing learns towards it.
+    /// The value of the move's afterstate; 0 if nothing learns towards it.
     value: f32,
     explored: bool,
 }
@@ -258,7 +261,7 @@ impl<'a> Learner<'a> {
         tally
     }
 
-    /// One game that is learnt from; `players` says which sides the network plays.
+    /// Plays one game and learns from it; `players` says which sides the network plays.
     fn game(&mut self, players: [bool; 2], rate: f32, rng: &mut Generator) {
         let learners = players.map(|plays| plays || self.learning.learns_opponents_moves);
         let mut position = Position::START;
@@ -302,8 +305,8 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// The end of a game for a side that learns and did not make the last move: its last afterstate, the finished board, and
-    /// its reward.
+    /// The end of a game for a learning side that did not make the last move: updates its last afterstate and the finished
+    /// board towards its reward.
     fn opponents_end(&mut self, last: Board, finished: Board, side: Side, reward: f32, rate: f32) {
         let Learning { finished_board, output_derivative, gamma, .. } = self.learning;
         if finished_board == FinishedBoard::Before {
@@ -321,7 +324,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// One game without learning: the winner, or None for a draw.
+    /// Plays one game without learning. Returns the winner, or `None` for a draw.
     fn match_game(&mut self, learner: Side, rng: &mut Generator) -> Option<Side> {
         let mut position = Position::START;
         self.engine.reset();
@@ -348,8 +351,8 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// A move: epsilon-greedy if the network `plays`, otherwise the benchmark player's. The value of a move that was not chosen
-    /// by its value is computed only if something learns from it, as `valued` says.
+    /// A move: epsilon-greedy if the network `plays`, otherwise the benchmark player's. If the move was not chosen by its
+    /// value, the value is computed only if something learns from it, as `valued` says.
     fn choose(&mut self, position: Position, plays: bool, valued: bool, rng: &mut Generator) -> Choice {
         let win = self.exact_win(position);
         if let (true, Some(cell)) = (plays, win) {
@@ -385,7 +388,7 @@ impl<'a> Learner<'a> {
         Choice { explored, ..best }
     }
 
-    /// Without exploring in tests no random number is drawn.
+    /// If tests do not explore, no random number is drawn.
     fn explores_in_test(&self, rng: &mut Generator) -> bool {
         self.test_exploring_below > 0 && rng.next_u64() >> 1 < self.test_exploring_below
     }
@@ -398,7 +401,7 @@ impl<'a> Learner<'a> {
         (wins != 0).then(|| wins.trailing_zeros() as u8)
     }
 
-    /// The one of these legal moves with the highest value. The activation is monotonic, so weighted sums are compared.
+    /// The legal move with the highest value. The activation is monotonic, so comparing weighted sums is enough.
     fn best(&mut self, mut legal: u64) -> Choice {
         self.engine.values(legal, &mut self.values);
         let mut cell = legal.trailing_zeros();

@@ -1,11 +1,11 @@
-//! Each reading changes exactly what its documentation says. The games are followed by hand, on a board of five cells in a
+//! Each reading changes exactly what its documentation says. The tests follow games by hand, on a board of five cells in a
 //! row where two in a row win.
 
 use super::*;
 use crate::board::Shape;
 
-/// An engine that follows a script and records its calls. At ply p (from 1) the scripted move has the sum p / 10, all others
-/// -1; so with [`Activation::Tanh`] the values are tanh(0.1) = 0.100, 0.197, 0.291, 0.380, 0.462.
+/// An engine that follows a script and records its calls. At ply p (from 1) the scripted move has the sum p / 10, and all
+/// others have -1. With [`Activation::Tanh`] the values are therefore tanh(0.1) = 0.100, 0.197, 0.291, 0.380, 0.462.
 struct Recorder {
     geometry: Geometry,
     script: Vec<u8>,
@@ -63,7 +63,7 @@ impl Engine for Recorder {
     }
 }
 
-/// Of each reading the one that does not add a step.
+/// The settings that add no step.
 const BARE: Learning = Learning {
     rate: Rate { start: 0.5, end: 0.5, games: 1 },
     epsilon: 0.0,
@@ -89,9 +89,9 @@ fn steps(learning: Learning, script: &[u8]) -> Vec<String> {
     recorder.steps
 }
 
-/// X 0, O 2, X 4, and O wins with 3.
+/// X plays 0, O 2, X 4, and O wins with 3.
 const WON: &[u8] = &[0, 2, 4, 3];
-/// Both sides take the lowest empty cell: a draw.
+/// Both sides take the lowest empty cell, which leads to a draw.
 const DRAWN: &[u8] = &[0, 1, 2, 3, 4];
 
 #[test]
@@ -126,8 +126,8 @@ fn the_opponents_end_comes_last() {
     assert_eq!(steps(learning, DRAWN)[2..], ["5: XOX.. X 0.000 x0.5", "5: XOXO. O -0.000 x0.5"]);
 }
 
-/// "If s_t is a terminal state the target output is the final reward": for the side that lost, or made a draw with the other's
-/// last stone, the terminal state is the board after the other's last move.
+/// "If s_t is a terminal state the target output is the final reward": for the side that lost, or that drew by the other
+/// side's last stone, the terminal state is the board after the other side's last move.
 #[test]
 fn the_finished_board_learns_the_reward_of_the_side_that_did_not_make_the_last_move() {
     let after = Learning { finished_board: FinishedBoard::After, ..BARE };
@@ -171,7 +171,7 @@ fn the_winners_last_two_afterstates_can_both_learn_the_reward() {
     assert_eq!(steps(learning, DRAWN)[2..], ["5: XOX.. X 0.000 x0.5", "5: XOXOX X 0.000 x0.5"]);
 }
 
-/// The moves are drawn as ever, but all values are computed, and the best of them is learnt: that of the script.
+/// Moves are drawn as usual, but all values are computed, and the value of the best move is learned: the one in the script.
 #[test]
 fn before_an_exploring_move_the_best_moves_value_can_be_learnt() {
     for explores_others in [false, true] {
@@ -200,7 +200,8 @@ fn the_output_derivative_is_passed_on() {
     assert!(steps(learning, WON).iter().all(|step| step.ends_with(" f'")));
 }
 
-/// X loses by the script, but could win with 1 after 0 and 3. With exact wins it does, without asking for values or exploring.
+/// In the script X loses, but it could win with 1 after 0 and 3. With exact wins it does so, without computing values or
+/// exploring.
 #[test]
 fn an_exact_win_is_chosen_whatever_its_value_and_counts_as_the_reward() {
     let script = &[0, 3, 4];
@@ -230,7 +231,7 @@ fn exploring_moves_can_be_left_out() {
     assert_eq!((skipped.moves, skipped.asked), ("0243".into(), vec![]));
 }
 
-/// First moves: a greedy one asks for five values, an exploring one for none. Six standard deviations.
+/// First moves: a greedy move computes five values, an exploring move computes none. The limits are six standard deviations.
 #[test]
 fn epsilon_is_the_share_of_moves_that_explore() {
     for epsilon in [0.0, 0.1, 0.75, 1.0] {
@@ -242,7 +243,8 @@ fn epsilon_is_the_share_of_moves_that_explore() {
     }
 }
 
-/// Every move explores, and none is the best one: the script's, or the lowest cell where the script ends.
+/// Every move explores, and none is the best one. The best move is the script's, or the lowest cell after the end of the
+/// script.
 #[test]
 fn exploring_moves_can_be_others_than_the_best() {
     let learning = Learning { epsilon: 1.0, explores_others: true, ..BARE };
@@ -257,7 +259,7 @@ fn exploring_moves_can_be_others_than_the_best() {
             assert!(u32::from(*cell) != best || legal.count_ones() == 1, "{moves:?}");
             board = board.play(*cell);
         }
-        // The values of moves off the script, or the reward.
+        // The values of moves that are not in the script, or the reward.
         let targets = [" -0.762 ", " 1.000 "];
         let first = recorder.steps.first().filter(|step| step.starts_with("3: "));
         assert!(first.is_none_or(|step| targets.iter().any(|target| step.contains(target))), "{first:?}");
@@ -290,7 +292,7 @@ fn the_opponents_moves_can_be_learnt_too() {
     assert_eq!(bootstrapped.asked, [5, 3, 1], "its move is valued where something learns from it");
     let exact = train(Learning { exact_wins: true, bootstrapped_end: true, ..learning }, &[0, 1, 3, 2], 1, 0..1);
     assert_eq!(exact.steps[1..], ["4: XO... O 1.000 x0.5", "4: XOOX. O 1.000 x0.5"]);
-    // Each ply, and only the learner learns: from the opponent's moves.
+    // With each_ply, only the learner learns: from the opponent's moves.
     let plies = Learning { learns_opponents_moves: false, each_ply: true, bootstrapped_end: true, ..learning };
     let recorder = train(plies, &[0, 1, 3, 2], 1, 0..1);
     assert_eq!(recorder.steps, ["2: X.... X -0.197 x0.5", "4: XO.X. X -0.380 x0.5"]);
@@ -307,7 +309,7 @@ fn against_the_benchmark_player_only_the_learner_learns() {
     let finished = Learning { finished_board: FinishedBoard::After, ..learning };
     let recorder = train(finished, &[0, 9, 3], 1, 0..1);
     assert_eq!(recorder.steps[1..], ["4: XO.X. X -1.000 x0.5", "4: XOOX. X -1.000 x0.5"], "what it lost");
-    // It wins with the middle: the benchmark player, which lost, learns nothing.
+    // The learner wins with the middle. The benchmark player, which lost, learns nothing.
     let won = train(Learning { exact_wins: true, ..finished }, &[2], 1, 0..1);
     assert!(won.steps.iter().all(|step| step.ends_with(" X 1.000 x0.5")), "{:?}", won.steps);
     let sides = |learner_first| {
@@ -364,22 +366,23 @@ fn a_test_neither_explores_nor_learns() {
         (tally, recorder)
     };
     let keen = Learning { epsilon: 1.0, learns_opponents_end: true, bootstrapped_end: true, ..BARE };
-    // The learner takes 0, the benchmark player blocks with 1, the learner plays 3, and the other wins with 2.
+    // The learner takes 0, the benchmark player blocks with 1, the learner plays 3, and the benchmark player wins with 2.
     let (tally, recorder) = test(keen, &[0, 9, 3], 10);
     assert_eq!(tally, Tally { wins: 0, draws: 0, losses: 10 });
     assert!(recorder.asked.iter().all(|count| *count > 1), "whole boards, no exploring move");
     // The learner takes 0, both sides block with 1, 2 and 3, and the last cell makes a draw.
     let (tally, _) = test(keen, DRAWN, 10);
     assert_eq!(tally, Tally { wins: 0, draws: 10, losses: 0 });
-    // The learner takes the middle: then it has two ways to win, and the other side can block one. The script ignores them.
+    // The learner takes the middle. It then has two ways to win, and the other side can block only one. The script ignores
+    // them.
     let (tally, _) = test(keen, &[2, 9, 0], 10);
     assert!(tally.wins < 10);
     let (tally, _) = test(Learning { exact_wins: true, ..keen }, &[2, 9, 0], 10);
     assert_eq!(tally, Tally { wins: 10, draws: 0, losses: 0 });
-    // Where it explores in tests, it asks for no values.
+    // If it explores in tests, it computes no values.
     let (_, recorder) = test(Learning { test_epsilon: 1.0, epsilon: 0.0, ..keen }, &[0, 9, 3], 10);
     assert!(recorder.asked.is_empty(), "{:?}", recorder.asked);
-    // As the second player it often loses: its script takes no middle and blocks nothing.
+    // As the second player it often loses, because its script takes no middle and blocks nothing.
     let (tally, recorder) = test(Learning { learner_first_in_tests: false, ..keen }, &[0, 4, 3], 10);
     assert_eq!(recorder.resets, 10);
     assert!(tally.losses >= 5, "{tally:?}");

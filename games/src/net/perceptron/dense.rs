@@ -25,7 +25,8 @@ pub(in crate::net) struct Dense<S: Simd, H: DenseHead<S>, const W: usize> {
     slope: f32,
     biased: bool,
     head: H,
-    /// Groups of the first layer, and vectors of a row of weights. If W is not 0 it is W, known at compile time.
+    /// The number of groups of the first layer, which is the number of vectors in a row of weights. If W is not 0, it is W,
+    /// known at compile time.
     width: usize,
     /// By cell, then by group.
     weights: Box<[Vector<S>]>,
@@ -33,9 +34,9 @@ pub(in crate::net) struct Dense<S: Simd, H: DenseHead<S>, const W: usize> {
     board: Board,
     /// Weighted sums of the first layer, by group: as X sees the board, and with biases also as O sees it.
     views: Box<[Box<[Vector<S>]>]>,
-    /// Scratch: the head's weighted sums after each move.
+    /// Scratch: the head's preactivations after each move.
     preactivations: Box<[H::Preactivations; 64]>,
-    /// Scratch: weighted sums of the board that is learnt from, then the steps of these sums.
+    /// Scratch: weighted sums of the board that is learned from, then the steps of these sums.
     past: Box<[Vector<S>]>,
     groups: Box<[Group<S>]>,
 }
@@ -194,7 +195,7 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
             #[inline(always)]
             |index, back| steps[index] = back * (falls(groups[index].past) * self.slope),
         );
-        // All stones of that board are also on the present one, so each step changes the present sums once for each stone.
+        // All stones of that board are also on the current one, so each step changes the current sums once for each stone.
         let (bias, stones) = (if self.biased { 1.0 } else { 0.0 }, board.pieces() as f32);
         for (view, sums) in self.views.iter_mut().enumerate() {
             add_row(&mut sums[..width], steps, bias + if view == perspective.view { stones } else { -stones });

@@ -9,7 +9,7 @@ use crate::net::{Architecture, First, Tensor};
 pub(in crate::net) struct Layout {
     pub(super) architecture: Architecture,
     tensors: Vec<Tensor>,
-    /// Units of the first layer that read the same cells: the detectors of a line, or all.
+    /// The number of units of the first layer that read the same cells: the detectors of a line, or all units.
     detectors: usize,
 }
 
@@ -23,17 +23,17 @@ impl Layout {
         Self { architecture: *architecture, tensors: architecture.tensors(), detectors }
     }
 
-    /// The range of a tensor's weights; empty if the network has no tensor of that name.
+    /// The range of a tensor's weights; empty if the network has no tensor with that name.
     pub(super) fn range(&self, name: &str) -> Range<usize> {
         self.tensors.iter().find(|tensor| tensor.name == name).map_or(0..0, |tensor| tensor.range.clone())
     }
 
-    /// Quads of units that read the same cells: the parts of a line.
+    /// The number of quads of units that read the same cells: the parts of a line.
     pub(super) fn parts(&self) -> usize {
         self.detectors.div_ceil(4)
     }
 
-    /// All units of the first layer in canonical order, each with its quad and its lane in it.
+    /// All units of the first layer in canonical order, each with its quad and its lane in the quad.
     pub(super) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.architecture.units()).map(|unit| {
             let (group, detector) = (unit / self.detectors, unit % self.detectors);

@@ -1,13 +1,15 @@
 //! The fast path of dense networks and of networks over lines, without shared weights.
 //!
-//! A move changes one input, so weighted sums are cached and updated instead of being computed anew: [`lines`] and [`dense`]
-//! cache those of the first layer, and the layers above it (a [`Head`]) get the changes of its values. Without biases a
-//! network is odd, V(-x) = -V(x), and one view, as X sees the board, serves both sides; with biases each side has its own. A
-//! step of learning first takes back the moves that were made since the board that it learns from. Then it corrects the
-//! cached sums in the same pass that changes the weights. Over lines a move is added to the cached sums when moves are
-//! valued or a step begins at it; one that is learnt from at once never is, because the step computes all sums anew.
+//! A move changes one input, so weighted sums are cached and updated instead of being recomputed. [`lines`] and [`dense`]
+//! cache those of the first layer, and the layers above it (a [`Head`]) get the changes of its values. A network without
+//! biases is odd, V(-x) = -V(x), so one view, as X sees the board, serves both sides. With biases each side has its own view.
+//! A step of learning first takes back the moves that were made since the board that it learns from. Then it corrects the
+//! cached sums in the same pass that changes the weights. Over lines, a move is added to the cached sums when moves are
+//! valued or when a step begins at it. A move that is learned from at once is never added, because the step recomputes all
+//! sums.
 //!
-//! All work is done on four quads at a time. Padding units have weights of 0; only products with 0 are ever added to these.
+//! All work is done on four quads at a time. Padding units have weights of 0, and only products with 0 are ever added to
+//! them.
 
 mod dense;
 #[allow(clippy::needless_range_loop, reason = "tiles and views index several arrays at once")]
@@ -25,12 +27,12 @@ use super::lanes::{self, CrossLane, LANES, Quad, Vector, zero};
 use crate::board::Side;
 use layout::Layout;
 
-/// Quads of the first layer, at most; a power of two. The last one is padding.
+/// The most quads of the first layer: a power of two. The last one is padding.
 const QUADS: usize = 512;
-/// The quad without units, for padding: its numbers stay 0.
+/// The padding quad. It has no units, and its numbers stay 0.
 const NONE: u16 = QUADS as u16 - 1;
 
-/// A number for each unit of the first layer. Four quads in a row are a group.
+/// One number for each unit of the first layer. Four quads in a row form a group.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(in crate::net) struct Quads([Quad; QUADS]);
@@ -71,16 +73,16 @@ fn quads(group: usize) -> [u16; 4] {
     std::array::from_fn(|index| (4 * group + index) as u16 % QUADS as u16)
 }
 
-/// How a side sees the board: by which view, and with which sign.
+/// How a side sees the board: through which view, and with which sign.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::net) struct Perspective {
     pub(in crate::net) view: usize,
-    /// The input of an own stone in that view, and the factor of the view's value.
+    /// The input of an own stone in that view, which is also the factor of the view's value.
     pub(in crate::net) sign: f32,
 }
 
 impl Perspective {
-    /// With two views each side has its own; with one view, O's inputs and value are the negative of X's.
+    /// With two views each side has its own. With one view, O's inputs and value are the negatives of X's.
     #[inline(always)]
     pub(in crate::net) fn of(side: Side, views: usize) -> Self {
         match side {
@@ -100,9 +102,9 @@ impl Perspective {
 /// A group of the first layer in a step of learning.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::net) struct Group<S: Simd> {
-    /// Its units' values on the board that is learnt from.
+    /// The units' values on the board that is learned from.
     past: Vector<S>,
-    /// Its units' values on the present board after the step, in each view.
+    /// The units' values on the current board after the step, in each view.
     values: [Vector<S>; 2],
 }
 
@@ -115,7 +117,7 @@ impl<S: Simd> Group<S> {
 /// The parameters of a step of learning.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::net) struct Update {
-    /// The target of the network's value, in the view.
+    /// The target for the network's value in the view.
     target: f32,
     rate: f32,
     /// Whether the slope of the output unit's activation is a factor of the error.

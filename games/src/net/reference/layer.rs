@@ -12,16 +12,17 @@ use crate::{
 pub(super) struct Layer {
     units: usize,
     wiring: Wiring,
-    /// The range of the biases in all weights, one for each unit; empty without biases.
+    /// The range of the biases among all weights, one bias per unit; empty without biases.
     biases: Range<usize>,
 }
 
 /// The connections to the layer below.
 #[derive(Clone, Debug)]
 enum Wiring {
-    /// Every unit is connected to all of the layer below. The weights begin at this index; those of one input are adjacent.
+    /// Every unit is connected to all units of the layer below. The weights begin at this index, and those of one input are
+    /// adjacent.
     Full(usize),
-    /// These connections only. Several may have the same weight.
+    /// Only these connections. Several may have the same weight.
     Some(Vec<Connection>),
 }
 
@@ -32,7 +33,7 @@ struct Connection {
     weight: usize,
 }
 
-/// All layers of a network, the one above the inputs first.
+/// All layers of a network, beginning with the one above the inputs.
 pub(super) fn layers(architecture: &Architecture) -> Vec<Layer> {
     let tensors = architecture.tensors();
     let weights: Vec<_> = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight")).collect();
@@ -72,7 +73,8 @@ fn connections(architecture: &Architecture, detectors: usize) -> Vec<Connection>
     connections
 }
 
-/// The connections from the detectors of the lines in each plane to the plane's units; the first has the weight `start`.
+/// The connections from the detectors of the lines in each plane to the plane's units. The first connection has the weight
+/// `start`.
 fn plane_connections(architecture: &Architecture, detectors: usize, units: usize, start: usize) -> Vec<Connection> {
     let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
     let mut connections = Vec::new();
@@ -86,7 +88,7 @@ fn plane_connections(architecture: &Architecture, detectors: usize, units: usize
     connections
 }
 
-/// The inputs: 1 for an own stone, -1 for one of the other side, 0 for an empty cell.
+/// The inputs: 1 for an own stone, -1 for a stone of the other side, 0 for an empty cell.
 pub(super) fn inputs(board: Board, side: Side) -> Vec<f64> {
     let has = |stones: u64, cell: u32| f64::from((stones >> cell & 1) as u8);
     (0..64).map(|cell| has(board.stones(side), cell) - has(board.stones(side.other()), cell)).collect()

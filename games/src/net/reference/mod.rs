@@ -1,4 +1,5 @@
-//! The reference implementation of every network: weights in double precision; every value is computed anew from the board.
+//! The reference implementation of every network. Weights have double precision, and every value is recomputed from the
+//! board.
 
 mod layer;
 mod shared;
@@ -15,14 +16,14 @@ use layer::Layer;
 
 /// A network that is written for clarity, not for speed.
 pub trait Reference: Engine {
-    /// The weighted sum of the output unit, before its activation, of a board as a side sees it.
+    /// The weighted sum of the output unit, before its activation, for a board as a side sees it.
     fn sum(&self, board: Board, side: Side) -> f64;
 }
 
 /// The reference implementation of a network.
 ///
 /// # Panics
-/// If [`Architecture::check`] refuses the architecture, or if the number of weights is not the architecture's.
+/// If [`Architecture::check`] rejects the architecture, or if the number of weights is not the architecture's.
 #[must_use]
 pub fn of(architecture: &Architecture, weights: &[f32]) -> Box<dyn Reference> {
     match architecture.first {
@@ -45,8 +46,8 @@ impl Plain {
     /// A network with these weights, in canonical order, before the first move.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses the architecture, if it has tables or shares weights, or if the number of weights is
-    /// not the architecture's.
+    /// If [`Architecture::check`] rejects the architecture, if it has tables or shares weights, or if the number of weights
+    /// is not the architecture's.
     #[must_use]
     pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {
         assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
@@ -54,7 +55,7 @@ impl Plain {
         Self { architecture: *architecture, layers: layer::layers(architecture), weights, board: Board::EMPTY }
     }
 
-    /// The values of all layers below the output unit, inputs first, and its weighted sum.
+    /// The values of all layers below the output unit, inputs first, and the output unit's weighted sum.
     fn forward(&self, board: Board, side: Side) -> (Vec<Vec<f64>>, f64) {
         let mut values = vec![layer::inputs(board, side)];
         let (output, hidden) = self.layers.split_last().expect("a network has an output unit");

@@ -1,5 +1,5 @@
-//! The reference implementation of networks over lines that share weights: the same network without shared weights; after
-//! each step all copies of a shared weight are made equal.
+//! The reference implementation of networks over lines that share weights. It is the same network without shared weights, and
+//! after each step all copies of a shared weight are made equal.
 
 use super::{Plain, Reference};
 use crate::{
@@ -19,7 +19,7 @@ impl Shared {
     /// A network with these weights, in canonical order, before the first move.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses the architecture, if it is not one over lines that shares weights, or if the number
+    /// If [`Architecture::check`] rejects the architecture, if it is not one over lines that shares weights, or if the number
     /// of weights is not the architecture's.
     #[must_use]
     pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {

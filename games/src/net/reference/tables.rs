@@ -1,4 +1,4 @@
-//! The reference implementation of networks of tables: it reads each image of the board line by line.
+//! The reference implementation of networks of tables. It reads each image of the board line by line.
 
 use super::Reference;
 use crate::{
@@ -12,7 +12,7 @@ pub struct Tables {
     architecture: Architecture,
     geometry: Geometry,
     states: usize,
-    /// For each configuration (line, then state) the index of its row in the tables.
+    /// For each configuration (line, then state): the index of its row in the tables.
     rows: Vec<usize>,
     tables: Vec<f64>,
     second: Vec<f64>,
@@ -25,7 +25,7 @@ impl Tables {
     /// A network with these weights, in canonical order, before the first move.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses the architecture, if its first layer is not one of tables, or if the number of
+    /// If [`Architecture::check`] rejects the architecture, if its first layer is not one of tables, or if the number of
     /// weights is not the architecture's.
     #[must_use]
     pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {
@@ -49,7 +49,7 @@ impl Tables {
     /// The rows that are read in each orientation.
     fn read(&self, board: Board, side: Side) -> Vec<Vec<usize>> {
         let symmetries = self.geometry.symmetries();
-        // Linear tables with shared weights read each line once: their weights belong to all images.
+        // Linear tables with shared weights read each line once, because their weights belong to all images.
         let once = !self.architecture.shared || self.architecture.second == 0;
         let read = |symmetry: &Symmetry| self.configurations(symmetry.board(board), side);
         symmetries[..if once { 1 } else { symmetries.len() }].iter().map(read).collect()
@@ -91,12 +91,12 @@ impl Tables {
     }
 }
 
-/// The index of a configuration: lines one after the other; the first cell of a line is the lowest digit.
+/// The index of a configuration: lines one after the other, with the first cell of a line as the lowest digit.
 fn number(states: usize, line: usize, digits: &[usize]) -> usize {
     digits.iter().rev().fold(line, |number, digit| number * states + digit)
 }
 
-/// For each configuration the index of its row: one of its own, or, if tied, that of the image with the lowest index.
+/// For each configuration: the index of its row. The row is its own, or, if tied, that of the image with the lowest index.
 fn rows(geometry: &Geometry, states: usize, tied: bool) -> Vec<usize> {
     let k = usize::from(geometry.shape().k);
     let entries = (0..k).fold(1, |entries, _| entries * states);

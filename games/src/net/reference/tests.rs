@@ -1,4 +1,4 @@
-//! The reference implementation against the definition of a gradient, and against a network computed by hand.
+//! Compares the reference implementation with the definition of a gradient, and with a network computed by hand.
 
 use super::*;
 use crate::{
@@ -10,7 +10,7 @@ use evoxo_common::{
     rng::{Generator, Stream, below},
 };
 
-/// A board of Score Four after this many random moves.
+/// A board of Score Four after `moves` random moves.
 fn board(rng: &mut Generator, moves: u64) -> Board {
     let geometry = crate::board::Geometry::new(Shape::SCORE_FOUR).unwrap();
     (0..moves).fold(Board::EMPTY, |board, _| {
@@ -35,7 +35,7 @@ fn architectures() -> Vec<Architecture> {
     all
 }
 
-/// The change of a weight in one step, divided by the rate, is minus the derivative of half the squared error by it; without
+/// In one step, the change of a weight divided by the rate is minus the derivative of half the squared error by it. Without
 /// the output's slope it is minus the error times the derivative of the output's weighted sum.
 #[test]
 fn a_step_goes_down_the_gradient() {
@@ -84,7 +84,7 @@ fn a_network_by_hand() {
     assert!((network.sum(board, Side::O) - sum(0.125 - 0.5 - 0.25)).abs() < 1e-15);
 }
 
-/// The same for tables and lines with shared weights: a shared weight's derivative is the sum over all its copies.
+/// The same for tables and lines with shared weights. The derivative of a shared weight is the sum over all its copies.
 #[test]
 fn a_step_of_shared_weights_goes_down_the_gradient() {
     const RATE: f32 = 0.25;

@@ -1,8 +1,8 @@
 //! The second layer of a network that shares weights: filters, each applied in all orientations of the board.
 //!
 //! Weights are laid out as in the network without shared weights: the connections of one quad of the first layer to four
-//! filters are a *tile*. A filter in orientation k reads line L through its weights for the line k^-1 L; if k reverses the
-//! line, neighbouring detectors change places, so each tile is stored in both orders. Four filters (a *bank*) in four
+//! filters are a *tile*. A filter in orientation k reads line L through its weights for the line k^-1 L. If k reverses the
+//! line, neighbouring detectors are exchanged, so each tile is stored in both orders. Four filters (a *bank*) in four
 //! orientations (a *set*) are one *group* of the second layer: sixteen units.
 
 use fearless_simd::prelude::*;
@@ -14,19 +14,19 @@ use crate::net::{
     lanes::{self, CrossLane, LANES, Quad, Vector, zero},
 };
 
-/// Orientations of a set, and filters of a bank.
+/// The number of orientations in a set, and of filters in a bank.
 const FOUR: usize = 4;
 
 /// Places for quads of the first layer: as many as [`PackedIndices`] can index.
 const QUADS: usize = 512;
-/// Quads of the first layer, at most: the last place is padding.
+/// The most quads of the first layer. The last place is padding.
 pub(in crate::net) const QUADS_MAX: usize = QUADS - 1;
 
 /// Two items for each quad: one in the order of its detectors, and one with neighbouring detectors exchanged.
 pub(super) type MirroredPairs<T> = [T; 2 * QUADS];
 
-/// The indices of four items of [`MirroredPairs`], in sixteen bits each, of which the upper ten are the index. So one shift and
-/// one mask make the offset in bytes, and no index needs a check of bounds.
+/// The indices of four items of [`MirroredPairs`] in sixteen bits each, of which the upper ten are the index. One shift and
+/// one mask therefore give the offset in bytes, and no index needs a bounds check.
 #[derive(Clone, Copy, Debug)]
 struct PackedIndices(u64);
 
@@ -42,13 +42,14 @@ impl PackedIndices {
     }
 }
 
-/// The same item everywhere.
+/// The same item in all places.
 pub(super) fn filled<T: Copy>(value: T) -> Box<MirroredPairs<T>> {
     let all = vec![value; 2 * QUADS].into_boxed_slice().try_into();
     all.unwrap_or_else(|_| unreachable!("it has that length"))
 }
 
-/// Sums, or errors, of a group: one tile for each orientation of its set. A unit's sum is that of the four lanes of its quad.
+/// The sums or errors of a group: one tile for each orientation of its set. A unit's sum is that of the four lanes of its
+/// quad.
 pub(super) type Sums<S> = [Vector<S>; FOUR];
 
 /// The filters.
@@ -62,27 +63,27 @@ pub(super) struct Head<S: Simd> {
     sets: Vec<OrientationSet<S>>,
     /// One for each bank and set.
     groups: Vec<Group<S>>,
-    /// For each line and part its quad. All other quads are padding.
+    /// For each line and part: its quad. All other quads are padding.
     line_quads: Vec<u16>,
 }
 
 /// The weights of four filters.
 #[derive(Clone)]
 struct Bank<S: Simd> {
-    /// For each quad the connections to the four filters, in both orders.
+    /// For each quad: the connections to the four filters, in both orders.
     tiles: Box<MirroredPairs<Vector<S>>>,
     /// A filter's bias is in the first lane of its quad.
     bias: Vector<S>,
-    /// The output weight of filter q is in all four lanes of quad q: one lane for each orientation.
+    /// The output weight of filter q is in all four lanes of quad q, one lane for each orientation.
     output: Vector<S>,
 }
 
 /// Four orientations.
 #[derive(Clone)]
 struct OrientationSet<S: Simd> {
-    /// For each quad, and each orientation: twice the quad whose weights it is read with, plus 1 if the line is reversed.
+    /// For each quad and each orientation: twice the quad whose weights it is read with, plus 1 if the line is reversed.
     turns: Box<[PackedIndices]>,
-    /// The inverse. For each quad, and each orientation: twice the quad that is read with its weights, plus 1 if reversed.
+    /// The inverse. For each quad and each orientation: twice the quad that is read with its weights, plus 1 if reversed.
     images: Box<[PackedIndices]>,
     /// 1 for orientations, 0 for padding.
     present: Vector<S>,
@@ -93,7 +94,7 @@ struct OrientationSet<S: Simd> {
 struct Group<S: Simd> {
     bank: usize,
     set: usize,
-    /// The units' values on the board that is learnt from.
+    /// The units' values on the board that is learned from.
     values: Vector<S>,
 }
 
@@ -170,8 +171,8 @@ impl<S: Simd> Head<S> {
         }
     }
 
-    /// Calls `f` with each copy of each weight and its index among the shared weights. Of tiles only the first order is visited:
-    /// if they change, [`Head::mirror`] must make the others.
+    /// Calls `f` with each copy of each weight and its index among the shared weights. Only the first order of each tile is
+    /// visited. If tiles change, [`Head::mirror`] must update the other order.
     pub(super) fn each(&mut self, ties: &Ties, parts: usize, mut f: impl FnMut(&mut f32, usize)) {
         let tensors = ties.unshared.tensors();
         let start = |name: &str| tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.range.start);
@@ -196,7 +197,7 @@ impl<S: Simd> Head<S> {
         }
     }
 
-    /// Makes the tiles with neighbouring detectors exchanged.
+    /// Updates the tiles with neighbouring detectors exchanged.
     #[inline(always)]
     pub(super) fn mirror(&mut self) {
         for bank in &mut self.banks {
@@ -221,7 +222,7 @@ impl<S: Simd> Head<S> {
     }
 
     /// All sums, updated for changes of the values of quads, four quads at a time. `make` converts the sums of each group to
-    /// what is stored in `to`.
+    /// the form that is stored in `to`.
     #[inline(always)]
     pub(super) fn add<'a, T>(
         &self,
@@ -269,7 +270,7 @@ impl<S: Simd> Head<S> {
         values * self.sets[self.groups[group].set].present
     }
 
-    /// As [`Head::part`], for one group; also stores its values for [`Head::begin`].
+    /// The same as [`Head::part`] for one group. It also stores the group's values for [`Head::begin`].
     #[inline(always)]
     pub(super) fn part_of(&mut self, group: usize, preactivations: Vector<S>) -> Vector<S> {
         let values = self.present(group, self.curve.apply_vector(preactivations));
@@ -277,8 +278,8 @@ impl<S: Simd> Head<S> {
         values * self.banks[self.groups[group].bank].output
     }
 
-    /// Begins a step of learning. `step` is minus the rate times the error of the output unit's weighted sum; the result is the
-    /// same of the second layer's weighted sums, each in all four lanes of its filter.
+    /// Begins a step of learning. `step` is minus the rate times the error of the output unit's weighted sum. The result is
+    /// the same for the second layer's weighted sums, each in all four lanes of its filter.
     #[inline(always)]
     pub(super) fn begin(&self, group: usize, step: f32) -> Sums<S> {
         let (slope, Group { bank, set, values }) = (self.slope, self.groups[group]);
@@ -305,8 +306,8 @@ impl<S: Simd> Head<S> {
         }
     }
 
-    /// Propagates the errors back to the units of active groups: adds minus the rate times the errors to `sums`, a vector for
-    /// each quad. The sum over the four quads of each vector is left to the caller.
+    /// Propagates the errors back to the units of active groups: adds minus the rate times the errors to `sums`, one vector
+    /// per quad. The caller adds up the four quads of each vector.
     #[inline(always)]
     pub(super) fn back(&self, errors: &[Sums<S>], active: &[u16], sums: &mut [Sums<S>]) {
         for (upper, errors) in self.groups.iter().zip(errors) {
@@ -340,7 +341,7 @@ impl<S: Simd> Head<S> {
     }
 }
 
-/// [`Head::learn`] for W banks, from the one with the index `first` on.
+/// The same as [`Head::learn`] for W banks, starting with the one at index `first`.
 #[inline(always)]
 fn learn_banks<S: Simd, const W: usize>(
     simd: S,

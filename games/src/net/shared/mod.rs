@@ -1,4 +1,5 @@
-//! Networks over lines whose weights are shared over the symmetries of a board: stored once, and read in every orientation.
+//! Networks over lines whose weights are shared over the symmetries of a board. Weights are stored once, and read in every
+//! orientation.
 
 #[allow(clippy::needless_range_loop, reason = "lanes index several arrays at once")]
 mod head;

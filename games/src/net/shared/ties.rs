@@ -1,13 +1,13 @@
-//! Weight tying: which weights of a network over lines are the same weight when it shares them over the board's symmetries.
+//! Weight tying: which weights of a network over lines are the same weight when they are shared over the board's symmetries.
 //!
 //! A symmetry g maps detector d of line L to a detector of the line g L. Each line has a direction that symmetries preserve
-//! where possible: the first line of each orbit has its cells in ascending order, and the direction of each other line is its
+//! where possible. The first line of each orbit has its cells in ascending order, and the direction of each other line is its
 //! image by the first symmetry that leads to it. If g preserves the directions, g (L, d) = (g L, d). Some lines (40 of the 76
-//! of 4x4x4 with gravity) are mapped onto themselves in reverse by a symmetry, so no direction is preserved by all: their
-//! detectors come in mirrored pairs, and if g reverses the line, g (L, d) = (g L, d xor 1).
+//! of 4x4x4 with gravity) are mapped onto themselves in reverse by a symmetry, so not all symmetries can preserve a
+//! direction. Their detectors come in mirrored pairs, and if g reverses the line, g (L, d) = (g L, d xor 1).
 //!
-//! Then the first layer's weights are the same for all images, W(g u, g c) = W(u, c), and so are its biases, and its output
-//! weights if there is no second layer. A second layer has F filters in |G| orientations: the weight from u to the unit of
+//! The first layer's weights are then the same for all images, W(g u, g c) = W(u, c), and so are its biases, and its output
+//! weights if there is no second layer. A second layer has F filters in |G| orientations. The weight from u to the unit of
 //! filter f in orientation k is w(k^-1 u, f), and the unit's bias and output weight are those of the filter.
 
 use crate::{
@@ -18,11 +18,11 @@ use crate::{
 /// The lines of a board, and their images by its symmetries.
 #[derive(Clone, Debug)]
 pub(in crate::net) struct LineSymmetries {
-    /// For each line its cells, in its direction.
+    /// For each line: its cells, in the line's direction.
     pub cells: Vec<Vec<u8>>,
-    /// For each line its orbit.
+    /// For each line: its orbit.
     pub orbits: Vec<usize>,
-    /// For each orbit whether some symmetry reverses a line of it.
+    /// For each orbit: whether some symmetry reverses one of its lines.
     pub reversible: Vec<bool>,
     /// For each orientation k and each line L: the line k^-1 L, and whether k reverses it.
     pub sources: Vec<Vec<(usize, bool)>>,
@@ -69,15 +69,15 @@ impl LineSymmetries {
     }
 }
 
-/// A network that shares weights, and the same one without shared weights.
+/// A network that shares weights, and the same network without shared weights.
 #[derive(Clone, Debug)]
 pub(in crate::net) struct Ties {
-    /// The architecture without shared weights. Its second layer has a unit for each orientation and filter: orientations one
-    /// after the other, and within each all filters.
+    /// The architecture without shared weights. Its second layer has one unit for each orientation and filter: orientations
+    /// one after the other, and within each of them all filters.
     pub unshared: Architecture,
-    /// Filters of the second layer; 0 if there is none.
+    /// The number of filters in the second layer; 0 if there is none.
     pub filters: usize,
-    /// For each weight of the network without shared weights the index of its shared weight.
+    /// For each weight of the network without shared weights: the index of its shared weight.
     pub weights: Vec<usize>,
     /// Names and shapes of the shared weights.
     pub tensors: Vec<(&'static str, Vec<usize>)>,
@@ -131,10 +131,10 @@ impl Ties {
     }
 }
 
-/// The ties of weights (`each` is k: a detector has one for each cell of its line) or of biases (`each` is 1), in the order of
-/// lines, then of cells (ascending), then of detectors.
+/// The ties of weights (`each` is k: a detector has one weight for each cell of its line) or of biases (`each` is 1), in the
+/// order of lines, then of cells (ascending), then of detectors.
 fn of_units(symmetries: &LineSymmetries, detectors: usize, each: usize) -> Vec<usize> {
-    // The index of a detector's weight for a cell, whose place is counted in the line's direction.
+    // The index of a detector's weight for a cell. The place of the cell is counted in the line's direction.
     let at = |line: usize, place: usize, detector: usize| {
         let line_cells = &symmetries.cells[line];
         let ascending = line_cells.iter().filter(|cell| **cell < line_cells[place]).count();

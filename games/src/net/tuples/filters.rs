@@ -1,9 +1,9 @@
 //! Tables whose entries feed a second layer, read in several orientations of the board at once.
 //!
-//! A lane is one filter in one orientation: an entry of eight filters is half a vector, and the entries of two orientations
+//! A lane is one filter in one orientation. An entry of eight filters is half a vector, and the entries of two orientations
 //! fill a vector. The entries of all images of a configuration are adjacent (see [`Orbits`](super::orbits::Orbits)), so one
 //! lookup for each line serves all orientations. Every eight filters have tables of their own (a *bank*). Eight orientations
-//! are handled together (a *set*): if a board has fewer, the set is padded with orientations whose values are multiplied with
+//! are handled together (a *set*). If a board has fewer, the set is padded with orientations whose values are multiplied by
 //! 0; if it has more, there are several sets.
 
 use fearless_simd::{f32x8, prelude::*};
@@ -18,19 +18,19 @@ use crate::{
     },
 };
 
-/// Filters of a bank, and numbers of an entry.
+/// The number of filters in a bank, which is the number of values in an entry.
 const FILTERS: usize = LANES / 2;
-/// Orientations of a set.
+/// The number of orientations in a set.
 const ORIENTATIONS: usize = 8;
-/// The images of a configuration are within this many adjacent entries: their offsets are bytes.
+/// The images of a configuration are within this many adjacent entries, so their offsets are bytes.
 const WINDOW: usize = 256;
 
-/// An entry of a table: a number for each filter of a bank.
+/// An entry of a table: one number for each filter of a bank.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 struct Entry([f32; FILTERS]);
 
-/// Numbers of the filters of a bank in the orientations of a set, two orientations in each vector.
+/// The numbers of a bank's filters in the orientations of a set, two orientations in each vector.
 type Matrix<S> = [Vector<S>; ORIENTATIONS / 2];
 
 /// An n-tuple network with a second layer.
@@ -47,7 +47,7 @@ pub(in crate::net) struct Filters<S: Simd> {
     bias: f32,
     /// Scratch: the entries of all lines of the board before a move.
     read: Vec<Matrix<S>>,
-    /// Scratch: the second layer's values for the board that is learnt from, by bank, then set.
+    /// Scratch: the second layer's values for the board that is learned from, by bank, then set.
     hidden: Vec<Matrix<S>>,
 }
 
@@ -57,7 +57,7 @@ struct Images<S: Simd> {
     simd: S,
     /// By configuration, then set.
     windows: Vec<Window>,
-    /// For each configuration its own place.
+    /// For each configuration: its own place.
     places: Vec<u32>,
     /// For each set: 1 for orientations, 0 for padding.
     present: Vec<Matrix<S>>,
@@ -74,9 +74,9 @@ struct Window {
 /// The weights of eight filters.
 #[derive(Clone)]
 struct Bank<S: Simd> {
-    /// By place; padded with [`WINDOW`] entries of 0, so that a whole window can be read from every place.
+    /// By place. The table is padded with [`WINDOW`] entries of 0, so that a whole window can be read from every place.
     tables: Vec<Entry>,
-    /// Biases, and output weights: each twice, for the two orientations of a vector.
+    /// Biases and output weights. Each is stored twice, for the two orientations of a vector.
     bias: Vector<S>,
     output: Vector<S>,
 }
@@ -166,8 +166,8 @@ impl<S: Simd> Images<S> {
         entries
     }
 
-    /// Adds steps to the entries of a configuration in a set of orientations: one after the other, because two orientations may
-    /// have the same entry.
+    /// Adds steps to the entries of a configuration in a set of orientations. They are added one after the other, because two
+    /// orientations may have the same entry.
     #[inline(always)]
     fn step(&self, bank: &mut Bank<S>, set: usize, configuration: u32, steps: &Matrix<S>) {
         let window = self.window(set, configuration);

@@ -1,4 +1,4 @@
-//! Tables whose entries are added up: no hidden layer.
+//! Tables whose entries are added up, without a hidden layer.
 
 use super::{Views, structure};
 use crate::{
@@ -6,12 +6,12 @@ use crate::{
     net::{Architecture, Engine, activation::Curve},
 };
 
-/// A linear n-tuple network. With weights shared over the symmetries all images of a configuration have one weight: the
+/// A linear n-tuple network. If weights are shared over the symmetries, all images of a configuration have one weight, so the
 /// sum over all images of the board is the sum over its lines.
 #[derive(Clone, Debug)]
 pub(in crate::net) struct Linear {
     views: Views,
-    /// For each configuration its weight's index.
+    /// For each configuration: the index of its weight.
     indices: Vec<u32>,
     weights: Vec<f32>,
     bias: Option<f32>,

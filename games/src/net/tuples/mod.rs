@@ -21,23 +21,23 @@ use crate::board::{Geometry, Shape};
 use orbits::Orbits;
 use states::{Encoding, Views};
 
-/// What all tables of the same board and states have in common; it does not depend on their weights.
+/// The data that all tables of the same board and states share. It does not depend on their weights.
 #[derive(Debug)]
 struct Structure {
     encoding: Encoding,
-    /// The orbits of configurations under the symmetries; without shared weights there is only one orientation.
+    /// The orbits of configurations under the symmetries. Without shared weights there is only one orientation.
     orbits: Orbits,
-    /// Before the first move.
+    /// The views before the first move.
     views: Views,
 }
 
-/// The board, the states of a cell, whether weights are shared.
+/// The board, the number of states of a cell, and whether weights are shared.
 type Kind = (Shape, usize, bool);
 
-/// Structures in the cache, at most.
+/// The most structures in the cache.
 const CACHED_MAX: usize = 16;
 
-/// A cache of structures: computing the orbits of 20,000 configurations takes longer than the ten games of a short task.
+/// A cache of structures. Computing the orbits of 20,000 configurations takes longer than the ten games of a short task.
 static STRUCTURES: Mutex<Vec<(Kind, Arc<Structure>)>> = Mutex::new(Vec::new());
 
 /// The structure of an architecture's tables, from the cache if it is there.
@@ -61,8 +61,9 @@ fn structure(architecture: &Architecture) -> Arc<Structure> {
     structure
 }
 
-/// For each configuration the number of its orbit, and what it adds to the output unit's weighted sum: its entry, or with
-/// filters the sum over all filters and orientations of entry times output weight, as if filters were linear.
+/// For each configuration: the number of its orbit, and its contribution to the output unit's weighted sum. The contribution
+/// is its entry, or with filters the sum over all filters and orientations of entry times output weight, as if filters were
+/// linear.
 pub(super) fn sums(architecture: &Architecture, weights: &[f32]) -> Vec<(usize, f32)> {
     let structure = structure(architecture);
     let [tables, output] = ["tables.weight", "output.weight"].map(|name| architecture.part(name, weights));
@@ -82,9 +83,9 @@ pub(super) fn sums(architecture: &Architecture, weights: &[f32]) -> Vec<(usize, 
 }
 
 /// The names and shapes of an architecture's weights, with biases. The entries of a line are in the order of the states of
-/// its cells: the first cell as the lowest digit; 0 empty, 1 own, 2 other's, 3 empty and playable (with four states, 0 is
-/// any other empty cell). Linear tables with shared weights have one weight for all images of a line's state; weights are in the
-/// order of their first images.
+/// its cells, with the first cell as the lowest digit: 0 empty, 1 own, 2 other's, 3 empty and playable (with four states, 0
+/// is any other empty cell). Linear tables with shared weights have one weight for all images of a line's state, and weights
+/// are in the order of their first images.
 pub(super) fn tensors(architecture: &Architecture) -> Vec<(&'static str, Vec<usize>)> {
     let structure = structure(architecture);
     let entries = structure.encoding.line_states();

@@ -1,9 +1,9 @@
-//! Orbits of numbered items (configurations) under the symmetries of a board, as the fast paths read them: items that are
-//! images of each other are an *orbit* and have adjacent *places*.
+//! Orbits of numbered items (configurations) under the symmetries of a board, in the form in which the fast paths read them.
+//! Items that are images of each other form an *orbit* and have adjacent *places*.
 
 use std::collections::BTreeMap;
 
-/// The greatest number of symmetries of a board: that of a cube without gravity.
+/// The greatest number of symmetries that a board can have: that of a cube without gravity.
 const ORIENTATIONS_MAX: usize = 48;
 
 /// The orbits of a group of symmetries on the items 0, 1, ...
@@ -11,26 +11,26 @@ const ORIENTATIONS_MAX: usize = 48;
 pub(super) struct Orbits {
     /// The number of images of each item, counting equal ones.
     pub orientations: usize,
-    /// For each item, its own place.
+    /// For each item: its own place.
     pub places: Vec<u32>,
-    /// For each item, the places of its images.
+    /// For each item: the places of its images.
     pub rows: Vec<Row>,
-    /// Distinct rows of offsets (see [`Row::offsets`]): for each orientation the place of the image, counted from the first place
-    /// of the orbit.
+    /// Distinct rows of offsets (see [`Row::offsets`]). Each has, for each orientation, the place of the image counted from
+    /// the first place of the orbit.
     pub offsets: Vec<u8>,
 }
 
 /// The places of the images of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The first place of its orbit.
+    /// The first place of the item's orbit.
     pub start: u32,
-    /// The index of the row of [`Orbits::offsets`] that has the order of its images.
+    /// The index of the row of [`Orbits::offsets`] that has the order of the item's images.
     pub offsets: u32,
 }
 
 impl Orbits {
-    /// The orbits of `count` items, where `image(k, item)` is the image in orientation k; orientation 0 changes nothing.
+    /// The orbits of `count` items, where `image(k, item)` is the image in orientation k. Orientation 0 changes nothing.
     pub(super) fn new(count: usize, orientations: usize, image: impl Fn(usize, usize) -> usize) -> Self {
         assert!((1..=ORIENTATIONS_MAX).contains(&orientations), "{orientations} symmetries of a board");
         let mut places = vec![u32::MAX; count];
@@ -65,9 +65,9 @@ impl Orbits {
         Self { orientations, places, rows, offsets }
     }
 
-    /// For each item the index of its orbit; orbits are numbered in the order of their first items.
+    /// For each item: the index of its orbit. Orbits are numbered in the order of their first items.
     pub(super) fn ranks(&self) -> Vec<u32> {
-        // By place: 1 where an orbit starts, then the number of orbits that start before.
+        // By place: first 1 where an orbit starts, then the number of orbits that start earlier.
         let mut before = vec![0; self.rows.len()];
         self.rows.iter().for_each(|row| before[row.start as usize] = 1);
         let mut next = 0;

@@ -1,7 +1,7 @@
 //! The states of all lines during a game, as indices of tables.
 //!
-//! A line's cells are read in ascending order, the first as the lowest digit of a number in base 3 or 4. The digits are
-//! 0 empty, 1 own, 2 other's; with four states 3 is an empty cell that can be played now, and 0 any other empty one. The
+//! A line's cells are read in ascending order, the first as the lowest digit of a number in base 3 or 4. The digits are 0
+//! empty, 1 own, 2 other's. With four states, 3 is an empty cell that can be played now, and 0 any other empty cell. The
 //! number plus the line's index times the number of states of a line is a *configuration*, the index of a table's entry.
 
 use crate::board::{Board, Geometry, Side, Symmetry, cells};
@@ -14,7 +14,7 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// The encoding for this board, with 3 or 4 states of a cell.
+    /// The encoding for this board, with 3 or 4 states per cell.
     pub(super) fn new(geometry: Geometry, states: usize) -> Self {
         Self { geometry, states: states as u32 }
     }
@@ -82,7 +82,7 @@ impl Encoding {
     }
 }
 
-/// The configurations of all boards of a game up to now, as both sides see them.
+/// The configurations of all boards of a game so far, as both sides see them.
 #[derive(Clone, Debug)]
 pub(super) struct Views {
     lines: usize,
@@ -100,7 +100,8 @@ pub(super) struct Views {
 pub(super) struct Change {
     /// The line's index.
     pub line: u32,
-    /// What is added (modulo 2^32) to the configuration as the stone's owner sees it, and as the other side sees it.
+    /// The amount that is added (modulo 2^32) to the configuration as the stone's owner sees it, and as the other side sees
+    /// it.
     pub own: u32,
     other: u32,
 }
@@ -127,7 +128,7 @@ impl Views {
         Self { lines, configurations, boards: [Board::EMPTY; 65], stones: 0, changes, bounds }
     }
 
-    /// Goes back to the empty board.
+    /// Returns to the empty board.
     #[inline(always)]
     pub(super) fn reset(&mut self) {
         self.stones = 0;
@@ -139,7 +140,7 @@ impl Views {
         if self.stones.is_multiple_of(2) { Side::X } else { Side::O }
     }
 
-    /// The configuration of each line now.
+    /// The current configuration of each line.
     #[inline(always)]
     pub(super) fn now(&self, side: Side) -> &[u32] {
         self.at(self.stones, side)
@@ -167,7 +168,7 @@ impl Views {
         &self.changes[self.bounds[cell as usize]..self.bounds[cell as usize + 1]]
     }
 
-    /// The side to move takes a cell.
+    /// Takes a cell for the side to move.
     #[inline(always)]
     pub(super) fn play(&mut self, cell: u8) {
         let side = self.to_move() as usize;

@@ -10,7 +10,7 @@ use crate::net::{
     perceptron::{Group, Layout, QUADS, Update},
 };
 
-/// A second layer of up to N groups, the last of which needs up to LAST tiles for each quad, and the output unit.
+/// A second layer of up to N groups, with the output unit. The last group needs up to LAST tiles for each quad.
 #[derive(Clone)]
 pub(in crate::net) struct Deep<S: Simd, const N: usize, const LAST: usize> {
     simd: S,
@@ -20,7 +20,7 @@ pub(in crate::net) struct Deep<S: Simd, const N: usize, const LAST: usize> {
     tiles: usize,
     /// Output weights, by group of the second layer.
     weights: [Vector<S>; N],
-    /// By group of the second layer; a unit's bias is in the first lane of its quad, and the other three are 0.
+    /// By group of the second layer. A unit's bias is in the first lane of its quad, and the other three lanes are 0.
     biases: [Tiles<S>; N],
     /// Weights of the second layer, by quad of the first and group of the second.
     second: Box<[[Tiles<S>; N]; QUADS]>,
@@ -28,8 +28,8 @@ pub(in crate::net) struct Deep<S: Simd, const N: usize, const LAST: usize> {
     values: Box<[Vector<S>]>,
 }
 
-/// The position of a unit of a second layer with `units` units: its group (`upper`), and in this its tile and quad. The units
-/// of an incomplete group use as few tiles as possible.
+/// The position of a unit in a second layer with `units` units: its group (`upper`), and its tile and quad within the group.
+/// The units of an incomplete group use as few tiles as possible.
 fn place(unit: usize, units: usize) -> (usize, usize, usize) {
     let (upper, unit) = (unit / LANES, unit % LANES);
     let tiles = (units - upper * LANES).min(LANES).div_ceil(4);
@@ -37,7 +37,7 @@ fn place(unit: usize, units: usize) -> (usize, usize, usize) {
 }
 
 impl<S: Simd, const N: usize, const LAST: usize> Deep<S, N, LAST> {
-    /// The tiles of a group of the second layer that can have other weights than 0.
+    /// The tiles of a group of the second layer that can have non-zero weights.
     #[inline(always)]
     const fn tiles(upper: usize) -> usize {
         if upper + 1 == N { LAST } else { 4 }
@@ -65,14 +65,15 @@ impl<S: Simd, const N: usize, const LAST: usize> Deep<S, N, LAST> {
     }
 }
 
-/// Tiles that are summed at once, for one board or for four: a loaded weight serves several sums, and the additions of several
-/// sums are interleaved to hide their latency.
+/// The number of tiles that are summed at once, for one board or for four. A loaded weight then serves several sums, and the
+/// additions of several sums are interleaved to hide their latency.
 const PAIR: usize = 2;
-/// Boards whose values fit in the first-level cache together with these weights; a multiple of four.
+/// The number of boards whose values fit in the first-level cache together with these weights: a multiple of four.
 const BOARDS: usize = 16;
 
 impl<S: Simd, const N: usize, const LAST: usize> Deep<S, N, LAST> {
-    /// The sums of T tiles of a group of the second layer, from `tile` on, for C boards, from the values of all units.
+    /// The sums of T tiles of a group of the second layer, from `tile` on, for C boards, computed from the values of all
+    /// units.
     #[inline(always)]
     fn sum_tiles<const C: usize, const T: usize>(
         &self,
@@ -91,7 +92,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Deep<S, N, LAST> {
         for (at, quads) in groups.iter().enumerate().take(values[0].len()) {
             for (index, second) in quads.iter().enumerate() {
                 for case in 0..C {
-                    // Broadcast while loading: shuffles in registers are the bottleneck of this loop.
+                    // Values are broadcast while loading, because shuffles in registers are the bottleneck of this loop.
                     let value = broadcast_quad(self.simd, &values[case][at].as_chunks().0[index]);
                     for at in 0..T {
                         let weights = second[upper][(tile + at) % 4];
@@ -284,7 +285,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
 }
 
 impl<S: Simd, const N: usize, const LAST: usize> DenseHead<S> for Deep<S, N, LAST> {
-    /// In one pass: each weight is read once.
+    /// Works in one pass, so each weight is read once.
     #[inline(always)]
     fn back_and_learn(&mut self, errors: &[Tiles<S>; N], groups: &[Group<S>], mut take: impl FnMut(usize, Vector<S>)) {
         for (number, (group, quads)) in groups.iter().zip(self.second.as_chunks_mut::<4>().0).enumerate() {

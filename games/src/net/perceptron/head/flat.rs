@@ -1,4 +1,4 @@
-//! The output unit right above the first layer.
+//! The output unit directly above the first layer.
 
 use fearless_simd::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The layers above the first hidden layer: the output unit alone, or a second hidden layer (connected to all of the first, or
-//! structured by planes) and the output unit.
+//! The layers above the first hidden layer: either only the output unit, or a second hidden layer (connected to all of the
+//! first, or structured by planes) and the output unit.
 
 mod deep;
 mod flat;
@@ -18,9 +18,10 @@ use crate::net::{
     lanes::{CrossLane, LANES, Vector},
 };
 
-/// The layers above the first. Its sums are linear in the values of the first layer's units, so they can be cached and updated.
+/// The layers above the first. Their sums are linear in the values of the first layer's units, so they can be cached and
+/// updated.
 pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
-    /// Its weighted sums as they are cached: in parts.
+    /// The head's weighted sums in the form in which they are cached: in parts.
     type Sums: Copy;
     /// The weighted sums of the layer right above the first, as far as they must be added up to compute the output.
     type Preactivations: Copy;
@@ -30,7 +31,7 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
     /// A head with these weights, in canonical order.
     fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self;
 
-    /// Writes its weights to their canonical positions.
+    /// Writes the weights to their canonical positions.
     fn write(&self, layout: &Layout, weights: &mut [f32]);
 
     /// The sums of the biases alone.
@@ -39,18 +40,18 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
     /// Updates the sums for a change of the values of these quads' units.
     fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: Vector<S>);
 
-    /// Before moves from the board with these sums are valued.
+    /// Called before moves from the board with these sums are valued.
     #[inline(always)]
     fn prepare(&mut self, _: &Self::Sums) {}
 
     /// Preactivations of 0.
     fn zero_preactivations(&self) -> Self::Preactivations;
 
-    /// Whether the changes of all moves are to be computed before the preactivations of the first: where these take long, the
-    /// processor does not look ahead as far as the next move.
+    /// Whether the changes of all moves are computed before the preactivations of the first move. If preactivations take
+    /// long, the processor does not look ahead as far as the next move.
     const CHANGES_FIRST: bool = true;
 
-    /// The preactivations after changes of the values of these blocks' units; `change` gives that of a block.
+    /// The preactivations after changes of the values of these blocks' units; `change` returns the change of a block.
     fn preactivations(
         &self,
         sums: &Self::Sums,
@@ -68,8 +69,8 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
         sums
     }
 
-    /// For each of the first `count` of these the output unit's weighted sum without its bias, in sixteen parts. The others are
-    /// undefined.
+    /// For each of the first `count` of these: the output unit's weighted sum without its bias, in sixteen parts. The others
+    /// are undefined.
     fn parts(&self, preactivations: &[Self::Preactivations; LANES], count: usize) -> [Vector<S>; LANES];
 
     /// The output unit's bias.
@@ -84,15 +85,15 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
     /// Exchanges two quads.
     fn swap(&mut self, left: usize, right: usize);
 
-    /// Updates the connections to the units of these groups (all other units have value 0), and computes its sums anew in V
-    /// views.
+    /// Updates the connections to the units of these groups (all other units have value 0), and recomputes the head's sums in
+    /// V views.
     fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group<S>]) -> [Self::Sums; V];
 }
 
-/// A head that can stand above a dense first layer, all of whose values change with a move.
+/// A head for a dense first layer, all of whose values change with a move.
 pub(in crate::net) trait DenseHead<S: Simd>: Head<S> {
-    /// Calls `take` with [`Head::back`] of each of these groups in ascending order, and updates the connections to their units,
-    /// whose past values the groups have.
+    /// Calls `take` with [`Head::back`] of each of these groups in ascending order. Updates the connections to their units,
+    /// whose past values are in the groups.
     #[inline(always)]
     fn back_and_learn(&mut self, errors: &Self::Errors, groups: &[Group<S>], mut take: impl FnMut(usize, Vector<S>)) {
         for index in 0..groups.len() {
@@ -102,8 +103,8 @@ pub(in crate::net) trait DenseHead<S: Simd>: Head<S> {
     }
 
     /// The preactivations of several boards, computed from the values of all units. `width` is the number of groups of the
-    /// first layer, and `below(board, group)` gives the weighted sums of a group. If `boards` is not a multiple of four, the
-    /// results for the padding boards up to the next multiple are undefined.
+    /// first layer, and `below(board, group)` returns the weighted sums of a group. If `boards` is not a multiple of four,
+    /// the results for the padding boards up to the next multiple are undefined.
     fn preactivations_all(
         &mut self,
         boards: usize,
@@ -113,9 +114,9 @@ pub(in crate::net) trait DenseHead<S: Simd>: Head<S> {
     );
 }
 
-/// Four tiles: the weights from one quad of the first layer to a group of the second, or sums, or errors, in the same layout.
-/// A unit of the second layer has a quad of lanes, one for each unit of the quad below. So values need not be broadcast one by
-/// one, and the four lanes of a sum are added up only when it is read.
+/// Four tiles: the weights from one quad of the first layer to a group of the second, or sums or errors in the same layout. A
+/// unit of the second layer has a quad of lanes, one for each unit of the quad below. Values therefore need not be broadcast
+/// one by one, and the four lanes of a sum are added up only when the sum is read.
 type Tiles<S> = [Vector<S>; 4];
 
 /// The output unit, and how it learns.
@@ -136,8 +137,8 @@ impl Output {
         }
     }
 
-    /// Updates the output weights and biases of a group of the second layer by a step of this unit; returns minus the rate times
-    /// the group's errors. A unit's bias is in the first lane of its quad.
+    /// Updates the output weights and biases of a group of the second layer by a step of this unit. Returns minus the rate
+    /// times the group's errors. A unit's bias is in the first lane of its quad.
     #[inline(always)]
     fn learn_group<S: Simd>(
         &self,
@@ -160,7 +161,7 @@ impl Output {
         errors
     }
 
-    /// Minus the rate times the error of the unit's weighted sum; updates the bias.
+    /// Updates the bias. Returns minus the rate times the error of the unit's weighted sum.
     #[inline(always)]
     fn begin(&mut self, sum: f32, update: Update) -> f32 {
         let value = self.activation.apply(sum);
@@ -176,8 +177,8 @@ impl Output {
     }
 }
 
-/// Computes the outputs of moves to these cells. All parts are computed first, then the sums over lanes of sixteen moves at
-/// once: a single sum over lanes is a chain of dependent operations.
+/// Computes the outputs of moves to these cells. All parts are computed first, and then the sums over lanes of sixteen moves
+/// at once, because a single sum over lanes is a chain of dependent operations.
 #[inline(always)]
 pub(super) fn outputs<S: Simd, H: Head<S>>(
     head: &H,

@@ -14,14 +14,14 @@ use crate::{
     },
 };
 
-/// A plane for padding: its sums mean nothing, and its errors are 0.
+/// A plane for padding. Its sums are meaningless, and its errors are 0.
 const PADDING: usize = PLANES;
 /// Planes with padding.
 const ALL: usize = PLANES + 1;
-/// Planes through a cell, at most.
+/// The most planes through a cell.
 const THROUGH: usize = 6;
 
-/// The weights above one quad, by the planes of its line. Lane 4 u + d of tile t is of unit 4 u + t and detector d.
+/// The weights above one quad, by the planes of its line. Lane 4 u + d of tile t belongs to unit 4 u + t and detector d.
 type Above<S> = [Tiles<S>; OF_LINE];
 
 /// Up to sixteen units on each plane, and the output unit.
@@ -30,22 +30,22 @@ pub(in crate::net) struct Planes<S: Simd> {
     simd: S,
     output: Output,
     curve: Curve,
-    /// For each quad the planes of its line, filled up with [`PADDING`].
+    /// For each quad: the planes of its line, padded with [`PADDING`].
     planes: Box<[[u8; OF_LINE]; QUADS]>,
     second: Box<[Above<S>; QUADS]>,
     /// Output weights by plane.
     weights: [Vector<S>; ALL],
-    /// A unit's bias is in the first lane of its quad, and the other three are 0.
+    /// A unit's bias is in the first lane of its quad, and the other three lanes are 0.
     biases: [Tiles<S>; ALL],
-    /// What the planes of the present board add to the output unit's sum, and all together: see [`Head::prepare`].
+    /// The contribution of each plane of the current board to the output unit's sum, and their total: see [`Head::prepare`].
     parts: [Vector<S>; ALL],
     part: Vector<S>,
 }
 
-/// What a move changes.
+/// The changes that a move makes.
 #[derive(Clone, Copy)]
 pub(in crate::net) struct Changed<S: Simd> {
-    /// The planes through its cell, filled up with [`PADDING`].
+    /// The planes through the move's cell, padded with [`PADDING`].
     planes: [u8; THROUGH],
     /// The weighted sums of their units.
     sums: [Vector<S>; THROUGH],
@@ -142,7 +142,7 @@ impl<S: Simd> Head<S> for Planes<S> {
         }
     }
 
-    /// Computes what each plane adds to the output unit's sum: a move changes only the planes through its cell.
+    /// Computes the contribution of each plane to the output unit's sum. A move changes only the planes through its cell.
     #[inline(always)]
     fn prepare(&mut self, sums: &Self::Sums) {
         self.part = zero(self.simd);

@@ -19,10 +19,10 @@ use crate::{
 };
 use log::Log;
 
-/// A block of a stone on the board, and its stone's input in the first view.
+/// A block of a stone on the board, and the stone's input in the first view.
 type Played = (u16, f32);
 
-/// The factor, in a view, of a stone's input in the first one.
+/// The factor that converts a stone's input from the first view to a view.
 #[inline(always)]
 fn sign(view: usize) -> f32 {
     Perspective::stone(Side::X, view)
@@ -40,7 +40,7 @@ struct View<S> {
 }
 
 impl<A> View<A> {
-    /// The change of the values of these quads' units by a stone on a cell that they read with these weights.
+    /// The change of the values of these quads' units when a stone is placed on a cell that they read with these weights.
     #[inline(always)]
     fn change<S: Simd>(&self, curve: &Curve, weights: Vector<S>, stone: f32, quads: [u16; 4]) -> Vector<S> {
         let sums = weights.fma(stone, self.sums.gather(weights.simd, quads));
@@ -48,7 +48,8 @@ impl<A> View<A> {
     }
 }
 
-/// A network over lines in play, with V views: one, or with biases one for each side. The layers above the first are its [`Head`].
+/// A network over lines in play, with V views: a single one, or with biases one for each side. The layers above the first are
+/// its [`Head`].
 #[derive(Clone)]
 pub(in crate::net) struct Lines<S: Simd, H: Head<S>, const V: usize> {
     simd: S,
@@ -58,32 +59,33 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>, const V: usize> {
     head: H,
     /// For each cell the index of its first block.
     blocks: [u16; 65],
-    /// Cells by their number of blocks: the number, and the mask of cells that have it.
+    /// Cells grouped by their number of blocks: the number, and the mask of the cells that have it.
     widths: Vec<(usize, u64)>,
-    /// For each block the places of the quads of detectors that read its cell; padded with [`NONE`].
+    /// For each block: the places of the quads of detectors that read its cell, padded with [`NONE`].
     quads: Box<[[u16; 4]]>,
-    /// For each place the quad that is there; quads are numbered in canonical order.
+    /// For each place: the quad at that place. Quads are numbered in canonical order.
     order: [u16; QUADS],
-    /// For each quad the positions of its place in `quads`.
+    /// For each quad: the positions of its place in `quads`.
     entries: Box<[Vec<u16>]>,
-    /// For each block the weights of its detectors for its cell, without the steps in `log`.
+    /// For each block: the weights of its detectors for its cell, without the steps in `log`.
     weights: Box<[Vector<S>]>,
     biases: Box<Quads>,
     board: Board,
-    /// The blocks of the stones on the board in the order of play. One flat list: a loop over the one or two blocks of each stone
-    /// is mispredicted.
+    /// The blocks of the stones on the board, in the order of play. It is one flat list, because a loop over the one or two
+    /// blocks of each stone is mispredicted.
     played: Vec<Played>,
-    /// The number of these blocks that the views show. Those of a move that is learnt from at once are never added to the views
-    /// one by one: a step of learning computes everything anew.
+    /// The number of these blocks that the views show. The blocks of a move that is learned from at once are never added to
+    /// the views one by one, because a step of learning recomputes everything.
     shown: usize,
     views: Box<[View<H::Sums>; V]>,
-    /// For each number of stones the number of their blocks in `played`.
+    /// For each number of stones: the number of their blocks in `played`.
     ends: [u16; 65],
     /// The number of stones on each quad's line, in all four lanes, for the first `counted` blocks of `played`.
     stones: Box<Quads>,
     counted: usize,
-    /// The number of active quads, whose values can be other than 0: with biases all, otherwise those with a stone on their
-    /// line. They have the first places, in the order in which they became active, so that learning reads memory in order.
+    /// The number of active quads, whose values can be other than 0: with biases all quads, otherwise those with a stone on
+    /// their line. They have the first places, in the order in which they became active, so that learning reads memory in
+    /// order.
     active: usize,
     /// The steps that are not yet in `weights`.
     log: Log<S>,
@@ -93,11 +95,11 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>, const V: usize> {
 /// Buffers of single computations.
 #[derive(Clone)]
 struct Scratch<S: Simd, H: Head<S>> {
-    /// For each block the change of its detectors' values by a stone on its cell.
+    /// For each block: the change of its detectors' values when a stone is placed on its cell.
     changes: Box<[Vector<S>]>,
     /// The preactivations of the head after each move.
     preactivations: Box<[H::Preactivations; 64]>,
-    /// Weighted sums of the board that is learnt from, where they differ from the present ones.
+    /// Weighted sums of the board that is learned from, where they differ from the current ones.
     past: Box<Quads>,
     groups: Box<[Group<S>; QUADS / 4]>,
 }
@@ -208,8 +210,8 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
         self.weights[block].fma(stone, sums.gather(self.simd, self.quads[block]))
     }
 
-    /// Makes `stones` count the stones of this number of blocks of `played`. Boards that learn one after the other differ by a few
-    /// stones, and only these are counted.
+    /// Makes `stones` count the stones of this number of blocks of `played`. Boards that learn one after the other differ by
+    /// a few stones, and only these are counted.
     #[inline(always)]
     fn count(&mut self, count: usize) {
         let (changed, change) = match count.checked_sub(self.counted) {
@@ -225,7 +227,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
         self.counted = count;
     }
 
-    /// Makes the quads of a cell's lines active, before a stone is put on it.
+    /// Makes the quads of a cell's lines active, before a stone is placed on the cell.
     #[inline(always)]
     fn activate(&mut self, cell: u8) {
         if V == 2 {
@@ -272,8 +274,8 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
         self.shown = count;
     }
 
-    /// Takes back all blocks of `played` from `count` on that a view shows: in its values and in the head's sums, which are
-    /// returned, but not in the weighted sums of the first layer.
+    /// Takes back all blocks of `played` from `count` on that a view shows. This changes its values and the head's sums,
+    /// which are returned, but not the weighted sums of the first layer.
     #[inline(always)]
     fn take_back(&mut self, view: usize, count: usize) -> H::Sums {
         let mut above = self.views[view].above;
@@ -295,7 +297,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
         above
     }
 
-    /// Adds the blocks that are not shown to the weighted sums of the first layer, before everything else is computed anew.
+    /// Adds the blocks that are not shown to the weighted sums of the first layer, before everything else is recomputed.
     #[inline(always)]
     fn add_hidden(&mut self) {
         for (block, stone) in &self.played[self.shown..] {
@@ -308,14 +310,14 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
         self.shown = self.played.len();
     }
 
-    /// Adds the steps that are kept to the weights.
+    /// Adds the kept steps to the weights.
     #[inline(always)]
     fn end_log(&mut self) {
         self.log.end(self.simd, &self.played, &self.quads, &mut self.weights);
     }
 
-    /// Stores the values that are learnt from, computes the steps of the first layer's weighted sums from the errors above it, and
-    /// corrects these sums.
+    /// Stores the values that are learned from, computes the steps of the first layer's weighted sums from the errors above
+    /// it, and corrects these sums.
     #[inline(always)]
     fn step(&mut self, perspective: Perspective, errors: &H::Errors, count: usize) {
         let (simd, slope, bias) = (self.simd, self.slope, if V == 2 { 1.0 } else { 0.0 });
@@ -327,7 +329,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
             *log = steps * sign(perspective.view);
             let stones = stones.group(simd, index);
             for view in 0..V {
-                // A step changes a sum once for the bias and once for each stone of its line that was learnt from.
+                // A step changes a sum once for the bias, and once for each stone of its line that was learned from.
                 let sign = if view == perspective.view { 1.0 } else { -1.0 };
                 let sums = &mut views[view].sums;
                 sums.set_group(index, steps.fma(stones * sign + bias, sums.group(simd, index)));
@@ -338,7 +340,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
         }
     }
 
-    /// Computes the values of the first layer and the head's sums anew.
+    /// Recomputes the values of the first layer and the head's sums.
     #[inline(always)]
     fn recompute(&mut self, errors: &H::Errors) {
         let (simd, curve) = (self.simd, self.curve);
@@ -370,7 +372,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
         self.played.clear();
         self.shown = 0;
         self.counted = 0;
-        // The rest is padding: its sums and values stay 0, and its counts mean nothing.
+        // The rest is padding. Its sums and values stay 0, and its counts are meaningless.
         let used = self.entries.len();
         self.stones.0[..used].fill(Quad::default());
         for view in &mut *self.views {
@@ -391,7 +393,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
         }
     }
 
-    /// The changes of several moves are independent of each other, and the processor computes them side by side.
+    /// The changes of several moves are independent, so the processor computes them side by side.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         self.show(self.played.len());
@@ -437,7 +439,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
         let (simd, perspective) = (self.simd, self.perspective(side));
         let above = self.views[perspective.view % V].above;
         self.head.prepare(&above);
-        // A move that changes nothing.
+        // This stands for a move that changes nothing.
         self.scratch.preactivations[0] = self.head.preactivations(
             &above,
             &[],

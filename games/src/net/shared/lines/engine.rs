@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl<S: Simd> Shared<S> {
-    /// The output unit's weighted sum without its bias, of the board that the view shows.
+    /// The output unit's weighted sum without its bias, for the board that the view shows.
     #[inline(always)]
     fn sum(&mut self, view: usize) -> f32 {
         let view = &self.views[view];
@@ -34,7 +34,7 @@ impl<S: Simd> Engine for Shared<S> {
         self.inputs.fill(zeros);
         self.active.clear();
         self.is_active.fill(false);
-        // The padding group never becomes active: it counts as active already.
+        // The padding group never becomes active, so it counts as active already.
         *self.is_active.last_mut().expect("there is always the padding group") = true;
         self.scratch.steps.fill(zeros);
         self.scratch.mirrored_values.fill(Quad::default());
@@ -49,7 +49,7 @@ impl<S: Simd> Engine for Shared<S> {
         }
     }
 
-    /// Computes one stage for all moves before the next stage, as without sharing.
+    /// Computes each stage for all moves before the next stage, as without sharing.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         let (simd, perspective) = (self.simd, self.perspective(self.board.to_move()));

@@ -1,12 +1,13 @@
 //! The fast path of networks over lines that share weights.
 //!
-//! As without sharing ([`crate::net::perceptron`]), sums are cached and a stone changes only the detectors of the lines
-//! through it. But a step of learning changes the weights of all images of a line, so afterwards all cached sums are wrong: a
-//! view is computed anew when it is next needed. In the usual order of play that is once a move.
+//! As without sharing ([`crate::net::perceptron`]), sums are cached, and a stone changes only the detectors of the lines
+//! through it. But a step of learning changes the weights of all images of a line, so all cached sums are wrong afterwards. A
+//! view is therefore recomputed when it is next needed. In the usual order of play that is once per move.
 //!
-//! To make that fast, lines with the same weights are adjacent: a *group* has the same part (four detectors) of four lines of
-//! one orbit, so it needs only one quad of weights for each cell of a line. Orbits that do not fill their last group are padded
-//! with lines without cells, whose values are 0. The groups of an orbit and part are a *class*: they have the same weights.
+//! To make this fast, lines with the same weights are adjacent. A *group* has the same part (four detectors) of four lines of
+//! one orbit, so it needs only one quad of weights for each cell of a line. Orbits that do not fill their last group are
+//! padded with lines without cells, whose values are 0. The groups of an orbit and part are a *class*: they have the same
+//! weights.
 
 mod engine;
 mod steps;
@@ -24,13 +25,13 @@ use crate::{
     },
 };
 
-/// Rows of inputs or weights that are read at once.
+/// The number of rows of inputs or weights that are read at once.
 const ROWS: usize = 4;
 
 /// Cached sums and values for a board as one side sees it.
 #[derive(Clone)]
 struct View<S: Simd> {
-    /// The occupied cells of the board that it is valid for; None if it is not valid.
+    /// The occupied cells of the board for which the view is valid; `None` if it is not valid.
     taken: Option<u64>,
     /// Weighted sums and values of the first layer, by group.
     sums: Box<[Vector<S>]>,
@@ -45,7 +46,7 @@ struct View<S: Simd> {
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     quad: u16,
-    /// Its row in `inputs` and its row in `first`.
+    /// The connection's row in `inputs` and its row in `first`.
     input: u16,
     weights: u16,
 }
@@ -57,9 +58,9 @@ pub(in crate::net) struct Shared<S: Simd> {
     ties: Ties,
     symmetries: LineSymmetries,
     detectors: usize,
-    /// Quads of each line's detectors.
+    /// The number of quads of each line's detectors.
     parts: usize,
-    /// The number of cells of a line, and of their rows of inputs and weights: padded to a multiple of [`ROWS`].
+    /// The number of cells in a line, and of their rows of inputs and weights, padded to a multiple of [`ROWS`].
     k: usize,
     rows: usize,
     curve: Curve,
@@ -67,16 +68,18 @@ pub(in crate::net) struct Shared<S: Simd> {
     head: Head<S>,
     biased: bool,
     bias: f32,
-    /// For each line and part the index of its quad.
+    /// For each line and part: the index of its quad.
     quads: Vec<u16>,
-    /// For each group its class. The last group has no units and a class of its own: it is padding.
+    /// For each group: its class. The last group has no units and a class of its own: it is padding.
     classes: Vec<u16>,
-    /// For each class its first group, and whether some symmetry reverses its lines.
+    /// For each class: its first group, and whether some symmetry reverses its lines.
     class_starts: Vec<(u16, bool)>,
-    /// The connections of all cells, in blocks (the last one of a cell padded), and for each cell the index of its first block.
+    /// The connections of all cells, in blocks (the last block of a cell is padded), and for each cell the index of its first
+    /// block.
     blocks: Vec<[Connection; 4]>,
     block_starts: [u16; 65],
-    /// Weights by class and row; biases, and output weights without a second layer, by class. Each is a quad, four times.
+    /// Weights by class and row; biases, and output weights without a second layer, by class. Each is a quad, repeated four
+    /// times.
     first: Box<[Vector<S>]>,
     biases: Box<[Vector<S>]>,
     flat: Box<[Vector<S>]>,
@@ -87,7 +90,8 @@ pub(in crate::net) struct Shared<S: Simd> {
     present: Box<[Vector<S>]>,
     /// One view, or with biases one for each side.
     views: Vec<View<S>>,
-    /// Active groups, whose values can be other than 0: with biases all, otherwise those with a stone on one of their lines.
+    /// Active groups, whose values can be other than 0: with biases all groups, otherwise those with a stone on one of their
+    /// lines.
     active: Vec<u16>,
     is_active: Vec<bool>,
     scratch: Scratch<S>,
@@ -96,7 +100,7 @@ pub(in crate::net) struct Shared<S: Simd> {
 /// Buffers of single computations.
 #[derive(Clone)]
 struct Scratch<S: Simd> {
-    /// For each move: the changes of values by block; the preactivations of the second layer by group.
+    /// For each move: the changes of values by block, and the preactivations of the second layer by group.
     changes: Box<[Vector<S>]>,
     preactivations: Box<[Vector<S>]>,
     /// Weighted sums of the second layer from which others are computed.
@@ -282,14 +286,14 @@ impl<S: Simd> Shared<S> {
     fn set(&mut self, cell: u8, stone: f32) {
         for block in &self.blocks[self.blocks_of(cell)] {
             for connection in block {
-                // The rows of padding are read with weights of 0 only.
+                // Padding rows are read only with weights of 0.
                 let quad = usize::from(connection.quad) % 4;
                 self.inputs[usize::from(connection.input)].as_chunks_mut::<4>().0[quad] = [stone; 4];
             }
         }
     }
 
-    /// Makes the groups of a cell's lines active, before a stone is put on it.
+    /// Makes the groups of a cell's lines active, before a stone is placed on the cell.
     #[inline(always)]
     fn activate(&mut self, cell: u8) {
         for block in &self.blocks[self.blocks_of(cell)] {
@@ -304,8 +308,8 @@ impl<S: Simd> Shared<S> {
         }
     }
 
-    /// Makes a view valid for the board of this game whose occupied cells are `taken`: computes it anew if it is not valid, and
-    /// adds or takes back stones.
+    /// Makes a view valid for the board of this game whose occupied cells are `taken`. Recomputes the view if it is not
+    /// valid, and adds or takes back stones.
     #[inline(always)]
     fn bring_to(&mut self, view: usize, taken: u64) {
         if self.views[view].taken.is_none() {
@@ -319,7 +323,7 @@ impl<S: Simd> Shared<S> {
         self.views[view].taken = Some(taken);
     }
 
-    /// Computes a view of the present board anew.
+    /// Recomputes a view for the current board.
     #[inline(always)]
     fn recompute(&mut self, view: usize) {
         let sign = if view == 0 { 1.0 } else { -1.0 };
@@ -386,7 +390,7 @@ impl<S: Simd> Shared<S> {
     }
 }
 
-/// The number of quads of detectors of such a network, with padding.
+/// The number of quads of detectors in such a network, including padding.
 pub(in crate::net) fn quad_count(architecture: &Architecture) -> usize {
     let First::Lines { detectors } = architecture.first else { return 0 };
     let symmetries = LineSymmetries::new(architecture);

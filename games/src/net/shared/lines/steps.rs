@@ -1,4 +1,4 @@
-//! A step of learning of the first layer.
+//! A learning step of the first layer.
 
 use fearless_simd::prelude::*;
 
@@ -40,8 +40,8 @@ impl<S: Simd> Shared<S> {
         }
     }
 
-    /// Updates the weights of the first layer, and output weights. The step of a weight is the sum over all lines of its orbit,
-    /// and, if these are reversible, over the mirrored detectors.
+    /// Updates the weights of the first layer, and output weights. The step of a weight is the sum over all lines of its
+    /// orbit, and, if these lines are reversible, over the mirrored detectors.
     #[inline(always)]
     pub(super) fn descend(&mut self, view: usize, step: f32) {
         let sign = if view == 0 { 1.0 } else { -1.0 };
@@ -106,15 +106,15 @@ impl<S: Simd> Shared<S> {
     }
 }
 
-/// The sum of the four quads, four times.
+/// The sum of the four quads, repeated four times.
 #[inline(always)]
 fn over_quads<S: Simd>(vector: Vector<S>) -> Vector<S> {
     let pairs = vector + vector.swap(4);
     pairs + pairs.swap(8)
 }
 
-/// The step of a quad of weights. If lines can be reversed, that of the mirrored detectors is added: `reversed` is the step of
-/// the same detectors for the reversed line, whose neighbouring lanes change places.
+/// The step of a quad of weights. If lines can be reversed, the step of the mirrored detectors is added: `reversed` is the
+/// step of the same detectors for the reversed line, whose neighbouring lanes are exchanged.
 #[inline(always)]
 fn with_mirror<S: Simd>(vector: Vector<S>, reversed: Vector<S>, reversible: bool) -> Vector<S> {
     vector + if reversible { reversed.swap(1) } else { zero(vector.simd) }
