@@ -1,4 +1,4 @@
-//! What makes no sense in the settings of `evolve`, each with its sentence.
+//! Checks of the settings of `evolve`. Each finding is a sentence.
 
 use evoxo_common::text::counted;
 
@@ -62,13 +62,13 @@ impl Settings {
             }
         }
         if let Err(Wrong { setting, sentence }) = self.algorithm.check_all(&self.given()) {
-            // Algorithms call their figures like the settings.
+            // Algorithms name their parameters like the settings.
             found.push((Name::named(setting).unwrap_or(Name::own(setting)), sentence));
         }
         found
     }
 
-    /// What has the name of another one: tables have a column for each, and cards an entry.
+    /// Names that occur twice: tables have a column for each name, and cards an entry.
     fn names_twice(&self) -> Vec<(Name, String)> {
         let all: [(Name, &str, Vec<String>); 4] = [
             (Name::genome, "parts of the genome", self.genome.0.iter().map(|part| part.name.clone()).collect()),
@@ -104,7 +104,7 @@ impl Settings {
         if self.genome.0.is_empty() {
             found.push((Name::genome, "a module needs the genome: add [[genome]]".into()));
         }
-        // A task has the module elsewhere, and it is compiled once there.
+        // A task has the module outside of its settings, where it is compiled only once.
         if !self.module.is_empty()
             && let Err(why) = wasm::decode(&self.module).and_then(|bytes| wasm::Module::new(&bytes))
         {
