@@ -37,7 +37,7 @@ pub(super) fn arm(name: &str) -> Values {
 /// The answers of an arm's program to the candidates with these numbers, requested together in this order.
 pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);
-    let name = settings.program().ok_or_else(|| Refusal("the problem is no program".into()))?;
+    let name = settings.program().ok_or_else(|| Refusal("the problem is not a program".into()))?;
     let (genome, alphabets) = (settings.genome(), settings.alphabets());
     let drawn = |number: &usize| {
         let mut rng = Stream::root(0).text("evolve").text("check").word(*number as u64).rng();

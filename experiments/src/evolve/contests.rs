@@ -95,11 +95,11 @@ fn is_baseline(entry: &Entry<'_>) -> bool {
 /// A note that too many arms are not all tested against each other.
 pub(super) fn note_of_many(entries: &[Entry<'_>]) -> Option<String> {
     let with = match entries.iter().any(is_baseline) {
-        true => "each is tested against random search alone",
-        false => "they are not tested: add an arm with algorithm = \"random\", and each is tested against that",
+        true => "each is tested only against random search",
+        false => "they are not tested: add an arm with algorithm = \"random\", and each is tested against it",
     };
     (entries.len() > ARMS_MAX).then(|| {
-        format!("There are {} arms, and {ARMS_MAX} at most are tested against each other. So {with}.", entries.len())
+        format!("There are {} arms, but at most {ARMS_MAX} are tested against each other. So {with}.", entries.len())
     })
 }
 
@@ -196,22 +196,22 @@ pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     if contests.iter().any(|it| it.paired) {
         notes.push(format!(
-            "Arms of a noisy problem have the same fresh seeds in replicas of the same number, so these are compared with each \
-             other. In pairs of replicas: the share in which the first arm is better; equal ones count half. P: Wilcoxon's \
-             signed-rank test of the confirmed values{corrected}."
+            "Arms of a noisy problem have the same fresh seeds in replicas of the same number, so these replicas are compared. In \
+             pairs of replicas: the share in which the first arm is better; ties count half. P: Wilcoxon's signed-rank test of \
+             the confirmed values{corrected}."
         ));
     }
     if contests.iter().any(|it| !it.paired) {
         notes.push(format!(
-            "In pairs of replicas: of all pairs of a replica of the one arm and one of the other, the share in which the first is \
-             better; equal ones count half. P: Mann and Whitney's test of what decides between replicas: the best value, the \
-             hypervolume, the QD score or the number of cells filled{corrected}. A replica that reaches a target is before one \
-             that does not, and sooner is before later."
+            "In pairs of replicas: the share of all pairs, one replica from each arm, in which the first is better; ties count half. \
+             P: Mann and Whitney's test of what ranks replicas: the best value, the hypervolume, the QD score or the number of \
+             cells filled{corrected}. A replica that reaches a target is better than one that does not, and sooner is better \
+             than later."
         ));
     }
     if contests.iter().any(|it| !it.equal_effort) {
         notes.push(
-            "Arms with different numbers of evaluations are compared too: the one that has more may be better for that alone."
+            "Arms with different numbers of evaluations are compared too: an arm with more may be better only for that reason."
                 .into(),
         );
     }
@@ -222,7 +222,7 @@ pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
         let signs = || (1..).find(|count| signed_rank_least(*count) * pairs as f64 <= LEVEL).unwrap_or(0);
         let replicas = if contests.iter().all(|it| it.paired) { signs() } else { rank_test_values(pairs, LEVEL) };
         notes.push(format!(
-            "With so few replicas no difference can come to P = {LEVEL}; that takes {replicas} of each arm."
+            "With so few replicas no difference can reach P = {LEVEL}; that takes {replicas} of each arm."
         ));
     }
     notes
@@ -293,7 +293,7 @@ mod tests {
         // 13 pairs, each with the least possible P value of six and six replicas.
         let least = rank_test(&[2.0; 6], &[1.0; 6]).unwrap().p;
         assert!(found.len() == ARMS_MAX + 1 && found.iter().all(|it| it.share == 1.0 && it.corrected == 13.0 * least));
-        assert!(note_of_many(&beside).unwrap().ends_with("So each is tested against random search alone."));
+        assert!(note_of_many(&beside).unwrap().ends_with("So each is tested only against random search."));
     }
 
     /// Values are compared as numbers, and replicas that broke constraints come last.

@@ -191,7 +191,7 @@ impl Part {
                 for gene in order {
                     match seen.get_mut(*gene as usize) {
                         Some(seen) if !*seen => *seen = true,
-                        Some(_) => return Err(format!("part \"{name}\" has {gene} twice: it is no permutation")),
+                        Some(_) => return Err(format!("part \"{name}\" has {gene} twice, so it is not a permutation")),
                         None => return outside(gene.to_string(), "0".into(), (self.length - 1).to_string()),
                     }
                 }
@@ -201,7 +201,7 @@ impl Part {
                 let wrong = symbols.iter().find(|symbol| **symbol >= alphabet);
                 wrong.map_or(Ok(()), |symbol| outside(symbol.to_string(), "0".into(), (alphabet - 1).to_string()))
             }
-            (of, _) => Err(format!("part \"{name}\" has genes of another type than {}", of.name())),
+            (of, _) => Err(format!("part \"{name}\" has genes whose type is not {}", of.name())),
         }
     }
 
@@ -217,7 +217,7 @@ impl Part {
             Type::Symbols { .. } => (Genes::Symbols(symbols.clone()), 4),
         };
         match used.iter().enumerate().any(|(field, used)| *used && field != own) {
-            true => Err(format!("part \"{}\" has genes of another type than {}", self.name, self.of.name())),
+            true => Err(format!("part \"{}\" has genes whose type is not {}", self.name, self.of.name())),
             false => Ok(genes),
         }
     }
@@ -226,7 +226,7 @@ impl Part {
     fn unpack(&self, bytes: &[u8]) -> Result<Vec<bool>, String> {
         let all: Vec<bool> = bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 == 1)).collect();
         if bytes.len() != self.length.div_ceil(8) || all[self.length..].contains(&true) {
-            return Err(format!("part \"{}\" has not {} bits", self.name, self.length));
+            return Err(format!("part \"{}\" does not have {} bits", self.name, self.length));
         }
         Ok(all[..self.length].to_vec())
     }

@@ -61,8 +61,8 @@ pub(super) fn note(arms: &[Noisy<'_>]) -> Option<String> {
         ),
     };
     Some(format!(
-        "The problem is noisy, so values are not what a search saw, which is mostly luck: a replica's answer is {chosen}. These evaluations \
-         come on top of those of the search. Curves show what the searches saw.{equal}"
+        "The problem is noisy, and the best value that a search saw is mostly luck. So a replica's answer is {chosen}. These evaluations \
+         are in addition to those of the search. Curves show what the searches saw.{equal}"
     ))
 }
 

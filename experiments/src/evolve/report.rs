@@ -293,7 +293,7 @@ fn kept_table(told: &[Told<'_>]) -> Option<Table> {
     let rows: Vec<Vec<String>> = of.map(row).collect();
     let header = ["arm", "hypervolume", "candidates"].into_iter().chain(any_known.then_some("IGD+"));
     (!rows.is_empty()).then(|| Table {
-        title: "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into(),
+        title: "The candidates kept, including dominated and infeasible ones: mean ± 95 % interval".into(),
         header: header.map(String::from).collect(),
         rows,
     })
@@ -325,8 +325,8 @@ fn about_reference(arm: &Told<'_>, told: &[Told<'_>]) -> Option<String> {
 /// A note that explains IGD+, if the table has it.
 fn about_distances(told: &[Told<'_>]) -> Option<String> {
     told.iter().any(|arm| !arm.distances.is_empty()).then(|| {
-        "IGD+: the mean distance from points of the known front to the nearest candidate, in the units of the objectives, where only \
-         objectives count in which the candidate is worse (Ishibuchi et al. 2015). Less is better."
+        "IGD+: the mean distance from points of the known front to the nearest candidate, in the units of the objectives, counting \
+         only objectives in which the candidate is worse (Ishibuchi et al. 2015). Less is better."
             .into()
     })
 }
@@ -498,7 +498,7 @@ impl Told<'_> {
         (!is_exact(most as usize, objectives)).then(|| {
             format!(
                 "Arm {:?}: with {objectives} objectives and up to {most} candidates, hypervolumes are estimated from random points, with \
-                 a standard error of at most 0.2 % (0.8 % of 4,096 candidates and more) of the box from the least of each objective to \
+                 a standard error of at most 0.2 % (0.8 % with 4,096 candidates or more) of the box from the least of each objective to \
                  the reference point.",
                 self.name
             )
@@ -517,8 +517,8 @@ impl Told<'_> {
         let searches = settings.algorithm != BASELINE && settings.window == 0;
         (searches && settings.algorithm.most(&settings.given()).batches == 1).then(|| {
             format!(
-                "Arm {:?}: {} of a replica are no more than a first batch, so it has learnt nothing from them: give more `evaluations`, or a \
-                 smaller `population`.",
+                "Arm {:?}: the {} of a replica are no more than its first batch, so it has learnt nothing from them: set more \
+                 `evaluations`, or a smaller `population`.",
                 self.name,
                 counted(settings.evaluations as usize, "evaluation")
             )

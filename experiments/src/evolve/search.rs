@@ -109,7 +109,7 @@ impl Replica {
         let begun = state.evaluations > 0;
         let counts_of_some = state.failures.max(state.outside).max(state.reached);
         if state.evaluations > settings.evaluations || counts_of_some > state.evaluations {
-            return Err("the state has more evaluations than the settings".into());
+            return Err("the state has more evaluations than the settings allow".into());
         }
         // There is a best candidate exactly if some candidate had a value.
         if state.best.is_some() != (state.failures < state.evaluations) {
@@ -138,7 +138,7 @@ impl Replica {
         let algorithm = settings.algorithm.begin(&given, search, begun.then_some(&state.algorithm[..]))?;
         if algorithm.births() != state.evaluations {
             return Err(format!(
-                "the state has {} evaluations, but its algorithm {}",
+                "the state has {} evaluations, but its algorithm has {}",
                 state.evaluations,
                 algorithm.births()
             ));
@@ -148,7 +148,7 @@ impl Replica {
         }
         let over = begun && algorithm.size() == 0;
         if confirmation.is_some() != (settings.is_noisy() && over) || finalists.len() > settings.finalists {
-            return Err("what the state says of its answer does not fit its search".into());
+            return Err("the answer in the state does not fit its search".into());
         }
         let common = shared(&text, module.into());
         let steps = algorithm.steps().filter(|_| confirmation.is_none());
@@ -416,7 +416,7 @@ impl Experiment for Replica {
     const ASKS: Option<Asks> = Some(super::ASKS);
     const READS: Option<Reads> = Some(super::READS);
     const COMPLETE: Option<Complete> = Some(baseline::completed);
-    const OWN_END: Option<&'static str> = Some("give target in [settings]");
+    const OWN_END: Option<&'static str> = Some("set target in [settings]");
     type Settings = WithText<Settings>;
     type State = SearchState;
     type Row = Row;

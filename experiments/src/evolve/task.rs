@@ -108,7 +108,7 @@ impl Shared {
 /// Decodes what the tasks of a batch share, and reads the settings in it.
 fn read(shared: &Bytes) -> Result<(Settings, Shared), Refusal> {
     let shared = Shared::decode(shared.clone())
-        .map_err(|error| Refusal(format!("what the task shares with others cannot be read: {error}")))?;
+        .map_err(|error| Refusal(format!("the shared part of the task cannot be read: {error}")))?;
     let values = SCHEMA.read(&shared.settings).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;
     Ok((Settings::of(&values), shared))
 }
@@ -141,7 +141,7 @@ fn candidates(
         if bytes > MADE_BYTES_MAX {
             return Err(format!("the {count} candidates of the task have {bytes} bytes, more than {MADE_BYTES_MAX}"));
         }
-        let made = settings.algorithm.made.ok_or("the task has no candidates, and its algorithm makes none")?;
+        let made = settings.algorithm.made.ok_or("the task has no candidates, and its algorithm cannot make them")?;
         let given = settings.given();
         let search = given.search(Stream::from_words(steps.stream_high, steps.stream_low));
         let numbers: Vec<u64> = task.items.iter().map(|item| item.number).collect();
@@ -209,7 +209,7 @@ pub(super) fn form<'a>(settings: &Settings, genome: &'a Genome, alphabets: &'a [
 /// Checks that there is one valid evaluation for each candidate.
 fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Result<(), Refusal> {
     if evaluations.len() != items.len() {
-        return Err(Refusal(format!("{} evaluations of {} candidates", evaluations.len(), items.len())));
+        return Err(Refusal(format!("there are {} evaluations for {} candidates", evaluations.len(), items.len())));
     }
     let counts = settings.counts();
     for (item, evaluation) in items.iter().zip(evaluations) {
@@ -218,7 +218,7 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
         if !failure.is_empty() {
             if failure.len() > FAILURE_BYTES_MAX || lists.iter().any(|list| !list.is_empty()) {
                 return Err(Refusal(format!(
-                    "candidate {} has no value, but numbers, or a reason of more than {FAILURE_BYTES_MAX} bytes",
+                    "candidate {} has no value, but it has numbers or a reason of more than {FAILURE_BYTES_MAX} bytes",
                     item.id
                 )));
             }
@@ -231,7 +231,10 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
             continue;
         }
         if lists.map(Vec::len) != counts {
-            return Err(Refusal(format!("candidate {} has other numbers than the problem has objectives", item.id)));
+            return Err(Refusal(format!(
+                "candidate {} does not have as many objectives, constraints and measures as the problem",
+                item.id
+            )));
         }
         if lists.into_iter().flatten().any(|number| !number.is_finite()) {
             return Err(Refusal(format!("a number of candidate {} is not finite", item.id)));

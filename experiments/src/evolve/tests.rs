@@ -314,7 +314,7 @@ fn a_replica_without_a_value_counts() {
 fn a_target_is_for_one_objective() {
     let file = "experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\ntarget = \"0.5\"\n";
     let found = problems(file).to_string();
-    assert!(found.contains("a target is for one objective"), "{found}");
+    assert!(found.contains("a target needs a problem with one objective"), "{found}");
 }
 
 /// A file whose problem is a program with this signature, objective and number of real genes.

@@ -110,7 +110,7 @@ fn random_search_has_a_front() {
     let report = config.report(&replicas);
     let contest = &report.json["contests"][0];
     assert_eq!((&contest["better"], &contest["worse"]), (&json!("main"), &json!("random search")));
-    assert!(report.tables.iter().any(|table| table.title.starts_with("What is kept") && table.rows.len() == 2));
+    assert!(report.tables.iter().any(|table| table.title.starts_with("The candidates kept") && table.rows.len() == 2));
     assert_eq!(report.figures.iter().find(|it| it.name == "front").map(|it| it.series.len()), Some(2));
     for replica in &replicas[6..] {
         let front = replica.sheet().unwrap();

@@ -45,7 +45,7 @@ fn elsewhere(own: &Values, _: &str) -> Result<(), Wrong> {
     match Own::of(own).islands {
         1 => Ok(()),
         _ => {
-            let sentence = "islands are of the genetic algorithm: take algorithm = \"ga\" or islands = 1";
+            let sentence = "only the genetic algorithm has islands: set algorithm = \"ga\" or islands = 1";
             Err(Wrong::new("islands", sentence))
         }
     }
@@ -142,7 +142,7 @@ impl Listed for Ga {
     fn check(given: &Given<'_>) -> Result<(), Wrong> {
         let Own { elite, islands, .. } = Own::of(given.own);
         if given.window > 0 && islands > 1 {
-            return Err(Wrong::new("window", "islands have generations: take window = 0 or islands = 1"));
+            return Err(Wrong::new("window", "islands need whole generations: set window = 0 or islands = 1"));
         }
         if elite >= Ratio::ONE && elite.denominator() != 1 {
             let sentence = format!("elite is {}, but it must be a whole number, or a share below 1", elite.to_f64());

@@ -92,7 +92,10 @@ impl Settings {
         within("population", "the batch of MAP-Elites", self.batch, 1..=100_000)?;
         within("initial", "the number of random candidates", self.initial, 1..=1_000_000)?;
         if !((0.0..=1.0).contains(&self.iso) && (0.0..=10.0).contains(&self.line)) {
-            let sentence = format!("the steps are {:?} and {:?}: give 0 to 1 and 0 to 10", self.iso, self.line);
+            let sentence = format!(
+                "iso is {:?} and line is {:?}, but they must be from 0 to 1 and from 0 to 10",
+                self.iso, self.line
+            );
             return Err(Wrong::new("iso", sentence));
         }
         self.variation.check()
@@ -114,7 +117,8 @@ pub struct MapElites {
 
 impl Listed for MapElites {
     const NAME: &'static str = "map-elites";
-    const DOC: &'static str = "MAP-Elites, for the best of every kind: the problem must have behaviour measures";
+    const DOC: &'static str =
+        "MAP-Elites, for the best of each kind of behaviour: the problem must have behaviour measures";
     const PARTS: &'static [Part] = &[Part { except: OF_REALS, ..Part::of(&OPERATORS) }, Part::of(&OWN)];
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
 

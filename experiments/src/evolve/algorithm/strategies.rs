@@ -31,7 +31,7 @@ pub(super) const STRATEGY: Part = Part { elsewhere, ..Part::of(&STEPS) };
 fn elsewhere(own: &Values, owners: &str) -> Result<(), Wrong> {
     match keeps_bounds(own) {
         true => Ok(()),
-        false => Err(Wrong::new("bounds", format!("only {owners} leave the bounds: take bounds = \"kept\""))),
+        false => Err(Wrong::new("bounds", format!("only {owners} can leave the bounds: set bounds = \"kept\""))),
     }
 }
 

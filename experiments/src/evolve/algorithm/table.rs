@@ -77,8 +77,10 @@ impl AlgorithmKind {
         }
         if given.window > 0 && !self.has_windows() {
             let others = having(|kind| !kind.has_windows());
-            let sentence =
-                format!("{} need whole generations: take window = 0, or another algorithm", listed(&others, "and"));
+            let sentence = format!(
+                "{} need whole generations: set window = 0, or choose another algorithm",
+                listed(&others, "and")
+            );
             return Err(Wrong::new("window", sentence));
         }
         (self.check)(given)

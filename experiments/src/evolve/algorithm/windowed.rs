@@ -72,7 +72,7 @@ impl Windowed {
             pending.iter().map(|candidate| search.genome.candidate(candidate)).collect();
         let steady = restore(&algorithm)?;
         if steady.births() != births {
-            return Err(format!("the state has {births} results, but its algorithm {}", steady.births()));
+            return Err(format!("the state has {births} results, but its algorithm has {}", steady.births()));
         }
         Ok(Self { steady, pending: pending?, births, search })
     }

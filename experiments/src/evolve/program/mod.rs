@@ -105,7 +105,7 @@ impl Asked<'_> {
             }
         };
         if introduction.evoxo != PROTOCOL {
-            return self.refuse(&format!("speaks protocol {}, and this build {PROTOCOL}", introduction.evoxo));
+            return self.refuse(&format!("uses protocol {}, but this build uses {PROTOCOL}", introduction.evoxo));
         }
         if introduction.name != self.name {
             return self.refuse(&format!(
@@ -114,7 +114,7 @@ impl Asked<'_> {
             ));
         }
         if introduction.objectives.is_empty() {
-            return self.refuse("names no objectives: it needs at least one, for example \"min cost\"");
+            return self.refuse("declares no objectives: it needs at least one, for example \"min cost\"");
         }
         if let Some(wrong) = introduction.objectives.iter().find(|text| objective(text).is_none()) {
             return self
@@ -138,7 +138,7 @@ impl Asked<'_> {
             ("measures", &introduction.measures),
         ] {
             if let Some(name) = twice(names) {
-                return self.refuse(&format!("has two {what} called {}: give each a name of its own", shown(name)));
+                return self.refuse(&format!("has two {what} called {}: give each its own name", shown(name)));
             }
         }
         Ok(introduction)
@@ -235,8 +235,8 @@ impl Asked<'_> {
         }
         self.programs.disown();
         self.refuse(
-            "of this worker answers otherwise than the one with which the run was begun: give the worker that program; if it \
-             has it, `evoxo check` says whether a program answers the same twice",
+            "of this worker gives other answers than the one with which the run was started: give the worker that program; if it \
+             has it, `evoxo check` shows whether the program answers the same twice",
         )
     }
 
@@ -260,8 +260,8 @@ impl Asked<'_> {
             } else if *of_run != own {
                 let short = |hash: &str| hash.chars().take(16).collect::<String>();
                 return Err(Refusal(format!(
-                    "the program {name} computes something else than this run was begun with: {what} {}, and the run's {}; begin \
-                     a new run, or give the old program",
+                    "the program {name} is not the one with which this run was started: {what} {}, but the run has {}; start a \
+                     new run, or use the old program",
                     short(&own),
                     short(of_run)
                 )));
@@ -360,7 +360,7 @@ fn read_genome(text: &str) -> Result<Parts, String> {
     let parts: Parts = evoxo_common::settings::FromValue::from_value(&field("genome").read(text)?);
     let names: Vec<String> = parts.0.iter().map(|part| part.name.clone()).collect();
     if let Some(name) = twice(&names) {
-        return Err(format!("two parts are called {name}: give each a name of its own"));
+        return Err(format!("two parts are called {name}: give each its own name"));
     }
     match parts.0.iter().map(|part| part.length).sum::<usize>() {
         genes if genes > GENES_MAX => Err(format!("it has {genes} genes, more than {GENES_MAX}")),
@@ -401,7 +401,7 @@ fn read_answer(
         format!("it is not JSON ({error}{near}){hint}")
     })?;
     if answer["batch"].as_u64() != Some(number) {
-        return Err(format!("its \"batch\" is {}, and not {number}", answer["batch"]));
+        return Err(format!("its \"batch\" is {}, but must be {number}", answer["batch"]));
     }
     let items = answer["items"].as_array().ok_or("it has no \"items\"")?;
     if items.len() != questions.len() {
@@ -428,10 +428,10 @@ fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
             list => list.and_then(Value::as_array).ok_or_else(|| format!("it has no list {key:?}"))?,
         };
         let numbers: Option<Vec<f64>> = list.iter().map(Value::as_f64).collect();
-        let numbers = numbers.ok_or_else(|| format!("{key:?} has something that is no number"))?;
+        let numbers = numbers.ok_or_else(|| format!("{key:?} has an entry that is not a number"))?;
         match numbers.len() == count {
             true => Ok(numbers),
-            false => Err(format!("{key:?} has {}, and not {count}", counted(numbers.len(), "number"))),
+            false => Err(format!("{key:?} has {}, not {count}", counted(numbers.len(), "number"))),
         }
     };
     Ok(Evaluation {

@@ -114,7 +114,9 @@ fn what_a_file_leaves_empty_follows_from_the_program() {
     // Another version of the program has other objectives.
     let mut turned = actor(sphere);
     turned.introduction["objectives"] = json!(["max gain"]);
-    assert!(sentence(&signed_text, &mut turned).starts_with("the program p computes something else than this run"));
+    assert!(
+        sentence(&signed_text, &mut turned).starts_with("the program p is not the one with which this run was started")
+    );
     let mut bare = actor(sphere);
     bare.introduction.as_object_mut().unwrap().remove("genome");
     sentences.push(sentence(PROGRAM, &mut bare));
@@ -154,7 +156,7 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     for stops in [1, 2] {
         let refused = task.run_asking(&mut programs).unwrap_err().0;
         assert!(
-            refused.starts_with("the program p of this worker answers otherwise than the one with which"),
+            refused.starts_with("the program p of this worker gives other answers than the one with which"),
             "{refused}"
         );
         assert_eq!((programs.stops, programs.disowned), (stops, true));
@@ -162,7 +164,7 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     let values = parse(&config.to_toml()).arms.swap_remove(0).settings;
     let refused = (KIND.asks.unwrap().settings)(&values, &mut programs).unwrap_err().0;
     assert!(
-        refused.starts_with("the program p computes something else than this run was begun with: the hash of"),
+        refused.starts_with("the program p is not the one with which this run was started: the hash of"),
         "{refused}"
     );
     assert!((KIND.asks.unwrap().settings)(&values, &mut bare(sphere)).unwrap().is_empty());

@@ -86,7 +86,7 @@ impl Module {
             }
             given => {
                 let given = counted(given as usize, "number");
-                Err(End::Task(format!("the module's {EVALUATE} gave {given}, and the file says {counts}")))
+                Err(End::Task(format!("the module's {EVALUATE} gave {given}, but the file declares {counts}")))
             }
         }
     }

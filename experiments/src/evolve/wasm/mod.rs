@@ -66,11 +66,11 @@ impl Module {
             return Err(format!("the module has {} bytes, more than {MODULE_BYTES_MAX}", bytes.len()));
         }
         if !bytes.starts_with(b"\0asm") {
-            return Err("this is no WebAssembly module: it does not begin with the bytes \\0asm".into());
+            return Err("this is not a WebAssembly module: it does not begin with the bytes \\0asm".into());
         }
         if !bytes[4..].starts_with(&1_u32.to_le_bytes()) {
             return Err(
-                "this is a WebAssembly component, or a module of another version than 1: build a plain module".into()
+                "this is a WebAssembly component, or a module whose version is not 1: build a plain module".into()
             );
         }
         check_variables(bytes)?;
@@ -146,7 +146,7 @@ fn check_exports(module: &wasmi::Module) -> Result<(), String> {
                     types.iter().take(10).map(|it| format!("{it:?}").to_lowercase()).collect::<Vec<_>>().join(", ")
                 };
                 let (takes, gives) = (types(found.params()), types(found.results()));
-                return Err(format!("the module's {name:?} is ({takes}) -> ({gives}), but must be {shown}"));
+                return Err(format!("the module's {name:?} is ({takes}) -> ({gives}), but it must be {shown}"));
             }
             _ => return Err(format!("the module does not export a function {name:?}: it must be {shown}")),
         }

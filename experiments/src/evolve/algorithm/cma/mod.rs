@@ -136,7 +136,7 @@ impl Settings {
         let genes = Coordinates::of(genome)?.count();
         if self.covariance == Covariance::Full && genes > FULL_GENES_MAX {
             let sentence = format!(
-                "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: take covariance = \
+                "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: set covariance = \
                  \"limited\""
             );
             return Err(Wrong::new("covariance", sentence));

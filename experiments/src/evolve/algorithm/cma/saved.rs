@@ -63,7 +63,9 @@ pub(super) fn read(
     if state.ended {
         let empty = CmaState { births, ended: true, ..Default::default() };
         let fits = state == empty;
-        return fits.then_some((births, None)).ok_or_else(|| "the state has ended, but has a run".into());
+        return fits
+            .then_some((births, None))
+            .ok_or_else(|| "the search in the state has ended, but the state has a run".into());
     }
     let run = state.run.as_ref().ok_or("the state has no run")?;
     let schedule = schedule(run, first, births)?;
@@ -74,7 +76,7 @@ pub(super) fn read(
     let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, shift, trend, .. } = state;
     let lengths = [mean.len(), path_sigma.len(), path.len(), covariance.len(), axes.len(), scales.len()];
     if lengths != [n, n, n, triangle, strategy.axes() + n * directions.stretches.len(), n] {
-        return Err(format!("the state is not one of {n} coordinates"));
+        return Err(format!("the state does not have {n} coordinates"));
     }
     let two_points = strategy.two_points && state.generation > 0;
     if shift.len() != if two_points { n } else { 0 } || !(-1.0..=1.0).contains(&trend) || (!two_points && trend != 0.0)
