@@ -364,9 +364,9 @@ class Asking(unittest.TestCase):
             ({"version": ""}, "the version is ''"),
             ({"evaluations": 0}, "evaluations is 0, but it must be a whole number from 1 to 1,000,000,000"),
             ({"replicas": 10_001}, "replicas is 10001, but it must be a whole number from 1 to 10,000"),
-            ({"seed": -1}, "seed is -1, but must be"),
+            ({"seed": -1}, "seed is -1, but it must be"),
             ({"batch": 0}, "batch is 0, but it must be a whole number from 1 to 10,000"),
-            ({"batch": 10_001}, "batch is 10001, but must be"),
+            ({"batch": 10_001}, "batch is 10001, but it must be"),
             ({"timeout": 0.5}, "timeout is 0.5, but it must be a whole number from 1 to 604,800"),
             ({"settings": {"problem": "sphere"}}, "the setting problem comes from the problem"),
         ):
