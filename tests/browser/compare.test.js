@@ -130,7 +130,7 @@ test("a test is shown where it applies, and elsewhere why not", async () => {
 
 test("one configuration computed twice has equal digests and no other settings", async () => {
   const tab = await open("#/runs/first/with/again");
-  await tab.getByText("One configuration was computed twice, and its results are the same, bit for bit.").waitFor();
+  await tab.getByText("Both runs computed the same configuration, and their results are the same, bit for bit.").waitFor();
   for (const name of ["Configuration", "Digest"]) {
     assert.equal((await row(tab, "Both runs at a glance", name)).at(-1), "equal");
   }

@@ -41,16 +41,16 @@ test("a coordinator without runs says what to do", async () => {
 test("a run that nobody computes has a banner", async () => {
   await cluster.evoxo("submit", file("live.toml", RUN));
   await page.getByRole("link", { name: "live" }).waitFor();
-  await page.getByText("Nobody computes live").waitFor();
+  await page.getByText("No worker computes live").waitFor();
   await accessible(page, "starving");
 });
 
 test("a run is watched live, and goes on after kill -9 of the coordinator", async (context) => {
   await page.getByRole("link", { name: "live" }).click();
   await page.getByRole("heading", { level: 1, name: "live" }).waitFor();
-  await page.getByText("Nobody computes this run").waitFor();
+  await page.getByText("No worker computes this run").waitFor();
   const desk = cluster.worker("desk");
-  await page.getByText("Nobody computes this run").waitFor({ state: "hidden" });
+  await page.getByText("No worker computes this run").waitFor({ state: "hidden" });
   const done = () => page.locator(".tiles dd").first().textContent();
   const rounds = async () => Number.parseInt((await done()).replace(",", ""), 10);
   // Half of them; without a worker the run cannot end while the coordinator is killed, however fast this machine is.
@@ -60,7 +60,7 @@ test("a run is watched live, and goes on after kill -9 of the coordinator", asyn
   await page.locator("path.line.c0").first().waitFor({ state: "attached" });
   await page.locator(".head .badge.running").waitFor();
   await cluster.kill(cluster.leader);
-  await page.getByText("connection lost, trying again").waitFor();
+  await page.getByText("connection lost, retrying").waitFor();
   await accessible(page, "lost");
   const before = await rounds();
   await cluster.coordinator();

@@ -62,7 +62,7 @@ test("tic-tac-toe by mouse against the perfect player, with hints and undo", asy
   await status(tab, /^O plays .*Your move, X\.$/);
   assert.deepEqual((await moves(tab)).map((move) => move[0]), ["X", "O"]);
   await tab.getByLabel("from").selectOption("perfect");
-  const hints = tab.getByRole("region", { name: "What it thinks of each move" });
+  const hints = tab.getByRole("region", { name: "Its evaluation of each move" });
   await hints.getByRole("row").nth(7).waitFor();
   assert.match(await hints.getByRole("row").nth(1).textContent(), /it draws against perfect play/);
   await accessible(tab, "hints");
@@ -80,7 +80,7 @@ test("tic-tac-toe by keyboard, against a champion that a run leads to", async ()
   const first = (await moves(tab))[0].slice(2);
   await tab.getByLabel("Type a move").fill("z9");
   await tab.keyboard.press("Enter");
-  await tab.getByText("z9 is no move here").waitFor();
+  await tab.getByText("z9 is not a legal move here").waitFor();
   // With the arrow keys from the first cell to an empty one.
   await cell(tab, /^a3/).focus();
   await tab.keyboard.press(first === "b3" ? "ArrowDown" : "ArrowRight");
@@ -113,7 +113,7 @@ test("4x4x4: on the rack by mouse, in the layers by keyboard, by typing, against
   await tab.keyboard.press("Enter");
   await until("it answers", async () => (await moves(tab)).length === 6);
   await tab.getByLabel("from").selectOption("networks/0/0");
-  const hints = tab.getByRole("region", { name: "What it thinks of each move" });
+  const hints = tab.getByRole("region", { name: "Its evaluation of each move" });
   await hints.getByText(/it values this at/).nth(8).waitFor();
   await accessible(tab, "4x4x4 with hints");
   await tab.context().close();
@@ -123,7 +123,7 @@ test("hints while two champions play, and while one steps through their game", a
   const tab = await open("#/play/tic-tac-toe?x=tables/1/0&o=tables/0/0");
   await status(tab, "It is X's turn.");
   await tab.getByLabel("from").selectOption("mover");
-  const rows = tab.getByRole("region", { name: "What it thinks of each move" }).getByRole("row");
+  const rows = tab.getByRole("region", { name: "Its evaluation of each move" }).getByRole("row");
   // Each empty cell has what the table knows of it, the one that it takes first.
   await rows.nth(9).waitFor();
   assert.match(await rows.nth(1).textContent(), /its table says so: entry 1 of 58, for the board \.{9}/);
@@ -134,12 +134,12 @@ test("hints while two champions play, and while one steps through their game", a
   assert.match(await rows.nth(1).textContent(), /its table says so: entry \d+ of 43/);
   // Of a champion of the other side there is a sentence.
   await tab.getByLabel("from").selectOption("tables/1/0");
-  await tab.getByText("Nothing to say here: this champion plays X only, and it is O's turn.").waitFor();
+  await tab.getByText("No hints here: this champion plays X only, and it is O's turn.").waitFor();
   await tab.getByRole("button", { name: "Earlier" }).click();
   await status(tab, "After 0 of 1 moves.");
   await rows.nth(9).waitFor();
   await tab.getByRole("button", { name: "Later" }).click();
-  await tab.getByText("Nothing to say here").waitFor();
+  await tab.getByText("No hints here").waitFor();
   await tab.context().close();
 });
 
@@ -231,7 +231,7 @@ test("a coordinator that is slow or cannot be reached changes nothing on the boa
   // A move that nobody heard of is not played, and can be played again.
   await tab.route("**/api/play/position*", (route) => route.abort(), { times: 1 });
   await playable(tab).nth(2).click();
-  await tab.getByText("It cannot be done:").waitFor();
+  await tab.getByText("The request failed:").waitFor();
   assert.equal((await moves(tab)).length, 2);
   await playable(tab).nth(2).click();
   await until("it answers", async () => (await moves(tab)).length === 4);
@@ -259,7 +259,7 @@ test("a coordinator that is slow or cannot be reached changes nothing on the boa
   // A position that nobody sent is not shown.
   await tab.route("**/api/play/position*", (route) => route.abort(), { times: 1 });
   await press("Earlier", 1);
-  await tab.getByText("It cannot be done:").waitFor();
+  await tab.getByText("The request failed:").waitFor();
   await status(tab, /Your move, X\.$/);
   await press("Earlier", 1);
   await status(tab, "After 1 of 2 moves.");
@@ -317,7 +317,7 @@ test("what cannot be played is said", async () => {
   const tab = await open("#/play?o=nowhere/0/0");
   await tab.getByText("This cannot be played: there is no run of this name here.").waitFor();
   await tab.goto(`http://${cluster.address}/#/play/tic-tac-toe?x=you&o=you&m=a1.a1`);
-  await tab.getByText('It cannot be done: "a1" is no move here.').waitFor();
+  await tab.getByText('The request failed: "a1" is no move here.').waitFor();
   await accessible(tab, "no such move");
   await tab.context().close();
 });

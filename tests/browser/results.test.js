@@ -69,7 +69,7 @@ function values(csv) {
 test("a finished run has the tables of its report, each as files", async () => {
   const tab = await open("#/runs/tables");
   await tab.getByRole("heading", { name: "Results", exact: true }).waitFor();
-  await tab.getByText("As in the report of evoxo.").waitFor();
+  await tab.getByText("The same as evoxo report prints.").waitFor();
   await tab.getByText(/ never loses in /).waitFor();
   assert.equal(await tab.locator(".results .badge").isVisible(), false);
   const told = await (await fetch(`http://${cluster.address}/api/runs/tables/report`)).json();

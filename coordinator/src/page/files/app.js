@@ -1,4 +1,4 @@
-// The frame of the page: which view is shown, and whether what it shows is live.
+// The frame of the page: which view is shown, and whether its data are live.
 
 import { championView } from "./champion.js";
 import { compareView } from "./compare.js";
@@ -13,7 +13,7 @@ import { workersView } from "./workers.js";
 const LINKS = {
   connecting: "connecting",
   live: "live",
-  lost: "connection lost, trying again",
+  lost: "connection lost, retrying",
   resting: "resting",
   out: "not logged in",
 };
@@ -24,7 +24,7 @@ const who = document.getElementById("who");
 const AGAIN_MS = 2000;
 let view = null;
 
-/** The parts of a path; of one that is badly encoded, what leads nowhere. */
+/** The parts of a path. A badly encoded path gives parts that lead nowhere. */
 function partsOf(path) {
   try {
     return path.split("/").map(decodeURIComponent);
@@ -79,18 +79,18 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 
-/** Asks for a token. */
+/** Shows the form that asks for a token. */
 function login(token) {
   state.link = "out";
   update();
   main.replaceChildren(loginView(token, begin));
 }
 
-/** Begins, as soon as it is known who looks; where a coordinator asks nobody, nobody has to log in. */
+/** Starts once the viewer is known. Coordinators without an access directory need no login. */
 async function begin(token = given()) {
   try {
     state.who = await get("/api/session");
-    // Whoever brings another token wants to be who that lets in.
+    // A viewer who brings another token wants to log in with it.
     if (token && state.who.id) {
       await leave();
       return login(token);
@@ -107,13 +107,13 @@ async function begin(token = given()) {
   listen(update);
   start();
   navigate(true);
-  // Times pass also when nothing changes.
+  // Displayed times advance even if nothing else changes.
   setInterval(update, 5000);
 }
 
 who.lastElementChild.addEventListener("click", () => leave().finally(() => location.reload()));
 addEventListener("hashchange", () => {
-  // A login link in a tab that shows the page already: all begins anew, as whoever it lets in.
+  // A login link in a tab that already shows the page: start again with the new identity.
   if (isGiven()) location.reload();
   else if (view) navigate(false);
 });

@@ -1,18 +1,18 @@
-// A board that is played on: each layer as a grid of buttons, and for several layers a rack beside them.
+// A board to play on: each layer as a grid of buttons, and for several layers also a rack.
 
 import { attribute, h, s, text } from "./dom.js";
 
-/** Pixels of the rack: from one pile to the next along a row and from row to row, and the size of a stone. */
+/** Pixels of the rack: the steps between piles along a row and from row to row, and the size of a stone. */
 const PILE = { across: 60, tilt: 7, skew: 15, down: 40, up: 23, stone: 11.5 };
 
-/** Where a cell is: its column, its row from the top of the layer, its layer from the top. */
+/** The position of a cell: its column, its row from the top of the layer, and its layer from the top. */
 function placeOf(game, cell) {
   const floor = game.width * game.height;
   const row = Math.floor(cell / game.width) % game.height;
   return { column: cell % game.width, row, layer: Math.floor(cell / floor) };
 }
 
-/** The move by which somebody means this cell: where stones fall, any cell of a pile. */
+/** The move for a click on this cell. If stones fall, any cell of a pile will do. */
 export function moveAt(game, position, cell) {
   const there = placeOf(game, cell);
   return position.legal.find((legal) => {
@@ -22,7 +22,7 @@ export function moveAt(game, position, cell) {
   });
 }
 
-/** The layers as grids. `play(cell)` is called for a cell that somebody chose. */
+/** The layers as grids. `play(cell)` is called when a cell is chosen. */
 function layers(game, play) {
   const floor = game.width * game.height;
   const cells = [];
@@ -66,12 +66,12 @@ function layers(game, play) {
   return { node, cells };
 }
 
-/** A rack of piles, seen from above at an angle. By keyboard and for screen readers there are the layers. */
+/** A rack of piles, seen from above at an angle. Keyboards and screen readers use the layers instead. */
 function rack(game, play) {
   const [left, right] = [52, PILE.across * (game.width - 1) + PILE.skew * (game.height - 1)];
   const top = PILE.up * game.depth + 16;
   const [width, height] = [left + right + 66, top + PILE.down * (game.height - 1) + PILE.tilt * (game.width - 1) + 48];
-  // The rods stand at even distances, so that none hides another.
+  // The rods are evenly spaced, so none hides another.
   const at = (column, row) => [left + PILE.across * column + PILE.skew * (game.height - 1 - row),
     top + PILE.down * row + PILE.tilt * column];
   const corner = (column, row) => at(column, row).join(" ");
@@ -105,7 +105,7 @@ function rack(game, play) {
   return { node, stones };
 }
 
-/** A board of a game. `update` shows a position, the cell of the last move, and what is thought of the next. */
+/** A board of a game. `update` shows a position, the cell of the last move, and evaluations of the next moves. */
 export function boardOf(game, play) {
   const grid = layers(game, play);
   const piles = game.depth > 1 ? rack(game, play) : null;
@@ -136,7 +136,7 @@ export function boardOf(game, play) {
   return { node, update };
 }
 
-/** A thought in some letters. */
+/** The short text of an evaluation. */
 export function hintOf(thought) {
   if (thought.value === null) return "●";
   if (Number.isInteger(thought.value)) return String(thought.value).replace("-", "−");

@@ -1,5 +1,5 @@
-// What a champion is: its boards with their moves, the rules it follows, or what its kind says of it; a network's
-// weights as the coordinator has drawn them.
+// A champion: its boards with their moves, its rules, or the description by its kind; and a network's weights as drawn
+// by the coordinator.
 
 import { attribute, h, s } from "./dom.js";
 import { get } from "./live.js";
@@ -7,7 +7,7 @@ import { savers } from "./save.js";
 
 const CELL = 22;
 
-/** The letters of a part's board, the cell that it moves to, and what stands below; null if it is no board of 3x3. */
+/** The letters of a part's board, the cell that it moves to, and its caption; null if it is not a 3x3 board. */
 function boardOf(part) {
   const names = ["a3", "b3", "c3", "a2", "b2", "c2", "a1", "b1", "c1"];
   const letters = part.board ?? part.when;
@@ -31,7 +31,7 @@ function picture({ letters, to, below }) {
   return h("figure", null, svg, h("figcaption", null, below));
 }
 
-/** A picture of the coordinator's, which has a title and a description in it, and the button that saves it. */
+/** A picture drawn by the coordinator, which contains a title and a description, and the button that saves it. */
 function drawn(markup, index, file) {
   const svg = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
   const name = svg.querySelector("title").textContent;
@@ -39,10 +39,10 @@ function drawn(markup, index, file) {
   return [h("div", label, document.adoptNode(svg)), savers(name, () => `${file}-${index + 1}`, { svg: () => markup })];
 }
 
-/** Pictures of all parts, or its text with pictures of weights and curves. */
+/** Pictures of all parts, or the champion's text with pictures of weights and curves. */
 function shown({ text, parts, more, pictures }, file) {
   const boards = Array.isArray(parts) && parts.length > 0 ? parts.map(boardOf) : [null];
-  const rest = more && h("p", { class: "soft" }, "And more, which evoxo show prints.");
+  const rest = more && h("p", { class: "soft" }, "evoxo show prints the rest.");
   if (boards.includes(null)) {
     const drawings = pictures.flatMap((markup, index) => drawn(markup, index, file));
     return [h("pre", { tabindex: "0", role: "region", "aria-label": "Its parts" }, text), rest, ...drawings];
@@ -76,6 +76,7 @@ export function championView(name, first, second) {
     const told = await get(`/api/play/introduction?player=${name}/${arm}/${replica}`);
     play.hidden = !told.game;
   }
-  load().catch((error) => body.replaceChildren(h("p", { class: "warning" }, `It cannot be shown: ${error.message}.`)));
+  const failed = ({ message }) => h("p", { class: "warning" }, `The champion cannot be shown: ${message}.`);
+  load().catch((error) => body.replaceChildren(failed(error)));
   return { title: `A champion of ${name}`, node, update() {}, end() {} };
 }

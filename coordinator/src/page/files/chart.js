@@ -1,4 +1,4 @@
-// A picture of curves with a cursor that gives the exact figures, by pointer and by keyboard.
+// A chart of curves with a cursor that shows the exact values, by pointer and by keyboard.
 
 import { attribute, h, s } from "./dom.js";
 import { count, number } from "./format.js";
@@ -6,7 +6,7 @@ import { axes, curves, frame, look, names, sample } from "./plot.js";
 
 /** The most curves that the cursor describes. */
 const TOLD = 14;
-/** What the curves of a frame are at an x, each at its nearest point, if it goes so far; the highest first. */
+/** The values of the curves of a frame at an x, each at its nearest point if it extends so far; highest first. */
 function figures(drawn, value) {
   const reaches = ({ x }) => value >= x[0] && value <= x.at(-1);
   const nearest = (arm) => {
@@ -29,8 +29,8 @@ function sentence({ arm, index }) {
 }
 
 /**
- * A chart. `update({arms, xName, yName, log, whole, zoom})` draws it, and returns its frame. Arms have
- * name and index, the lists x, mean, low, high and count, and maybe `ringed`: then there are rings on the line.
+ * A chart. `update({arms, xName, yName, log, whole, zoom})` draws it and returns its frame. Arms have a name and an
+ * index, the lists x, mean, low, high and count, and optionally `ringed`, which puts rings on the line.
  */
 export function chart() {
   const picture = s("svg", { "aria-hidden": "true", class: "picture" });
@@ -55,7 +55,7 @@ export function chart() {
     return drawn;
   }
 
-  /** Puts the cursor at the place that is nearest to an x; null takes it away. */
+  /** Moves the cursor to the point nearest to an x; null removes it. */
   function point(value) {
     const shown = value !== null && xs.length > 0;
     tip.hidden = !shown;
@@ -71,7 +71,7 @@ export function chart() {
     if (shown) describe(told);
   }
 
-  /** Draws the cursor, and beside it the figures. */
+  /** Draws the cursor and the values next to it. */
   function describe(told) {
     const where = drawn.x(cursor);
     const inside = told.filter(({ arm, index }) => arm.mean[index] >= drawn.low && arm.mean[index] <= drawn.high);

@@ -1,4 +1,4 @@
-// Two runs beside one another: the settings that differ, digests, curves, tests, results.
+// A comparison of two runs: the settings that differ, digests, curves, tests, results.
 
 import { curvesOf } from "./curves.js";
 import { attribute, h, keyed, show, text } from "./dom.js";
@@ -8,12 +8,12 @@ import { asker, resultsOf, warning } from "./results.js";
 import { listSavers } from "./save.js";
 
 const LETTERS = ["A", "B"];
-/** Longer values are cut off, such as a module of WebAssembly. */
+/** Longer values are cut off, such as WebAssembly modules. */
 const VALUE_MAX = 160;
-/** The most arms that are named beside a value. */
+/** The most arms that are named next to a value. */
 const ARMS_MAX = 6;
 
-/** A list of the other runs, and a button that leads to one of them beside this one. */
+/** A list of the other runs, and a button that compares this run with the chosen one. */
 export function chooser(name, chosen = null) {
   const choice = h("select", { id: "with" });
   const go = () => { location.hash = `#/runs/${name}/with/${choice.value}`; };
@@ -39,7 +39,7 @@ export function chooser(name, chosen = null) {
   };
 }
 
-/** The names of both runs behind their letters. */
+/** The names of both runs, each after its letter. */
 function lettered(names) {
   return names.map((name, index) => `${LETTERS[index]} ${name}`);
 }
@@ -52,17 +52,17 @@ function scroll(label, ...content) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...content);
 }
 
-/** What the hashes of two runs say of them, and how it looks. */
+/** The conclusion from the hashes of two runs, and its style. */
 function verdict([one, two]) {
   const [same, both] = [one.config_hash === two.config_hash, Boolean(one.digest && two.digest)];
   const equal = both && one.digest === two.digest;
   if (!same) return [`The configurations differ${equal ? ", but all results are equal" : ""}.`];
   if (one.replicas_total !== two.replicas_total) {
-    return ["The configurations are equal, but not the numbers of replicas: the digests are of different replicas."];
+    return ["The configurations are equal but the numbers of replicas are not, so the digests cannot be compared."];
   }
-  if (!both) return ["The configurations are equal, so at the end the digests must be equal too."];
-  if (equal) return ["One configuration was computed twice, and its results are the same, bit for bit."];
-  const wrong = "One configuration has one digest, but here are two: evoxo verify says which run is wrong.";
+  if (!both) return ["The configurations are equal, so the final digests must be equal too."];
+  if (equal) return ["Both runs computed the same configuration, and their results are the same, bit for bit."];
+  const wrong = "Equal configurations must have equal digests, but these differ: evoxo verify shows which is wrong.";
   return [wrong, "warning"];
 }
 
@@ -108,7 +108,7 @@ function glance(names) {
   };
 }
 
-/** The value of a setting in a run: one, or several with their arms. `cut` leaves out what is too long. */
+/** The value of a setting in a run, or several values with their arms. `cut` shortens long values. */
 function valueOf(details, setting, cut) {
   const arms = new Map();
   details.arm_settings.forEach((values, index) => {
@@ -125,12 +125,12 @@ function valueOf(details, setting, cut) {
   return each.join("; ");
 }
 
-/** What differs of two configurations, as lists of a name, both values and a meaning. */
+/** The differences between two configurations, as lists of a name, both values and a meaning. */
 function differences(both) {
   const lines = [
-    ["seed", (details) => details.seed, "Of all random numbers."],
+    ["seed", (details) => details.seed, "The seed of all random numbers."],
     ["replicas", (details) => `${details.replicas_total / details.arms.length}`, "Repetitions of each arm."],
-    ["arms", (details) => details.arms.map((arm) => arm.name).join(", "), "What is compared within the run."],
+    ["arms", (details) => details.arms.map((arm) => arm.name).join(", "), "The arms that the run compares."],
     ...both[0].settings.map(({ name, doc }) => [name, (details, cut) => valueOf(details, name, cut), doc.trim()]),
   ];
   const differs = ([, value]) => value(both[0], false) !== value(both[1], false);
@@ -151,7 +151,7 @@ function settingsOf(names, both) {
     ...(found.length > 0 ? [table(), save] : [h("p", null, "None: all settings are equal.")]));
 }
 
-/** What a test says of the ends of both runs. */
+/** The tests of the final values of both runs. */
 function testsOf(names) {
   const [failed, why, body] = [warning(), h("p"), h("tbody")];
   const within = (mean, half, digits) => `${number(mean, digits)} ± ${number(half, 2)}`;
@@ -171,8 +171,8 @@ function testsOf(names) {
     show(note, found.tests.length > 0);
     keyed(body, found.tests, ({ arm }) => arm, line);
     const corrected = found.tests.length > 1 ? `, corrected for ${found.tests.length} tests by Holm's method` : "";
-    text(note, `P: Welch's test, the chance of such a difference if there were none${corrected}; ± 95 % intervals. It `
-      + "says whether the means differ, not which of the settings is the cause.");
+    text(note, `P: Welch's test, the probability of such a difference by chance${corrected}; ± 95 % intervals. It `
+      + "says whether the means differ, not which setting is the cause.");
     text(why, found.why ? `There is no test: ${found.why}.`
       : `${found.metric}: ${found.doc}, mean over replicas at the end.`);
   };
@@ -190,7 +190,7 @@ function testsOf(names) {
   };
 }
 
-/** What needs the settings of both runs, which are asked for whenever a configuration is another one. */
+/** The parts that need the settings of both runs, which are requested again if a configuration has changed. */
 function asked(names) {
   const node = h("div");
   const failed = warning();
@@ -216,14 +216,14 @@ function asked(names) {
         ...results.map((part, index) => part && { update: (both) => part.update(both[index]) }),
       ].filter(Boolean);
       const sentence = unread.length > 0 ? `This build cannot read ${unread.join(" and ")}.`
-        : "The experiments differ: their settings and metrics have different meanings, so neither is compared.";
+        : "The experiments differ: their settings and metrics have different meanings, so they are not compared.";
       const above = same ? [settingsOf(names, found), curves.node, tests.node] : [h("p", { class: "card" }, sentence)];
       const shown = results.filter(Boolean).map((part) => part.node);
       node.replaceChildren(...above, h("div", { class: "pair" }, ...shown));
       parts.forEach((part) => part.update(both));
       text(failed, "");
     } catch (error) {
-      // The next message tries again.
+      // The next message triggers another attempt.
       text(failed, `The runs cannot be compared: ${error.message}.`);
     } finally {
       loading = false;
@@ -261,7 +261,7 @@ export function compareView(first, second) {
     const [same, known] = [first === second, gone.length === 0];
     show(body, known && !same);
     show(missing, !known || same);
-    text(missing, same ? "These are one run: choose another one." : state.known
+    text(missing, same ? "Both are the same run: choose another one." : state.known
       ? `There is no run ${gone.join(" and no run ")} here (any more).` : "Waiting for the coordinator.");
     show(choice.node, Boolean(both[0]));
     if (both[0]) choice.update(both[0]);

@@ -1,5 +1,5 @@
-// The curves of a run, or of two over one another, with what chooses them: the column, the axis, the arms. A table
-// behind them, and a file.
+// The curves of a run, or of two runs in one chart, with controls for the column, the axis and the arms; also as a
+// table and as a file.
 
 import { chart } from "./chart.js";
 import { attribute, h, keyed, show, text } from "./dom.js";
@@ -8,13 +8,13 @@ import { get } from "./live.js";
 import { sample } from "./plot.js";
 import { csv, json, savers, svg } from "./save.js";
 
-/** The time between two questions for new curves. */
+/** The least time between two requests for new curves. */
 const ASK_MS = 2500;
-/** The most rows of the table behind the curves. */
+/** The most rows of the table of curves. */
 const ROWS = 40;
-/** A picture whose beginning makes the rest this much flatter is zoomed at first. */
+/** If the start of the curves makes the rest this much flatter, the chart is zoomed at first. */
 const FLAT = 2.5;
-/** Means that span more powers of ten have a logarithmic axis at first. */
+/** If means span more powers of ten, the axis is logarithmic at first. */
 const DECADES = 3;
 
 /** A button that shows or hides an arm. */
@@ -36,7 +36,7 @@ function toggle(first, hidden, draw) {
   };
 }
 
-/** The figures of arms as a table: a row for an x. */
+/** The values of arms as a table, with a row for each x. */
 function rows(arms, xName) {
   const xs = [...new Set(arms.flatMap((arm) => arm.x))].sort((a, b) => a - b);
   const step = Math.max(1, Math.ceil(xs.length / ROWS));
@@ -52,7 +52,7 @@ function rows(arms, xName) {
     h("tbody", null, ...chosen.map(row)));
 }
 
-/** The figures of arms as the text of a CSV file; of two runs, with the run of each. */
+/** The values of arms as the text of a CSV file; with two runs, each row names its run. */
 function lines(arms, runs) {
   const of = (arm) => (runs.length > 1 ? [arm.run] : []);
   const line = (arm, x, at) =>
@@ -68,14 +68,14 @@ function lists(arms, runs, column) {
   return json(runs.length > 1 ? runs.map(of) : of(runs[0]));
 }
 
-/** The arms of all runs, one after another. Of two runs, the second one's curves have rings, and names a letter. */
+/** The arms of all runs, one after another. With two runs, names have letters and the second run's curves rings. */
 function joined(runs, answers) {
   const of = ({ name, letter }, run) => answers[run].arms.map((arm) =>
     ({ ...arm, run: name, arm: arm.name, name: letter ? `${letter} ${arm.name}` : arm.name, ringed: run > 0 }));
   return answers.length > 0 ? runs.flatMap(of).map((arm, index) => ({ ...arm, index })) : [];
 }
 
-/** The controls above the picture. */
+/** The controls above the chart. */
 function controls(columns, column, chosen, drawn) {
   const names = columns.map((one, index) =>
     h("option", { value: index, selected: index === column }, one.name));
@@ -91,8 +91,8 @@ function controls(columns, column, chosen, drawn) {
 }
 
 /**
- * The section with the curves of a run, or of two of one experiment. A run has a `name` and `details`, and one of two a
- * `letter`.
+ * The section with the curves of a run, or of two runs of one experiment. A run has a `name` and `details`; with two
+ * runs also a `letter`.
  */
 export function curvesOf(...runs) {
   const hidden = new Set();
@@ -140,7 +140,7 @@ export function curvesOf(...runs) {
     const data = { arms: shown, xName, yName: shownColumn(), log: above.log.checked, whole };
     const drawn = picture.update({ ...data, zoom: above.zoom.checked });
     if (fresh && !busy && drawn && drawn.arms.length > 0) {
-      // A new column gets the axis that shows most of it; afterwards a person decides.
+      // A new column gets the axis that shows most of it. Afterwards the user chooses.
       fresh = false;
       above.log.checked = drawn.decades > DECADES;
       above.zoom.checked = !above.log.checked && drawn.gain > FLAT;
@@ -149,11 +149,11 @@ export function curvesOf(...runs) {
     if (answers.length === 0) return;
     keyed(legend, arms(), (arm) => `${arm.index} ${arm.name}`, (arm) => toggle(arm, hidden, draw));
     const without = answers.reduce((sum, answer) => sum + answer.left_out, 0);
-    const left = without > 0 ? ` ${counted(without, "replica")} left out, since they are too many.` : "";
+    const left = without > 0 ? ` ${counted(without, "replica")} left out, because there are too many.` : "";
     const begun = arms().reduce((sum, arm) => sum + arm.replicas, 0);
     const rings = runs.length > 1 ? ` Lines with rings: ${runs[1].letter}, ${runs[1].name}.` : "";
     const lines = `Line: mean over replicas; band: 10th to 90th percentile; of ${counted(begun, "replica")}. `
-      + `A finished one counts with its last row from then on.${rings}${left}`;
+      + `A finished replica keeps counting with its last row.${rings}${left}`;
     [picture.node, save, figures].forEach((part) => show(part, begun > 0));
     text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
     if (figures.open) listed.replaceChildren(rows(shown, xName));
@@ -179,7 +179,7 @@ export function curvesOf(...runs) {
     node,
     end: () => picture.end(),
     update(...states) {
-      // What is computed now is stored a little later, so a run that stands still is asked for once more.
+      // Results are stored with a short delay, so curves are requested once more after the run has stopped advancing.
       const now = states.map((run) => `${run.rounds_done} ${run.state} ${run.replicas_finished}`).join();
       const since = Date.now() - asked;
       if (busy || since < ASK_MS || (now === seen && since < 4 * ASK_MS)) return;

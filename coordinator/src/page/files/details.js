@@ -1,4 +1,4 @@
-// What of a run is read when it is asked for: its replicas, its settings, its file.
+// The parts of a run that are read only on request: its replicas, its settings, its file.
 
 import { h, show, table } from "./dom.js";
 import { count, number } from "./format.js";
@@ -15,7 +15,7 @@ function head(names) {
   return h("thead", null, h("tr", null, ...names.map((name) => h("th", { scope: "col" }, name))));
 }
 
-/** Settings: those in which arms differ, an arm a row; then those that all have. */
+/** Settings: first those in which arms differ, with a row for each arm; then those that all arms share. */
 function settings(name, run) {
   const arms = run.arm_settings;
   const same = (setting) => arms.every((arm) => arm[setting.name] === arms[0][setting.name]);
@@ -24,23 +24,23 @@ function settings(name, run) {
   if (different.length > 0) {
     const row = (arm, index) => h("tr", null, h("th", { scope: "row" }, run.arms[index].name),
       ...different.map((setting) => h("td", null, arm[setting.name])));
-    parts.push(h("h3", null, "In which the arms differ"), scroll("Settings in which the arms differ",
+    parts.push(h("h3", null, "Settings that differ between arms"), scroll("Settings in which the arms differ",
       h("table", null, head(["Arm", ...different.map((setting) => setting.name)]),
         h("tbody", null, ...arms.map(row)))));
   }
   const row = ([name, value, doc]) => h("tr", null, h("th", { scope: "row" }, name), h("td", null, value),
     h("td", { class: "soft" }, doc));
   const told = (setting) => [setting.name, arms[0]?.[setting.name], setting.doc.trim()];
-  const rows = [["seed", run.seed, "Of all random numbers."], ...run.settings.filter(same).map(told)];
+  const rows = [["seed", run.seed, "The seed of all random numbers."], ...run.settings.filter(same).map(told)];
   const all = () => arms.map((arm, index) => ({ arm: run.arms[index].name, seed: run.seed, ...arm }));
   const save = listSavers("the settings of each arm", () => `${name}-settings`, all);
-  parts.push(h("h3", null, "The same for all"), scroll("Settings that are the same for all arms",
+  parts.push(h("h3", null, "Settings that all arms share"), scroll("Settings that are the same for all arms",
     h("table", { class: "settings" }, head(["Setting", "Value", "Meaning"]),
       h("tbody", null, ...rows.map(row)))), save);
   return parts;
 }
 
-/** The replicas with their newest rows, asked for when the list is opened. */
+/** The replicas with their newest rows, requested when the list is opened. */
 function replicas(name, run) {
   const shown = h("div");
   const value = (one, index) => (index < one.last.length ? number(one.last[index], 5) : "–");
@@ -68,13 +68,13 @@ function replicas(name, run) {
       shown.replaceChildren(h("p", { class: "warning" }, error.message));
     }
   };
-  const again = h("button", { type: "button", onclick: load }, "Read them again");
+  const again = h("button", { type: "button", onclick: load }, "Reload");
   const node = h("details", { class: "card", ontoggle: load }, h("summary", null, "Replicas and their newest rows"),
     h("p", null, again), shown);
   return node;
 }
 
-/** Links to the champions of each arm, and to boards on which they play, if they play a game. */
+/** Links to the champions of each arm and, if they play a game, to boards to play against them. */
 function champions(name, run) {
   const plays = [];
   const links = run.arms.slice(0, ARMS_MAX).map((arm, index) => {
@@ -89,7 +89,7 @@ function champions(name, run) {
     h("ul", { class: "links" }, ...links));
 }
 
-/** All of it, as sections that can be opened. */
+/** All details, as sections that can be opened. */
 export function detailsOf(name, run) {
   const section = (title, ...content) => h("details", { class: "card" }, h("summary", null, title), ...content);
   return [

@@ -1,8 +1,8 @@
-// A question before something that is not taken back by another click.
+// A confirmation before an action that cannot be undone.
 
 import { h } from "./dom.js";
 
-/** A dialog; `sure` is called if somebody agrees. Its `open` shows it. */
+/** A dialog. `open` shows it, and `sure` is called if the user agrees. */
 export function question({ id, title, body, keep, agree }, sure) {
   const heading = h("h2", { id }, title);
   const node = h("dialog", { "aria-labelledby": id }, heading, h("p", null, body),

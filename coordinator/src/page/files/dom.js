@@ -1,4 +1,4 @@
-// Elements: made, and changed only where something has changed, so that focus, selection and scrolling stay.
+// Elements: created, and updated only if something has changed, so that focus, selection and scrolling are kept.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -12,7 +12,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** An HTML element; attributes that begin with "on" are listeners. */
+/** An HTML element. Attributes that begin with "on" are listeners. */
 export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
@@ -22,13 +22,13 @@ export function s(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Sets a text if it is another one. */
+/** Sets a text if it differs. */
 export function text(node, value) {
   const wanted = String(value);
   if (node.textContent !== wanted) node.textContent = wanted;
 }
 
-/** Sets an attribute if it is another one; null removes it. */
+/** Sets an attribute if it differs; null removes it. */
 export function attribute(node, name, value) {
   if (value === null || value === false) {
     if (node.hasAttribute(name)) node.removeAttribute(name);
@@ -42,11 +42,11 @@ export function show(node, shown) {
   if (node.hidden === shown) node.hidden = !shown;
 }
 
-/** Makes the children of a node those of the items: old ones are kept and updated. `make` returns {node, update}. */
+/** Makes the children of a node match the items. Old children are kept and updated. `make` returns {node, update}. */
 export function keyed(parent, items, keyOf, make) {
   const old = parent.evoxoChildren ?? new Map();
   const now = new Map();
-  // First those that go: a node that is moved loses the focus, and none need be moved because another one goes.
+  // Remove old nodes first: a moved node loses the focus, and this way no node is moved just because another one goes.
   const wanted = new Set(items.map(keyOf));
   for (const [key, child] of old) if (!wanted.has(key)) child.node.remove();
   let place = parent.firstElementChild;
@@ -61,7 +61,7 @@ export function keyed(parent, items, keyOf, make) {
   parent.evoxoChildren = now;
 }
 
-/** A table's row whose cells are texts or elements, as `columns` say. */
+/** A row of a table, with texts or elements as cells, as `columns` define. */
 function row(columns) {
   const cells = columns.map((column, index) =>
     index === 0 ? h("th", { scope: "row", class: column.class }) : h("td", { class: column.class }));
@@ -92,7 +92,7 @@ export function table(caption, columns, keyOf, sorted = null) {
       update(latest);
     };
     const button = () => h("button", { type: "button", class: "sort", onclick: sort }, column.name);
-    // Beside heads that sort, the others stand at the same height.
+    // Next to sortable heads, the others have the same height.
     const plain = () => columns.some((other) => other.sort) ? h("span", { class: "sort" }, column.name) : column.name;
     const inside = column.sort ? button() : plain();
     return h("th", { scope: "col", class: column.class, title: column.title }, inside);

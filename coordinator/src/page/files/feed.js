@@ -1,13 +1,13 @@
-// One stream of events for all tabs of a browser, which opens only six connections to a host: the tab that holds a
-// lock has it and passes on what comes. Where a page has no locks (in plain text from another host), each tab has its
-// own.
+// One stream of events for all tabs of a browser, because browsers open only six connections to a host. The tab that
+// holds a lock has the stream and passes on its messages. If a page has no locks (over plain HTTP from another host),
+// each tab has its own stream.
 
 const NAME = "evoxo-events";
 const AGAIN_MS = 2000;
 
 /**
- * What comes is given to `take`, and a loss told to `lost`. `whole` is all that is known, for a tab that comes later,
- * or null; `look` is called before a stream that was refused is opened again.
+ * Passes messages to `take` and calls `lost` when the stream is lost. `whole` returns everything that is known, for
+ * tabs opened later, or null. `look` is called before a rejected stream is opened again.
  */
 export function feed({ take, lost, whole, look }) {
   const shared = "locks" in navigator && "BroadcastChannel" in window;
@@ -29,7 +29,7 @@ export function feed({ take, lost, whole, look }) {
       broken = true;
       lost();
       tell({ lost: true });
-      // A browser tries again by itself, unless it was refused.
+      // A browser reconnects by itself, unless the stream was rejected.
       if (own.readyState !== EventSource.CLOSED) return;
       timer = setTimeout(() => look().catch(() => null).then(() => source === own && open()), AGAIN_MS);
     };
@@ -41,7 +41,7 @@ export function feed({ take, lost, whole, look }) {
     source = null;
   }
 
-  /** Has the stream until it is given up. */
+  /** Holds the stream until it is given up. */
   function lead() {
     if (!awake) return null;
     open();
@@ -68,7 +68,7 @@ export function feed({ take, lost, whole, look }) {
       awake = true;
       if (!channel) return open();
       waiting = new AbortController();
-      // It rejects if the wait is given up.
+      // The promise rejects if waiting for the lock is aborted.
       navigator.locks.request(NAME, { signal: waiting.signal }, lead).catch(() => null);
       tell({ ask: true });
     },

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times for people.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
@@ -25,14 +25,14 @@ function minus(text) {
   return text.replaceAll("-", "−").replace("e+", "e");
 }
 
-/** A share in percent; 100 only if nothing is left. */
+/** A share in percent. It is 100 only if nothing is left. */
 export function percent(done, total) {
   if (!total) return "0 %";
   const value = (100 * done) / total;
   return `${done < total ? Math.min(99, Math.floor(value)) : 100} %`;
 }
 
-/** A time in two units at most. */
+/** A duration in at most two units. */
 export function duration(seconds) {
   const minutes = Math.ceil(seconds / 60);
   const hours = Math.floor(minutes / 60);
@@ -50,7 +50,7 @@ export function rate(perSecond) {
   return `${(60 * perSecond).toFixed(1)} a minute`;
 }
 
-/** The time of day of a moment in seconds since 1970, with the date if it is not today. */
+/** The time of day for seconds since 1970, with the date if it is not today. */
 export function clock(at) {
   const moment = new Date(1000 * at);
   const time = moment.toTimeString().slice(0, 8);

@@ -1,13 +1,13 @@
-// What the coordinator tells: runs, workers, news. Nothing is heard while nobody sees the page.
+// The coordinator's data: runs, workers, news. Nothing is received while the page is hidden.
 
 import { feed } from "./feed.js";
 
 const HIDDEN_MAX_MS = 20_000;
-/** A page that is hidden says so often that it is there: a run at its end waits until nobody has its page open. */
+/** How often a hidden page reports that it still exists: at its end, a run waits until no page is open. */
 const HERE_MS = 60_000;
 const NEWS_MAX = 64;
 
-/** What is known now. `link` is "connecting", "live", "lost", "resting" or "out"; `who` looks, and what they may do. */
+/** The data now. `link` is "connecting", "live", "lost", "resting" or "out"; `who` is the viewer with their rights. */
 export const state = {
   runs: new Map(), workers: new Map(), news: [], aside: [], link: "connecting", known: false, build: "", skew: 0,
   who: { id: null, role: null, may: [] },
@@ -15,7 +15,7 @@ export const state = {
 
 const listeners = new Set();
 
-/** Calls this after each change; returns what ends that. */
+/** Calls a function after each change. Returns a function that stops this. */
 export function listen(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -26,23 +26,23 @@ export function now() {
   return Date.now() / 1000 + state.skew;
 }
 
-/** All runs by name: those that go on first. */
+/** All runs by name, with unfinished ones first. */
 export function runs() {
   const over = (run) => ["finished", "in doubt", "cancelled"].includes(run.state);
   return [...state.runs.values()].sort((a, b) => over(a) - over(b) || (a.name < b.name ? -1 : 1));
 }
 
-/** Whether a run wants workers and there are none. */
+/** Whether a run needs workers and has none. */
 export function starves(run) {
   return run.state === "running" && run.workers === 0;
 }
 
-/** A command for this coordinator. With logins the page has a port of its own, which neither workers nor people use. */
+/** A command for this coordinator. With logins the page has its own port, which workers and clients do not use. */
 export function command(program) {
   return `${program} --coordinator ${state.who.id ? "HOST:PORT" : location.host}`;
 }
 
-/** The command that starts a worker, which needs a token where people log in. */
+/** The command that starts a worker. It needs a token if the coordinator has logins. */
 export function workerCommand() {
   return command("evoxo-worker") + (state.who.id ? " --join TOKEN" : "");
 }
@@ -71,7 +71,7 @@ function take(message) {
   tell();
 }
 
-/** All that is known, as a message. */
+/** All current data, as a message. */
 function whole() {
   if (!state.known) return null;
   return { whole: true, build: state.build, at: now(), runs: [...state.runs.values()], gone_runs: [],
@@ -83,7 +83,7 @@ function lost() {
   tell();
 }
 
-/** Begins. */
+/** Starts receiving. */
 export function start() {
   const { begin, end } = feed({ take, lost, whole, look: () => get("/api/session") });
   let [timer, hidden] = [null, null];
@@ -104,7 +104,7 @@ export function start() {
   addEventListener("pageshow", begin);
 }
 
-/** Reads JSON; an error is a sentence. Whoever was logged in and is not any more comes to the login. */
+/** Requests JSON. Errors are sentences. If the login has expired, the login form is shown. */
 export async function get(path, options) {
   let response;
   try {
@@ -115,11 +115,11 @@ export async function get(path, options) {
   const body = await response.json().catch(() => ({}));
   if (response.ok) return body;
   if (response.status === 401 && state.who.id) location.reload();
-  const sentence = body.error ?? `the coordinator answers ${response.status}`;
+  const sentence = body.error ?? `the coordinator answered with status ${response.status}`;
   throw Object.assign(new Error(sentence), { status: response.status });
 }
 
-/** Whether whoever looks may do this: "pause", "resume", "cancel" or "drain". */
+/** Whether the viewer may do this: "pause", "resume", "cancel" or "drain". */
 export function may(verb) {
   return state.who.may.includes(verb);
 }
@@ -130,7 +130,7 @@ export async function leave() {
   state.who.id = null;
 }
 
-/** Asks for something to be done: "runs/NAME/pause", "workers/SESSION/drain". */
+/** Requests an action: "runs/NAME/pause", "workers/SESSION/drain". */
 export function order(what) {
   return get(`/api/${what}`, { method: "POST" });
 }

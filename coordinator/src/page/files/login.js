@@ -1,17 +1,17 @@
-// Logging in, where the coordinator asks for it: a token is exchanged once for a session, which is a cookie that no
-// script sees.
+// Logging in, if the coordinator requires it: a token is exchanged once for a session, which is a cookie that scripts
+// cannot read.
 
 import { h, show, text } from "./dom.js";
 import { get } from "./live.js";
 
 const GIVEN = "#token=";
 
-/** Whether there is a token after the address. */
+/** Whether the address ends with a token. */
 export function isGiven() {
   return location.hash.startsWith(GIVEN);
 }
 
-/** The token after the address, if there is one; it does not stay there. */
+/** The token at the end of the address, if there is one. It is removed from the address. */
 export function given() {
   if (!isGiven()) return "";
   const token = location.hash.slice(GIVEN.length);
@@ -19,7 +19,7 @@ export function given() {
   return token;
 }
 
-/** The form; `done` is called when somebody is logged in. A token that was given is tried at once. */
+/** The form. `done` is called after a login. A given token is tried at once. */
 export function loginView(token, done) {
   const input = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
   const failed = h("p", { class: "warning", role: "alert", hidden: true });
@@ -31,7 +31,7 @@ export function loginView(token, done) {
       await get("/api/login", { method: "POST", headers: { Authorization: `Bearer ${shown.trim()}` } });
       done("");
     } catch (error) {
-      text(failed, `You are not logged in: ${error.message}.`);
+      text(failed, `The login failed: ${error.message}.`);
       show(failed, true);
     }
     button.disabled = false;
@@ -44,8 +44,8 @@ export function loginView(token, done) {
   if (token) enter(token);
   return h("div", { class: "inside" },
     h("h1", { tabindex: "-1" }, "Log in"),
-    h("p", { class: "lead" }, "This coordinator shows its runs to those who were invited."),
+    h("p", { class: "lead" }, "This coordinator shows its runs only to people with a token."),
     h("section", { class: "card", "aria-label": "Login" }, form, failed,
-      h("p", { class: "soft" }, "An operator makes a token with ", h("code", null, "evoxo token create --role viewer"),
-        " (or operator). Each login uses it once.")));
+      h("p", { class: "soft" }, "An operator creates a token with ",
+        h("code", null, "evoxo token create --role viewer"), " (or operator). Each login uses it once.")));
 }

@@ -1,5 +1,5 @@
-// Playing: a board, two players, hints, a list of moves. The coordinator knows the rules and computes every answer; the
-// address says what is played, so that it can be shared.
+// Playing: a board, two players, hints, a list of moves. The coordinator knows the rules and computes every answer. The
+// address contains the game, so that it can be shared.
 
 import { boardOf, hintOf, moveAt } from "./board.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
@@ -8,7 +8,7 @@ import { chooser } from "./players.js";
 
 const SIDES = ["X", "O"];
 const PACE_MS = 900;
-/** The adviser that is the one who moves, where two players are watched. */
+/** The adviser that stands for the player to move, if two programs play each other. */
 const MOVER = "mover";
 
 const THOUGHTS = [
@@ -17,7 +17,7 @@ const THOUGHTS = [
   { name: "What it says", value: (thought) => thought.says },
 ];
 
-/** What the address says: the game, who plays, the moves. */
+/** The game, the players and the moves in the address. */
 function read(path, query) {
   const said = new URLSearchParams(query);
   const side = (name, otherwise) => said.get(name) || otherwise;
@@ -28,7 +28,7 @@ function read(path, query) {
   };
 }
 
-/** The question about a player: "alpha-beta:4" or "RUN/ARM/REPLICA:2". */
+/** The request path for a player: "alpha-beta:4" or "RUN/ARM/REPLICA:2". */
 function question(what, game, moves, who) {
   const [player, plies] = who.split(":");
   const asked = [`game=${game}`, `moves=${moves.join(".")}`];
@@ -37,18 +37,18 @@ function question(what, game, moves, who) {
   return `/api/play/${what}?${asked.join("&")}`;
 }
 
-/** A game in progress: what is on the board, and who is asked next. `changed` is called when something changes. */
+/** A game in progress: its position and its next request. `changed` is called after each change. */
 function match(game, who, moves, changed) {
   const state = { game, who, moves: [...moves], whys: [], position: null, error: "", busy: false, going: false,
     thoughts: [], silent: "", adviser: "", seen: null, at: null };
   let [turn, advice, reviews] = [0, 0, 0];
-  /** The moves that are asked for, until the coordinator has answered. */
+  /** The requested moves, until the coordinator has answered. */
   let goal = null;
 
   const human = () => state.who[state.position.to_move] === "you";
   const over = () => state.position?.to_move === null;
 
-  /** Asks, unless something else has been asked for meanwhile. */
+  /** Sends a request. Its answer is dropped if another request was made in the meantime. */
   async function ask(path, took) {
     const own = (turn += 1);
     advice += 1;
@@ -67,7 +67,7 @@ function match(game, who, moves, changed) {
     changed();
   }
 
-  /** On the board from now on: an earlier position, or the present. One still on its way comes too late. */
+  /** Shows an earlier position, or the present one. Answers that are still on their way come too late. */
   function shows(seen) {
     reviews += 1;
     [state.seen, state.at] = [seen, seen && seen.count];
@@ -83,7 +83,7 @@ function match(game, who, moves, changed) {
     else if (state.going) setTimeout(() => state.going && !state.busy && step(), PACE_MS);
   }
 
-  /** Asks what the adviser thinks of the moves in the position that is shown; it may have nothing to say there. */
+  /** Requests the adviser's evaluations of the moves in the shown position. There may be none. */
   async function advise() {
     [state.thoughts, state.silent] = [[], ""];
     const own = (advice += 1);
@@ -106,7 +106,7 @@ function match(game, who, moves, changed) {
     });
   }
 
-  /** Goes to the position after these moves: until the coordinator has answered, all stays as it is. */
+  /** Goes to the position after these moves. Nothing changes until the coordinator has answered. */
   function look(moves) {
     goal = moves;
     return ask(question("position", game.name, moves, ""), (position) => {
@@ -121,7 +121,7 @@ function match(game, who, moves, changed) {
       if (state.busy || state.seen || over() || !human()) return;
       look([...state.moves, move]);
     },
-    /** Back to the last position in which a person moved, else by one move. */
+    /** Goes back to the last position in which a person moved, or else by one move. */
     undo() {
       const moves = goal ?? state.moves;
       const sides = moves.map((_, index) => state.who[SIDES[index % 2]] === "you");
@@ -129,7 +129,7 @@ function match(game, who, moves, changed) {
       state.going = false;
       look(moves.slice(0, own >= 0 ? own : Math.max(0, moves.length - 1)));
     },
-    /** Goes this many moves on in what is shown, from what was last asked for; the game itself stays as it is. */
+    /** Moves the shown position by this many moves, from the last requested one. The game itself does not change. */
     async review(by) {
       const last = state.moves.length;
       const count = Math.min(Math.max(0, (state.at ?? last) + by), last);
@@ -165,7 +165,7 @@ function match(game, who, moves, changed) {
   };
 }
 
-/** What is to be said of a position. */
+/** The status line for a position. */
 function said({ position, moves, whys, who, busy, seen }) {
   if (!position) return "";
   if (seen) return `After ${seen.count} of ${moves.length} moves.`;
@@ -210,7 +210,7 @@ function boardView(current, again) {
     const name = typed.value.trim().toLowerCase();
     const move = state.position?.legal.find((legal) => legal.move === name || game.cells[legal.cell] === name);
     show(failed, !move);
-    if (!move) return text(failed, `${name || "Nothing"} is no move here: ${legalText()}.`);
+    if (!move) return text(failed, `${name || "Nothing"} is not a legal move here: ${legalText()}.`);
     typed.value = "";
     current.play(move.move);
   } }, h("label", { for: "move" }, "Type a move"), typed, h("button", null, "Play it"));
@@ -220,11 +220,11 @@ function boardView(current, again) {
   };
   const moves = h("ol", { class: "moves" });
   const none = h("p", { class: "soft" }, "None yet.");
-  const thoughts = table("What it thinks of each move", THOUGHTS, (thought) => thought.cell);
+  const thoughts = table("Its evaluation of each move", THOUGHTS, (thought) => thought.cell);
   const silent = h("p", { class: "soft" });
   const named = game.players.filter((one) => !["random", "filtered"].includes(one.name));
   const watched = SIDES.every((side) => state.who[side] !== "you");
-  const advisers = [["", "nobody"], ...(watched ? [[MOVER, "whoever moves"]] : []),
+  const advisers = [["", "nobody"], ...(watched ? [[MOVER, "the player to move"]] : []),
     ...named.map((one) => [one.name, one.name]),
     ...SIDES.map((side) => [state.who[side], `${side}: ${state.who[side]}`]).filter(([who]) => who.includes("/"))];
   const adviser = h("select", { id: "adviser", onchange: () => current.advisedBy(adviser.value) },
@@ -232,7 +232,7 @@ function boardView(current, again) {
   const node = h("div", { class: "match" },
     h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
       h("div", { class: "buttons" }, step, watched && go, undo, earlier, later, button("New game", again),
-        // Over plain HTTP from another host browsers have none.
+        // Over plain HTTP from another host, browsers have no clipboard.
         navigator.clipboard && share)),
     h("div", { class: "beside" },
       h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves),
@@ -241,7 +241,7 @@ function boardView(current, again) {
           h("span", { class: "controls" }, h("label", { for: "adviser" }, "from"), adviser)), silent, thoughts.node)));
   function update() {
     text(status, said(state));
-    text(failed, state.error && `It cannot be done: ${state.error}.`);
+    text(failed, state.error && `The request failed: ${state.error}.`);
     show(failed, Boolean(state.error));
     attribute(go, "aria-pressed", state.going);
     text(step, watched ? "One move" : "Ask again");
@@ -258,12 +258,12 @@ function boardView(current, again) {
       return { node: h("li", null, h("strong", null, `${SIDES[index % 2]} ${move}`), reason), update() {} };
     });
     show(thoughts.node, state.thoughts.length > 0);
-    text(silent, state.silent && `Nothing to say here: ${state.silent}.`);
+    text(silent, state.silent && `No hints here: ${state.silent}.`);
     thoughts.update(state.thoughts);
     const position = state.seen?.position ?? state.position;
     if (position) board.update(position, lastCell(position), state.thoughts);
   }
-  /** The cell of the last move: where stones fall, the highest stone of its pile. */
+  /** The cell of the last move. If stones fall, it is the highest stone of the pile. */
   function lastCell(position) {
     const name = state.moves[seen() - 1];
     if (!name) return -1;
@@ -281,8 +281,8 @@ function address({ game, who, moves }) {
 
 export function playView(path, query) {
   const heading = h("h1", { tabindex: "-1" }, "Play");
-  const lead = h("p", { class: "lead" }, "Against what has evolved here, against players that need no learning, or let "
-    + "two of them play each other.");
+  const lead = h("p", { class: "lead" }, "Play against champions that evolved here or against players that "
+    + "need no learning, or let two of them play each other.");
   const [setup, place] = [h("div"), h("div")];
   const node = h("div", { class: "inside" }, heading, lead, setup, place);
   let current = null;
@@ -306,7 +306,7 @@ export function playView(path, query) {
     const { games } = await get("/api/play");
     const asked = read(path, query);
     let wanted = asked.game;
-    // A champion brings its game, and perhaps the only side that it plays.
+    // A champion determines the game, and perhaps plays only one side.
     for (const side of SIDES) {
       if (!asked.who[side].includes("/")) continue;
       const told = await get(`/api/play/introduction?player=${asked.who[side].split(":")[0]}`);

@@ -1,17 +1,17 @@
-// Who plays: the game, and for each side a person, a player that needs no learning, or a champion of a run.
+// The choice of players: the game, and for each side a person, a player that needs no learning, or a champion of a run.
 
 import { attribute, h, show, text } from "./dom.js";
 import { get, runs } from "./live.js";
 
 const CHAMPION = "champion";
 
-/** Fills a selection. */
+/** Fills a select element. */
 function offer(select, options, chosen) {
   select.replaceChildren(...options.map(([value, name]) => h("option", { value }, name)));
   if (options.some(([value]) => value === chosen)) select.value = chosen;
 }
 
-/** One side: `who()` is what it says in the address. */
+/** One side. `who()` returns the player as it appears in the address. */
 function seat(side, initial, changed) {
   const id = (name) => `${name}-${side}`;
   let game = null;
@@ -28,7 +28,7 @@ function seat(side, initial, changed) {
   const depth = field("plies", "Looks ahead", ahead);
   const node = h("fieldset", null, h("legend", null, side), field("kind", "Player", kind), champion, depth);
 
-  /** The arms of the run, asked for when it is chosen. */
+  /** Loads the arms of the chosen run. */
   async function arms(chosen) {
     const told = ofRun.value ? await get(`/api/runs/${ofRun.value}`).catch(() => null) : null;
     offer(ofArm, (told?.arms ?? []).map((one, index) => [String(index), one.name]), chosen ?? "0");
@@ -70,7 +70,7 @@ function seat(side, initial, changed) {
       if (kind.value === CHAMPION) return `${ofRun.value}/${ofArm.value || 0}/${number.value || 0}`;
       return depth.hidden ? kind.value : `${kind.value}:${ahead.value}`;
     },
-    /** Takes another player. */
+    /** Sets another player. */
     async become(who) {
       const [player, far] = who.split(":");
       const [toRun, toArm, toReplica] = player.split("/");
@@ -86,7 +86,7 @@ function seat(side, initial, changed) {
   };
 }
 
-/** The panel. `begin(game, {X, O}, [])` starts a game anew. */
+/** The panel. `begin(game, {X, O}, [])` starts a new game. */
 export function chooser(games, first, who, begin) {
   let game = first;
   const note = h("p", { class: "soft", role: "status" });
@@ -98,7 +98,7 @@ export function chooser(games, first, who, begin) {
     for (const side of ["X", "O"]) {
       if (!next[side].includes("/")) continue;
       const told = await get(`/api/play/introduction?player=${next[side]}`).catch(({ message }) => ({ why: message }));
-      // Something else has been chosen meanwhile.
+      // The choice has changed in the meantime.
       if (own !== turn) return;
       if (!told.game) return text(note, `This champion cannot be played: ${told.why}.`);
       if (told.game !== game.name) {
@@ -108,14 +108,14 @@ export function chooser(games, first, who, begin) {
         if (next[other].includes("/")) await seats[other].become("you");
         next[other] = seats[other].who();
       }
-      if (told.side && told.side !== side) return text(note, `This champion plays ${told.side} only: swap the sides.`);
+      if (told.side && told.side !== side) return text(note, `This champion plays only ${told.side}: swap the sides.`);
     }
     if (own === turn) begin(game, next, []);
   };
   const seats = { X: seat("X", who.X, changed), O: seat("O", who.O, changed) };
   const select = h("select", { id: "game", onchange: async () => {
     await play(games.find((one) => one.name === select.value));
-    // A champion plays its own game only.
+    // A champion plays only its own game.
     for (const side of ["X", "O"]) if (seats[side].who().includes("/")) await seats[side].become("you");
     changed();
   } });

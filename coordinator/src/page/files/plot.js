@@ -1,25 +1,25 @@
-// The picture of curves with bands, as SVG: lines and bands, axes, names at the ends of lines.
+// Draws curves as SVG: lines and bands, axes, and names at the ends of lines.
 
 import { s } from "./dom.js";
 import { number } from "./format.js";
 
 const COLOURS = 8;
 const DASHES = [null, "8 4", "2 4", "10 4 2 4"];
-/** With more curves, bands and names at the ends would hide one another. */
+/** The most curves with bands and names. With more, they would hide each other. */
 const CROWD = 8;
-/** A narrower picture is lower and has no names at the ends. */
+/** Narrower pictures are lower and have no names at the ends. */
 const NARROW = 560;
 const NAME_HEIGHT = 15;
 const LETTER = 6.6;
 const NAMES_MAX = 190;
-/** The share of the horizontal axis that does not count when a picture is zoomed. */
+/** The share of the horizontal axis that is ignored when a picture is zoomed. */
 const BEGINNING = 0.15;
-/** Ticks that are nearer to one another, as a part of their size, are no round numbers. */
+/** Ticks that are closer to each other than this share of their size are not round numbers. */
 const NEAR = 1e-12;
 /** The least distance between two rings on a line. */
 const RING_GAP = 44;
 
-/** The look of a curve: a colour, and a dash that tells it apart without one. */
+/** The style of a curve: a colour, and a dash pattern that distinguishes it without colour. */
 export function look(index) {
   return { class: `c${index % COLOURS}`, dash: DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length] };
 }
@@ -35,7 +35,7 @@ function ring([cx, cy]) {
   return s("circle", { class: "ring", cx, cy, r: 3.4 });
 }
 
-/** Points of a curve with some room between them. */
+/** Points of a curve with some distance between them. */
 function spaced(points) {
   const far = (kept, point) => kept.length === 0 || point[0] - kept.at(-1)[0] >= RING_GAP;
   return points.reduce((kept, point) => (far(kept, point) ? [...kept, point] : kept), []);
@@ -43,22 +43,22 @@ function spaced(points) {
 
 /** Round numbers that cover a range. */
 function ticks(low, high, wanted, whole) {
-  // The range between two numbers may be more than a number can say.
+  // The difference of two numbers may overflow.
   const rough = Number.isFinite(high - low) ? (high - low || 1) / wanted : high / wanted - low / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   let step = [1, 2, 5, 10].map((nice) => nice * power).find((nice) => nice >= rough * 0.999);
   if (whole) step = Math.max(1, step);
-  // Between two numbers may be too little room for round ones: then the ends are the ticks. So the loop has an end.
+  // If there is no room for round numbers, the ends are the ticks. This also guarantees that the loop ends.
   if (!(step > NEAR * Math.max(Math.abs(low), Math.abs(high)))) return [low, high];
   const end = Math.min(Number.MAX_VALUE, high + step * 1e-9);
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= end; at += 1) found.push(at * step);
-  // A range between two round numbers has hardly a tick: then there are finer ones.
+  // A range between two round numbers would have hardly any ticks, so use finer ones.
   if (found.length < 3 && !whole && high > low) return ticks(low, high, 2 * wanted, whole);
   return found.map((value) => Number(value.toPrecision(12)));
 }
 
-/** Powers of ten in a range; with steps between them if they are few. */
+/** Powers of ten in a range, with intermediate steps if there are few. */
 function logTicks(low, high) {
   const found = [];
   const decades = Math.log10(high) - Math.log10(low);
@@ -74,7 +74,7 @@ function path(points) {
   return points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 }
 
-/** Moves names apart that would cover one another, as little as possible. */
+/** Moves overlapping names apart, as little as possible. */
 function apart(names, top, bottom) {
   names.sort((a, b) => a.y - b.y);
   names.forEach((name, index) => {
@@ -87,9 +87,9 @@ function apart(names, top, bottom) {
   return names;
 }
 
-/** Places of values between two ends. */
+/** Maps values to positions between two ends. */
 function scale(low, high, from, to, log) {
-  // By halves: the whole range may be more than a number can say.
+  // Computed with halves, because the whole range may overflow.
   const by = log ? Math.log10 : (value) => value / 2;
   const [first, span] = [by(low), by(high) - by(low) || 1];
   return (value) => from + ((by(value) - first) / span) * (to - from);
@@ -122,7 +122,7 @@ function decades(arms) {
   return least > 0 ? Math.log10(most / least) : 0;
 }
 
-/** Where everything is: the curves that are drawn, the scales and the margins. */
+/** The layout: the curves that are drawn, the scales and the margins. */
 export function frame(data, width) {
   const height = width < NARROW ? 260 : 360;
   const arms = data.arms.map((arm) => shown(arm, data.log)).filter((arm) => arm.x.length > 0);
@@ -143,7 +143,7 @@ export function frame(data, width) {
     base: height - margin.bottom,
     x: scale(left, right, margin.left, width - margin.right, false),
     y: scale(low, high, height - margin.bottom, margin.top, data.log),
-    /** By how much a zoom would magnify; and how many powers of ten the means span, if all of them are positive. */
+    /** How much a zoom would magnify, and how many powers of ten the means span if all are positive. */
     gain: (everything[1] - everything[0]) / (end[1] - end[0] || 1),
     decades: decades(data.arms),
   };
@@ -168,7 +168,7 @@ export function axes({ margin, width, height, low, high, left, right, base, x, y
   return parts;
 }
 
-/** The curves of a frame, below them their bands; what is outside the axes is cut off. */
+/** The curves of a frame above their bands. Everything outside the axes is clipped. */
 export function curves({ arms, crowded, margin, width, base, low, x, y, log }) {
   const inside = s("g", { "clip-path": "url(#axes)" });
   const clip = s("clipPath", { id: "axes" },

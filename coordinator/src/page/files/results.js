@@ -5,12 +5,12 @@ import { counted } from "./format.js";
 import { get } from "./live.js";
 import { csv, json, savers } from "./save.js";
 
-/** The time between two questions for a newer report. */
+/** The least time between two requests for a newer report. */
 const ASK_MS = 5000;
-/** The most rows that are shown; a file has all that the coordinator sends. */
+/** The most rows that are shown. A file has all rows that the coordinator sends. */
 const ROWS = 200;
 
-/** Asks again and again, while somebody looks, for what a run's rounds change. */
+/** Repeats a request, while it is visible, whenever the run has advanced. */
 export function asker(path, looks, take, failed) {
   let [asked, seen, busy, told, newest] = [0, "", false, "", null];
   async function load() {
@@ -21,7 +21,7 @@ export function asker(path, looks, take, failed) {
       if (now !== told) take(found);
       told = now;
       text(failed, "");
-      // The coordinator makes reports now and then: that of the end may come later.
+      // The coordinator makes reports from time to time, so the final one may come later.
       if (found.state === "unfinished" && ["finished", "in doubt"].includes(newest?.state)) seen = "";
     } catch (error) {
       text(failed, `The report cannot be shown: ${error.message}.`);
@@ -32,7 +32,7 @@ export function asker(path, looks, take, failed) {
   }
   return (run) => {
     newest = run ?? newest;
-    // What is computed now is stored a little later, so a run that stands still is asked for once more.
+    // Results are stored with a short delay, so the request is repeated once more after the run has stopped advancing.
     const now = newest && `${newest.rounds_done} ${newest.state} ${newest.replicas_finished}`;
     const since = Date.now() - asked;
     if (!looks() || busy || since < ASK_MS || (now === seen && since < 4 * ASK_MS)) return;
@@ -41,12 +41,12 @@ export function asker(path, looks, take, failed) {
   };
 }
 
-/** The line that says why something cannot be shown. */
+/** A line for the reason why something cannot be shown. */
 export function warning() {
   return h("p", { class: "warning", role: "status", hidden: true });
 }
 
-/** A row of as many cells as the header has. */
+/** A row with as many cells as the header. */
 function row(cells) {
   const nodes = cells.map((_, index) =>
     (index > 0 ? h("td", { class: "number" }) : h("th", { scope: "row" })));
@@ -54,7 +54,7 @@ function row(cells) {
   return { node: h("tr", null, ...nodes), update };
 }
 
-/** A table of the report, which changes in its place. `about` has the state of the run for its files. */
+/** A table of the report, updated in place. `about` returns the state of the run for its files. */
 function tableOf(first, name, about) {
   const [title, body, more] = [h("h3"), h("tbody"), h("p", { class: "soft" })];
   const heads = first.header.map((head, index) => h("th", { scope: "col", class: index > 0 && "number" }, head));
@@ -74,9 +74,9 @@ function tableOf(first, name, about) {
       const rows = table.rows.slice(0, ROWS).map((cells, at) => ({ cells, at }));
       keyed(body, rows, ({ at }) => at, ({ cells }) => row(cells));
       const left = table.rows.length - rows.length;
-      const sentences = [left > 0 && `${counted(left, "row")} more, which the files have.`,
-        table.more > 0 && `${counted(table.more, "row")} more, which evoxo report prints.`];
-      text(more, sentences.filter(Boolean).map((sentence) => `And ${sentence}`).join(" "));
+      const sentences = [left > 0 && `The files have ${counted(left, "more row")}.`,
+        table.more > 0 && `evoxo report prints ${counted(table.more, "more row")}.`];
+      text(more, sentences.filter(Boolean).join(" "));
       show(more, Boolean(more.textContent));
     },
   };
@@ -100,7 +100,7 @@ function plotOf(first, name, about) {
   };
 }
 
-/** The plots, asked for while they are open. */
+/** The plots, requested only while they are open. */
 function plotsOf(name) {
   const [list, failed, none] = [h("div"), warning(), h("p", { class: "soft" }, "There is no plot yet.")];
   let state = "";
@@ -135,8 +135,8 @@ export function resultsOf(name, letter = "") {
     show(mark, unfinished);
     text(title, called(unfinished ? "Results so far" : "Results"));
     text(conclusion, found.conclusion);
-    text(state, unfinished ? "Replicas that go on count as far as they are stored; all of it changes until the end."
-      : "As in the report of evoxo.");
+    text(state, unfinished ? "Unfinished replicas count up to their last checkpoint; everything may still change."
+      : "The same as evoxo report prints.");
     const tables = found.tables.map((table, index) => ({ ...table, number: index + 1 }));
     const keyOf = (table) => `${table.number} ${table.header.join("\n")}`;
     keyed(list, tables, keyOf, (table) => tableOf(table, name, () => about));

@@ -1,4 +1,4 @@
-// One run: how far it is, its curves, its arms, its settings.
+// One run: its progress, its curves, its arms, its settings.
 
 import { chooser } from "./compare.js";
 import { curvesOf } from "./curves.js";
@@ -20,7 +20,7 @@ const ARMS = [
     down: true },
 ];
 
-/** Buttons that pause, resume and cancel; the last asks first. */
+/** Buttons that pause, resume and cancel; the last one asks for confirmation. */
 function orders(name) {
   const failed = h("p", { class: "warning", role: "alert", hidden: true });
   const ask = async (verb) => {
@@ -28,14 +28,14 @@ function orders(name) {
     try {
       await order(`runs/${name}/${verb}`);
     } catch (error) {
-      text(failed, `It cannot be done: ${error.message}.`);
+      text(failed, `The request failed: ${error.message}.`);
       failed.hidden = false;
     }
   };
   const button = (label, verb) => h("button", { type: "button", onclick: () => ask(verb) }, label);
   const [pause, resume] = [button("Pause", "pause"), button("Resume", "resume")];
   const sure = question({ id: "cancel-title", title: `Cancel ${name}?`, keep: "Keep it", agree: "Cancel the run",
-    body: "What is computed stays in the store. To go on later, submit it again." }, () => ask("cancel"));
+    body: "Everything computed stays in the store. To continue later, submit the run again." }, () => ask("cancel"));
   const cancel = h("button", { type: "button", class: "danger", onclick: () => sure.open() }, "Cancel…");
   return {
     node: h("div", { class: "orders" }, h("div", { class: "buttons" }, pause, resume, cancel), failed, sure.node),
@@ -64,7 +64,7 @@ function hashes() {
   };
 }
 
-/** What a person should know of the run. */
+/** Notices about the run. */
 function notices() {
   const [doubts, others] = [h("ul"), h("ul")];
   const item = () => {
@@ -85,7 +85,7 @@ function notices() {
   };
 }
 
-/** What needs the run's settings, which are asked for once: curves above, details below. */
+/** The parts that need the run's settings, which are requested once: curves above, details below. */
 function asked(name) {
   const [upper, lower] = [h("div"), h("div")];
   let [curves, results, loaded, loading, over] = [null, null, "", false, false];
@@ -104,7 +104,7 @@ function asked(name) {
       curves?.update(run);
       results?.update(run);
     } catch {
-      // The next message tries again.
+      // The next message triggers another attempt.
     } finally {
       loading = false;
     }
@@ -153,7 +153,7 @@ export function runView(name) {
     tiles.update(figuresOf(run));
     text(kind, `experiment ${run.experiment}`);
     show(banner, starves(run));
-    text(banner, starves(run) ? `Nobody computes this run. ${starving(run)} Start one: ${workerCommand()}` : "");
+    text(banner, starves(run) ? `No worker computes this run. ${starving(run)} Start one: ${workerCommand()}` : "");
     show(message, Boolean(run.message) && !starves(run));
     text(message, run.message);
     attribute(message, "class", run.state === "running" ? "soft" : "warning");

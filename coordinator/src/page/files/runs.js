@@ -9,7 +9,7 @@ const SIGNS = {
   running: "▶", paused: "❚❚", finished: "✓", cancelled: "⊘", failed: "✕", blocked: "⚠", "in doubt": "?",
 };
 
-/** The state of a run: a sign, a word and a colour. */
+/** The state of a run: a symbol, a word and a colour. */
 export function badge() {
   const sign = h("span", { "aria-hidden": "true" });
   const word = h("span");
@@ -24,7 +24,7 @@ export function badge() {
   };
 }
 
-/** How far a run is. */
+/** The progress of a run. */
 export function progress() {
   const bar = h("progress", { "aria-label": "rounds done", max: 1, value: 0 });
   return {
@@ -37,13 +37,13 @@ export function progress() {
   };
 }
 
-/** The sentence for a run that nobody computes. */
+/** The sentence for a run that no worker computes. */
 export function starving(run) {
   const why = run.message || `No worker that computes ${run.experiment} is connected.`;
   return `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
 }
 
-/** Names and values that can be read at a glance. `update` takes pairs. */
+/** A list of names and values. `update` takes pairs. */
 export function figures(look) {
   const node = h("dl", { class: look });
   const one = () => {
@@ -59,7 +59,7 @@ export function figures(look) {
   return { node, update: (pairs) => keyed(node, pairs, (pair) => pair[0], one) };
 }
 
-/** The figures of a run; those of its pace only while it runs. */
+/** The figures of a run. Its pace is shown only while it runs. */
 export function figuresOf(run) {
   const done = percent(run.rounds_done, run.rounds_total);
   const pairs = [
@@ -75,7 +75,7 @@ export function figuresOf(run) {
   ];
 }
 
-/** The most arms of a run in the list. */
+/** The most arms of a run that the list shows. */
 const ARMS_MAX = 8;
 
 function arms(curves) {
@@ -153,7 +153,7 @@ export function runsView() {
         + `${counted(state.workers.size, "worker")} connected`);
       show(banner, starving.length > 0);
       const names = starving.map((run) => run.name).slice(0, 5).join(", ");
-      text(banner, names && `Nobody computes ${names}. Start a worker: ${workerCommand()}`);
+      text(banner, names && `No worker computes ${names}. Start one: ${workerCommand()}`);
       keyed(list, all, (run) => run.name, card);
     },
   };

@@ -1,12 +1,12 @@
-// Files that a person saves: tables as CSV and JSON, pictures as SVG.
+// Saves files: tables as CSV and JSON, pictures as SVG.
 
 import { attribute, h, s } from "./dom.js";
 
 const MEDIA = { csv: "text/csv", json: "application/json", svg: "image/svg+xml", toml: "application/toml" };
-/** What a picture's elements get from the style of the page. */
+/** The properties that elements of a picture inherit from the page's style. */
 const LOOKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-family",
   "font-size", "font-weight"];
-/** The height of the line above a picture that says what it is. */
+/** The height of the title line above a picture. */
 const HEAD = 28;
 
 function save(name, media, content) {
@@ -26,7 +26,7 @@ export function json(value) {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** A picture of the page as the text of a file: with the looks that it has on the page, without what is left out. */
+/** A picture of the page as the text of a file, with its style on the page and without elements that are left out. */
 export function svg(picture, title, leftOut) {
   const copy = picture.cloneNode(true);
   const [all, copies] = [picture, copy].map((root) => [root, ...root.querySelectorAll("*")]);
@@ -37,7 +37,7 @@ export function svg(picture, title, leftOut) {
   copy.querySelectorAll(leftOut).forEach((element) => element.remove());
   const { width, height } = picture.viewBox.baseVal;
   const colour = getComputedStyle(picture.closest(".card"));
-  // On the page a heading says what it is.
+  // On the page, a heading serves as the title.
   const [y, whole] = [-HEAD, height + HEAD];
   copy.prepend(s("title", null, title), s("rect", { y, width, height: whole, fill: colour.backgroundColor }),
     s("text", { x: 12, y: 18 - HEAD, "font-family": colour.fontFamily, "font-size": 14, fill: colour.color }, title));
@@ -46,7 +46,7 @@ export function svg(picture, title, leftOut) {
   return `${new XMLSerializer().serializeToString(copy)}\n`;
 }
 
-/** Buttons that save something under a name: for each ending what makes the content. */
+/** Buttons that save something under a name. `contents` has a function that makes the content for each extension. */
 export function savers(what, name, contents) {
   const button = ([ending, content]) => {
     const label = ending.toUpperCase();

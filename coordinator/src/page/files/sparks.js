@@ -1,5 +1,5 @@
-// Small curves in the list of runs: the mean of the primary metric of each arm. They are asked for one run at a time,
-// of the runs that are seen, and of a run that stands still once.
+// Small curves in the list of runs: the mean of the primary metric of each arm. They are requested for one run at a
+// time, only for visible runs, and only once for a run that does not advance.
 
 import { s } from "./dom.js";
 import { get } from "./live.js";
@@ -7,16 +7,16 @@ import { look } from "./plot.js";
 
 const POINTS = 30;
 const [WIDTH, HEIGHT, EDGE] = [96, 22, 2];
-/** The shortest time between two questions, and between two about the same run. */
+/** The least time between two requests, and between two requests for the same run. */
 const PAUSE_MS = 250;
 const AGAIN_MS = 15_000;
 
-/** Curves by run: `key` says of which state, `arms` has them. */
+/** Curves by run: `key` is the state that they belong to, `arms` has the curves. */
 const known = new Map();
 const wanted = new Map();
 let busy = false;
 
-/** Asks for what is wanted most: what was never asked for, then what is oldest. */
+/** Requests the most urgent curves: first those that were never requested, then the oldest. */
 async function ask() {
   if (busy || wanted.size === 0) return;
   busy = true;
@@ -29,7 +29,7 @@ async function ask() {
     known.set(name, { key, at: Date.now(), arms });
     draw();
   } catch {
-    // Another message of this run asks again, later.
+    // A later message about this run repeats the request.
     known.set(name, { key: "", at: Date.now(), arms: known.get(name)?.arms ?? [] });
   }
   setTimeout(() => {
@@ -38,13 +38,13 @@ async function ask() {
   }, PAUSE_MS);
 }
 
-/** The arms of a run that have points, all in one range. */
+/** The arms of a run that have points, on a common scale. */
 export function paths(arms, shown) {
   const drawn = arms.slice(0, shown).filter((arm) => arm.mean.length > 1);
   const [xs, ys] = [drawn.flatMap((arm) => arm.x), drawn.flatMap((arm) => arm.mean)];
   const place = (values, size) => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
-    // By halves: the whole range may be more than a number can say.
+    // Computed with halves, because the whole range may overflow.
     return (value) => EDGE + ((value / 2 - low / 2) / (high / 2 - low / 2 || 1)) * (size - 2 * EDGE);
   };
   const [x, y] = [place(xs, WIDTH), place(ys, HEIGHT)];
@@ -53,7 +53,7 @@ export function paths(arms, shown) {
   return new Map(drawn.map((arm) => [arm.name, line(arm)]));
 }
 
-/** The curves of a run's first arms. `of(name, index)` is the picture of one; `update` draws all anew if need be. */
+/** The curves of a run's first arms. `of(name, index)` is the picture of one; `update` redraws them if necessary. */
 export function sparks(card, shown) {
   const pictures = new Map();
   let [seen, latest] = [false, null];

@@ -1,4 +1,4 @@
-// All workers, and what happened to others.
+// All workers, and the latest events.
 
 import { question } from "./dialog.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
@@ -7,7 +7,7 @@ import { may, now, order, runs, starves, state, workerCommand } from "./live.js"
 import { figures } from "./runs.js";
 import { listSavers } from "./save.js";
 
-/** The number of digits of a rate that says something. */
+/** The number of significant digits of a rate. */
 const RATE_DIGITS = 3;
 
 function computes(worker) {
@@ -21,7 +21,7 @@ function heard(worker) {
 }
 
 function details(worker) {
-  const refused = worker.kinds_refused.length > 0 ? `; other results for ${worker.kinds_refused.join(", ")}` : "";
+  const refused = worker.kinds_refused.length > 0 ? `; different results for ${worker.kinds_refused.join(", ")}` : "";
   const programs = worker.programs.length > 0 ? `; programs ${worker.programs.join(", ")}` : "";
   return `${worker.build}${programs}${refused}`;
 }
@@ -35,7 +35,7 @@ const COLUMNS = [
   { name: "Slots", class: "number", value: (worker) => count(worker.slots),
     sort: (worker) => worker.slots, down: true },
   { name: "Tasks out", class: "number", value: (worker) => count(worker.tasks_assigned),
-    sort: (worker) => worker.tasks_assigned, down: true, title: "tasks that it has now" },
+    sort: (worker) => worker.tasks_assigned, down: true, title: "tasks assigned to it now" },
   { name: "Tasks done", class: "number", value: (worker) => count(worker.tasks_done),
     sort: (worker) => worker.tasks_done, down: true, title: "since it connected" },
   { name: "Tasks a second", class: "number", value: (worker) => number(worker.rate, RATE_DIGITS),
@@ -46,7 +46,7 @@ const COLUMNS = [
   { name: "Build", class: "build", value: details, sort: details },
 ];
 
-/** A column with a button for each worker that asks it to leave. */
+/** A column with a button that asks the worker to leave. */
 function leaving() {
   let meant = null;
   const buttons = new Map();
@@ -56,12 +56,12 @@ function leaving() {
     try {
       await order(`workers/${meant.session}/drain`);
     } catch (error) {
-      text(failed, `It cannot be done: ${error.message}.`);
+      text(failed, `The request failed: ${error.message}.`);
       show(failed, true);
     }
   };
   const sure = question({ id: "drain-title", title: "", keep: "Keep it", agree: "Ask it to leave",
-    body: "It finishes what it has, gets nothing more, and ends. What starts it again brings it back." }, drain);
+    body: "It finishes its tasks, gets no more, and ends. Restarting it brings it back." }, drain);
   const ask = (worker) => {
     meant = worker;
     sure.open(`Ask ${worker.name} to leave?`);
@@ -117,17 +117,17 @@ export function workersView() {
     h("p", null, "Start some, on this host or on others:"),
     h("pre", null, h("code", null, workerCommand())));
   const aside = h("ul", { class: "news" });
-  const nobody = h("p", { class: "soft" }, "Nobody.");
+  const nobody = h("p", { class: "soft" }, "None.");
   const news = h("ul", { class: "news" });
   const quiet = h("p", { class: "soft" }, "Nothing since the coordinator started.");
   const node = h("div", { class: "inside wide" },
     h("h1", { tabindex: "-1" }, "Workers"), banner,
     tiles.node, empty, search, drain.node, h("div", { class: "card flush" }, list.node), same, save,
     h("h2", null, "Set aside"),
-    h("p", { class: "soft" }, "Workers whose tasks fail or differ where those of others do not; they are tried again."),
+    h("p", { class: "soft" }, "Workers whose tasks fail or differ while those of others do not. They are tried again."),
     nobody, aside,
     h("h2", null, "What happened"),
-    h("p", { class: "soft" }, "The coordinator's latest warnings: lost and refused workers, doubts, trouble."),
+    h("p", { class: "soft" }, "The coordinator's latest warnings: lost and rejected workers, doubts, other problems."),
     quiet, news);
   function update() {
     const all = [...state.workers.values()];
@@ -138,7 +138,7 @@ export function workersView() {
     const starving = runs().filter(starves);
     show(banner, starving.length > 0);
     const names = starving.map((run) => run.name).slice(0, 5).join(", ");
-    text(banner, starving.length > 0 ? `Nobody computes ${names}.` : "");
+    text(banner, starving.length > 0 ? `No worker computes ${names}.` : "");
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const about = (worker) => [worker.name, worker.host, worker.identity, worker.address, computes(worker),
       details(worker)].join(" ").toLowerCase();
@@ -146,7 +146,7 @@ export function workersView() {
     show(empty, state.known && all.length === 0);
     [search, list.node.parentElement, same, save].forEach((part) => show(part, all.length > 0));
     text(found, words.length > 0 ? `${counted(shown.length, "worker")} of ${count(all.length)}` : "");
-    // A column in which all are the same says nothing: once is enough.
+    // If all values of a column are the same, they are shown only once, below the table.
     const builds = new Set(all.map(details));
     text(same, builds.size === 1 ? `All have the build ${[...builds][0]}.` : "");
     const named = all.some((worker) => worker.host && worker.host !== worker.name);
