@@ -1,4 +1,4 @@
-"""The documentation as a site: docs/ with the pages that it links to, as one searchable book (`.ci/docs`)."""
+"""Builds the documentation as a site: docs/ and the pages that it links to, as one searchable book (`.ci/docs`)."""
 
 import os
 import posixpath
@@ -15,7 +15,7 @@ root_doc = "README"
 html_theme = "furo"
 html_show_copyright = html_show_sphinx = False
 html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
-# Headings have the anchors that they have on GitHub.
+# Headings have the same anchors as on GitHub.
 myst_heading_anchors = 6
 # Code blocks without a language are output.
 highlight_language = "none"
@@ -26,7 +26,7 @@ HEADING = re.compile(r"^## (.*)$", re.MULTILINE)
 
 
 def outside(name, text):
-    """Links to files that are not in docs/, such as experiments, lead to the repository. So do links to directories."""
+    """Makes links to directories, and to files outside of docs/ such as experiments, point to the repository."""
     here = posixpath.dirname(f"docs/{name}")
 
     def lead(link):
@@ -43,7 +43,7 @@ def outside(name, text):
 
 
 def contents(text):
-    """The table of contents: the pages that docs/README.md links to, by its headings."""
+    """The table of contents: the pages that docs/README.md links to, under its headings."""
     parts = HEADING.split(text)[1:]
     trees, known = "", set()
     for heading, part in zip(parts[::2], parts[1::2]):
@@ -59,7 +59,7 @@ def read(app, name, source):
     if name == root_doc:
         text += contents(text)
     else:
-        # The pages of an index such as the decisions, and those in a page's own directory, are below it.
+        # Pages of an index such as the decisions, and pages in a page's own directory, come below it.
         own = r"[\w/-]+\.md" if posixpath.basename(name) == "README" else posixpath.basename(name) + r"/[\w-]+\.md"
         below = [target for _, target, _ in LINK.findall(text) if re.fullmatch(own, target)]
         text += "\n```{toctree}\n:hidden:\n\n" + "\n".join(dict.fromkeys(below)) + "\n```\n" if below else ""

@@ -1,7 +1,7 @@
 """CartPole of Gymnasium: a small network learns to balance a pole (Barto, Sutton and Anderson 1983).
 
-The objective is the mean number of steps, at most 500, of five episodes. Their beginnings follow from the candidate's
-seed: so a candidate is measured with luck, but with the same luck on every machine.
+The objective is the mean number of steps, at most 500, of five episodes. Their initial states are derived from the
+candidate's seed, so luck affects a measurement, but in the same way on every machine.
 """
 
 import sys

@@ -1,14 +1,14 @@
-"""Hyperparameters of a scikit-learn model: a support vector machine that tells three cultivars of wine apart.
+"""Hyperparameters of a scikit-learn model: a support vector machine that distinguishes three cultivars of wine.
 
 The objectives are its accuracy in five-fold cross-validation, and the number of principal components that it needs. The
-data come with scikit-learn, and the folds have a fixed seed. A candidate that cannot be fitted fails alone.
+data come with scikit-learn, and the folds have a fixed seed. If a candidate cannot be fitted, only that candidate fails.
 """
 
 import os
 import sys
 import warnings
 
-# Before numpy is imported: with one thread a sum has one order, and the slots of a worker use the cores anyway.
+# Set before numpy is imported: with one thread, sums have a fixed order. The worker's slots use all cores anyway.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import evoxo

@@ -1,8 +1,8 @@
-"""Ask and tell: a laboratory mixes three dyes until the colour is right. It measures four samples at a time, and they
-become ready in their own order.
+"""Ask and tell: a laboratory mixes three dyes until the colour is right. It measures four samples at a time, which
+become ready in any order.
 
-Here a sample is a thread that sleeps for a moment; in yours it may be a job of a queue, or a person with a pipette. The
-journal keeps what was measured: after a crash nothing is measured twice.
+Here a sample is a thread that sleeps for a moment. In your laboratory it may be a job in a queue, or a person with a
+pipette. The journal keeps all measurements, so that nothing is measured twice after a crash.
 """
 
 import sys
@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import evoxo
 
 DYES = ((0.9, 0.2, 0.1), (0.2, 0.7, 0.3), (0.1, 0.1, 0.8))
-"""What each dye at full strength adds to red, green and blue."""
+"""How much each dye at full strength adds to red, green and blue."""
 WANTED = (0.41, 0.49, 0.53)
 
 
 def measure(recipe):
-    """How far the colour of a recipe is from the wanted one."""
+    """The distance between the colour of a recipe and the wanted colour."""
     time.sleep(0.002 * (1 + recipe[0]))
     distance = 0.0
     for part, wanted in enumerate(WANTED):

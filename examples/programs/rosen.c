@@ -1,13 +1,12 @@
-/* Rosenbrock's valley in 30 dimensions in C, by protocol version 1 (docs/own-problem.md):
+/* Rosenbrock's valley in 30 dimensions in C, with protocol version 1 (docs/own-problem.md):
  *
  *     cc -O2 -ffp-contract=off -o rosen rosen.c
  *     evoxo run rosen.toml --program rosen=/path/to/rosen
  *
- * Without -ffp-contract=off a compiler may fuse a product and a sum into one instruction, which rounds once less: ARM64
- * processors would then compute other bits than x86-64 ones.
+ * Without -ffp-contract=off a compiler may fuse a product and a sum into one instruction, which rounds only once: ARM64
+ * processors would then compute different bits from x86-64 ones.
  *
- * The reader below knows as much of JSON as requests have: it finds "batch", and "genes" of each item, and skips the
- * rest.
+ * The parser below understands the JSON of requests: it finds "batch", and "genes" of each item, and skips the rest.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 #define LINE_BYTES_MAX (16 * 1024 * 1024)
 
 static char line[LINE_BYTES_MAX + 1];
-/* Where the reader is in the line. */
+/* The parser's position in the line. */
 static const char *at;
 
 static void stop(const char *why)
@@ -27,14 +26,14 @@ static void stop(const char *why)
     exit(1);
 }
 
-/* The next character that is no space; it is not taken. */
+/* The next character that is not a space. It is not consumed. */
 static char peek(void)
 {
     at += strspn(at, " \t\r\n");
     return *at;
 }
 
-/* Takes the character if it comes next. */
+/* Consumes the character if it comes next. */
 static int take(char wanted)
 {
     if (peek() != wanted)
@@ -49,7 +48,7 @@ static void expect(char wanted)
         stop("the request is not as expected");
 }
 
-/* Takes a string, and says whether it is this one. */
+/* Consumes a string. Returns whether it is this one. */
 static int take_string(const char *wanted)
 {
     const char *begin;
@@ -65,7 +64,7 @@ static int take_string(const char *wanted)
     return strlen(wanted) == (size_t)(at - 1 - begin) && memcmp(begin, wanted, strlen(wanted)) == 0;
 }
 
-/* Takes a number. strtod of the GNU C library and of musl gives the nearest double, as JSON's readers do. */
+/* Consumes a number. strtod of the GNU C library and of musl gives the nearest double, as JSON parsers do. */
 static double take_number(void)
 {
     char *end;
@@ -79,7 +78,7 @@ static double take_number(void)
     return number;
 }
 
-/* Takes any value. */
+/* Consumes any value. */
 static void skip(void)
 {
     char open = peek(), close = open == '{' ? '}' : ']';
@@ -117,7 +116,7 @@ static double rosen(const double *x)
     return cost;
 }
 
-/* Takes an object and calls this for each key whose value is wanted; other values are skipped. */
+/* Consumes an object. Calls the function for each value of this key, and skips other values. */
 static void take_object(const char *key, void (*value)(void))
 {
     int found = 0;
@@ -190,7 +189,7 @@ int main(void)
            LENGTH);
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
-        /* The batch comes first in the answer, wherever it stands in the request. */
+        /* The batch comes first in the answer, wherever it is in the request. */
         at = line;
         take_object("batch", take_batch);
         at = line;

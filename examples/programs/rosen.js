@@ -1,15 +1,15 @@
-// Rosenbrock's valley in 30 dimensions in JavaScript, by protocol version 1 (docs/own-problem.md): node rosen.js
+// Rosenbrock's valley in 30 dimensions in JavaScript, with protocol version 1 (docs/own-problem.md): node rosen.js
 //
 //     evoxo run rosen.toml --program rosen="node /path/to/rosen.js"
 //
-// Products and sums have the same bits in every engine; Math.exp, Math.sin, Math.pow and ** need not.
+// Products and sums have the same bits in every engine. Math.exp, Math.sin, Math.pow and ** may differ.
 "use strict";
 
 const readline = require("node:readline");
 
 const LENGTH = 30;
 
-// Standard output belongs to the protocol.
+// Standard output is reserved for the protocol.
 console.log = console.error;
 const send = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 

@@ -1,6 +1,6 @@
 """Rosenbrock's valley (Rosenbrock 1960) with numpy, in 100 dimensions. The cost is 0 where all genes are 1.
 
-numpy's sum adds in an order that depends on the processor; here the terms are added from the left, on every processor.
+The order of additions in numpy's sum depends on the processor. Here the terms are added from the left on every processor.
 """
 
 import sys

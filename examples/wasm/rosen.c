@@ -3,10 +3,10 @@
  *     clang --target=wasm32 -O2 -ffp-contract=off -nostdlib -Wl,--no-entry -Wl,--strip-all -Wl,-z,stack-size=4096 \
  *         -o rosen.wasm rosen.c
  *
- * The operations have the order of the function that is built in, so that all bits are equal.
+ * The operations are in the same order as in the built-in function, so all bits are equal.
  */
 
-/* The genes, and then the answer in their place: at most 100 numbers. */
+/* The genes, which the answer overwrites: at most 100 numbers. */
 static double numbers[100];
 
 __attribute__((export_name("evoxo_buffer"))) void *evoxo_buffer(int bytes)

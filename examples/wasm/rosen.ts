@@ -3,9 +3,9 @@
 //     npm install assemblyscript@0.28.20
 //     npx asc rosen.ts -O3 --noAssert --runtime stub --use abort= -o rosen-as.wasm
 //
-// `--use abort=` leaves the import env.abort out: a module may import nothing.
+// `--use abort=` removes the import env.abort, because a module may not import anything.
 
-// The genes, and then the answer in their place: at most 100 numbers.
+// The genes, which the answer overwrites: at most 100 numbers.
 const BYTES: i32 = 800;
 const numbers: usize = memory.data(BYTES, 8);
 

@@ -1,4 +1,4 @@
-//! Writes inputs from which fuzzing begins: one of each sort that every target knows. `.ci/fuzz seeds` runs it.
+//! Writes the first inputs for fuzzing: for every target, one of each sort that it knows. `.ci/fuzz seeds` runs this program.
 
 use std::{fs, path::Path};
 
@@ -12,7 +12,7 @@ use evoxo_fuzz::{
 use evoxo_proto::v1::{self, from_worker, task_result::Outcome, to_worker};
 use prost::Message as _;
 
-/// The most bytes of a state among the inputs.
+/// The most bytes of a state that becomes an input.
 const STATE_BYTES_MAX: usize = 8000;
 
 fn main() {
@@ -90,7 +90,7 @@ fn of_coordinator(kind: u8) -> Vec<u8> {
         .concat()
 }
 
-/// A person submits, a worker computes, the person asks for everything, drains, cancels.
+/// A person submits a run, a worker computes it, and the person makes every request, drains workers and cancels the run.
 fn of_people(kind: u8) -> Vec<u8> {
     let request =
         v1::SubmitRequest { name: "s".into(), config: TEXTS[usize::from(kind)].into(), ..v1::SubmitRequest::default() };
@@ -104,7 +104,7 @@ fn of_people(kind: u8) -> Vec<u8> {
     steps.concat()
 }
 
-/// An order, a checkpoint in the middle, a finished replica, a doubt.
+/// An order, a checkpoint of a half-finished run, a finished replica, and a doubt.
 fn stored(kind: u8) -> Vec<u8> {
     let prepared = config(kind);
     let mut replica = Replica::start(&prepared.config, &prepared.config.arms[0], 0);
@@ -134,7 +134,7 @@ fn round(replica: &mut Replica) {
     replica.absorb(&outputs);
 }
 
-/// The champion of a small run: its card, and the file beside it.
+/// The champion of a small run: its card, and the file that the card names.
 fn champion(kind: u8) -> Option<(String, Bytes)> {
     let prepared = config(kind);
     let mut replica = Replica::start(&prepared.config, &prepared.config.arms[0], 0);

@@ -1,5 +1,5 @@
-//! A coordinator without sockets, clocks and threads: the real core, the real replicas of its runs, and the real store
-//! over objects in memory. What it asks for is done at once.
+//! A coordinator without sockets, clocks and threads: the real core, the real replicas of its runs, and the real store over
+//! objects in memory. Every effect that it requests happens at once.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,18 +25,18 @@ use object_store::memory::InMemory;
 
 use crate::registry;
 
-/// The session that is honest and trusted, whatever the input says.
+/// The session of a worker that is always honest and trusted.
 pub const TRUSTED: u64 = 1000;
 
-/// An assignment as a worker reads it.
+/// An assignment as a worker decodes it.
 pub struct Assigned {
-    /// Its number in the session.
+    /// Its number within the session.
     pub id: u64,
     /// Its tasks.
     pub tasks: Vec<Encoded>,
 }
 
-/// A coordinator and what its workers were sent.
+/// A coordinator, and what it has sent to its workers.
 pub struct Cluster {
     core: Coordinator,
     now: Millis,
@@ -44,24 +44,24 @@ pub struct Cluster {
     store: Store,
     threads: BTreeMap<ThreadId, Replicas>,
     caches: BTreeMap<u64, SharedCache<Arc<Shared>>>,
-    /// By session, its assignments.
+    /// The assignments of each session.
     pub assigned: BTreeMap<u64, VecDeque<Assigned>>,
-    /// Runs as people see them.
+    /// The latest published view of each run.
     pub views: BTreeMap<String, v1::Run>,
-    /// The answers to people.
+    /// The responses to requests of people.
     pub responses: Vec<Result<Response, Rejection>>,
 }
 
-/// Little memory, so that no run of a stranger takes long to plan.
+/// Settings with little memory, so that no run of a stranger takes long to plan.
 fn settings() -> Settings {
     Settings { checkpoint_interval_ms: 50, memory_bytes_max: 16 << 20, runs_max: 8, ..Settings::default() }
 }
 
 impl Cluster {
-    /// A coordinator that takes up what these objects have.
+    /// A coordinator that starts with these stored objects.
     pub fn over(objects: Arc<InMemory>) -> Self {
         let mut store = Store::over(objects.clone(), "memory", registry().clone());
-        // Foreign objects may prevent it: then it only shows what it has.
+        // Foreign objects may prevent it from leading. Then it only shows what it has.
         let _ = store.lead();
         let (refused, _) = store.load_refused().expect("objects in memory can be listed");
         let (saved, _) = store.load().expect("objects in memory can be listed");
@@ -80,12 +80,12 @@ impl Cluster {
         cluster
     }
 
-    /// kill -9, and another process over the same objects.
+    /// Kills the coordinator and starts a new one over the same objects.
     pub fn restart(&mut self) {
         *self = Self::over(self.objects.clone());
     }
 
-    /// An event, and all that follows from it.
+    /// Handles an event and everything that follows from it.
     pub fn tell(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -135,18 +135,18 @@ impl Cluster {
         self.caches.remove(&session);
     }
 
-    /// A person's request; its answer is the last one of [`Self::responses`].
+    /// Makes a person's request. Its response becomes the last of [`Self::responses`].
     pub fn ask(&mut self, request: Request) {
         self.tell(Event::Request { id: RequestId(1), request });
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub fn wait(&mut self, ms: u64) {
         self.now = self.now + ms;
         self.tell(Event::Wake);
     }
 
-    /// What an honest worker says first.
+    /// The first message of an honest worker.
     pub fn hello() -> v1::Hello {
         v1::Hello {
             protocol: PROTOCOL,
@@ -157,24 +157,24 @@ impl Cluster {
         }
     }
 
-    /// A worker connects; a session that was there before ends.
+    /// Connects a worker. If the session already exists, it ends first.
     pub fn greet(&mut self, session: u64, holder: Option<Holder>, hello: v1::Hello) {
         self.leave(session);
         self.tell(Event::Hello { session: SessionId(session), address: "10.0.0.1".into(), holder, hello });
     }
 
-    /// A message of a worker.
+    /// Delivers a worker's message.
     pub fn say(&mut self, session: u64, message: v1::FromWorker) {
         self.tell(Event::Message { session: SessionId(session), message });
     }
 
-    /// A worker's stream ends.
+    /// Ends a worker's stream.
     pub fn leave(&mut self, session: u64) {
         self.forget(session);
         self.tell(Event::Left { session: SessionId(session) });
     }
 
-    /// A worker answers its first assignment, with what this makes of the right outputs; false if it has none.
+    /// Answers the first assignment of a worker with altered versions of the right outputs. False if it has no assignment.
     pub fn answer(&mut self, session: u64, alter: impl Fn(Bytes) -> Bytes) -> bool {
         let Some(assignment) = self.assigned.get_mut(&session).and_then(VecDeque::pop_front) else { return false };
         let outcome = |task: &Encoded| match registry().run(task, &mut NoPrograms) {
@@ -193,7 +193,7 @@ impl Cluster {
         true
     }
 
-    /// An honest, trusted worker computes until nothing is left for it, at most this many assignments.
+    /// Lets an honest, trusted worker compute until nothing is left for it, but at most this many assignments.
     pub fn finish(&mut self, assignments: usize) {
         let holder = Holder { id: "ffffffffffff".into(), trusted: true };
         self.wait(2000);
@@ -209,9 +209,9 @@ impl Cluster {
         self.wait(1000);
     }
 
-    /// Reads a run's objects once more, as `fetch` does.
+    /// Reads a run's objects again, as `fetch` does.
     pub fn load(&mut self, run: &str) {
-        // A damaged run is refused; it must only not break anything.
+        // The store may reject a damaged run, but nothing must break.
         drop(self.store.write(run, &Write::Load));
     }
 }

@@ -1,4 +1,4 @@
-//! Small runs of every kind of experiment; also cheap ones, or few inputs would be tried.
+//! Small runs of every kind of experiment. They are also cheap, because otherwise the fuzzer could try only few inputs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +26,7 @@ pub const TEXTS: [&str; 10] = [
     "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 10\nslice = 10\nopponent = \"itself\"",
 ];
 
-/// One of them, read.
+/// Parses one of the experiment files.
 pub fn config(number: u8) -> Arc<Prepared> {
     static READ: OnceLock<Vec<Arc<Prepared>>> = OnceLock::new();
     let read = READ.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! What the targets of `cargo fuzz` share: how an input is cut into steps, a coordinator without sockets and clocks
-//! that the steps are done to, and the runs that it has.
+//! The shared parts of the targets of `cargo fuzz`: how an input is cut into steps, a coordinator without sockets and clocks
+//! on which the steps act, and its runs.
 
 pub mod cluster;
 pub mod configs;

@@ -1,17 +1,17 @@
-//! How the bytes of an input are cut into steps: two bytes that say what is done and to whom, the length of its bytes
-//! as two bytes (little endian), and its bytes. A length that is too large takes the rest, so that every input has a
-//! meaning.
+//! How the bytes of an input are cut into steps. A step consists of two bytes that choose the action and its target, the
+//! length of its data as two bytes (little endian), and the data. A length that is too large takes the rest of the input, so
+//! every input is valid.
 
 use bytes::Bytes;
 
 /// One step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What is done.
+    /// The action.
     pub what: u8,
-    /// To whom.
+    /// The target of the action.
     pub whom: u8,
-    /// With these bytes.
+    /// The data of the action.
     pub bytes: Bytes,
 }
 
@@ -28,7 +28,7 @@ pub fn steps(input: &[u8], most: usize) -> impl Iterator<Item = Step> {
     .take(most)
 }
 
-/// The bytes of a step: the inverse of [`steps`], for corpora.
+/// The bytes of a step, for corpora: the inverse of [`steps`].
 pub fn step(what: u8, whom: u8, bytes: &[u8]) -> Vec<u8> {
     let length = u16::try_from(bytes.len()).expect("a step of a corpus is short").to_le_bytes();
     [&[what, whom, length[0], length[1]][..], bytes].concat()

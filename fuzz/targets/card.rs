@@ -1,4 +1,4 @@
-//! Champions' cards with the file beside them, and files that are champions without a card. One that is accepted says
+//! Champions' cards with the files that they name, and files that are champions without a card. A card that is accepted stays
 //! the same when it is written and read again, can be shown, and moves if it plays.
 
 #![no_main]

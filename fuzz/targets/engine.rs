@@ -1,4 +1,4 @@
-//! Lines for `evoxo engine`, of any bytes.
+//! Lines for `evoxo engine`, made of arbitrary bytes.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! What somebody without a certificate can send: signing requests, certificates, tokens, numbers of identities.
+//! Everything that a client without a certificate can send: signing requests, certificates, tokens, and numbers of
+//! identities.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Experiment files. One that is accepted says the same when it is written and read again; a small run of it can
-//! begin, be stored, and be taken up.
+//! Experiment files. A file that is accepted stays the same when it is written and read again, and a small run of it can
+//! start, be stored, and be restored.
 
 #![no_main]
 
@@ -10,9 +10,9 @@ use evoxo_common::{
 use evoxo_coordinator::prepared::Prepared;
 use evoxo_fuzz::registry;
 
-/// The most bytes of a run that is begun.
+/// The most bytes of a run that is started.
 const BYTES_MAX: u64 = 64 << 10;
-/// Tasks that are planned, encoded and decoded.
+/// How many tasks are planned, encoded and decoded.
 const TASKS: usize = 4;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -1,5 +1,5 @@
-//! What workers send: whole messages, results with forged hashes and outputs, sessions that come and go, against a live
-//! coordinator with a run of any kind. At the level "verified" the run's digest must be right whatever was sent.
+//! Everything that workers send, to a live coordinator with a run of any kind: whole messages, results with forged hashes and
+//! outputs, and sessions that come and go. At the level "verified", the run's digest must be right whatever was sent.
 
 #![no_main]
 
@@ -23,7 +23,7 @@ use evoxo_fuzz::{
 use evoxo_proto::v1::{self, RunState, from_worker, task_result::Outcome};
 use prost::Message as _;
 
-/// Steps of an input; more would only be slow.
+/// The most steps of an input; more would only be slow.
 const STEPS_MAX: usize = 40;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
@@ -79,7 +79,7 @@ fn take(cluster: &mut Cluster, level: Level, step: &Step) {
     }
 }
 
-/// The right output, or with these bits turned, or other bytes.
+/// The right output, the right output with these bits flipped, or other bytes.
 fn altered(output: Bytes, with: &Bytes) -> Bytes {
     match with.as_ref() {
         [] => output,
@@ -89,7 +89,7 @@ fn altered(output: Bytes, with: &Bytes) -> Bytes {
     }
 }
 
-/// A result as the input has it, for a task that somebody has.
+/// A result as the input specifies it, for a task that some session has.
 fn forge(cluster: &mut Cluster, session: u64, step: &Step) {
     let Ok(mut result) = v1::TaskResult::decode(step.bytes.clone()) else { return };
     let tasks =
@@ -104,7 +104,7 @@ fn forge(cluster: &mut Cluster, session: u64, step: &Step) {
     cluster.say(session, v1::FromWorker { message: Some(from_worker::Message::Outputs(v1::Outputs { results })) });
 }
 
-/// The digest that one thread computes.
+/// The digest that a single thread computes.
 fn expected(kind: u8) -> String {
     static KNOWN: Mutex<[Option<String>; 2]> = Mutex::new([None, None]);
     let mut known = KNOWN.lock().expect("nothing panics here");

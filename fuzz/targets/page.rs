@@ -1,4 +1,4 @@
-//! HTTP requests to the page, of any bytes, from this host and from another one.
+//! HTTP requests to the page, made of arbitrary bytes, from this host and from another one.
 
 #![no_main]
 

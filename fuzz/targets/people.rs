@@ -1,5 +1,5 @@
-//! What people send: submissions, orders, drains, questions about runs and replicas, against a live coordinator with
-//! workers that compute what is asked for.
+//! Everything that people send, to a live coordinator whose workers compute what is requested: submissions, orders, drains,
+//! and requests about runs and replicas.
 
 #![no_main]
 
@@ -23,7 +23,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 
 const STEPS_MAX: usize = 40;
-/// Replicas and bytes of a run beyond which it is not submitted: planning it would only be slow.
+/// The most replicas and bytes of a run that is submitted: planning a larger one would only be slow.
 const REPLICAS_MAX: u64 = 16;
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -36,7 +36,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Does a step; returns whether it asks something.
+/// Performs a step. Returns whether it made a request.
 fn take(cluster: &mut Cluster, step: &Step) -> bool {
     let name = || {
         let given = String::from_utf8_lossy(&step.bytes).into_owned();
@@ -82,13 +82,13 @@ fn take(cluster: &mut Cluster, step: &Step) -> bool {
     };
     cluster.ask(request);
     if let Some(Ok(Response::Replica(evoxo_coordinator::core::ReplicaAt::Bytes(bytes)))) = cluster.responses.last() {
-        // A finished replica is no checkpoint.
+        // A finished replica must not be accepted as a checkpoint.
         assert!(replica_of_checkpoint(bytes, "main", 0).is_err());
     }
     true
 }
 
-/// A submission as the service takes it: the message of a client, or a file alone.
+/// A submission as the service receives it: a client's message, or only a file.
 fn submission(bytes: &bytes::Bytes) -> Option<Request> {
     let request = v1::SubmitRequest::decode(bytes.clone()).unwrap_or_else(|_| v1::SubmitRequest {
         name: "r".into(),

@@ -1,4 +1,4 @@
-//! What programs beside workers write: how they introduce themselves, and how they answer.
+//! Everything that programs beside workers write: their introductions and their answers.
 
 #![no_main]
 
@@ -35,14 +35,14 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     drop((asks.settings)(&config.arms[0].settings, &mut program));
 });
 
-/// A program that says these lines one after another.
+/// A program that writes these lines, one after another.
 struct Said(VecDeque<Step>);
 
 impl Said {
     fn line(&mut self) -> Result<String, Refusal> {
         let step = self.0.pop_front().ok_or_else(|| Refusal("it has ended".into()))?;
         match step.what {
-            // What a thread of the worker would refuse before.
+            // The worker's own thread would stop the program before this.
             255 => Err(Refusal("it took too long".into())),
             _ => String::from_utf8(step.bytes.to_vec()).map_err(|_| Refusal("it is not UTF-8".into())),
         }
@@ -73,7 +73,7 @@ fn config() -> Config {
     Config::parse(registry(), "a file", &text, &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// The tasks of a run that asks a program.
+/// The tasks of a run that uses a program.
 fn tasks() -> &'static [Encoded] {
     static TASKS: OnceLock<Vec<Encoded>> = OnceLock::new();
     TASKS.get_or_init(|| {

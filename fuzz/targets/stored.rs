@@ -1,5 +1,5 @@
-//! Stored objects, whole or damaged, of one run or of several, under right and wrong names: the store loads them, a
-//! coordinator takes them up, a worker goes on with them, and people look at them.
+//! Stored objects, whole or damaged, of one or several runs, under right and wrong names. The store loads them, a coordinator
+//! starts with them, a worker continues their runs, and people view them.
 
 #![no_main]
 
@@ -27,7 +27,7 @@ use object_store::{ObjectStoreExt as _, memory::InMemory, path::Path};
 use prost::Message;
 
 const OBJECTS_MAX: usize = 20;
-/// The most bytes of a run that is taken up: a greedy one would only be slow.
+/// The most bytes of a run that is continued: a greedy run would only be slow.
 const BYTES_MAX: u64 = 1 << 20;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
@@ -55,7 +55,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     cluster.ask(Request::Cancel { name: "r".into(), delete: true });
 });
 
-/// The object of a step: its name, and its bytes.
+/// The name and the bytes of a step's object.
 fn object(kind: u8, step: &Step) -> Option<(String, Bytes)> {
     let prepared = config(kind);
     let run = if step.whom % 8 == 7 { "s" } else { "r" };
@@ -67,7 +67,7 @@ fn object(kind: u8, step: &Step) -> Option<(String, Bytes)> {
         false => seal(kind, &own.unwrap_or_else(|| body.clone())),
     };
     let (directory, bytes) = match step.what % 8 {
-        // The order of a small run, or one as the input has it.
+        // The order of a small run, or one that the input specifies.
         0 => {
             let own = v1::Order { config: prepared.toml.clone(), ..v1::Order::default() };
             return Some((format!("runs/{run}/order/000001-00000{number}"), seal(Kind::Order, &own.encode_to_vec())));
@@ -101,7 +101,7 @@ fn is_greedy(config: &str) -> bool {
     read.is_ok_and(|prepared| prepared.replicas() > 16 || prepared.least_bytes(BYTES_MAX) > BYTES_MAX)
 }
 
-/// The body with the origin of this build, so that its states are looked into.
+/// The body with the origin of this build, so that its states are restored.
 fn own_checkpoint(prepared: &Prepared, body: &Bytes) -> Option<Bytes> {
     let origin = origin_of(registry(), prepared);
     let own = v1::Checkpoint::decode(body.clone()).ok()?;

@@ -1,5 +1,6 @@
-//! What a coordinator sends: whole messages and assignments of a run of any kind, some of them altered, to a worker whose link
-//! comes and goes. A slot gets tasks only when it is free, nothing is sent without a link, and results only in a session.
+//! Everything that a coordinator sends, to a worker whose link comes and goes: whole messages, and assignments of a run of
+//! any kind, some of them altered. A slot must get tasks only when it is free. Nothing may be sent without a link, and
+//! results only within a session.
 
 #![no_main]
 
@@ -21,7 +22,7 @@ use evoxo_proto::v1::{Accepted, ToWorker, Welcome, from_worker, task_result::Out
 use evoxo_worker::core::{Effect, Event, Settings, Worker};
 use prost::Message as _;
 
-/// Steps of an input; more would only be slow.
+/// The most steps of an input; more would only be slow.
 const STEPS_MAX: usize = 40;
 /// The slots of the worker.
 const SLOTS: usize = 2;
@@ -38,14 +39,14 @@ struct Shell {
     now: Millis,
     /// The tasks of the first round of a run.
     tasks: Vec<Encoded>,
-    /// What the coordinator believes that the worker has.
+    /// The shared bytes that the coordinator believes the worker has.
     cache: SharedCache<()>,
     asked: bool,
     up: bool,
     open: bool,
-    /// What each slot has to compute.
+    /// The tasks that each slot has to compute.
     busy: [VecDeque<Encoded>; SLOTS],
-    /// Results that were sent in this session.
+    /// The results that were sent in this session.
     sent: Vec<Bytes>,
     exited: bool,
 }
@@ -107,7 +108,8 @@ impl Shell {
         }
     }
 
-    /// Some of the tasks, whole; or one of them with these bits turned, and then perhaps under its own name.
+    /// Assigns some of the tasks, unchanged; or one of them with these bits flipped, and then perhaps under its original
+    /// hash.
     fn assign(&mut self, step: &Step) {
         let first = usize::from(step.whom / 16) % self.tasks.len();
         let count = 1 + usize::from(step.whom % 4);
@@ -123,7 +125,7 @@ impl Shell {
         self.say(Some(Message::Assignment(assignment)));
     }
 
-    /// A slot computes its next task. One that was altered is only read: it may ask for more than there is time for.
+    /// Lets a slot compute its next task. An altered task is only decoded, because it may need too much time.
     fn compute(&mut self, slot: usize) {
         let Some(task) = self.busy[slot].pop_front() else { return };
         let computed = match self.tasks.contains(&task) {
@@ -146,7 +148,7 @@ impl Shell {
         self.sent.clear();
     }
 
-    /// An event, and all that follows from it.
+    /// Handles an event and everything that follows from it.
     fn tell(&mut self, event: Event) {
         for effect in self.worker.handle(self.now, event) {
             assert!(!self.exited, "{effect:?} after the exit");

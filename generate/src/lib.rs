@@ -1,5 +1,5 @@
-//! Generated files that are committed: the Rust of `.proto` files, and a module. Each function writes those that are out of date, and
-//! returns them. The tests call them, and fail once.
+//! Generated files that are committed: the Rust of `.proto` files, and a WebAssembly module. Each function writes the files
+//! that are out of date and returns their paths. The tests call the functions, so they fail once after a change.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the workspace")
 }
 
-/// Writes a file if its content differs; returns it then.
+/// Writes a file if its content differs, and returns its path in that case.
 fn update(path: PathBuf, fresh: &[u8]) -> Option<PathBuf> {
     let stale = fs::read(&path).unwrap_or_default() != fresh;
     stale.then(|| {
@@ -22,7 +22,7 @@ fn update(path: PathBuf, fresh: &[u8]) -> Option<PathBuf> {
     })
 }
 
-/// The wire contract: `proto/src/generated` is what `proto/proto` says, with descriptors for reflection.
+/// Updates the code for the wire: `proto/src/generated` from `proto/proto`, with descriptors for reflection.
 ///
 /// # Panics
 /// If a `.proto` file does not compile, or a file cannot be written.
@@ -41,7 +41,7 @@ pub fn wire() -> Vec<PathBuf> {
     code.into_iter().chain(update(generated.join("evoxo.v1.binpb"), &descriptors.encode_to_vec())).collect()
 }
 
-/// The messages of experiments: `experiments/src/KIND/messages.rs` is what `KIND.proto` beside it says.
+/// Updates the messages of experiments: `experiments/src/KIND/messages.rs` from `KIND.proto` in the same folder.
 ///
 /// # Panics
 /// If a `.proto` file does not compile, or a file cannot be written.
@@ -64,10 +64,10 @@ pub fn messages() -> Vec<PathBuf> {
     stale
 }
 
-/// The module of a fixed workload is what its text says.
+/// Updates the module of a fixed workload from its text.
 ///
 /// # Panics
-/// If the text is no module, or the file cannot be written.
+/// If the text is not a module, or the file cannot be written.
 #[must_use]
 pub fn module() -> Vec<PathBuf> {
     let text = workspace().join("experiments/src/evolve/wasm/workload.wat");

@@ -1,5 +1,5 @@
-//! The committed files are what their sources say. On a mismatch a test writes the right file and fails once: look at the difference and
-//! commit it.
+//! The committed files must match their sources. On a mismatch, a test writes the right file and fails once: look at the
+//! difference and commit it.
 
 use std::path::PathBuf;
 

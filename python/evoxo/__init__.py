@@ -12,10 +12,10 @@
 In a script or a notebook, ``sphere.run(evaluations=20_000)`` does the same and returns the results.
 
 A worker of evoxo starts such a file as a program and talks to it over standard input and output; a person types
-``python3 sphere.py check``, ``run`` or ``submit``. `results` reads what a run has left in its directory.
+``python3 sphere.py check``, ``run`` or ``submit``. `results` reads the directory of a run.
 
-When the environment variable EVOXO_PROTOCOL is set, a worker has started this process: then the import of this package
-takes standard output for the protocol, and everything that is printed goes to standard error.
+If the environment variable EVOXO_PROTOCOL is set, a worker has started this process. Importing this package then reserves
+standard output for the protocol, and everything that is printed goes to standard error.
 """
 
 from ._channel import claim as _claim

@@ -1,4 +1,4 @@
-"""``python -m evoxo``: the program evoxo, wherever the shell would look for it."""
+"""``python -m evoxo``: runs the program evoxo, found as `binary` does."""
 
 from __future__ import annotations
 

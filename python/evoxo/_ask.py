@@ -1,4 +1,4 @@
-"""Ask and tell: a worker whose slot is the caller, for evaluations that are no function."""
+"""Ask and tell: a worker whose slot is the caller, for evaluations that are not a function."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ._processes import Cluster, Here, RunFailed
 from ._results import Results, results
 
 BATCH = 10_000
-"""The most candidates of a batch, unless told otherwise: usually a whole generation."""
+"""The default of the most candidates in a batch: usually a whole generation."""
 
 TIMEOUT_SECONDS = 604_800
-"""The longest time for a candidate, unless told otherwise: a week, the most that evoxo allows."""
+"""The default time limit for a candidate: a week, the most that evoxo allows."""
 
 LOOK_SECONDS = 0.1
-"""How often the processes are looked at while there is no batch."""
+"""How often the processes are checked while there is no batch."""
 
 EVALUATIONS_MAX = 1_000_000_000
 """The most evaluations of a replica that evoxo allows."""
@@ -43,9 +43,9 @@ Place = Union[str, "os.PathLike[str]"]
 
 
 class Asked:
-    """The batches of a run, made by `ask`: an iterator that ends with the run, and a context manager that ends it.
+    """The batches of a run, returned by `ask`: an iterator that ends with the run, and a context manager that ends the run.
 
-    It is also ended when nothing refers to it any more, and with the process. The same call continues the run.
+    The run also ends when nothing refers to this object any more, and with the process. The same call continues it.
     """
 
     def __init__(self, link: Link, processes: Union[Here, Cluster], out: Path, wait: Optional[float]) -> None:
@@ -69,8 +69,8 @@ class Asked:
     def __next__(self) -> Batch:
         """The next batch.
 
-        Raises StopIteration when the run is finished, `RunFailed` when it cannot be, RuntimeError if a candidate of the
-        batch before has no answer, and TimeoutError if there is no batch within `wait`, after which one may go on.
+        Raises StopIteration when the run is finished, `RunFailed` if it cannot be finished, RuntimeError if a candidate of
+        the previous batch has no answer, and TimeoutError if there is no batch within `wait`, after which you can try again.
         """
         deadline = None if self._wait is None else time.monotonic() + self._wait
         while self._end.alive:
@@ -94,7 +94,7 @@ class Asked:
             untold = [candidate.id for candidate in self._last or () if not candidate.told]
             if untold:
                 more = f" and {len(untold) - 1} more" if len(untold) > 1 else ""
-                raise RuntimeError(f"{untold[0]}{more} of the batch before have no answer: tell or fail them first")
+                raise RuntimeError(f"{untold[0]}{more} of the previous batch have no answer: tell or fail them first")
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"there was no batch within {self._wait:g} s")
             with self._link.changed:
@@ -102,16 +102,16 @@ class Asked:
         raise StopIteration
 
     def close(self) -> None:
-        """Ends the run early, and waits until all finished generations are saved."""
+        """Ends the run early and waits until all finished generations are saved."""
         self._end()
 
     @property
     def finished(self) -> bool:
-        """Whether the run is finished, so that `results` are there."""
+        """Whether the run is finished, so that `results` can be read."""
         return self._finished
 
     def results(self) -> Results:
-        """What the run has left. Raises ValueError with a sentence if it is not finished."""
+        """The results of the run. Raises ValueError if it is not finished."""
         found = results(self._out)
         if found.state == "unfinished":
             raise ValueError(f"the run in {self._out} is unfinished: the same call continues it")
@@ -120,7 +120,7 @@ class Asked:
 
 def _end(owner: int, processes: Union[Here, Cluster], link: Link) -> None:
     if os.getpid() != owner:
-        # A fork of the process that asked ends, and not the run.
+        # Only a fork of the process that called `ask` is ending, not the run.
         return
     processes.stop()
     try:
@@ -131,7 +131,7 @@ def _end(owner: int, processes: Union[Here, Cluster], link: Link) -> None:
 
 def _check_whole(name: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
-        raise ValueError(f"{name} is {value!r}, but must be a whole number from {least:,} to {most:,}")
+        raise ValueError(f"{name} is {value!r}, but it must be a whole number from {least:,} to {most:,}")
 
 
 def ask(
@@ -155,11 +155,10 @@ def ask(
     wait: Optional[float] = None,
     journal: Optional[Place] = None,
 ) -> Asked:
-    """Asks evoxo for candidates, and tells it their values: for evaluations by a laboratory, a person, a queue.
+    """Asks evoxo for candidates and tells it their values: for evaluations by a laboratory, a person or a queue of jobs.
 
-    It starts a run, or continues the one in `out`, and gives its candidates batch by batch until all evaluations are told. Then the
-    results are in `out`, which is out/NAME unless it is given: the report report.html, and the best candidates in champions/.
-    `Asked.results` reads them.
+    It starts a run, or continues the one in `out`, and returns its candidates batch by batch until evoxo has all evaluations. Then the
+    results are in `out`: the report in report.html, and the best candidates in champions/. `Asked.results` reads them.
 
         asked = evoxo.ask("dye", genome=evoxo.reals(3, 0, 1), objectives=["max colour"], evaluations=200)
         for batch in asked:
@@ -167,26 +166,26 @@ def ask(
         print(asked.results().x)
 
     name, genome, objectives, constraints, measures: as in `problem`.
-    version: change it when the same genes are evaluated in another way.
+    version: change it when the same genes are evaluated differently.
     algorithm, evaluations, replicas, seed, settings: of the experiment; the default algorithm follows from the genome.
     file: an experiment file instead of these, with problem = "program:NAME".
     coordinator: HOST:PORT of a coordinator that computes the run; without it, this machine does. Callers on several
-        machines may ask for the same run, each then has a share of each generation's batches.
-    out: the directory of the results, out/NAME by default; its last part is the name of the run, in small letters and with
-        "-" for what a run's name cannot have.
+        machines may ask for the same run; each then gets a share of each generation's batches.
+    out: the directory of the results, out/NAME by default. Its last part gives the name of the run, in lower case and with
+        "-" in place of characters that a run's name cannot have.
     batch: the most candidates of a batch, from 1 to 10,000.
-    timeout: the longest time for a candidate of a batch, in seconds, from 1 to 604,800. When a batch has had three
-        times as long as all its candidates may take, the run fails; the same call continues it.
-    wait: the longest time for which the next batch is waited for, in seconds.
-    journal: a file in which answers are kept: what is in it is not asked again.
+    timeout: the time limit for a candidate of a batch, in seconds, from 1 to 604,800. If a batch takes three times as
+        long as all its candidates may take together, the run fails; the same call continues it.
+    wait: how long to wait for the next batch, in seconds.
+    journal: a file that keeps answers. Candidates whose answers it has are not asked again.
 
-    Raises ValueError if one of these does not fit, a person's experiment file is where its own would be, or `out` has the
-    results of a run with other settings; FileNotFoundError if the program evoxo is not found, and `RunFailed` if the coordinator
-    does not take the run. Only evoxo knows its algorithms, its settings, and what is in a file: without a coordinator the first
-    batch raises `RunFailed` if these do not fit.
+    Raises ValueError if an argument is wrong, if an experiment file that this package did not write is in the way, or if `out`
+    has the results of a run with other settings; FileNotFoundError if the program evoxo is not found; and `RunFailed` if the
+    coordinator rejects the run. Only evoxo knows its algorithms and settings, and reads files. Without a coordinator, the first
+    batch raises `RunFailed` if these are wrong.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ValueError(f"the name is {name!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
+        raise ValueError(f"the name is {name!r}, but it must be 1 to 64 of the characters A-Z, a-z, 0-9, _, - and .")
     for what, value, least, most in (
         ("evaluations", evaluations, 1, EVALUATIONS_MAX),
         ("replicas", replicas, 1, REPLICAS_MAX),
@@ -202,11 +201,11 @@ def ask(
         text = experiment(declaration, algorithm, evaluations, replicas, seed, values)
         written = place.with_name(place.name + ".toml")
         evoxo = binary()
-        instead = "choose another directory with out=, or ask for the run of that file with file="
+        instead = "choose another directory with out=, or run that file with file="
         write(written, text, instead, results=place)
         file = written
     elif values or algorithm is not None:
-        raise ValueError("with file= the settings and the algorithm are those of the file")
+        raise ValueError("file= cannot be combined with algorithm= or settings=: set them in the file")
     else:
         evoxo = binary()
     link = Link(declaration, Journal(journal) if journal is not None else None)

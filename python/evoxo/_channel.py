@@ -1,4 +1,4 @@
-"""The channel between a worker and this process: its standard input and output, kept away from everything else."""
+"""The channel between a worker and this process: standard input and output, protected from all other code."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from io import FileIO
 from typing import BinaryIO, NamedTuple, Optional
 
 VARIABLE = "EVOXO_PROTOCOL"
-"""The environment variable by which a worker says that it has started this process. Its value is the version."""
+"""The environment variable that a worker sets for a process that it starts. Its value is the version of the protocol."""
 
 VERSION = "1"
-"""The version of the protocol that this package speaks."""
+"""The version of the protocol that this package uses."""
 
 
 class Channel(NamedTuple):
-    """What connects this process with its worker."""
+    """Connects this process with its worker."""
 
     version: str
-    """The version of the protocol that the worker speaks."""
+    """The version of the protocol that the worker uses."""
     reader: BinaryIO
-    """What was standard input."""
+    """The original standard input."""
     writer: FileIO
-    """What was standard output, not buffered: what is left in a buffer would be written again at the end."""
+    """The original standard output. It is not buffered, because a forked child would write the rest of a buffer again."""
 
 
 _channel: Optional[Channel] = None
 
 
 def claim() -> None:
-    """Takes standard input and output for the protocol, if a worker has started this process.
+    """Reserves standard input and output for the protocol, if a worker has started this process.
 
-    Afterwards descriptor 1 is standard error, for C libraries and child processes too, and descriptor 0 is empty, so
-    that a child process cannot eat a request. Neither the variable nor the channel is passed on to child processes.
+    Afterwards descriptor 1 is standard error, for C libraries and child processes too, and descriptor 0 is empty, so a child
+    process cannot read a request. Neither the variable nor the channel is passed on to child processes.
     """
     global _channel
     version = os.environ.pop(VARIABLE, None)
@@ -43,7 +43,7 @@ def claim() -> None:
     os.dup2(empty, 0)
     os.close(empty)
     os.dup2(2, 1)
-    # What was printed before this package was imported is still in the buffer: it goes to standard error now.
+    # The buffer may have text that was printed before this package was imported. It goes to standard error now.
     sys.stdout.flush()
     sys.stdout = sys.stderr
 

@@ -1,4 +1,4 @@
-"""The check for purity: the same candidates in several orders and processes must have the same values."""
+"""The check for purity: candidates must have the same values in any order and in any process."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from ._problem import Problem
 from ._serve import LINE_BYTES_MAX
 
 CANDIDATES = 12
-"""Candidates of a check, unless told otherwise."""
+"""The default number of candidates of a check."""
 
 CLOCK_SECONDS = 1.1
-"""The last process starts at least this long after the first, so that a clock of whole seconds has moved on."""
+"""The last process starts at least this long after the first, so that a clock with a resolution of seconds has advanced."""
 
 ERROR_LINES = 20
-"""Lines of a program's standard error that are shown when it ends."""
+"""How many lines of a program's standard error are shown when it ends."""
 
 FRAME_BYTES = 64
-"""The bytes of a request that are not of its candidates, at most."""
+"""The most bytes of a request that do not belong to its candidates."""
 
 _FIRST = "the first run"
 _REASONS = {
     "the same process once more": (
-        "something is kept from one call to the next, or a clock or unseeded random numbers are used"
+        "the function keeps something from one call to the next, or uses a clock or unseeded random numbers"
     ),
     "the same process in reversed order": "the value depends on the candidates before it",
-    "a fresh process": "a clock, unseeded random numbers, or something that differs from start to start is used",
+    "a fresh process": "the function uses a clock, unseeded random numbers, or something that differs from start to start",
     "a fresh process in reversed order": "the value depends on the candidates before it",
     "a fresh process, odd numbers first": "the value depends on the candidates before it",
-    "a fresh process with another PYTHONHASHSEED": "the order of a set, or hash() of a text, is used",
+    "a fresh process with another PYTHONHASHSEED": "the function uses the order of a set, or hash() of a text",
 }
 
 
 class _Ended(Exception):
-    """The program does not do as it should; the text is a sentence."""
+    """The program ended when it should not; the text says how."""
 
 
 class _Program:
@@ -89,13 +89,13 @@ class _Program:
                 self._process.stdin.write(request.encode())
                 self._process.stdin.flush()
             except BrokenPipeError:
-                pass  # The line that does not come says what there is to say.
+                pass  # Reading the answer fails, too, and reports why.
             answers += self._line()["items"]
         return answers
 
 
 def _requests(texts: Sequence[str]) -> Iterator[List[str]]:
-    """These texts of candidates in as many requests as it takes: a line has at most LINE_BYTES_MAX bytes."""
+    """Splits the texts of candidates into requests, because a line has at most LINE_BYTES_MAX bytes."""
     request: List[str] = []
     size = FRAME_BYTES
     for text in texts:
@@ -129,14 +129,14 @@ def _genes(part: Part, index: int, rng: random.Random) -> Genes:
 
 
 def _kind(index: int) -> str:
-    """What sort of candidate has this index."""
+    """Describes the candidate with this index."""
     return ("all genes low", "all genes high", "all genes in the middle")[index] if index < 3 else "random genes"
 
 
 def check(problem: Problem, command: Sequence[str], count: int = CANDIDATES) -> int:
-    """Prints whether the values of `count` candidates are the same in all runs. Returns the exit status, 0 if they are.
+    """Prints whether `count` candidates have the same values in all runs. Returns the exit status, which is 0 if so.
 
-    command: starts the problem's program when EVOXO_PROTOCOL is set.
+    command: starts the problem's program if EVOXO_PROTOCOL is set.
     """
     items = candidates(problem, count)
     try:
@@ -155,7 +155,7 @@ def check(problem: Problem, command: Sequence[str], count: int = CANDIDATES) -> 
     for index, why in failed:
         print(f"candidate {index} ({_kind(index)}) failed: {why}")
     if len(failed) == count:
-        print(f"{problem.name} has no value for any of the {count} candidates: nothing can be evolved with it")
+        print(f"{problem.name} has no value for any of the {count} candidates, so nothing can be evolved with it")
         return 1
     if impure:
         print(f"{problem.name} is not pure: its values must follow from the genes and the seed alone")
@@ -165,7 +165,7 @@ def check(problem: Problem, command: Sequence[str], count: int = CANDIDATES) -> 
 
 
 def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run], float]:
-    """All runs, the first one as the standard of the others, and the seconds of a candidate."""
+    """All runs, the first of which is the reference for the others, and the seconds that a candidate takes."""
     began = time.monotonic()
     again, reversed_, fresh, *orders, other = _REASONS
     with _Program(command, 1) as program:
@@ -176,14 +176,14 @@ def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run
         runs.append(_Run(reversed_, program.ask(items[::-1])[::-1]))
     with _Program(command, 1) as program:
         runs.append(_Run(fresh, program.ask(items)))
-    # What a process keeps from its first sight of a candidate shows only in one that has seen others before it.
+    # State that a process keeps from the first candidates shows only in a process that sees others first.
     every = list(range(len(items)))
     for name, order in zip(orders, (every[::-1], every[1::2] + every[::2])):
         with _Program(command, 1) as program:
             answers = dict(zip(order, program.ask([items[number] for number in order])))
             runs.append(_Run(name, [answers[number] for number in every]))
     time.sleep(max(0.0, began + CLOCK_SECONDS - time.monotonic()))
-    # A set of two texts has the same order under two hash seeds half of the time: so three others are tried.
+    # A set of two strings has the same order under two hash seeds half of the time, so three more are tried.
     for hash_seed in (2, 3, 4):
         with _Program(command, hash_seed) as program:
             runs.append(_Run(other, program.ask(items)))
@@ -193,7 +193,7 @@ def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run
 
 
 def _same(one: Union[Answer, List[Answer]], other: Union[Answer, List[Answer]]) -> bool:
-    """Whether these are equal in every bit: 0.0 and -0.0 are not."""
+    """Whether these are equal in every bit; 0.0 and -0.0 are not."""
     return json.dumps(one) == json.dumps(other)
 
 

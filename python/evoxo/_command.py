@@ -1,4 +1,4 @@
-"""What a problem's file does when it is started: it serves a worker, or helps a person to check, run and submit."""
+"""The command line of a problem's file: it serves a worker, or lets a person check, run and submit the problem."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ._serve import serve
 
 
 def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
-    """The last line of a problem's file. It serves if a worker has started the process, else it does what was typed.
+    """The last line of a problem's file. If a worker has started the process, it serves the worker; otherwise it runs the command.
 
-    arguments: what was typed behind the file's name; by default that of this process. A program with arguments of its own hands on the
-    others here, as those that `argparse.ArgumentParser.parse_known_args` leaves. Workers start it with its own ones.
+    arguments: the command-line arguments, by default those of this process. A program that has its own arguments passes the others
+    here, for example those that `argparse.ArgumentParser.parse_known_args` returns. Workers start the program with its own arguments.
 
-    It ends the process (SystemExit): with status 0, with 1 if something failed, with 2 if what was typed is wrong. In a
-    child of the module multiprocessing, which imports the file anew, it does nothing.
+    It ends the process (SystemExit): with status 0, with 1 if something failed, or with 2 if the command is wrong. In a
+    child of the module multiprocessing, which imports the file again, it does nothing.
     """
     if not isinstance(problem, Problem):
-        raise TypeError(f"evoxo.main takes a function with @evoxo.problem above it, not {problem!r:.80}")
+        raise TypeError(f"evoxo.main needs a function decorated with @evoxo.problem, not {problem!r:.80}")
     if problem.function.__module__ == "__mp_main__":
         return
     channel = claimed()
@@ -43,7 +43,7 @@ def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
 
 
 def _own(typed: Sequence[str], arguments: Sequence[str]) -> List[str]:
-    """What was typed for the program itself, which did not hand it on as arguments of `main`. Workers start it with that too."""
+    """The arguments of the program itself, which it did not pass to `main`. Workers start it with them, too."""
     rest, own = list(arguments), []
     for word in reversed(typed):
         if rest and rest[-1] == word:
@@ -54,14 +54,14 @@ def _own(typed: Sequence[str], arguments: Sequence[str]) -> List[str]:
 
 
 def command() -> List[str]:
-    """What starts this process's file again, without arguments. Raises ValueError if there is no file."""
+    """The command that starts this process's file again, without arguments. Raises ValueError if there is no file."""
     started = sys.modules["__main__"]
     spec = getattr(started, "__spec__", None)
     if spec is not None and spec.name != "__main__":
         return [sys.executable, "-m", spec.name]
     file = getattr(started, "__file__", None)
     if file is None:
-        raise ValueError("a worker starts a problem by its file: write this into a file, and start that")
+        raise ValueError("a worker starts a problem from its file: write this into a file, and start that file")
     return [sys.executable, str(Path(file).resolve())]
 
 
@@ -72,16 +72,16 @@ def _parser(problem: Problem) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND")
 
-    checking = verbs.add_parser("check", help="find out whether equal candidates always have equal values")
+    checking = verbs.add_parser("check", help="test whether equal candidates always have equal values")
     checking.add_argument(
         "--candidates", type=_whole(1), default=CANDIDATES, metavar="N", help=f"default: {CANDIDATES}"
     )
     running = verbs.add_parser("run", help="evolve on this machine, with a worker for each core")
-    running.add_argument("--workers", type=_whole(0), metavar="N", help="worker processes; default: evoxo's")
+    running.add_argument("--workers", type=_whole(0), metavar="N", help="worker processes; default: that of evoxo")
     running.add_argument("--out", metavar="DIR", help=f"directory for the results; default: out/{run_name(problem.name)}, with a"
-                         " number if a run of another version or with other settings is there")
+                         " number if it has a run of another version or with other settings")
     submitting = verbs.add_parser("submit", help="give the experiment to a coordinator")
-    submitting.add_argument("--coordinator", metavar="ADDRESS", help="default: evoxo's")
+    submitting.add_argument("--coordinator", metavar="ADDRESS", help="default: that of evoxo")
     submitting.add_argument("--name", metavar="N", help=f"name of the run; default: {run_name(problem.name)}")
     printing = verbs.add_parser("file", help="print the experiment file")
     for verb in (running, submitting, printing):
@@ -96,20 +96,20 @@ def _parser(problem: Problem) -> argparse.ArgumentParser:
 
 
 def _whole(least: int) -> "type[int]":
-    """A type of argparse: whole numbers from `least`."""
+    """A type for argparse: whole numbers from `least`."""
 
     def read(text: str) -> int:
         if not re.fullmatch("[0-9]{1,19}", text) or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
         return int(text)
 
     return read  # type: ignore[return-value]
 
 
 def _do(problem: Problem, arguments: Sequence[str], again: Sequence[str]) -> int:
-    """Does what was typed. Returns the exit status.
+    """Runs a command. Returns the exit status.
 
-    again: starts the problem's program.
+    again: the command that starts the problem's program.
     """
     parser = _parser(problem)
     typed = parser.parse_args(arguments)
@@ -135,7 +135,7 @@ def _do(problem: Problem, arguments: Sequence[str], again: Sequence[str]) -> int
 
 
 def _start(problem: Problem, typed: argparse.Namespace, text: str, again: Sequence[str]) -> int:
-    """Writes the experiment file beside the directory of the results, and becomes evoxo. Returns only if it cannot."""
+    """Writes the experiment file next to the directory of the results and replaces this process with evoxo. Returns only on failure."""
     try:
         evoxo = binary()
     except FileNotFoundError as error:
@@ -148,7 +148,7 @@ def _start(problem: Problem, typed: argparse.Namespace, text: str, again: Sequen
     file = out.with_name(out.name + ".toml")
     if typed.verb == "run":
         words = [evoxo, "run", str(file), "--program", program]
-        # Without a directory, evoxo takes another one where a run with other settings is.
+        # If no directory is given, evoxo chooses another one if a run with other settings is there.
         words += ["--out", str(out)] if typed.out else []
         words += [] if typed.workers is None else ["--workers", str(typed.workers)]
     else:
@@ -158,14 +158,14 @@ def _start(problem: Problem, typed: argparse.Namespace, text: str, again: Sequen
     other = "another directory with --out" if typed.verb == "run" else "another name with --name"
     try:
         results = out if typed.verb == "run" and typed.out else None
-        write(file, text, f"choose {other}, or give that file to evoxo: {shlex.join(words)}", results=results)
+        write(file, text, f"choose {other}, or start evoxo with that file: {shlex.join(words)}", results=results)
     except ValueError as error:
         return _fail(str(error))
     except OSError as error:
         return _fail(f"cannot write {file}: {error.strerror}")
-    print(f"{file} is written", file=sys.stderr)
+    print(f"wrote {file}", file=sys.stderr)
     if typed.verb == "submit":
-        print(f"workers compute it that are started with --program {shlex.quote(program)}", file=sys.stderr)
+        print(f"start workers for it with --program {shlex.quote(program)}", file=sys.stderr)
     sys.stdout.flush()
     try:
         os.execv(evoxo, words)

@@ -1,4 +1,4 @@
-"""What is declared of a problem, and what its numbers must be, for a function and for a caller who is asked."""
+"""The declaration of a problem, and checks of its numbers, whether a function or a caller of `ask` gives them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ._channel import VERSION
 from ._genome import Genes, Part, counted, parts_of
 
 FAIL_CHARACTERS_MAX = 1000
-"""The most characters of the sentence of a failed candidate; the rest is cut off."""
+"""The most characters of the reason why a candidate failed; the rest is cut off."""
 
 OBJECTIVES_CHARACTERS_MAX = 400
-"""The most characters of all objectives with a comma and a space between them: what an experiment file can say."""
+"""The most characters of all objectives, joined with a comma and a space: the limit of an experiment file."""
 
 CONSTRAINTS_MAX = 100
 MEASURES_MAX = 10
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-"""The names of problems, objectives, constraints and measures, and versions."""
+"""Names of problems, objectives, constraints and measures, and versions."""
 
 _SEED = re.compile("[0-9a-f]{16}")
 
@@ -30,19 +30,19 @@ Answer = Dict[str, Any]
 
 
 class Failed(Exception):
-    """Raise it in a fitness function when a candidate has no value: ``raise evoxo.Failed("the simulation diverged")``.
+    """Raised by a fitness function for a candidate that has no value: ``raise evoxo.Failed("the simulation diverged")``.
 
-    Only this candidate fails, with the sentence. Any other exception ends the program.
+    Only this candidate fails, for this reason. Any other exception ends the program.
     """
 
 
 class WrongAnswer(ValueError):
-    """The function returned something that does not fit what the problem declares. The text names the candidate."""
+    """The function returned something that does not fit the declaration of the problem. The text names the candidate."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a fitness function returns if its problem has constraints or measures."""
+    """The return value of a fitness function whose problem has constraints or measures."""
 
     f: Numbers
     """The objectives: a number, or one for each objective."""
@@ -54,20 +54,20 @@ class Result:
 
 def _names(what: str, names: Sequence[str], most: int) -> Tuple[str, ...]:
     if isinstance(names, str):
-        raise ValueError(f"{what} is the text {names!r}, but must be a list of texts")
+        raise ValueError(f"{what} is the string {names!r}, but it must be a list of strings")
     for name in names:
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise ValueError(f"{what} has the name {name!r}, but a name is up to 64 of A-Z, a-z, 0-9, _, - and point")
+            raise ValueError(f"{what} has the name {name!r}, but a name must be 1 to 64 of the characters A-Z, a-z, 0-9, _, - and .")
     if len(set(names)) < len(names):
         raise ValueError(f"{what} has a name twice: {list(names)}")
     if len(names) > most:
-        raise ValueError(f"{what} has {len(names)} names, but at most {most} are possible")
+        raise ValueError(f"{what} has {len(names)} names, but it can have at most {most}")
     return tuple(names)
 
 
 def _objectives(objectives: Sequence[str]) -> Tuple[str, ...]:
     if isinstance(objectives, str) or not objectives:
-        raise ValueError(f'objectives is {objectives!r}, but must be a list such as ["min cost"]')
+        raise ValueError(f'objectives is {objectives!r}, but it must be a list such as ["min cost"]')
     for objective in objectives:
         goal, _, _ = objective.partition(" ") if isinstance(objective, str) else ("", "", "")
         if goal not in ("min", "max"):
@@ -103,14 +103,14 @@ class Declaration:
         self.constraints = _names("constraints", constraints, CONSTRAINTS_MAX)
         self.measures = _names("measures", measures, MEASURES_MAX)
         if not isinstance(version, str) or not NAME.fullmatch(version):
-            raise ValueError(f"the version is {version!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
+            raise ValueError(f"the version is {version!r}, but it must be 1 to 64 of the characters A-Z, a-z, 0-9, _, - and .")
         self.name = name
         self.version: str = version
         self._one_number = len(self.objectives) == 1 and not self.constraints and not self.measures
         self._objective_names = tuple(objective.partition(" ")[2] for objective in self.objectives)
 
     def introduction(self) -> Dict[str, Any]:
-        """The first line of the program: everything that a worker must know."""
+        """The first line that the program writes: everything that a worker must know."""
         line: Dict[str, Any] = {"evoxo": int(VERSION), "name": self.name, "version": self.version}
         line["objectives"] = list(self.objectives)
         if self.constraints:
@@ -121,13 +121,13 @@ class Declaration:
         return line
 
     def read(self, item: Any) -> Tuple[str, Dict[str, Genes], int]:
-        """The id, the genes by part, and the seed of an item of a request. Raises ValueError with a sentence."""
+        """The id, the genes by part, and the seed of an item of a request. Raises ValueError if the item is wrong."""
         try:
             name, genes, text = item["id"], item["genes"], item["seed"]
         except (TypeError, KeyError):
-            raise ValueError(f"an item is no object with id, seed and genes: {item!r:.200}") from None
+            raise ValueError(f"an item is not an object with id, seed and genes: {item!r:.200}") from None
         if not isinstance(text, str) or not _SEED.fullmatch(text):
-            raise ValueError(f"the seed of {name} is no text of 16 hexadecimal digits: {text!r:.80}")
+            raise ValueError(f"the seed of {name} is not a string of 16 hexadecimal digits: {text!r:.80}")
         if not isinstance(genes, dict) or genes.keys() != self.parts.keys():
             have = ", ".join(genes) if isinstance(genes, dict) else repr(genes)
             raise ValueError(f"the genes of {name} have the parts {have:.200} instead of {', '.join(self.parts)}")
@@ -140,13 +140,13 @@ class Declaration:
         return name, read, int(text, 16)
 
     def answer(self, candidate: str, value: Any) -> Answer:
-        """The answer for one candidate that has this value: its numbers, or the sentence with which it failed.
+        """The answer for a candidate with this value: its numbers, or the reason why it failed.
 
         value: a number, a sequence of numbers, or a Result.
 
-        Raises WrongAnswer if it is something else.
+        Raises WrongAnswer for anything else.
         """
-        # The usual case, without the checks that it passes anyway: they take as long as a short function.
+        # A fast path for the usual case: the checks, which it would pass, take as long as a short function.
         if self._one_number and type(value) is float and value - value == 0:
             return {"f": [value]}
         result = value if isinstance(value, Result) else Result(value)
@@ -157,7 +157,7 @@ class Declaration:
             for name, number in zip(names, numbers):
                 if number - number != 0:
                     fail = f"{name} is {number}"
-                    print(f"candidate {candidate}: {fail}, which is no value: the candidate fails", file=sys.stderr)
+                    print(f"candidate {candidate}: {fail}, which is not a value: the candidate fails", file=sys.stderr)
                     return {"fail": fail}
             if names:
                 answer[key] = numbers
@@ -167,11 +167,11 @@ class Declaration:
     def failed(why: str) -> Answer:
         """The answer for a candidate that has no value."""
         text = why or "no reason was given"
-        # A text that every reader of JSON takes: without halves of surrogate pairs, and not too long.
+        # The text must be readable by every JSON parser, so it has no lone surrogates and is not too long.
         return {"fail": text[:FAIL_CHARACTERS_MAX].encode("utf-8", "replace").decode("utf-8")}
 
     def _numbers(self, candidate: str, key: str, names: Sequence[str], given: Any) -> List[float]:
-        """What the function returned for objectives, constraints or measures, one number for each name."""
+        """Converts the objectives, constraints or measures that the function returned to numbers, one for each name."""
         what = {"f": "objectives", "g": "constraints", "m": "measures"}[key]
         if isinstance(given, (str, bytes, Mapping, set, frozenset)):
             sentence = f"{self.name} returned {given!r:.80} for its {what}: return numbers"
@@ -194,6 +194,6 @@ class Declaration:
                 numbers.append(float("inf") if value > 0 else float("-inf"))
             except (TypeError, ValueError):
                 raise WrongAnswer(
-                    f"candidate {candidate}: {self.name} returned {value!r:.80} among its {what}, which is no number"
+                    f"candidate {candidate}: {self.name} returned {value!r:.80} among its {what}, which is not a number"
                 ) from None
         return numbers

@@ -1,4 +1,4 @@
-"""The experiment file of a problem, as the kind `evolve` of evoxo reads it."""
+"""The experiment file of a problem, for evoxo's kind `evolve`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ._declaration import Declaration
 from ._genome import Reals, plain
 
 EVALUATIONS = 10_000
-"""Evaluations of a replica, unless told otherwise."""
+"""The default number of evaluations of a replica."""
 
 REPLICAS = 5
-"""Replicas, unless told otherwise."""
+"""The default number of replicas."""
 
 SEED = 1
-"""The seed of an experiment, unless told otherwise."""
+"""The default seed of an experiment."""
 
 DECLARED = ("problem", "objectives", "constraints", "measures")
 """Settings that come from the problem."""
 
 WRITTEN = "# The Python package evoxo has written this file and writes it again: copy it to change it.\n"
-"""The first line of files that `write` may write over."""
+"""The first line of files that `write` may overwrite."""
 
 _BARE = re.compile(r"-?[0-9]+(\.[0-9]+)?|true|false|\[[-0-9., ]*\]")
 Value = Union[str, int, float]
@@ -49,8 +49,8 @@ def experiment(
     """The text of the experiment file.
 
     algorithm: by default that of `default_algorithm`.
-    evaluations: of each replica.
-    settings: further ones, as texts. What looks like a number, true, false or a list of numbers is written as that.
+    evaluations: the evaluations of each replica.
+    settings: further settings, as strings. What looks like a number, true, false or a list of numbers is written as such.
 
     Raises ValueError for a setting that comes from the problem.
     """
@@ -65,7 +65,7 @@ def experiment(
             values[name] = str(len(numbers))
     for key, value in (settings or {}).items():
         if key in DECLARED:
-            raise ValueError(f"the setting {key} comes from the problem: change it in the file of {problem.name}")
+            raise ValueError(f"the setting {key} comes from the problem: change it in the source of {problem.name}")
         values[key] = value if _BARE.fullmatch(value) else _text(value)
     lines = ['experiment = "evolve"', f"seed = {seed}", f"replicas = {replicas}", "", "[settings]"]
     lines += [f"{key} = {value}" for key, value in values.items()]
@@ -77,10 +77,10 @@ def experiment(
 
 
 def write(file: Path, text: str, instead: str, results: Optional[Path] = None) -> None:
-    """Writes an experiment file, also over one that this function has written.
+    """Writes an experiment file. It may overwrite a file that this function wrote earlier.
 
-    Raises ValueError with a sentence, which says what to do `instead`, if a person's file is there, or one with other
-    settings whose run has `results`; and OSError if it cannot be written.
+    Raises ValueError, which says what to do `instead`, if another file is there, or one with other settings whose run has
+    `results`. Raises OSError if the file cannot be written.
     """
     file = file.resolve()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -88,12 +88,12 @@ def write(file: Path, text: str, instead: str, results: Optional[Path] = None) -
         there = file.read_text(encoding="utf-8", errors="replace")
         if there == WRITTEN + text:
             return
-        # An empty file is what a full disk leaves.
+        # A full disk can leave an empty file.
         if there not in ("", text) and not there.startswith(WRITTEN):
-            raise ValueError(f"{file} was not written by evoxo's Python package, which leaves it as it is: {instead}")
-        # The number of replicas may change, and the command that continues the run needs the rest.
+            raise ValueError(f"{file} was not written by evoxo's Python package, so it is not overwritten: {instead}")
+        # The number of replicas may change. The command that continues the run needs all other settings.
         if results and (results / "config.toml").exists() and there and _settings(there) != _settings(WRITTEN + text):
-            raise ValueError(f"{results} has a run with other settings, those of {file}, which stays as it is: {instead}")
+            raise ValueError(f"{results} has a run with other settings, those of {file}, which is not overwritten: {instead}")
     staged = file.with_name(f"{file.name}.new-{os.getpid()}")
     try:
         with staged.open("w", encoding="utf-8") as out:
@@ -112,5 +112,5 @@ def _settings(text: str) -> List[str]:
 
 
 def _text(value: str) -> str:
-    """A basic string of TOML, whose escapes are those of JSON."""
+    """A basic string of TOML, which has the same escapes as JSON."""
     return json.dumps(value, ensure_ascii=False)

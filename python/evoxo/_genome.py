@@ -1,4 +1,4 @@
-"""Parts of a genome: what they declare to a worker, how their values are read, and genes to try a function with."""
+"""Parts of a genome: their declarations for a worker, how their values are read, and genes to test a function with."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Dict, List, Mapping, Optional, Union
 
 Number = Union[int, float]
 Genes = Union[List[float], List[int], str]
-"""The value of one part, as a function gets it: a list of numbers, or one string."""
+"""The value of one part as a function gets it: a list of numbers, or a string."""
 
 PART = "x"
-"""The name of the part of a genome that has only one."""
+"""The name of the part if a genome has only one."""
 
 DECIMALS_MAX = 18
-"""The most digits of a bound after its point: more are not exact in an experiment file."""
+"""The most digits of a bound after its point. More would not be exact in an experiment file."""
 
 TERM_MAX = 2**63 - 1
-"""The greatest number above or below the line of a bound as a fraction in lowest terms."""
+"""The greatest numerator or denominator of a bound as a fraction in lowest terms."""
 
 BOUND_MAX = 10**12
-"""The greatest bound, and its negative the least."""
+"""The greatest bound; the least is its negative."""
 
 PART_CHARACTERS_MAX = 32
 """The most characters of a part's name."""
@@ -47,7 +47,7 @@ def plain(value: Number) -> str:
 
 
 def _whole_number(value: object) -> Optional[int]:
-    """A whole number of any type, those of numpy among them; None of anything else."""
+    """A whole number of any type, including those of numpy; None for anything else."""
     try:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -57,35 +57,35 @@ def _whole_number(value: object) -> Optional[int]:
 def _length(length: object) -> int:
     whole = _whole_number(length)
     if whole is None or whole < 1:
-        raise ValueError(f"the length of a part is {length!r}, but must be a whole number from 1")
+        raise ValueError(f"the length of a part is {length!r}, but it must be a whole number from 1")
     return whole
 
 
 def _real_bound(name: str, value: Number) -> Number:
-    """A bound as the shortest number: -5 and not -5.0."""
+    """A bound as the shortest equal number: -5 instead of -5.0."""
     if isinstance(value, bool):
         raise ValueError(f"{name} is {value!r}, but must be a number")
     number = float(value)
     if number - number != 0:
-        raise ValueError(f"{name} is {value!r}, but must be a finite number")
+        raise ValueError(f"{name} is {value!r}, but it must be a finite number")
     text = plain(number)
     fraction = Fraction(text)
     if len(text.partition(".")[2]) > DECIMALS_MAX or max(abs(fraction.numerator), fraction.denominator) > TERM_MAX:
-        raise ValueError(f"{name} is {value!r}, but a bound has at most {DECIMALS_MAX} digits after the point")
+        raise ValueError(f"{name} is {value!r}, but a bound can have at most {DECIMALS_MAX} digits after the point")
     return int(number) if number.is_integer() else number
 
 
 def _check_bounds(low: Number, high: Number) -> None:
     for name, value in (("low", low), ("high", high)):
         if abs(value) > BOUND_MAX:
-            raise ValueError(f"{name} is {value!r}, but a bound is from -{BOUND_MAX:,} to {BOUND_MAX:,}")
+            raise ValueError(f"{name} is {value!r}, but a bound must be from -{BOUND_MAX:,} to {BOUND_MAX:,}")
     if low > high:
         raise ValueError(f"low is {low!r} and high is {high!r}, but low must not be greater than high")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a genome: genes of one type. `reals`, `integers`, `bits`, `permutation` and `symbols` make one."""
+    """A part of a genome: genes of one type. `reals`, `integers`, `bits`, `permutation` and `symbols` make parts."""
 
     length: int
     """The number of genes, from 1."""
@@ -96,16 +96,16 @@ class Part:
         object.__setattr__(self, "length", _length(self.length))
 
     def declaration(self) -> Dict[str, Union[str, Number]]:
-        """What a worker and an experiment file are told: type, length, and what else there is, without the name."""
+        """The declaration for a worker or an experiment file: type, length, and further properties, without the name."""
         return {"type": self.type, "length": self.length}
 
     def read(self, value: object) -> Genes:
-        """The genes as a function gets them, from a request. Raises ValueError with a sentence."""
+        """Reads the genes of a request into the form that a function gets. Raises ValueError if they do not fit."""
         raise NotImplementedError
 
     def _list(self, value: object) -> List[Number]:
         if not isinstance(value, list):
-            raise ValueError(f"is no list but {value!r:.80}")
+            raise ValueError(f"is not a list but {value!r:.80}")
         if len(value) != self.length:
             raise ValueError(f"has {counted(len(value), 'gene')} instead of {self.length}")
         return value
@@ -114,15 +114,15 @@ class Part:
         genes = self._list(value)
         for gene in genes:
             if type(gene) is not int:
-                raise ValueError(f"has the gene {gene!r:.80}, which is no whole number")
+                raise ValueError(f"has the gene {gene!r:.80}, which is not a whole number")
         return [int(gene) for gene in genes]
 
     def corner(self, high: bool) -> Genes:
-        """Genes that are all as low as possible, or all as high."""
+        """Genes that are all as low as possible, or all as high as possible."""
         raise NotImplementedError
 
     def middle(self) -> Genes:
-        """Genes in the middle."""
+        """Genes in the middle of their range."""
         raise NotImplementedError
 
     def draw(self, rng: random.Random) -> Genes:
@@ -152,7 +152,7 @@ class Reals(Part):
         try:
             return list(map(float, self._list(value)))
         except TypeError:
-            raise ValueError(f"has a gene that is no number: {value!r:.80}") from None
+            raise ValueError(f"has a gene that is not a number: {value!r:.80}") from None
 
     def corner(self, high: bool) -> Genes:
         return [float(self.high if high else self.low)] * self.length
@@ -261,7 +261,7 @@ class Symbols(Part):
 
     def read(self, value: object) -> Genes:
         if not isinstance(value, str):
-            raise ValueError(f"is no string but {value!r:.80}")
+            raise ValueError(f"is not a string but {value!r:.80}")
         if len(value) != self.length:
             raise ValueError(f"has {len(value)} characters instead of {self.length}")
         return value
@@ -302,21 +302,21 @@ def symbols(n: int, alphabet: str) -> Symbols:
 
 
 def parts_of(genome: Union[Part, Mapping[str, Part]]) -> Dict[str, Part]:
-    """The parts of a genome by name; the only part of a genome that is no dict is called "x"."""
+    """The parts of a genome by name. If the genome is a single part, its name is "x"."""
     if isinstance(genome, Part):
         genome = {PART: genome}
     if not isinstance(genome, Mapping) or not genome:
         raise ValueError("the genome must be a part, such as evoxo.reals(30, -5, 5), or a dict of named parts")
     if len(genome) > PARTS_MAX:
-        raise ValueError(f"the genome has {len(genome)} parts, but at most {PARTS_MAX} are possible")
+        raise ValueError(f"the genome has {len(genome)} parts, but it can have at most {PARTS_MAX}")
     for name, part in genome.items():
         if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or name == "seed":
-            raise ValueError(f"a part cannot be called {name!r}: use the name of a parameter, but not seed")
+            raise ValueError(f"a part cannot be called {name!r}: use a parameter's name other than seed")
         if len(name) > PART_CHARACTERS_MAX:
-            raise ValueError(f"a part cannot be called {name!r}: a name has at most {PART_CHARACTERS_MAX} characters")
+            raise ValueError(f"a part cannot be called {name!r}: a name can have at most {PART_CHARACTERS_MAX} characters")
         if not isinstance(part, Part):
-            raise ValueError(f"the part {name!r} is {part!r}, but must be made by evoxo.reals, evoxo.bits or such")
+            raise ValueError(f"the part {name!r} is {part!r}, but it must be made by evoxo.reals, evoxo.bits or a similar function")
     genes = sum(part.length for part in genome.values())
     if genes > GENES_MAX:
-        raise ValueError(f"the genome has {genes:,} genes, but at most {GENES_MAX:,} are possible")
+        raise ValueError(f"the genome has {genes:,} genes, but it can have at most {GENES_MAX:,}")
     return dict(genome)

@@ -1,4 +1,4 @@
-"""What was told, kept in a file: a line for each candidate, so that nothing is asked again after a crash."""
+"""A file of answers, with a line for each candidate, so that nothing is asked again after a crash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._declaration import Answer, Declaration
 
 
 def key_of(declaration: Declaration, item: Dict[str, Any]) -> str:
-    """What a candidate's answer follows from: the problem, the seed and the genes."""
+    """A hash of everything that a candidate's answer depends on: the problem, the seed and the genes."""
     said = [declaration.introduction(), item["seed"], item["genes"]]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -22,7 +22,7 @@ class Journal:
     """A file of answers by key, open for appending. Only one process may have it open."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Opens or creates the file. Raises ValueError with a sentence if it is no journal or is in use."""
+        """Opens or creates the file. Raises ValueError if it is not a journal or is in use."""
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(self.path, "a+b")
@@ -32,7 +32,7 @@ class Journal:
             self._file.close()
             raise ValueError(f"the journal {self.path} is in use by another process") from None
         self.answers: Dict[str, Answer] = {}
-        """What was in the file when it was opened."""
+        """The answers that were in the file when it was opened."""
         try:
             self._read()
         except ValueError:
@@ -44,7 +44,7 @@ class Journal:
         whole = 0
         for number, line in enumerate(self._file, 1):
             if not line.endswith(b"\n"):
-                # The process was killed while it wrote: this candidate is asked again.
+                # The process was killed while it wrote this line, so the candidate is asked again.
                 self._file.truncate(whole)
                 return
             whole += len(line)
@@ -52,11 +52,11 @@ class Journal:
                 entry = json.loads(line)
                 self.answers[entry["key"]] = dict(entry["answer"])
             except (ValueError, KeyError, TypeError):
-                raise ValueError(f"{self.path}:{number} is no line of a journal of evoxo.ask") from None
+                raise ValueError(f"{self.path}:{number} is not a line of a journal of evoxo.ask") from None
 
     def add(self, key: str, answer: Answer) -> None:
-        """Adds an answer, which is on the disk when this returns. After `close` too, unless another process has the file open: then it
-        raises ValueError."""
+        """Adds an answer, which is on the disk when this returns. It also works after `close`, but raises ValueError if another
+        process has the file open by then."""
         if self._file.closed:
             late = Journal(self.path)
             try:
@@ -72,10 +72,10 @@ class Journal:
                 line = line[os.write(file, line) :]
             os.fsync(file)
         except OSError:
-            # Half a line must not stay before the next one.
+            # Remove the incomplete line, or the next one would be appended to it.
             os.ftruncate(file, whole)
             raise
 
     def close(self) -> None:
-        """Lets other processes open it."""
+        """Closes the file, so that other processes can open it."""
         self._file.close()

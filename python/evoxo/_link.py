@@ -1,4 +1,4 @@
-"""The connection between programs that workers have started for `evoxo.ask`, and the caller who answers."""
+"""The connection between the programs that workers have started for `evoxo.ask` and the caller who answers."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ LINE_BYTES_MAX = 16 * 1024 * 1024
 """The most bytes of a line, with its line break."""
 
 REMEMBERED_MAX = 100_000
-"""The most answers that are kept for candidates that are asked for again, in the order in which they were told."""
+"""The most answers that are kept in case candidates are requested again. The oldest are dropped first."""
 
 SOCKET_PATH_MAX = 90
-"""Longer paths of sockets are refused by some systems."""
+"""The longest path of a socket; some systems reject longer ones."""
 
 SEND_SECONDS = 60.0
-"""After this time a program that takes no answer is given up."""
+"""How long to wait for a program to take an answer before giving it up."""
 
 
 class Candidate:
-    """What is to be evaluated. It needs one `tell` or `fail`."""
+    """A candidate to be evaluated. It needs one `tell` or `fail`."""
 
     def __init__(self, name: str, seed: int, genes: Union[Genes, Dict[str, Genes]], key: str, link: Link) -> None:
         self.id = name
-        """A text that names the candidate: the arm, the replica and the number of its birth."""
+        """The candidate's name: the arm, the replica and its number in the search."""
         self.seed = seed
         """A whole number below 2**64, for random numbers that the evaluation needs."""
         self.genes = genes
-        """The genes, as a fitness function gets them; a dict by name if the genome was declared as one."""
+        """The genes as a fitness function gets them; a dict by name if the genome was declared as a dict."""
         self._key = key
         self._link = link
 
@@ -48,18 +48,19 @@ class Candidate:
 
     @property
     def told(self) -> bool:
-        """Whether it has an answer."""
+        """Whether the candidate has an answer."""
         return self._link.has(self._key)
 
     def tell(self, f: Numbers, g: Numbers = (), m: Numbers = ()) -> None:
-        """Says the value: objectives, constraints and measures, as in `Result`. A value that is not finite fails it.
+        """Gives the candidate its value: objectives, constraints and measures, as in `Result`. With a value that is not
+        finite, the candidate fails.
 
-        Raises ValueError if it has a value already, or the numbers do not fit what the problem declares.
+        Raises ValueError if the candidate already has an answer, or the numbers do not fit the declaration of the problem.
         """
         self._link.tell([(self, self._link.declaration.answer(self.id, Result(f, g, m)))])
 
     def fail(self, why: str = "") -> None:
-        """Says that it has no value. What that means is the setting `on_failure`. Raises ValueError as `tell`."""
+        """Marks the candidate as having no value; the setting `on_failure` says what follows. Raises ValueError as `tell` does."""
         self._link.tell([(self, self._link.declaration.failed(why))])
 
 
@@ -67,11 +68,11 @@ class Batch(List[Candidate]):
     """Candidates that can be evaluated in any order."""
 
     def tell(self, values: Any) -> None:
-        """Says the values of all candidates, in their order: for each a number, a sequence of numbers (of several
-        objectives), a `Result`, or an instance of `Failed`.
+        """Gives all candidates their values, in order: for each a number, a sequence of numbers (with several objectives),
+        a `Result`, or an instance of `Failed`.
 
-        Raises ValueError, and takes none of them, if there are more or fewer than candidates, one does not fit what the
-        problem declares, or a candidate has a value already.
+        Raises ValueError, and takes none of the values, if their number is wrong, one does not fit the declaration of the
+        problem, or a candidate already has an answer.
         """
         given = list(values)
         if len(given) != len(self):
@@ -83,21 +84,21 @@ class Batch(List[Candidate]):
 
 
 class _Request(NamedTuple):
-    """What a program was asked, and waits for."""
+    """A request of a program that waits for its answer."""
 
     batch: int
     keys: List[str]
 
 
 class Link:
-    """Listens for the programs of one `evoxo.ask`, in a thread of its own."""
+    """Listens for the programs of one `evoxo.ask`, in its own thread."""
 
     def __init__(self, declaration: Declaration, journal: Optional[Journal]) -> None:
         self.declaration = declaration
         self.changed = threading.Condition()
-        """Notified when there is a batch, and when it cannot go on."""
+        """Notified when there is a batch, and when the run cannot go on."""
         self.trouble: Optional[str] = None
-        """Why it cannot go on."""
+        """Why the run cannot go on."""
         self._journal = journal
         self._closed = False
         self._answers: OrderedDict[str, Answer] = OrderedDict(journal.answers if journal else {})
@@ -108,14 +109,14 @@ class Link:
         self._directory, self.path, self._listener = _listen()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
-        # To wake the thread at the end.
+        # Wakes the thread at the end.
         self._ending, self._end = socket.socketpair()
         self._selector.register(self._ending, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, name="evoxo.ask", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Ends all connections. The programs end, and no batch comes any more."""
+        """Closes all connections. The programs end, and there are no further batches."""
         with self.changed:
             self._closed = True
         self._end.close()
@@ -129,11 +130,11 @@ class Link:
                 self._journal.close()
 
     def take(self) -> Optional[Batch]:
-        """The next batch, if there is one. The caller holds `changed`."""
+        """The next batch, if there is one. The caller must hold `changed`."""
         return self._fresh.popleft() if self._fresh else None
 
     def something(self) -> bool:
-        """Whether there is a batch, or it cannot go on. The caller holds `changed`."""
+        """Whether there is a batch, or the run cannot go on. The caller must hold `changed`."""
         return bool(self._fresh) or self.trouble is not None
 
     def has(self, key: str) -> bool:
@@ -142,18 +143,18 @@ class Link:
             return key in self._answers
 
     def answer(self, candidate: Candidate, value: Any) -> Answer:
-        """The answer for a candidate of this value. Raises ValueError if it does not fit."""
+        """The answer for a candidate with this value. Raises ValueError if the value does not fit."""
         if isinstance(value, Failed):
             return self.declaration.failed(str(value))
         return self.declaration.answer(candidate.id, value)
 
     def tell(self, answers: List[Tuple[Candidate, Answer]]) -> None:
-        """Takes answers, and sends what programs wait for. Raises ValueError if a candidate has an answer already."""
+        """Takes answers, and replies to programs whose requests are complete. Raises ValueError if a candidate already has an answer."""
         with self.changed:
             for candidate, _ in answers:
                 if candidate._key in self._answers:
-                    raise ValueError(f"candidate {candidate.id} has an answer already")
-            # On a full disk all of them can be told once more: a line that is in the journal twice counts once.
+                    raise ValueError(f"candidate {candidate.id} already has an answer")
+            # If the disk is full, all of them can be told again: a line that is in the journal twice counts once.
             if self._journal:
                 for candidate, answer in answers:
                     self._journal.add(candidate._key, answer)
@@ -161,7 +162,7 @@ class Link:
                 self._answers[candidate._key] = answer
                 self._open.pop(candidate._key, None)
             self._reply()
-            # What is in a journal is not asked again.
+            # With a journal, all answers are kept.
             while len(self._answers) > REMEMBERED_MAX and not self._journal:
                 self._answers.popitem(last=False)
 
@@ -181,11 +182,11 @@ class Link:
         try:
             program, _ = self._listener.accept()
         except OSError:
-            return  # It has gone again.
+            return  # The program is gone again.
         program.settimeout(SEND_SECONDS)
         self._lines[program] = bytearray()
         self._selector.register(program, selectors.EVENT_READ)
-        # Its fixed candidates would be work for the caller.
+        # The caller would have to evaluate the fixed candidates of a signature.
         self._send(program, {**self.declaration.introduction(), "canned": 0})
 
     def _receive(self, program: socket.socket) -> None:
@@ -203,7 +204,7 @@ class Link:
             return
         try:
             if end < 0 or end > LINE_BYTES_MAX:
-                raise ValueError(f"a batch has more than {LINE_BYTES_MAX} bytes: take fewer candidates, with batch=")
+                raise ValueError(f"a batch has more than {LINE_BYTES_MAX} bytes: set a smaller number of candidates with batch=")
             line = bytes(lines[:end])
             del lines[: end + 1]
             self._ask(program, line)
@@ -213,17 +214,17 @@ class Link:
             self.changed.notify_all()
 
     def _ask(self, program: socket.socket, line: bytes) -> None:
-        """Takes a request. Raises ValueError if it makes no sense."""
+        """Takes a request. Raises ValueError if it is not valid."""
         request = json.loads(line)
         batch, items = (request.get("batch"), request.get("items")) if isinstance(request, dict) else (None, None)
         if type(batch) is not int or not isinstance(items, list) or program in self._requests:
-            raise ValueError(f"a worker sent a line that is no request with batch and items: {line[:200]!r}")
+            raise ValueError(f"a worker sent a line that is not a request with batch and items: {line[:200]!r}")
         keys, fresh = [], Batch()
         for item in items:
             name, genes, seed = self.declaration.read(item)
             key = key_of(self.declaration, item)
             keys.append(key)
-            # It may be asked for again: its worker was killed, or another worker has a copy.
+            # A candidate can be requested again: its worker was killed, or another worker has a copy of its task.
             if key not in self._answers and key not in self._open:
                 whole = next(iter(genes.values())) if self.declaration.single else genes
                 self._open[key] = Candidate(name, seed, whole, key, self)
@@ -246,7 +247,7 @@ class Link:
         try:
             program.sendall(json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n")
         except OSError:
-            # It has gone, or takes nothing: the answers are there for the next that asks. The thread sees the end.
+            # The program is gone or takes nothing. The answers are kept for the next request, and the thread sees the shutdown.
             with contextlib.suppress(OSError):
                 program.shutdown(socket.SHUT_RDWR)
 
@@ -257,7 +258,7 @@ class Link:
         request = self._requests.pop(program, None)
         if request is None:
             return
-        # What the caller does not have yet, and nobody else waits for, is nobody's work.
+        # Candidates that the caller does not have yet and that no other program waits for need not be evaluated.
         wanted = {key for other in self._requests.values() for key in other.keys}
         for batch in list(self._fresh):
             for candidate in [one for one in batch if one._key not in wanted]:
@@ -268,7 +269,7 @@ class Link:
 
 
 def _listen() -> Tuple[str, str, socket.socket]:
-    """A directory that only this user can enter, a socket in it, and what listens there."""
+    """A directory that only this user can enter, the path of a socket in it, and the listening socket."""
     directory = tempfile.mkdtemp(prefix="evoxo-")
     if len(os.path.join(directory, "ask")) > SOCKET_PATH_MAX:
         os.rmdir(directory)

@@ -1,4 +1,4 @@
-"""A problem: a fitness function with its genome and objectives, and what becomes of one candidate."""
+"""A problem: a fitness function with its genome and objectives, and the evaluation of a candidate."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ._source import version_of
 from ._typed import file_of
 
 UNKNOWN = "unknown"
-"""The version of a problem until its text is known."""
+"""The version of a problem until its source is known."""
 
 
 def _source(function: Callable[..., Any]) -> Optional[Path]:
-    """The file that defines a function. None if there is none."""
+    """The file that defines a function, if there is one."""
     try:
         file = inspect.getsourcefile(inspect.unwrap(function))
-    except TypeError:  # It is an object, or written in C.
+    except TypeError:  # An object, or a function written in C.
         file = None
     return Path(file) if file is not None and Path(file).is_file() else None
 
@@ -43,11 +43,11 @@ class Problem(Declaration):
         self.function = function
         name: str = getattr(function, "__name__", "")
         if not NAME.fullmatch(name):
-            raise ValueError(f"the function is called {name!r}, and a problem cannot be: define it with def NAME")
+            raise ValueError(f"the function is called {name!r}, which cannot be the name of a problem: define it with def NAME")
         self.file = _source(function)
-        """The file that defines the function; None of one that was typed into a notebook or a prompt."""
+        """The file that defines the function; None if it was typed into a notebook or a prompt."""
         self.typed: Optional[str] = None
-        """Without a file, and without a version that was given: the text of one that `run` writes."""
+        """The text of the file that `run` writes, if the function has neither a file nor a given version."""
         if version is None and self.file is not None:
             version = version_of(self.file.read_bytes())
         super().__init__(name, genome, objectives, constraints, measures, UNKNOWN if version is None else version)
@@ -57,11 +57,11 @@ class Problem(Declaration):
         self._takes_seed = self._check_parameters()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Calls the function as it is."""
+        """Calls the function directly."""
         return self.function(*arguments, **named)
 
     def introduction(self) -> Dict[str, Any]:
-        """See Declaration. With another seed a function that takes one may have another value."""
+        """See Declaration. A function that takes a seed is noisy: its value may differ for another seed."""
         line = super().introduction()
         return {**line, "noisy": True} if self._takes_seed else line
 
@@ -103,22 +103,22 @@ class Problem(Declaration):
         """Evolves on this machine, in a script or a notebook, and returns the results: `.best`, `.x`, `.f`, `.history`, `.plot()`.
 
         evaluations, algorithm, replicas, seed, settings: of the experiment; the default algorithm follows from the genome.
-        workers: worker processes, by default one for each core; 0 computes on one thread.
-        out: the directory of the results; by default out/ and the problem's name, with a number if a run of another version or
-            with other settings is there. The same call reads finished results again, and continues a run that was interrupted.
-        quiet: whether to show no progress on standard error.
+        workers: the number of worker processes, by default one for each core; 0 computes on one thread.
+        out: the directory of the results; by default out/ and the problem's name, with a number if that directory has a run of
+            another version or with other settings. The same call reads finished results again, and continues an interrupted run.
+        quiet: whether to hide the progress, which is otherwise shown on standard error.
 
         A function that was typed into a notebook is written to a file, from which the workers start it.
 
-        Raises ValueError if one of these does not fit, FileNotFoundError if the program evoxo is not found, and `RunFailed` with
-        what evoxo says if there are no results.
+        Raises ValueError if an argument is wrong, FileNotFoundError if the program evoxo is not found, and `RunFailed` with
+        evoxo's message if there are no results.
         """
         return run(self, evaluations, algorithm, replicas, seed, settings, workers, out, quiet)
 
     def evaluate(self, candidate: str, genes: Mapping[str, Genes], seed: int) -> Answer:
-        """The answer for one candidate: its numbers, or the sentence with which it failed.
+        """The answer for one candidate: its numbers, or the reason why it failed.
 
-        Raises WrongAnswer if the function returned something else, and whatever the function raises but Failed.
+        Raises WrongAnswer if the function returned anything else, and passes on all exceptions but Failed.
         """
         arguments, named = self._arguments(genes, seed if self._takes_seed else None)
         try:
@@ -136,23 +136,23 @@ def problem(
     measures: Sequence[str] = (),
     version: Optional[str] = None,
 ) -> Callable[[Callable[..., Any]], Problem]:
-    """Makes a problem of a fitness function.
+    """Makes a fitness function a problem.
 
     genome: one part, which the function gets as its first argument, or a dict of parts, which it gets as keyword
         arguments by their names.
-    objectives: one or several, each "min NAME" or "max NAME".
+    objectives: one or more, each "min NAME" or "max NAME".
     constraints: names of numbers that must be 0 or less.
     measures: names of numbers that describe behaviour, for quality diversity.
-    version: a text that changes whenever the function computes something else. By default it is a hash of the function's
-        source file without its comments, docstrings and empty lines; a file that is imported by that file does not change it.
+    version: a string that must change whenever the function computes something else. By default it is a hash of the function's
+        source file without comments, docstrings and empty lines. Changes in files that this file imports do not affect it.
 
-    The function also gets the candidate's seed, a whole number from 0 to 2**64 - 1, if it has a parameter `seed`. It
-    returns a number, a sequence of numbers (of several objectives) or a `Result`, or raises `Failed`. Everything that
-    it returns must follow from its arguments.
+    If the function has a parameter `seed`, it also gets the candidate's seed, a whole number from 0 to 2**64 - 1. It
+    returns a number, a sequence of numbers (with several objectives) or a `Result`, or raises `Failed`. Everything that
+    it returns must depend only on its arguments.
 
-    Raises ValueError with a sentence if one of these does not fit.
+    Raises ValueError if an argument is wrong.
     """
-    parts_of(genome)  # Its errors belong to this line, not to the function below it.
+    parts_of(genome)  # Report errors of the genome at this line, not at the function below it.
 
     def declare(function: Callable[..., Any]) -> Problem:
         return Problem(function, genome, objectives, constraints, measures, version)

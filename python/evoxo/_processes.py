@@ -1,4 +1,4 @@
-"""The processes of evoxo that run behind `evoxo.ask`: a whole run on this machine, or a worker of a cluster."""
+"""The evoxo processes behind `evoxo.ask`: a whole run on this machine, or a worker of a cluster."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from pathlib import Path
 from typing import IO, Any, Deque, Optional, Sequence
 
 SAVE_SECONDS = 45.0
-"""How long a run may take to save itself at the end; then it is killed."""
+"""How long a run may take to save its state at the end before it is killed."""
 
 ERROR_LINES = 6
-"""Lines of standard error that are shown when a run fails."""
+"""How many lines of standard error are shown if a run fails."""
 
 AGAIN_SECONDS = 1.0
-"""How long to wait before a connection with a coordinator is tried again."""
+"""How long to wait before connecting to a coordinator again."""
 
 FETCHES_MAX = 10
-"""How often the results of a finished run are asked for before it counts as failed."""
+"""How often to try to fetch the results of a finished run before it counts as failed."""
 
 NOTICE_SECONDS = 0.2
-"""How long a run may take to notice that it is to end."""
+"""How long a run may take to notice that it should end."""
 
 FINAL = ("finished", "in doubt", "failed", "cancelled", "blocked")
-"""States of a run that it does not leave by itself."""
+"""States that a run does not leave on its own."""
 
 WORKERS_LOST_MAX = 100
-"""With more workers lost, something is wrong with this machine."""
+"""The most workers to replace. If more are lost, something is wrong with this machine."""
 
 
 RUN_NAME_CHARACTERS_MAX = 64
@@ -43,11 +43,11 @@ RUN_NAME_CHARACTERS_MAX = 64
 
 
 class RunFailed(RuntimeError):
-    """A run that the caller was asked for cannot be finished; the text says why. The same call may continue it."""
+    """The run cannot be finished; the text says why. The same call may be able to continue it."""
 
 
 class _Process:
-    """A process of evoxo, in a session of its own: Ctrl-C on the terminal is for the caller alone."""
+    """A process of evoxo, in its own session: Ctrl-C on the terminal reaches only the caller."""
 
     def __init__(self, words: Sequence[str], stdin: int, stdout: Optional[int] = None) -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()
@@ -60,7 +60,7 @@ class _Process:
         return self.process.poll()
 
     def failed(self) -> RunFailed:
-        """Why it has ended."""
+        """The error that says why the process ended."""
         self._errors.seek(0)
         lines = self._errors.read().decode("utf-8", "replace").replace("\r", "\n").splitlines()
         last = [line for line in lines if line.strip()][-ERROR_LINES:]
@@ -70,7 +70,7 @@ class _Process:
         return RunFailed("\n".join([f"evoxo {how}", *last]))
 
     def wait(self, seconds: float) -> None:
-        """Waits for its end, and kills it if that takes longer."""
+        """Waits for the end of the process, and kills it after this time."""
         if self.process.stdin:
             self.process.stdin.close()
         try:
@@ -82,39 +82,39 @@ class _Process:
 
 
 class Here:
-    """`evoxo run` with one thread, which asks the caller."""
+    """`evoxo run` with one thread, whose candidates the caller evaluates."""
 
     def __init__(self, evoxo: str, words: Sequence[str], out: Path) -> None:
         self._run = _Process([evoxo, "run", *words, "--workers", "0", "--out", str(out)], subprocess.DEVNULL)
 
     def finished(self) -> bool:
-        """Whether the run is finished. Raises RunFailed if it has ended otherwise."""
+        """Whether the run is finished. Raises RunFailed if it ended in another way."""
         status = self._run.status()
         if status:
             raise self._run.failed()
         return status is not None
 
     def stop(self) -> None:
-        """Asks it to save and end."""
+        """Asks the run to save its state and end."""
         if self._run.status() is None:
             self._run.process.send_signal(signal.SIGINT)
-            # It notices before the program that it waits for has ended: then that is no failure of a task.
+            # Let it notice before its program ends, so that the end of the program does not count as a failed task.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._run.process.wait(NOTICE_SECONDS)
 
     def wait(self) -> None:
-        """Waits for its end."""
+        """Waits for the end of the process."""
         self._run.wait(SAVE_SECONDS)
 
 
 def run_name(directory: str) -> str:
-    """The name of a run whose results are in a directory of this name: that which `evoxo submit` gives it."""
+    """The name that `evoxo submit` gives a run whose results are in a directory of this name."""
     plain = re.sub(r"[^a-z0-9_.-]", "-", directory.lower())
     return plain[:RUN_NAME_CHARACTERS_MAX].lstrip("-_.") or "run"
 
 
 class Cluster:
-    """A run of a coordinator, and a worker for it with one slot, which is the caller."""
+    """A run on a coordinator, and a worker with one slot, whose candidates the caller evaluates."""
 
     def __init__(self, evoxo: str, words: Sequence[str], out: Path, coordinator: str) -> None:
         self._evoxo = evoxo
@@ -140,14 +140,14 @@ class Cluster:
         return _Process([self._evoxo, *words, *self._address], subprocess.PIPE)
 
     def finished(self) -> bool:
-        """Whether the run is finished, and its results are fetched. Raises RunFailed if it has ended otherwise."""
+        """Whether the run is finished and its results are fetched. Raises RunFailed if it ended in another way."""
         self._keep_worker()
         state = self._state()
         if state is None:
             return False
         if state["state"] in ("finished", "in doubt"):
             for attempt in range(FETCHES_MAX):
-                # The coordinator may be about to start again.
+                # The coordinator may be restarting.
                 time.sleep(AGAIN_SECONDS if attempt else 0)
                 fetched = self._once(["fetch", self._name, "--out", str(self._out)])
                 if state["state"] == "in doubt":
@@ -171,7 +171,7 @@ class Cluster:
         self._worker = self._start_worker()
 
     def _state(self) -> Optional[Any]:
-        """What the coordinator last said of the run; it may have been away, and is asked again."""
+        """The last state of the run that the coordinator reported. Reconnects if the coordinator was unreachable."""
         said = self._said[-1] if self._said else None
         if said is not None and said["state"] in FINAL:
             return said
@@ -185,14 +185,14 @@ class Cluster:
         return said
 
     def _listen(self, lines: IO[bytes]) -> None:
-        """Keeps the last line of what `evoxo watch` prints."""
+        """Keeps the last line that `evoxo watch` prints."""
         with lines:
             for line in lines:
                 if line.endswith(b"\n"):
                     self._said.append(json.loads(line))
 
     def stop(self) -> None:
-        """Asks the worker to leave: the coordinator gives its task to another."""
+        """Asks the worker to leave. The coordinator gives its task to another worker."""
         if self._watch is not None and self._watch.status() is None:
             self._watch.process.kill()
         if self._worker.status() is None:
@@ -206,4 +206,4 @@ class Cluster:
 
 def _last(errors: bytes) -> str:
     lines = [line for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
-    return "\n".join(lines[-ERROR_LINES:]) or "evoxo says no reason"
+    return "\n".join(lines[-ERROR_LINES:]) or "evoxo gave no reason"

@@ -1,7 +1,7 @@
-"""The program that workers start for `Problem.run`: it serves a problem of a file.
+"""The program that workers start for `Problem.run`: it serves a problem from a file.
 
-It is started by the path of this file, with the path of the problem's file, the problem's name and the file's own arguments. What the file does as a script, below
-``if __name__ == "__main__"``, is not done.
+It is started by the path of this file, with the path of the problem's file, the problem's name and the file's own
+arguments. Code of that file below ``if __name__ == "__main__"`` does not run.
 """
 
 import os
@@ -10,19 +10,19 @@ import sys
 
 
 def main(file: str, name: str) -> None:
-    """Serves the problem of this name, until the worker has gone."""
+    """Serves the problem with this name until the worker is gone."""
     sys.argv = [file, *sys.argv[3:]]
-    # The directory of this file, which Python has put there, has modules that are no others' business.
+    # Python puts the directory of this file there. Its modules are private and must not be importable.
     sys.path[0] = os.path.dirname(file)
     try:
         import evoxo
     except ImportError:
         sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         import evoxo
-    # A file that ends with evoxo.main, or runs its problem, serves itself.
+    # If the file calls evoxo.main or runs its problem, it serves the worker right there.
     found = runpy.run_path(file, run_name="evoxo_problem").get(name)
     if not isinstance(found, evoxo.Problem):
-        sys.exit(f"{file} has no problem {name} that can be imported: define it where its name can be imported")
+        sys.exit(f"{file} has no problem {name} at the top level of the module: define it there")
     evoxo.main(found)
 
 

@@ -1,7 +1,7 @@
 """The program that evoxo starts for `evoxo.ask`: it passes lines between a worker and the process of the caller.
 
-It is started by the path of this file, with the path of the caller's socket, and imports nothing of this package: so it
-starts soon, and in whatever directory it is.
+It is started by the path of this file, with the path of the caller's socket. It imports nothing of this package, so it
+starts quickly and works in any directory.
 """
 
 import os
@@ -26,18 +26,18 @@ def _copy(source: int, target: int) -> None:
 
 
 def _end(status: int, sentence: str = "") -> None:
-    """Ends the process, whatever its threads wait for."""
+    """Ends the process, even if its threads are blocked."""
     os.write(2, sentence.encode())
     os._exit(status)
 
 
 def main(path: str) -> None:
-    """Connects with the caller and copies in both directions until one side ends."""
+    """Connects to the caller and copies in both directions until one side ends."""
     caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         caller.connect(path)
     except OSError:
-        _end(1, "the process that called evoxo.ask is not there any more\n")
+        _end(1, "the process that called evoxo.ask has ended\n")
 
     def from_worker() -> None:
         _copy(0, caller.fileno())

@@ -1,4 +1,4 @@
-"""Reading what a run has left in its directory, as plain lists and dicts."""
+"""Reads the directory of a run into plain lists and dicts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Row = Dict[str, Union[str, int, float]]
 
 
 GENES_SHOWN = 12
-"""Genes of a part that the text of results shows."""
+"""How many genes of a part the text of results shows."""
 
 
 class Plot:
-    """A picture, made by `Results.plot`: a notebook shows it."""
+    """A plot, made by `Results.plot`. A notebook displays it."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
-        """The text of the SVG."""
+        """The SVG as text."""
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the SVG to a file."""
@@ -45,9 +45,9 @@ class Results:
     ) -> None:
         self.directory = directory
         self.result = result
-        """What `result.json` holds: arms with their replicas, figures of the report, where it was computed."""
+        """The content of `result.json`: arms with their replicas, figures of the report, and where it was computed."""
         self.history = history
-        """The rows of `history.csv`: "arm" is a text, "replica" an int, and all other columns are floats."""
+        """The rows of `history.csv`: "arm" is a string, "replica" an int, and all other columns are floats."""
         self.champions = champions
         """The cards of `champions/`, by arm (in the order of the experiment file) and replica."""
 
@@ -70,9 +70,9 @@ class Results:
 
     @property
     def best(self) -> Dict[str, Any]:
-        """The card of the best candidate of all replicas; with several objectives, of the best by the first one.
+        """The card of the best candidate of all replicas, judged by the first objective.
 
-        Raises ValueError with a sentence if there is none.
+        Raises ValueError if there is none.
         """
         candidates = [card for card in self.champions if isinstance(card.get("objectives"), dict)]
         found = [card for card in candidates if "violation" not in card]
@@ -88,24 +88,24 @@ class Results:
 
     @property
     def x(self) -> Any:
-        """The genes of `best`, as a fitness function gets them: a list or a text, or a dict by name if there are several parts."""
+        """The genes of `best` as a fitness function gets them: a list or a string, or a dict by name if there are several parts."""
         genes = self.best["genes"]
         return genes[PART] if list(genes) == [PART] else genes
 
     @property
     def f(self) -> Union[float, List[float]]:
-        """The value of `best`: a number, or a list with one for each objective."""
+        """The value of `best`: a number, or a list with a number for each objective."""
         values = list(self.best["objectives"].values())
         return values[0] if len(values) == 1 else values
 
     @property
     def front(self) -> List[Dict[str, Any]]:
-        """The rows of `front.csv`, the candidates that no other one dominates, of all replicas: "arm", "replica", objectives, genes.
+        """The rows of `front.csv`, the non-dominated candidates of all replicas: "arm", "replica", objectives, genes.
 
-        Raises ValueError with a sentence if the algorithm keeps none.
+        Raises ValueError if the algorithm keeps no front.
         """
         genes = self.champions[0].get("genes", {}) if self.champions else {}
-        # Bits and symbols are one word each.
+        # Bits and symbols are one word each, in one column.
         words = {"arm"} | {part for part, of in genes.items() if isinstance(of, str) or len(of) != 1}
         rows = _rows(self.directory / "front.csv")
         return [{name: text if name in words else _number(text) for name, text in row.items()} for row in rows]
@@ -116,9 +116,9 @@ class Results:
         return sorted(file.stem for file in (self.directory / "plots").glob("*.svg"))
 
     def plot(self, name: Optional[str] = None) -> Plot:
-        """A plot of the run as an SVG, which a notebook shows: by default the front if there is one, else how the best value improved.
+        """A plot of the run as an SVG, which a notebook displays: by default the front if there is one, else how the best value improved.
 
-        Raises ValueError with a sentence if there is no plot of this name.
+        Raises ValueError if there is no plot with this name.
         """
         names = self.plots
         chosen = name or next((usual for usual in ("front", "best", *names) if usual in names), "")
@@ -144,7 +144,7 @@ class Results:
         return text + (self.plot()._repr_html_() if self.plots else "")
 
     def frame(self) -> Any:
-        """The history as a DataFrame of pandas. Raises ImportError with a sentence if pandas is not installed."""
+        """The history as a pandas DataFrame. Raises ImportError if pandas is not installed."""
         try:
             import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
         except ImportError:
@@ -153,14 +153,14 @@ class Results:
 
 
 def results(directory: Union[str, "os.PathLike[str]"]) -> Results:
-    """Reads the directory that `evoxo run` or `evoxo fetch` has made.
+    """Reads the directory that `evoxo run` or `evoxo fetch` has written.
 
-    Raises ValueError with a sentence if it holds no results, or a file in it is damaged.
+    Raises ValueError if it has no results, or a file in it is damaged.
     """
     path = Path(directory)
     result = _json(path / "result.json", path)
     if not isinstance(result.get("arms"), list) or not isinstance(result.get("state"), str):
-        raise ValueError(f"{path / 'result.json'} is no result of a run: it has no arms or no state")
+        raise ValueError(f"{path / 'result.json'} is not the result of a run: it lacks arms or a state")
     order = {arm.get("name"): index for index, arm in enumerate(result["arms"])}
 
     def place(card: Dict[str, Any]) -> Tuple[int, str, int]:
@@ -179,7 +179,7 @@ def _json(file: Path, directory: Path) -> Dict[str, Any]:
             raise
         raise ValueError(f"{file} is damaged: {error}") from None
     if not isinstance(value, dict):
-        raise ValueError(f"{file} is damaged: it holds no object")
+        raise ValueError(f"{file} is damaged: it is not a JSON object")
     return value
 
 
@@ -209,23 +209,23 @@ def _rows(file: Path) -> Iterator[Dict[str, str]]:
 
 
 def _number(text: str) -> Union[int, float]:
-    """The number that a field of a table has; no number is less than none."""
+    """The number in a field of a table; NaN if the field is empty."""
     return int(text) if text.lstrip("-").isdigit() else float(text or "nan")
 
 
 def _short(value: Any) -> str:
-    """A number with four digits that say something."""
+    """A number with four significant digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 class _Unreadable(ValueError):
-    """A file is not there or cannot be read; the text is a sentence."""
+    """A file is missing or cannot be read; the text says why."""
 
 
 def _text(file: Path, directory: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise _Unreadable(f"{directory} has no {file.name}: is it the directory of a run of evoxo that has ended?") from None
+        raise _Unreadable(f"{directory} has no {file.name}: it must be the directory of an evoxo run that has ended") from None
     except OSError as error:
         raise _Unreadable(f"cannot read {file}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""A run that a script or a notebook begins: it starts evoxo, passes on what that says, and reads what it leaves."""
+"""A run that a script or a notebook starts: runs evoxo, passes on its messages, and reads its results."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def run(
 ) -> Results:
     """See `Problem.run`."""
     if problem.function.__module__ == "__mp_main__":
-        raise RuntimeError('a process of multiprocessing begins the run again: call it below if __name__ == "__main__":')
+        raise RuntimeError('a multiprocessing child would start the run again: call run below if __name__ == "__main__":')
     channel = claimed()
     if channel is not None:
-        # A worker has started this script to have candidates evaluated, and not to have another run begun.
+        # A worker has started this script to evaluate candidates, not to start another run.
         sys.exit(serve(problem, channel))
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (settings or {}).items()}
     text = experiment(problem, algorithm, evaluations, replicas, seed, values)
@@ -59,12 +59,12 @@ def run(
 
 
 def _program(problem: Problem, place: Path) -> List[str]:
-    """What starts a program that serves the problem."""
+    """The command that starts a program which serves the problem."""
     file = problem.file
     if file is None:
         if problem.typed is None:
             raise ValueError(
-                f"{problem.name} was not defined in a file, from which workers could start it: leave out its version="
+                f"{problem.name} was not defined in a file, so workers cannot start it: leave out its version="
             )
         file = place.with_name(place.name + ".py")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -73,13 +73,13 @@ def _program(problem: Problem, place: Path) -> List[str]:
 
 
 def _arguments(file: Path) -> List[str]:
-    """The arguments of this process, if it is the file's: they may say what the problem is."""
+    """The arguments of this process if it runs that file, because the problem may depend on them."""
     started = getattr(sys.modules["__main__"], "__file__", None)
     return sys.argv[1:] if started is not None and Path(started).resolve() == file.resolve() else []
 
 
 def _compute(words: List[str], quiet: bool) -> str:
-    """What evoxo prints, after its end. An interrupt lets it save what there is. Raises RunFailed."""
+    """Runs evoxo and returns what it prints. On an interrupt, evoxo saves its state first. Raises RunFailed if it fails."""
     process = subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         text=True, encoding="utf-8", errors="replace",
@@ -114,5 +114,5 @@ def _compute(words: List[str], quiet: bool) -> str:
 def _directory(printed: str) -> str:
     found = _PLACE.findall(printed)
     if not found:
-        raise RunFailed("this evoxo does not say where its results are: use the one that belongs to this package")
+        raise RunFailed("this evoxo does not report where its results are: use the version that belongs to this package")
     return str(found[-1])

@@ -1,4 +1,4 @@
-"""Serving: the conversation of a program with the worker that has started it."""
+"""Serves a problem: the conversation of a program with the worker that has started it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ LINE_BYTES_MAX = 16 * 1024 * 1024
 
 
 class _Stop(Exception):
-    """The conversation cannot go on; the text is a sentence that says why."""
+    """The conversation cannot go on; the text says why."""
 
 
 def serve(problem: Problem, channel: Channel) -> int:
     """Answers requests until the input ends. Returns the exit status: 0, or 1 after a sentence on standard error."""
-    # Ctrl-C on a terminal reaches the program too, but its end is the worker's business.
+    # Ctrl-C on a terminal reaches this program too, but the worker decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if channel.version != VERSION:
             theirs = channel.version
-            raise _Stop(f"the worker speaks version {theirs} of the protocol, and this package version {VERSION}")
+            raise _Stop(f"the worker uses version {theirs} of the protocol, but this package uses version {VERSION}")
         _write(channel, problem.introduction())
         while True:
             request = _read(channel)
@@ -42,7 +42,7 @@ def serve(problem: Problem, channel: Channel) -> int:
 
 
 def _read(channel: Channel) -> Optional[Dict[str, Any]]:
-    """The next request, or None at the end of input."""
+    """The next request, or None at the end of the input."""
     line = channel.reader.readline(LINE_BYTES_MAX + 1)
     if not line:
         return None
@@ -51,15 +51,15 @@ def _read(channel: Channel) -> Optional[Dict[str, Any]]:
     try:
         request = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        raise _Stop(f"the worker sent a line that is no JSON: {line[:200]!r}") from None
+        raise _Stop(f"the worker sent a line that is not JSON: {line[:200]!r}") from None
     batch, items = (request.get("batch"), request.get("items")) if isinstance(request, dict) else (None, None)
     if type(batch) is not int or not isinstance(items, list):
-        raise _Stop(f"the worker sent a line that is no request with batch and items: {line[:200]!r}")
+        raise _Stop(f"the worker sent a line that is not a request with batch and items: {line[:200]!r}")
     return {"batch": batch, "items": items}
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _answers(problem: Problem, items: List[Any]) -> List[Answer]:
@@ -73,7 +73,7 @@ def _answers(problem: Problem, items: List[Any]) -> List[Answer]:
             answers.append(problem.evaluate(candidate, genes, seed))
         except WrongAnswer as wrong:
             raise _Stop(str(wrong)) from None
-        except (Exception, SystemExit) as error:  # A library that exits would end the program without a word.
+        except (Exception, SystemExit) as error:  # A library that exits would end the program silently.
             traceback.print_exc()
             raise _Stop(f"candidate {candidate} ended the program: {type(error).__name__}: {error}") from None
     return answers

@@ -1,5 +1,5 @@
-"""The version of a problem that is made from its source: another one if something else is computed, and the same if only what people
-read is another: comments, docstrings, empty lines, the width of indentation."""
+"""The version of a problem, computed from its source. It changes if the code changes, but not if only comments, docstrings, empty
+lines or the width of the indentation change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tokenize
 from typing import Iterator, List, Tuple
 
 VERSION_DIGITS = 12
-"""Digits of such a version."""
+"""The number of digits of a version."""
 
 _IGNORED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.TYPE_COMMENT)
 _OPENS = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")} - {-1}
@@ -19,8 +19,8 @@ _CLOSES = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END"
 def version_of(source: bytes) -> str:
     """The version of a file with this content.
 
-    It is a hash of the tokens of Python, in their order, without comments and without strings that stand alone, which docstrings do.
-    What is not Python is hashed as it is.
+    It is a hash of the Python tokens in order, without comments and without statements that are only strings, such as docstrings.
+    A file that is not Python is hashed as it is.
     """
     try:
         text = io.TextIOWrapper(io.BytesIO(source), tokenize.detect_encoding(io.BytesIO(source).readline)[0]).read()
@@ -31,7 +31,7 @@ def version_of(source: bytes) -> str:
 
 
 def _statements(text: str) -> Iterator[List[str]]:
-    """The tokens of each statement that is more than strings."""
+    """The tokens of each statement that consists of more than strings."""
     line: List[str] = []
     strings = True
     for kind, word in _tokens(text):
@@ -47,7 +47,7 @@ def _statements(text: str) -> Iterator[List[str]]:
 
 
 def _tokens(text: str) -> Iterator[Tuple[int, str]]:
-    """Kind and text of each token that counts. An f-string is one token, as it was before Python 3.12."""
+    """The kind and text of each token that counts. An f-string is one token, as it was before Python 3.12."""
     lines = text.split("\n")
     depth, begin = 0, (0, 0)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -63,7 +63,7 @@ def _tokens(text: str) -> Iterator[Tuple[int, str]]:
 
 
 def _between(lines: List[str], begin: Tuple[int, int], end: Tuple[int, int]) -> str:
-    """The text between two places, each a line from 1 and a column from 0."""
+    """The text between two positions, each a line from 1 and a column from 0."""
     (first, left), (last, right) = begin, end
     if first == last:
         return lines[first - 1][left:right]

@@ -1,4 +1,4 @@
-"""A function that was typed into a notebook, as the text of a file from which a worker starts it."""
+"""Turns a function that was typed into a notebook into the text of a file from which a worker can start it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, Callable, Dict, List, Set
 from ._declaration import Declaration
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
-_INSTEAD = "write the function into a file, begin the cell with %%writefile NAME.py for example, and import it"
+_INSTEAD = "write the function into a file, for example by starting the cell with %%writefile NAME.py, and import it"
 
-_NO_SOURCE = f"the function has no source file that a version could be made from: give it a version=, or {_INSTEAD}"
+_NO_SOURCE = f"the function has no source file from which to make a version: give it a version=, or {_INSTEAD}"
 
 
 def file_of(function: Callable[..., Any], declaration: Declaration) -> str:
-    """The text of a file with this function, what it uses, and its declaration.
+    """The text of a file with this function, everything that it uses, and its declaration.
 
-    Raises ValueError with a sentence if it uses something that cannot be written down.
+    Raises ValueError if it uses something that cannot be written to a file.
     """
     parts: Dict[str, str] = {}
     _write(function, parts, {declaration.name})
@@ -34,7 +34,7 @@ def file_of(function: Callable[..., Any], declaration: Declaration) -> str:
 
 
 def _write(function: Callable[..., Any], parts: Dict[str, str], begun: Set[str]) -> None:
-    """Adds a function, after all that it uses."""
+    """Adds a function, after everything that it uses."""
     name = getattr(function, "__name__", "")
     if not isinstance(function, FunctionType):
         raise ValueError(_NO_SOURCE)
@@ -69,7 +69,7 @@ def _write(function: Callable[..., Any], parts: Dict[str, str], begun: Set[str])
 
 
 def _used(function: FunctionType, node: ast.FunctionDef) -> Set[str]:
-    """The names that a function, or a declaration of its parameters, takes from outside."""
+    """The global names that a function uses, in its body or in the declaration of its parameters."""
     names: Set[str] = set()
     codes: List[CodeType] = [function.__code__]
     while codes:
@@ -85,7 +85,7 @@ def _used(function: FunctionType, node: ast.FunctionDef) -> Set[str]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is equal to what its text says."""
+    """Whether evaluating the `repr` of a value gives an equal value."""
     if isinstance(value, (tuple, list, set, frozenset)):
         return type(value) in (tuple, list) and all(map(_is_plain, value))
     if type(value) is dict:
@@ -94,7 +94,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_importable(value: Any) -> bool:
-    """Whether a class or function can be imported by its name in a worker."""
+    """Whether a worker can import a class or function by its name."""
     module, name = value.__module__, getattr(value, "__qualname__", ".")
     if module == "__main__" or "." in name:
         return False

@@ -1,4 +1,4 @@
-"""What the tests have in common: programs as real processes, and the worker's side of a conversation with them."""
+"""Helpers of the tests: programs as real processes, and the worker's side of a conversation with them."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PROGRAMS = PACKAGE.parent / "examples" / "programs"
 """The directory of the examples."""
 
 PATIENCE = 60
-"""Seconds after which a process that should have ended is killed, and its test fails."""
+"""How many seconds a process may take to end before it is killed and its test fails."""
 
 SPHERE = """
     import evoxo
@@ -30,7 +30,7 @@ SPHERE = """
 
 
 def environment(**variables):
-    """That of this process with the package on Python's path, but without other variables of evoxo and Python."""
+    """The environment of this process with the package on Python's path, but without other variables of evoxo and Python."""
     own = {key: value for key, value in os.environ.items() if not key.startswith(("EVOXO", "PYTHON"))}
     return {**own, "PYTHONPATH": str(PACKAGE), **variables}
 
@@ -48,7 +48,7 @@ def item(*genes, candidate="main-0-0", part="x", seed="8f3a00c1d2e3f405"):
 
 
 class Conversation:
-    """A program as a worker starts it. It ends with its `with` block."""
+    """A program, started as a worker starts it. It ends with its `with` block."""
 
     def __init__(self, command, version="1"):
         self._errors = tempfile.TemporaryFile()
@@ -56,7 +56,7 @@ class Conversation:
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=self._errors, env=environment(EVOXO_PROTOCOL=version)
         )
-        # A program that hangs ends its test, which reads the end of a file then.
+        # If a program hangs, killing it lets its test read the end of the file and fail.
         self._deadline = threading.Timer(PATIENCE, self.process.kill)
         self._deadline.start()
 
@@ -70,7 +70,7 @@ class Conversation:
         self._errors.close()
 
     def send(self, line):
-        """Sends a request, or a line as it is."""
+        """Sends a request, or a raw line."""
         line = line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
         self.process.stdin.write(line)
         self.process.stdin.flush()
@@ -91,12 +91,12 @@ class Conversation:
         return answer["items"]
 
     def end(self):
-        """Ends the input. Returns the exit status, what else came on standard output, and standard error."""
+        """Ends the input. Returns the exit status, the rest of standard output, and standard error."""
         rest, _ = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, rest, self.errors()
 
     def errors(self):
-        """What is on standard error so far."""
+        """The standard error output so far."""
         return os.pread(self._errors.fileno(), 1 << 20, 0).decode()
 
 
@@ -106,7 +106,7 @@ def python(path):
 
 
 def started(path, *arguments, directory=None, **variables):
-    """Starts a program as a person does, and waits for its end."""
+    """Starts a program as a person does and waits for its end."""
     return subprocess.run(
         [*python(path), *arguments],
         cwd=directory,

@@ -1,4 +1,4 @@
-"""Ask and tell with the real program evoxo: that which EVOXO names, one on the PATH, or one that was built here."""
+"""Ask and tell with the real program evoxo: the one that EVOXO names, one on the PATH, or one that was built here."""
 
 import contextlib
 import gc
@@ -25,7 +25,7 @@ BUILT = [PACKAGE.parent / "target" / profile / "evoxo" for profile in ("release"
 
 
 def real():
-    """The path of the program evoxo; None if there is none."""
+    """The path of the program evoxo, if there is one."""
     named = os.environ.get("EVOXO") or "evoxo"
     return next((found for found in map(shutil.which, [named, *map(str, BUILT)]) if found), None)
 
@@ -38,13 +38,13 @@ def words(process):
 
 
 def processes(text):
-    """The numbers of processes whose command line has this text."""
+    """The IDs of the processes whose command line contains this text."""
     numbers = [int(directory.name) for directory in Path("/proc").glob("[0-9]*")]
     return [number for number in numbers if text in " ".join(words(number))]
 
 
 def until(condition):
-    """Waits until this is true, or gives up."""
+    """Waits until this is true, or gives up after a while."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:
@@ -56,7 +56,7 @@ def asked(test, out, name="hill", **options):
     """A run that ends with its test."""
     usual = {"genome": evoxo.reals(3, -5, 5), "objectives": ["min cost"], "evaluations": 70, "wait": PATIENCE}
     run = evoxo.ask(name, out=out, **{**usual, **options})
-    # The test must not keep it: it ends when nothing refers to it.
+    # The test must not keep a reference: the run ends when nothing refers to it.
     weak = weakref.ref(run)
     test.addCleanup(lambda: weak() and weak().close())
     return run
@@ -80,7 +80,7 @@ class Asking(unittest.TestCase):
         return asked(self, self.directory / out, **options)
 
     def finish(self, run, value=square):
-        """Tells all batches of a run. Returns its digest, and the names of the candidates."""
+        """Answers all batches of a run. Returns its digest and the names of the candidates."""
         asked = []
         for batch in run:
             asked += [candidate.id for candidate in batch]
@@ -101,7 +101,7 @@ class Asking(unittest.TestCase):
         self.assertEqual(sorted(asked), sorted(expected))
         self.assertEqual([len(run.results().champions), list(run)], [2, []])
         self.assert_nothing_is_left(run)
-        # It is the same search, in batches of another size.
+        # The same search, in batches of another size.
         one_by_one = self.ask("other", replicas=2, batch=2)
         sizes = {len(batch) for batch in one_by_one if batch.tell(map(square, batch)) is None}
         self.assertEqual((one_by_one.results().digest, max(sizes)), (digest, 2))
@@ -124,12 +124,12 @@ class Asking(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, sentence):
                     first.tell(*wrong)
             first.tell([1, 2], [0], [0.5])
-            with self.assertRaisesRegex(ValueError, f"{first.id} has an answer already"):
+            with self.assertRaisesRegex(ValueError, f"{first.id} already has an answer"):
                 first.fail("twice")
             batch[1].fail("the flask broke")
             with self.assertRaisesRegex(ValueError, "there are 0 values for 10 candidates"):
                 batch.tell([])
-            with self.assertRaisesRegex(ValueError, "has an answer already"):
+            with self.assertRaisesRegex(ValueError, "already has an answer"):
                 batch.tell([evoxo.Failed()] * 10)
             self.assertEqual([one.told for one in batch], [True] * 2 + [False] * 8)
             batch[2].tell([float("nan"), 1], 0, 0)
@@ -142,7 +142,7 @@ class Asking(unittest.TestCase):
     def test_candidates_without_an_answer_are_noticed(self):
         run = self.ask()
         next(run)[1].tell(1)
-        with self.assertRaisesRegex(RuntimeError, "main-0-0 and 5 more of the batch before have no answer"):
+        with self.assertRaisesRegex(RuntimeError, "main-0-0 and 5 more of the previous batch have no answer"):
             next(run)
 
     def test_leaving_early_saves_and_the_same_call_continues(self):
@@ -227,13 +227,13 @@ class Asking(unittest.TestCase):
         digest, asked = self.finish(self.ask(journal=journal))
         self.assertEqual(journal.read_bytes().count(b"\n"), 70)
         self.assertEqual(self.finish(self.ask("again", journal=journal)), (digest, []))
-        # Evaluated in another way, it is another answer.
+        # If it is evaluated differently, the answer is another one.
         self.assertEqual(len(self.finish(self.ask("other", version="2", journal=journal))[1]), 70)
-        # The process was killed while it wrote.
+        # The process was killed while it wrote a line.
         cut = journal.read_bytes()[:-5]
         journal.write_bytes(cut)
         self.assertEqual(self.finish(self.ask("cut", version="2", journal=journal))[1], ["main-0-69"])
-        # It was measured, and the run was left before it was told.
+        # The candidate was measured, but the run ended before its answer was given.
         late = self.ask("late", version="3", journal=journal)
         candidate = next(late)[0]
         late.close()
@@ -241,7 +241,7 @@ class Asking(unittest.TestCase):
         first = self.ask("late again", version="3", journal=journal)
         self.assertNotIn(candidate.id, [one.id for one in next(first)])
         first.close()
-        # The disk is full in the middle of a line: nothing is told, and all of it can be told again.
+        # The disk is full in the middle of a line: no answer counts, and all can be given again.
         full = self.ask("full", version="4", journal=journal)
         batch = next(full)
         whole, begin = journal.read_bytes(), os.write
@@ -260,13 +260,13 @@ class Asking(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "journal is in use by another process"):
                 self.ask("there", journal=journal)
         journal.write_bytes(b"{}\n")
-        with self.assertRaisesRegex(ValueError, "journal:1 is no line of a journal"):
+        with self.assertRaisesRegex(ValueError, "journal:1 is not a line of a journal"):
             self.ask("wrong", journal=journal)
 
     def test_a_candidate_that_takes_too_long_fails_the_run(self):
         run = self.ask(timeout=1, batch=1)
         next(run)
-        with self.assertRaisesRegex(RuntimeError, "main-0-0 of the batch before"):
+        with self.assertRaisesRegex(RuntimeError, "main-0-0 of the previous batch"):
             next(run)
         until(lambda: run._processes._run.status() is not None)
         with self.assertRaisesRegex(evoxo.RunFailed, "did not answer within 1 s and was stopped"):
@@ -301,7 +301,7 @@ class Asking(unittest.TestCase):
         for thread in threads:
             thread.join(PATIENCE)
         self.assertEqual(digests["a"], digests["b"])
-        # Of one directory.
+        # For one directory.
         first = self.ask("c")
         batch = next(first)
         with self.assertRaises(evoxo.RunFailed) as raised:
@@ -313,7 +313,7 @@ class Asking(unittest.TestCase):
     def test_a_file_of_a_person_is_kept(self):
         file = self.directory / "hill.toml"
         file.write_text("mine\n")
-        with self.assertRaisesRegex(ValueError, "hill.toml was not written by .* with out=, or ask for .* with file="):
+        with self.assertRaisesRegex(ValueError, "hill.toml was not written by .* with out=, or run .* with file="):
             self.ask()
         self.assertEqual(file.read_text(), "mine\n")
 
@@ -322,7 +322,7 @@ class Asking(unittest.TestCase):
         next(run)
         file = self.directory / "hill.toml"
         before = file.read_text()
-        with self.assertRaisesRegex(ValueError, "hill has a run with other settings, .* with out=, or ask for"):
+        with self.assertRaisesRegex(ValueError, "hill has a run with other settings, .* with out=, or run that file"):
             self.ask(seed=77)
         self.assertEqual(file.read_text(), before)
 
@@ -333,7 +333,7 @@ class Asking(unittest.TestCase):
         run = self.ask(file=file)
         sizes = [len(batch) for batch in run if batch.tell(map(square, batch)) is None]
         self.assertEqual((sizes, run.finished), ([4, 4, 4], True))
-        with self.assertRaisesRegex(ValueError, "the settings and the algorithm are those of the file"):
+        with self.assertRaisesRegex(ValueError, "file= cannot be combined with algorithm= or settings="):
             self.ask(file=file, algorithm="ga")
         with self.assertRaisesRegex(evoxo.RunFailed, "foo"):
             next(self.ask("wrong", algorithm="foo"))
@@ -362,18 +362,18 @@ class Asking(unittest.TestCase):
             ({"genome": 7}, "the genome must be a part"),
             ({"objectives": []}, "objectives is"),
             ({"version": ""}, "the version is ''"),
-            ({"evaluations": 0}, "evaluations is 0, but must be a whole number from 1 to 1,000,000,000"),
-            ({"replicas": 10_001}, "replicas is 10001, but must be a whole number from 1 to 10,000"),
-            ({"seed": -1}, "seed is -1, but must be"),
-            ({"batch": 0}, "batch is 0, but must be a whole number from 1 to 10,000"),
-            ({"batch": 10_001}, "batch is 10001, but must be"),
-            ({"timeout": 0.5}, "timeout is 0.5, but must be a whole number from 1 to 604,800"),
+            ({"evaluations": 0}, "evaluations is 0, but it must be a whole number from 1 to 1,000,000,000"),
+            ({"replicas": 10_001}, "replicas is 10001, but it must be a whole number from 1 to 10,000"),
+            ({"seed": -1}, "seed is -1, but it must be"),
+            ({"batch": 0}, "batch is 0, but it must be a whole number from 1 to 10,000"),
+            ({"batch": 10_001}, "batch is 10001, but it must be"),
+            ({"timeout": 0.5}, "timeout is 0.5, but it must be a whole number from 1 to 604,800"),
             ({"settings": {"problem": "sphere"}}, "the setting problem comes from the problem"),
         ):
             with self.subTest(options=options), self.assertRaisesRegex(ValueError, sentence):
                 self.ask(**options)
         with mock.patch.dict(os.environ, {"EVOXO": str(self.directory / "none")}):
-            with self.assertRaisesRegex(FileNotFoundError, "EVOXO=.*/none names no program"):
+            with self.assertRaisesRegex(FileNotFoundError, "EVOXO=.*/none is not a program"):
                 self.ask()
         self.assertEqual(list(self.directory.iterdir()), [])
 
@@ -417,7 +417,7 @@ class OnACluster(unittest.TestCase):
 
     def test_two_callers_share_a_run(self):
         digest, all_asked = self.finish(self.ask("alone", replicas=4))
-        # Each with a directory of its own for the results.
+        # Each caller has its own directory for the results.
         places = ["a/hill", "b/hill"]
         runs = [self.ask(place, coordinator=self.coordinator, replicas=4, batch=2) for place in places]
         asked = [[], []]

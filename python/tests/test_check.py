@@ -1,4 +1,4 @@
-"""The check finds impurity of each sort, and says in which run and for which candidate."""
+"""The check finds each sort of impurity, and reports in which run and for which candidate."""
 
 import contextlib
 import io
@@ -26,7 +26,7 @@ PROBLEM = """
 """
 
 
-# A check lasts a second, most of which it waits: so all begin at once.
+# A check lasts a second, most of which it waits, so all checks start at once.
 BODIES = {
     "pure": "import random; return sum(x) + random.Random(seed).random()",
     "global state": "calls.append(x); return len(calls)",
@@ -67,7 +67,7 @@ class Checking(unittest.TestCase):
             cls.checks[name] = pool.submit(started, program, "check", *options)
 
     def check(self, name):
-        """The exit status of a check, what it printed, and what is on standard error."""
+        """The exit status of a check, its standard output, and its standard error."""
         done = self.checks[name].result()
         return done.returncode, done.stdout, done.stderr
 

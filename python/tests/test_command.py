@@ -1,4 +1,4 @@
-"""What a person types: help, the experiment file, run and submit, with a fake evoxo that says how it was started."""
+"""The command line: help, the experiment file, run and submit, with a fake evoxo that reports how it was started."""
 
 import json
 import shlex
@@ -91,7 +91,7 @@ class Commands(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        # With a space, which a shell would cut at.
+        # With a space, at which a shell would split the path.
         self.directory = Path(directory.name).resolve() / "my problems"
         self.directory.mkdir()
         self.problem = write(self.directory, PROBLEM)
@@ -104,7 +104,7 @@ class Commands(unittest.TestCase):
         return started(self.problem, *arguments, directory=self.elsewhere, **variables)
 
     def evoxo(self, *arguments):
-        """How evoxo was started, with the program that it was given taken out."""
+        """The command line of evoxo, without the program that it was given."""
         done = self.start(*arguments, EVOXO=str(self.fake))
         self.assertEqual(done.returncode, 7, done.stderr)
         words = json.loads(done.stdout)
@@ -146,7 +146,7 @@ class Commands(unittest.TestCase):
     def test_run(self):
         words, errors = self.evoxo("run")
         self.assertEqual(words, ["run", "out/rosen.toml", "--program", "Rosen=..."])
-        self.assertEqual(errors, "out/rosen.toml is written\n")
+        self.assertEqual(errors, "wrote out/rosen.toml\n")
         mark, text = (self.elsewhere / "out/rosen.toml").read_text().split("\n", 1)
         self.assertTrue(mark.startswith("# The Python package evoxo has written this file"))
         self.assertEqual(text, FILE)
@@ -192,7 +192,7 @@ class Commands(unittest.TestCase):
             done = started(problem, *typed, directory=self.elsewhere, EVOXO=str(self.fake))
             program = json.loads(done.stdout)[3]
             self.assertEqual(shlex.split(program[len("Rosen="):]), [sys.executable, str(problem), "--power", "2"])
-        # What is not of the command line is not taken out of it.
+        # Arguments that are not on the command line are not removed from it.
         fixed = write(self.directory, own.replace("rest)", '["check", "--candidates", "2"])'), "fixed.py")
         self.assertIn("pure as far as 2 candidates", started(fixed, "--power", "2").stdout)
 
@@ -204,8 +204,8 @@ class Commands(unittest.TestCase):
             done = self.start(*arguments, EVOXO=str(self.fake))
             self.assertEqual((done.returncode, done.stdout, file.read_text()), (1, "", own))
             self.assertIn("mine.toml was not written by evoxo's Python package", done.stderr)
-            self.assertIn(f"with {other}, or give that file to evoxo: ", done.stderr)
-        # What it would write itself, and what it has written, it writes over; and what a full disk left of that.
+            self.assertIn(f"with {other}, or start evoxo with that file: ", done.stderr)
+        # The package overwrites what it would write itself, what it wrote, and what a full disk left of that.
         file.write_text("")
         self.start("run", "--out", "mine", EVOXO=str(self.fake))
         self.assertIn(FILE, file.read_text())
@@ -230,7 +230,7 @@ class Commands(unittest.TestCase):
         expected = ["submit", "out/first.toml", *program, "--coordinator", "10.0.0.5:7600", "--name", "first"]
         self.assertEqual(words, expected)
         self.assertIn("seed = 3\n", (self.elsewhere / "out/first.toml").read_text())
-        self.assertIn("workers compute it that are started with --program 'Rosen=", errors)
+        self.assertIn("start workers for it with --program 'Rosen=", errors)
         self.assertEqual(self.evoxo("submit")[0], ["submit", "out/rosen.toml", *program])
 
     def test_evoxo_is_found_on_the_path(self):
@@ -242,7 +242,7 @@ class Commands(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (1, sentence))
         done = self.start("submit", EVOXO=str(self.elsewhere / "evoxo"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"error: EVOXO={self.elsewhere / 'evoxo'} names no program: ", done.stderr)
+        self.assertIn(f"error: EVOXO={self.elsewhere / 'evoxo'} is not a program: ", done.stderr)
         self.assertEqual(list(self.elsewhere.iterdir()), [])
 
     def test_a_place_that_cannot_be_written(self):
@@ -254,8 +254,8 @@ class Commands(unittest.TestCase):
     def test_wrong_usage(self):
         for arguments, sentence in (
             (["fly"], "invalid choice: 'fly'"),
-            (["run", "--replicas", "0"], "'0' is no whole number from 1"),
-            (["run", "--workers", "-1"], "'-1' is no whole number from 0"),
+            (["run", "--replicas", "0"], "'0' is not a whole number from 1"),
+            (["run", "--workers", "-1"], "'-1' is not a whole number from 0"),
             (["file", "--set", "population"], "--set population: must be KEY=VALUE"),
             (["file", "--set", "a.b=1"], "--set a.b=1: must be KEY=VALUE"),
             (["file", "--set", "problem=x"], "the setting problem comes from the problem"),

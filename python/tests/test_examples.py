@@ -1,4 +1,4 @@
-"""The examples in examples/programs, by the protocol: those whose interpreter and packages are there."""
+"""The examples in examples/programs, tested through the protocol, if their interpreter and packages are installed."""
 
 import importlib.util
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .conversation import PROGRAMS, Conversation, environment, item, python, started
 
-# The optimal tour of berlin52 as TSPLIB gives it, with cities from 1.
+# The optimal tour of berlin52 as TSPLIB gives it, with cities numbered from 1.
 BERLIN52 = (
     "1 49 32 45 19 41 8 9 10 43 33 51 11 52 14 13 47 26 27 28 12 25 4 6 15 5 24 48 38 37 40 39 36 35 34 44 46 16 29 50 "
     "20 23 30 2 7 42 21 17 3 18 31 22"
@@ -19,7 +19,7 @@ BERLIN52 = (
 
 
 def needs(what):
-    """Skips a test if a package of Python, or a program, is not there."""
+    """Skips a test if a Python package or a program is missing."""
     there = importlib.util.find_spec(what) if what in ("numpy", "gymnasium", "sklearn") else shutil.which(what)
     return unittest.skipUnless(there, f"{what} is not installed")
 
@@ -46,7 +46,7 @@ class Examples(unittest.TestCase):
         return conversation
 
     def assert_is_rosen(self, command, length):
-        """The program computes Rosenbrock's function to the last bit, in several batches, and ends well."""
+        """The program computes Rosenbrock's function to the last bit, in several batches, and exits with status 0."""
         conversation = self.talk(command)
         introduction = conversation.receive()
         self.assertEqual((introduction["evoxo"], introduction["name"]), (1, "rosen"))
@@ -81,7 +81,7 @@ class Examples(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             program = self.compile(directory)
             self.assert_is_rosen([program], 30)
-            # The reader takes keys in any order, keys that it does not know, and spaces.
+            # The parser accepts keys in any order, unknown keys, and spaces.
             conversation = self.talk([program])
             conversation.receive()
             genes = {"y": [[], {}, {"a": [1, "]}"]}], "x": [1] * 30}
@@ -99,7 +99,7 @@ class Examples(unittest.TestCase):
                 self.assertIn("rosen: ", errors)
 
     def compile(self, directory):
-        """Compiles rosen.c with the line that its first comment has, and no warning."""
+        """Compiles rosen.c with the command in its first comment, without warnings."""
         source = PROGRAMS / "rosen.c"
         line = next(line for line in source.read_text().splitlines() if "cc -O2" in line).strip(" *")
         self.assertEqual(line, "cc -O2 -ffp-contract=off -o rosen rosen.c")
@@ -122,7 +122,7 @@ class Examples(unittest.TestCase):
     def test_cartpole(self):
         conversation = self.talk(python(PROGRAMS / "cartpole.py"))
         self.assertEqual(conversation.receive()["objectives"], ["max steps"])
-        # Hidden units of the pole's angle and angular velocity, and of their opposites: push to where it falls.
+        # Hidden units for the pole's angle and angular velocity and their negatives: push to the side to which it falls.
         inputs = [0, 0, 3, 1, 0], [0, 0, -3, -1, 0], [0] * 5, [0] * 5
         good = [weight for unit in inputs for weight in unit] + [1, -1, 0, 0]
         left = item(*[0] * 24)

@@ -1,4 +1,4 @@
-"""docs/own-problem.md says what is so: its programs are run, and its conversation is held."""
+"""docs/own-problem.md is correct: its programs run, and its conversation takes place as shown."""
 
 import json
 import math
@@ -18,7 +18,7 @@ class Page(unittest.TestCase):
         cls.text = PAGE.read_text(encoding="utf-8")
 
     def block(self, language, word):
-        """The one fenced block of a language in which a word stands."""
+        """The only fenced block of a language that contains a word."""
         blocks = [block.partition("\n") for block in re.split("^```", self.text, flags=re.MULTILINE)[1::2]]
         found = [text for name, _, text in blocks if name == language and word in text]
         self.assertEqual(len(found), 1, word)

@@ -1,4 +1,4 @@
-"""Declarations: what is refused, with which sentence, and what a problem is otherwise."""
+"""Declarations: which ones are rejected, with which message, and what a valid problem is."""
 
 import json
 import functools
@@ -33,18 +33,18 @@ class Declarations(unittest.TestCase):
         self.assertEqual(self.declare(version="2").version, "2")
         scope = {}
         exec("def typed(x): return x", scope)
-        self.assert_refused("has no source file that a version could be made from", function=scope["typed"])
+        self.assert_refused("has no source file from which to make a version", function=scope["typed"])
         self.assertEqual(self.declare(function=scope["typed"], version="3").version, "3")
 
     def test_what_only_people_read_is_no_other_version(self):
         source = b'import math\n\ndef f(x):\n    """Says."""\n    return f"{x:>{3}}" + "s"  # why\n'
         same = b'# A file.\n"""Its text."""\nimport math\ndef f(x):\n  # Why.\n\n  return f"{x:>{3}}" + "s"\n'
-        # This text, whatever version of Python reads it: hosts of a cluster have others.
+        # The same version with any version of Python, because hosts of a cluster may have different ones.
         versions = {version_of(text) for text in (source, same, source.replace(b"\n", b"\r\n"))}
         self.assertEqual(versions, {"d4743ea25f35"})
         for old, new in ((b"{3}", b"{4}"), (b'"s"', b'"t"'), (b"(x)", b"(y)"), (b"return", b"yield")):
             self.assertNotIn(version_of(source.replace(old, new)), versions)
-        # What is not Python is what it is.
+        # A file that is not Python is hashed as it is.
         self.assertNotEqual(version_of(b"\x00 1"), version_of(b"\x00 2"))
 
     def test_a_typed_function_becomes_a_file(self):
@@ -74,7 +74,7 @@ class Declarations(unittest.TestCase):
             def __call__(self, x):
                 return 1
 
-        self.assert_refused("has no source file that a version could be made from", function=Made())
+        self.assert_refused("has no source file from which to make a version", function=Made())
 
     def test_bounds_are_decimals_of_floats(self):
         for low, high, written in (
@@ -84,13 +84,13 @@ class Declarations(unittest.TestCase):
             declared = evoxo.reals(1, low, high).declaration()
             self.assertEqual(repr((declared["low"], declared["high"])), repr(written))
         for low, high, sentence in (
-            (1e-19, 1, "low is 1e-19, but a bound has at most 18 digits after the point"),
-            (0, 1e-5 / 3, "high is 3.3333333333333337e-06, but a bound has at most 18 digits"),
-            (float("-inf"), 1, "low is -inf, but must be a finite number"),
-            (0, float("nan"), "high is nan, but must be a finite number"),
+            (1e-19, 1, "low is 1e-19, but a bound can have at most 18 digits after the point"),
+            (0, 1e-5 / 3, "high is 3.3333333333333337e-06, but a bound can have at most 18 digits"),
+            (float("-inf"), 1, "low is -inf, but it must be a finite number"),
+            (0, float("nan"), "high is nan, but it must be a finite number"),
             (True, 2, "low is True, but must be a number"),
             (2, 1, "low is 2 and high is 1, but low must not be greater than high"),
-            (-2e12, 1, "low is -2000000000000, but a bound is from -1,000,000,000,000 to 1,000,000,000,000"),
+            (-2e12, 1, "low is -2000000000000, but a bound must be from -1,000,000,000,000 to 1,000,000,000,000"),
         ):
             with self.subTest(low=low, high=high), self.assertRaises(ValueError) as raised:
                 evoxo.reals(3, low, high)
@@ -112,7 +112,7 @@ class Declarations(unittest.TestCase):
             (lambda: evoxo.permutation(2.0), "the length of a part is 2.0"),
             (lambda: evoxo.integers(1, 0.5, 2), "low is 0.5, but must be a whole number"),
             (lambda: evoxo.integers(1, 3, 2), "low is 3 and high is 2"),
-            (lambda: evoxo.integers(1, 0, 10**12 + 1), "high is 1000000000001, but a bound is from"),
+            (lambda: evoxo.integers(1, 0, 10**12 + 1), "high is 1000000000001, but a bound must be from"),
             (lambda: evoxo.symbols(1, "A"), "must have two or more characters, all different"),
             (lambda: evoxo.symbols(1, "ABA"), "must have two or more characters, all different"),
             (lambda: evoxo.symbols(1, "A\n"), "must be a string of printable ASCII characters"),
@@ -125,26 +125,26 @@ class Declarations(unittest.TestCase):
     def test_problems_that_make_no_sense(self):
         part = evoxo.bits(1)
         for sentence, options in (
-            ("objectives is 'min cost', but must be a list", {"objectives": "min cost"}),
-            ("objectives is [], but must be a list", {"objectives": []}),
+            ("objectives is 'min cost', but it must be a list", {"objectives": "min cost"}),
+            ("objectives is [], but it must be a list", {"objectives": []}),
             ("the objective 'cost' must be", {"objectives": ["cost"]}),
             ("objectives has the name 'a b'", {"objectives": ["min a b"]}),
             ("objectives has a name twice", {"objectives": ["min a", "max a"]}),
-            ("constraints is the text 'g1', but must be a list", {"constraints": "g1"}),
+            ("constraints is the string 'g1', but it must be a list", {"constraints": "g1"}),
             ("measures has a name twice", {"measures": ["m", "m"]}),
             ("measures has 11 names", {"measures": [f"m{index}" for index in range(11)]}),
             ("constraints has 101 names", {"constraints": [f"c{index}" for index in range(101)]}),
             ("objectives has 406 characters", {"objectives": [f"min {letter * 62}" for letter in "abcdef"]}),
-            ("the version is '', but must be", {"version": ""}),
+            ("the version is '', but it must be", {"version": ""}),
             ("the genome must be a part", {"genome": 3}),
             ("the genome must be a part", {"genome": {}}),
             ("a part cannot be called 'seed'", {"genome": {"seed": part}}),
             ("a part cannot be called 'a b'", {"genome": {"a b": part}}),
-            ("a name has at most 32 characters", {"genome": {"a" * 33: part}}),
-            ("the genome has 65 parts, but at most 64", {"genome": {f"p{index}": part for index in range(65)}}),
-            ("the genome has 100,001 genes, but at most 100,000", {"genome": evoxo.bits(100_001)}),
+            ("a name can have at most 32 characters", {"genome": {"a" * 33: part}}),
+            ("the genome has 65 parts, but it can have at most 64", {"genome": {f"p{index}": part for index in range(65)}}),
+            ("the genome has 100,001 genes, but it can have at most 100,000", {"genome": evoxo.bits(100_001)}),
             ("has 100,001 genes, but", {"genome": {"a": evoxo.bits(100_000), "b": part}}),
-            ("the part 'a' is 3, but must be made by", {"genome": {"a": 3}}),
+            ("the part 'a' is 3, but it must be made by", {"genome": {"a": 3}}),
             ("the function is called '<lambda>'", {"function": lambda x: 1}),
             ("cost(x) cannot be called with the parts y by name", {"genome": {"y": part}}),
             ("cost(x) cannot be called with the parts x, y by name", {"genome": {"x": part, "y": part}}),
@@ -155,7 +155,7 @@ class Declarations(unittest.TestCase):
     def test_a_plain_function_is_no_problem(self):
         with self.assertRaises(TypeError) as raised:
             evoxo.main(cost)
-        self.assertIn("takes a function with @evoxo.problem above it", str(raised.exception))
+        self.assertIn("needs a function decorated with @evoxo.problem", str(raised.exception))
 
 
 if __name__ == "__main__":

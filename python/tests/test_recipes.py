@@ -1,4 +1,4 @@
-"""docs/recipes.md: each snippet runs, on small runs of the real program: one of the page's kind, and one whose arms have odd names."""
+"""docs/recipes.md: each snippet works on small runs of the real program, one of the page's kind and one whose arms have odd names."""
 
 import importlib.util
 import json
@@ -24,7 +24,7 @@ slice = 20
 side = "X"
 """
 NAMES = ["None", "NA", "nan", "null", "n/a", "true", "1", "02", "1e5", "a, b", 'q"']
-"""Names that readers of CSV take for something else than a text."""
+"""Names that CSV readers mistake for something other than text."""
 NAMED = """experiment = "evolve"
 seed = 9007199254740993
 replicas = 3
@@ -62,13 +62,13 @@ class Recipes(unittest.TestCase):
         subprocess.run([EVOXO, *arguments], cwd=self.desk, check=True, capture_output=True)
 
     def lines(self, command, snippet):
-        """What a snippet prints."""
+        """The output of a snippet."""
         done = subprocess.run([*command, snippet], cwd=self.desk, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
 
     def assert_all_arms(self, lines, package):
-        """Each arm has its lines, with numbers behind its name: one of a table, or one for each replica."""
+        """Each arm has its lines, with numbers after its name: one in a table, or one for each replica."""
         for name in NAMES:
             here = [line for line in lines if re.match(rf"[^a-zA-Z0-9]*([0-9]+ +)?\W*{re.escape(name)}[^a-zA-Z0-9]+[0-9]", line)]
             self.assertTrue(here, f"{package}: {name} is not in\n" + "\n".join(lines))

@@ -1,4 +1,4 @@
-"""Reading a run's directory: the small one in `run/`, written by hand in the form in which evoxo writes them."""
+"""Reading a run's directory: the small one in `run/`, written by hand in evoxo's format."""
 
 import importlib.util
 import math
@@ -53,11 +53,11 @@ class Reading(unittest.TestCase):
 
         head = "arm,replica,best\n"
         for damage, sentence in (
-            (remove("result.json"), "has no result.json: is it the directory of a run of evoxo that has ended?"),
+            (remove("result.json"), "has no result.json: it must be the directory of an evoxo run that has ended"),
             (remove("history.csv"), "has no history.csv"),
             (say("result.json", "{"), "result.json is damaged: "),
-            (say("result.json", "[]"), "result.json is damaged: it holds no object"),
-            (say("result.json", "{}"), "result.json is no result of a run"),
+            (say("result.json", "[]"), "result.json is damaged: it is not a JSON object"),
+            (say("result.json", "{}"), "result.json is not the result of a run"),
             (say("champions/random-1.json", '{"kind"'), "random-1.json is damaged: "),
             (say("history.csv", ""), "history.csv is damaged: its first columns are not arm and replica"),
             (say("history.csv", head + "a,0,1\na,0\n"), "history.csv:3 is damaged: 2 values for 3 columns"),

@@ -1,4 +1,4 @@
-"""Runs of scripts and notebooks with the real program evoxo: that which EVOXO names, one on the PATH, or one that was built here."""
+"""Runs of scripts and notebooks with the real program evoxo: the one that EVOXO names, one on the PATH, or one that was built here."""
 
 import os
 import tempfile
@@ -50,7 +50,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(first[0], "True 3 out/bowl")
         self.assertEqual(first[1], "<evoxo results: finished, in out/bowl>")
         self.assertRegex(first[2], r"^  min cost  \S{1,9}$")
-        # A comment is no other version; a function is, and a number of evaluations another run.
+        # A comment does not change the version, but a function does; and a number of evaluations makes another run.
         self.assertEqual(self.script(SCRIPT.replace("# round", "# flat")), first)
         self.assertEqual(self.script(SCRIPT.replace("a * a", "2 * a * a"))[0], "True 3 out/bowl-2")
         self.assertEqual(self.script(SCRIPT.replace("=80", "=90"))[0], "True 3 out/bowl-3")

@@ -1,4 +1,4 @@
-"""The committed results beside docs/result.schema.json, by the real checker of JSON Schema where it is installed."""
+"""Checks committed results against docs/result.schema.json, with the package jsonschema if it is installed."""
 
 import importlib.util
 import json
@@ -26,7 +26,7 @@ class Schema(unittest.TestCase):
         results = sorted(DOCS.glob("reproduction/*/result-*.json"))
         self.assertGreater(len(results), 20)
         for path in results:
-            # Committed results are small; this is their usual form.
+            # Committed results are reduced; this restores their usual form.
             report = subprocess.run([program, "report", "--json", path], check=True, capture_output=True)
             result = json.loads(report.stdout)
             with self.subTest(path.name):

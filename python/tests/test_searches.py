@@ -1,4 +1,4 @@
-"""The examples as a person runs them: `evoxo run` searches each, on a cluster and on one thread, to the same digest."""
+"""The examples as a person runs them: `evoxo run` gives the same digest for each on a cluster and on one thread."""
 
 import json
 import os

@@ -14,7 +14,7 @@ class Serving(unittest.TestCase):
         self.directory = directory.name
 
     def talk(self, body, **options):
-        """A conversation with the sphere, whose function has this line more, behind its introduction."""
+        """A conversation with the sphere, whose function has this additional line, after its introduction."""
         conversation = self.program(SPHERE.replace("{body}", body), **options)
         self.introduction = conversation.receive()
         return conversation
@@ -25,7 +25,7 @@ class Serving(unittest.TestCase):
         return conversation
 
     def assert_stops(self, conversation, sentence):
-        """The program ends with status 1, says nothing more to the worker, and the sentence last of all."""
+        """The program ends with status 1, sends nothing more to the worker, and prints the sentence last."""
         status, rest, errors = conversation.end()
         self.assertEqual((status, rest), (1, b""), errors)
         self.assertIn(sentence, errors.splitlines()[-1])
@@ -81,7 +81,7 @@ class Serving(unittest.TestCase):
                 sys.__stdout__.flush()
                 os.write(1, b"by the descriptor\\n")
                 subprocess.run(["echo", "by a child process"])
-                # Neither the worker's lines nor its variable are for children.
+                # Child processes get neither the worker's lines nor its variable.
                 assert subprocess.run(["cat"], stdout=subprocess.PIPE).stdout == b"" == sys.stdin.read().encode()
                 assert "EVOXO_PROTOCOL" not in os.environ
                 print("by print")
@@ -90,7 +90,7 @@ class Serving(unittest.TestCase):
         """)
         self.assertEqual(conversation.receive()["name"], "noisy")
         self.assertEqual(conversation.ask(item(1)), [{"f": [1.0]}])
-        # At once, so that it is there when the program is killed.
+        # Written at once, so that it is there when the program is killed.
         self.assertIn("by print\n", conversation.errors())
         status, rest, errors = conversation.end()
         self.assertEqual((status, rest), (0, b""))
@@ -130,12 +130,12 @@ class Serving(unittest.TestCase):
 
     def test_answers_that_do_not_fit_end_the_program(self):
         for returned, sentence in {
-            "None": "sphere returned None among its objectives, which is no number",
+            "None": "sphere returned None among its objectives, which is not a number",
             "[1, 2]": "sphere returned 2 numbers for 1 objective",
             "{1}": "sphere returned {1} for its objectives: return numbers",
             "'12'": "sphere returned '12' for its objectives: return numbers",
-            "['1']": "sphere returned '1' among its objectives, which is no number",
-            "1j": "sphere returned 1j among its objectives, which is no number",
+            "['1']": "sphere returned '1' among its objectives, which is not a number",
+            "1j": "sphere returned 1j among its objectives, which is not a number",
             "evoxo.Result(1, g=[2])": "sphere returned 1 number for 0 constraints",
         }.items():
             with self.subTest(returned=returned):
@@ -145,17 +145,17 @@ class Serving(unittest.TestCase):
 
     def test_requests_that_make_no_sense_end_the_program(self):
         bad = {
-            b"rubbish\n": "a line that is no JSON: b'rubbish",
-            b"\xff\xfe\n": "a line that is no JSON",
-            b'{"batch":1,"items":[': "a line that is no JSON",
-            b'{"batch":1,"items":[NaN]}\n': "a line that is no JSON",
-            b"[" * 100_000 + b"\n": "a line that is no JSON",
-            b'{"batch":"1","items":[]}\n': "no request with batch and items",
-            b'{"batch":true,"items":[]}\n': "no request with batch and items",
-            b'{"items":[]}\n': "no request with batch and items",
-            b"[1]\n": "no request with batch and items",
-            b'{"batch":1,"items":[7]}\n': "an item is no object with id, seed and genes: 7",
-            b'{"batch":1,"items":[{"id":"a","seed":"12","genes":{}}]}\n': "the seed of a is no text of 16",
+            b"rubbish\n": "a line that is not JSON: b'rubbish",
+            b"\xff\xfe\n": "a line that is not JSON",
+            b'{"batch":1,"items":[': "a line that is not JSON",
+            b'{"batch":1,"items":[NaN]}\n': "a line that is not JSON",
+            b"[" * 100_000 + b"\n": "a line that is not JSON",
+            b'{"batch":"1","items":[]}\n': "not a request with batch and items",
+            b'{"batch":true,"items":[]}\n': "not a request with batch and items",
+            b'{"items":[]}\n': "not a request with batch and items",
+            b"[1]\n": "not a request with batch and items",
+            b'{"batch":1,"items":[7]}\n': "an item is not an object with id, seed and genes: 7",
+            b'{"batch":1,"items":[{"id":"a","seed":"12","genes":{}}]}\n': "the seed of a is not a string of 16",
         }
         for line, sentence in bad.items():
             with self.subTest(line=line[:40]):
@@ -168,8 +168,8 @@ class Serving(unittest.TestCase):
             ({"y": [0, 0]}, "the genes of a have the parts y instead of x"),
             ([], "the genes of a have the parts [] instead of x"),
             ({"x": [0]}, "the part x of a has 1 gene instead of 2"),
-            ({"x": "00"}, "the part x of a is no list but '00'"),
-            ({"x": [0, None]}, "the part x of a has a gene that is no number"),
+            ({"x": "00"}, "the part x of a is not a list but '00'"),
+            ({"x": [0, None]}, "the part x of a has a gene that is not a number"),
         ):
             with self.subTest(genes=genes):
                 conversation = self.talk("pass")
@@ -183,7 +183,7 @@ class Serving(unittest.TestCase):
 
     def test_another_version_of_the_protocol_is_refused(self):
         conversation = self.program(SPHERE.replace("{body}", "pass"), version="2")
-        self.assert_stops(conversation, "the worker speaks version 2 of the protocol, and this package version 1")
+        self.assert_stops(conversation, "the worker uses version 2 of the protocol, but this package uses version 1")
 
     def test_a_termination_signal_ends_the_program_at_once(self):
         conversation = self.talk("import time; time.sleep(600)")

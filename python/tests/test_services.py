@@ -1,5 +1,5 @@
-"""What a coordinator says of itself to tools that know nothing of evoxo: the health of its services, and reflection, by PyPI's
-grpcio, in plain text and with TLS. Left out where these packages, or the program evoxo, are not there."""
+"""What a coordinator tells generic tools: the health of its services, and reflection, by PyPI's grpcio, in plain text and with TLS.
+Skipped if these packages or the program evoxo are missing."""
 
 import importlib.util
 import subprocess
@@ -28,7 +28,7 @@ class Services(unittest.TestCase):
         self.desk = Path(folder.name)
 
     def coordinator(self, *arguments):
-        """The address of one that ends with its test."""
+        """The address of a coordinator that ends with its test."""
         command = [EVOXO, "coordinator", "--listen", "127.0.0.1:0", "--announce", "--store", self.desk / "store"]
         log = (self.desk / "log").open("w+")
         self.addCleanup(log.close)
@@ -41,7 +41,7 @@ class Services(unittest.TestCase):
         return address
 
     def look(self, channel):
-        """Looks at everything that can be seen over this channel."""
+        """Checks everything that is visible over this channel."""
         import grpc
         from google.protobuf import descriptor_pool, message_factory
         from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -56,7 +56,7 @@ class Services(unittest.TestCase):
             health.Check(health_pb2.HealthCheckRequest(service="evoxo.v1.NoService"), timeout=PATIENCE)
         self.assertEqual(refused.exception.code(), grpc.StatusCode.NOT_FOUND)
 
-        # Both versions have the same messages; PyPI's package has those of the older one.
+        # Both versions have the same messages; the package on PyPI has those of the older version.
         for version in ["v1", "v1alpha"]:
             call = channel.stream_stream(
                 f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
@@ -67,7 +67,7 @@ class Services(unittest.TestCase):
             named = {service.name for service in answer.list_services_response.service}
             self.assertLessEqual({*SERVICES, "grpc.health.v1.Health"}, named, version)
 
-        # A call that is known from reflection alone.
+        # A call that is known only from reflection.
         pool = descriptor_pool.DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
         method = pool.FindServiceByName("evoxo.v1.RunService").FindMethodByName("List")
         asked, answered = map(message_factory.GetMessageClass, [method.input_type, method.output_type])
@@ -90,7 +90,7 @@ class Services(unittest.TestCase):
         access = self.desk / "access"
         subprocess.run([EVOXO, "coordinator", "init", "--access", access], check=True, capture_output=True)
         address = self.coordinator("--access", access)
-        # As for grpcurl -cacert FILE -cert FILE -key FILE -authority evoxo-coordinator: one file has all three.
+        # As with grpcurl -cacert FILE -cert FILE -key FILE -authority evoxo-coordinator: one file contains all three.
         pem = (access / "operator.access").read_bytes()
         options = [("grpc.ssl_target_name_override", "evoxo-coordinator")]
         credentials = grpc.ssl_channel_credentials(pem, pem, pem)

@@ -1,4 +1,4 @@
-//! The use of files by others: `use` declarations, resolved to files.
+//! Which files use which others: `use` declarations, resolved to files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ pub fn used(text: &str) -> Vec<Vec<String>> {
     declared(text).into_iter().map(|(_, path)| path).collect()
 }
 
-/// The same, each with whether the file re-exports it.
+/// The same, each with whether it is a re-export.
 fn declared(text: &str) -> Vec<(bool, Vec<String>)> {
     let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let mut paths = Vec::new();
@@ -18,7 +18,7 @@ fn declared(text: &str) -> Vec<(bool, Vec<String>)> {
             ["use ", "pub use ", "pub use ", "pub(super) use "].iter().any(|word| line.starts_with(word))
         };
         let Some(at) = lines.iter().position(begins) else { continue };
-        // An import of a test.
+        // An import for tests only.
         if at > 0 && lines[at - 1].trim() == "#[cfg(test)]" {
             continue;
         }
@@ -32,7 +32,7 @@ fn declared(text: &str) -> Vec<(bool, Vec<String>)> {
     paths
 }
 
-/// `a::{b, c::d}` is `a::b` and `a::c::d`.
+/// Expands a tree: `a::{b, c::d}` is `a::b` and `a::c::d`.
 fn expand(tree: &str, before: &[String], paths: &mut Vec<Vec<String>>) {
     let tree = tree.trim();
     if let Some((head, list)) = tree.split_once('{') {
@@ -48,7 +48,7 @@ fn expand(tree: &str, before: &[String], paths: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The items of a list, which may have lists of their own.
+/// Splits a list into its items, which may contain lists themselves.
 fn split_list(list: &str) -> Vec<&str> {
     let (mut items, mut depth, mut from) = (Vec::new(), 0, 0);
     for (at, byte) in list.bytes().enumerate() {
@@ -66,7 +66,7 @@ fn split_list(list: &str) -> Vec<&str> {
     items
 }
 
-/// A file's module: `a/src/b/c.rs` and `a/src/b/c/mod.rs` are `b::c` of the crate `a`.
+/// The crate and the module of a file: `a/src/b/c.rs` and `a/src/b/c/mod.rs` are `b::c` of the crate `a`.
 fn module(file: &str) -> (String, Vec<String>) {
     let (package, inner) = file.split_once("/src/").unwrap_or((file, ""));
     let inner = inner.strip_suffix(".rs").unwrap_or(inner);
@@ -81,7 +81,7 @@ fn module(file: &str) -> (String, Vec<String>) {
 pub(crate) struct Modules<'a> {
     /// The files, by crate and module.
     files: BTreeMap<(String, Vec<String>), &'a String>,
-    /// Re-exports: the path of an item, by file and name.
+    /// Re-exports: the path of an item by file and name.
     passed_on: BTreeMap<(&'a String, String), Vec<String>>,
 }
 
@@ -103,14 +103,14 @@ impl<'a> Modules<'a> {
         self.files.values().copied()
     }
 
-    /// The file that this path names in a file, if it is in the same crate; through re-exports.
+    /// The file to which this path in a file refers, through re-exports, if it is in the same crate.
     pub(crate) fn find(&self, file: &String, path: &[String]) -> Option<&String> {
         let (package, own) = module(file);
         let key = |module: &[String]| (package.clone(), module.to_vec());
         let mut at = match path.first().map(String::as_str)? {
             "crate" => Vec::new(),
             "self" | "super" => own,
-            // A module that is declared here.
+            // A module that this file declares.
             first if self.files.contains_key(&key(&[&own[..], &[first.to_owned()]].concat())) => own,
             _ => return None,
         };
@@ -139,7 +139,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// For each file the other files of its crate that it uses. A re-export is not a use.
+/// For each file, the other files of its crate that it uses. A re-export does not count as a use.
 pub fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
     let modules = Modules::of(sources);
     let uses = |file: &'_ String| {
@@ -150,7 +150,7 @@ pub fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<St
     modules.files().map(uses).collect()
 }
 
-/// Files that use each other, directly or through others, in groups of two or more.
+/// Groups of two or more files that use each other, directly or through others.
 pub fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSet<String>> {
     let reach = |from: &String| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from]);

@@ -1,4 +1,4 @@
-//! What the rules about the sources read. The rules are in `tests/`.
+//! The helpers of the rules about the sources. The rules are in `tests/`.
 
 pub mod imports;
 pub mod methods;
@@ -16,16 +16,16 @@ const GENERATED: &str = "// This file is @generated";
 /// The directory of the repository.
 ///
 /// # Panics
-/// Never: this package lies in it.
+/// Never, because this package is in the repository.
 #[must_use]
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the workspace")
 }
 
-/// All files of the repository whose names end like this, by path from the workspace, with their text.
+/// The text of all files of the repository whose names end like this, by their paths from the workspace.
 ///
 /// # Panics
-/// If there are none, or one cannot be read.
+/// If there are no such files, or one cannot be read.
 #[must_use]
 pub fn files(end: &str) -> BTreeMap<String, String> {
     fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -51,14 +51,14 @@ pub fn files(end: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// Our own sources, without generated ones.
+/// Our own sources, without generated files.
 #[must_use]
 pub fn sources() -> BTreeMap<String, String> {
     files(".rs").into_iter().filter(|(_, text)| !text.starts_with(GENERATED)).collect()
 }
 
-/// The line of each function, from 1, its number of lines, and its name. This relies on rustfmt: a body ends with a brace
-/// indented like `fn`.
+/// For each function, its line from 1, its number of lines, and its name. This relies on rustfmt: a body ends with a brace
+/// that is indented like `fn`.
 #[must_use]
 pub fn functions(text: &str) -> Vec<(usize, usize, String)> {
     let lines: Vec<&str> = text.lines().collect();

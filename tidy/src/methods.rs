@@ -1,20 +1,20 @@
-//! Methods of one type that is implemented in several files: which files call methods that are written in others.
+//! Methods of one type that is implemented in several files: which files call methods that are defined in others.
 //!
-//! A large `impl` that is spread over files can hide what a circle of modules would show: everything calls everything. `use` says
-//! nothing of it, because the type is the same. This relies on rustfmt: an `impl` begins in the first column, and so does its last
-//! brace.
+//! A large `impl` that is spread over files can hide a circle of modules: everything calls everything. `use` declarations do
+//! not show it, because the type is the same. This relies on rustfmt: an `impl` begins in the first column, and so does its
+//! last brace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::imports::{Modules, circles, used};
 
-/// A type, by the file that declares it and its name.
+/// A type: the file that declares it, and its name.
 pub type Type = (String, String);
 
-/// The methods that one file has of a type.
+/// The methods of a type in one file.
 struct Part {
     file: String,
-    /// Their names, and their text.
+    /// The names of the methods, and the text of the file.
     names: BTreeSet<String>,
     text: String,
 }
@@ -26,11 +26,11 @@ pub struct Circle {
     pub of: Type,
     /// The files.
     pub files: BTreeSet<String>,
-    /// Each call from one of them to another.
+    /// Each call from one of the files to another.
     pub calls: BTreeSet<String>,
 }
 
-/// All circles, of all types of these crates.
+/// All circles, for all types of these crates.
 #[must_use]
 pub fn method_circles(sources: &BTreeMap<String, String>) -> Vec<Circle> {
     parts(sources).iter().flat_map(|(of, parts)| circles_of(of, parts)).collect()
@@ -49,7 +49,7 @@ fn circles_of(of: &Type, parts: &[Part]) -> Vec<Circle> {
     for from in parts {
         let called = called(&from.text, &of.1);
         for to in parts.iter().filter(|to| to.file != from.file) {
-            // A name that the file itself has means its own.
+            // If the file has a method of this name itself, it calls its own.
             for name in to.names.iter().filter(|name| called.contains(*name) && !from.names.contains(*name)) {
                 graph.entry(from.file.clone()).or_default().insert(to.file.clone());
                 calls.push((from, to, name));
@@ -106,7 +106,7 @@ fn impls(code: &str) -> Vec<(Vec<String>, String)> {
     found
 }
 
-/// `<T: A<B>> C<T> for D` is ` C for D`.
+/// Removes angle brackets: `<T: A<B>> C<T> for D` becomes ` C for D`.
 fn without_angles(head: &str) -> String {
     let (mut depth, mut outside) = (0, String::new());
     for letter in head.replace("->", "").chars() {
@@ -121,7 +121,7 @@ fn without_angles(head: &str) -> String {
     outside
 }
 
-/// The file that declares a type, as another one names it.
+/// The file that declares a type to which another file refers.
 fn declaring_file<'a>(modules: &'a Modules<'_>, file: &'a String, code: &str, path: Vec<String>) -> &'a String {
     let name = path.last().cloned().unwrap_or_default();
     let here = ["struct", "enum", "union"].iter().any(|word| {
@@ -136,7 +136,7 @@ fn declaring_file<'a>(modules: &'a Modules<'_>, file: &'a String, code: &str, pa
     modules.find(file, &path).unwrap_or(file)
 }
 
-/// The name of the method that this line begins, if it does: four spaces deep.
+/// The name of the method that this line begins, four spaces deep.
 fn method(line: &str) -> Option<String> {
     let rest = line.strip_prefix("    ").filter(|rest| !rest.starts_with(' '))?;
     let (before, rest) = rest.split_once("fn ")?;
@@ -149,7 +149,7 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// What is called of a value or of the type itself: `self.name(`, `Self::name`, `Type::name`, and `type.name(`.
+/// The methods that are called on a value or on the type itself: `self.name(`, `Self::name`, `Type::name`, and `type.name(`.
 fn called(text: &str, of: &str) -> BTreeSet<String> {
     let variable: String = of
         .char_indices()

@@ -9,9 +9,9 @@ use crate::{functions, workspace};
 pub struct Mutation {
     /// A source file, or a folder with sources, by its path from the workspace.
     pub file: String,
-    /// If given, the name of the function that has the fragment.
+    /// The name of the function that contains the fragment, if given.
     pub function: Option<String>,
-    /// The fragment to replace. It occurs once. Any space or line break in it stands for any others.
+    /// The fragment to replace. It occurs once. Any whitespace in it matches any other whitespace.
     pub old: String,
     /// The replacement.
     pub new: String,
@@ -27,7 +27,7 @@ pub fn mutations() -> Vec<Mutation> {
     read(&text).unwrap_or_else(|why| panic!("tests/mutations.toml: {why}"))
 }
 
-/// Reads a list: `[[mutation]]` and under it keys whose values are basic strings of TOML, on one line or between `"""`.
+/// Reads a list: `[[mutation]]` followed by keys whose values are basic TOML strings, on one line or between `"""`.
 fn read(text: &str) -> Result<Vec<Mutation>, String> {
     let mut found: Vec<Mutation> = Vec::new();
     let mut lines = text.lines();
@@ -50,7 +50,7 @@ fn read(text: &str) -> Result<Vec<Mutation>, String> {
                     if let Some(last) = line.strip_suffix(quotes) {
                         break all + last;
                     }
-                    // A line break behind the opening quotes is not part of the text.
+                    // A line break after the opening quotes is not part of the text.
                     if !(all.is_empty() && line.is_empty()) {
                         all = all + line + "\n";
                     }
@@ -93,10 +93,10 @@ fn unescaped(text: &str) -> Option<String> {
 }
 
 impl Mutation {
-    /// The file with the fragment, and the bytes of the fragment there.
+    /// The file with the fragment, and where the fragment is in it.
     ///
     /// # Errors
-    /// A sentence if it does not occur exactly once.
+    /// If the fragment does not occur exactly once.
     pub fn place<'a>(&self, sources: &'a BTreeMap<String, String>) -> Result<(&'a str, Range<usize>), String> {
         let below = format!("{}/", self.file.trim_end_matches('/'));
         let here = sources.iter().filter(|(name, _)| **name == self.file || name.starts_with(&below));
@@ -127,7 +127,7 @@ impl Mutation {
     }
 }
 
-/// Where a text has this fragment, whatever spaces and line breaks stand where the fragment has some.
+/// Where a text contains this fragment, whatever whitespace stands where the fragment has some.
 fn occurrences(text: &str, fragment: &str) -> Vec<Range<usize>> {
     let ends_at = |start: usize| {
         let mut rest = &text[start..];
@@ -135,7 +135,7 @@ fn occurrences(text: &str, fragment: &str) -> Vec<Range<usize>> {
         while let Some(letter) = fragment.chars().next() {
             let (skipped, cut) = (rest.trim_start(), fragment.trim_start());
             if letter.is_whitespace() {
-                // What ends with a space ends there: spaces behind it stay.
+                // A fragment that ends with whitespace matches exactly that: further whitespace in the text stays.
                 rest = if cut.is_empty() {
                     rest.strip_prefix(fragment)?
                 } else {
@@ -151,7 +151,7 @@ fn occurrences(text: &str, fragment: &str) -> Vec<Range<usize>> {
     };
     let first = fragment.trim_start().chars().next();
     let starts = text.char_indices().filter(|(_, letter)| Some(*letter) == first).map(|(at, _)| at);
-    // Spaces before the fragment belong to it as they stand there.
+    // Whitespace before the fragment belongs to the match.
     let lead = fragment.len() - fragment.trim_start().len();
     let starts = starts.filter_map(|at| at.checked_sub(lead).filter(|from| text.is_char_boundary(*from)));
     let starts = starts.filter(|from| text[*from..].starts_with(&fragment[..lead]));

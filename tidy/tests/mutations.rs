@@ -1,4 +1,4 @@
-//! The mutations that `cargo mutate` applies fit the sources.
+//! The mutations that `cargo mutate` applies must fit the sources.
 
 use evoxo_tidy::{assert_none, files, mutations::mutations};
 

@@ -1,10 +1,10 @@
-//! One meaning a word: a name of a public type says what it is without the name of its file.
+//! One meaning per word: the name of a public type must be clear without the name of its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_tidy::{assert_none, sources};
 
-/// The most files that have a public type of one name.
+/// The most files that may have a public type with the same name.
 const FILES_MAX: usize = 3;
 /// Names of parts that every verb or every kind of experiment has.
 const PARTS: [&str; 3] = ["Arguments", "Arm", "Settings"];

@@ -1,4 +1,4 @@
-//! How large a checkout is. What programs make is small, or is not committed: docs/decisions/small-results.md.
+//! The size of a checkout. Files that programs write are small or not committed: docs/decisions/small-results.md.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -6,14 +6,14 @@ use evoxo_tidy::workspace;
 
 /// The most bytes of all files below docs/.
 const DOCS_BYTES_MAX: u64 = 3_000_000;
-/// The most bytes of a checkout without its sources in Rust.
+/// The most bytes of a checkout apart from its Rust sources.
 const OTHERS_BYTES_MAX: u64 = 5_000_000;
-/// The most bytes of a file that a program makes.
+/// The most bytes of a file that a program wrote.
 const GENERATED_BYTES_MAX: u64 = 100_000;
-/// The ends of the names of such files below docs/.
+/// The extensions of such files below docs/.
 const GENERATED: [&str; 5] = [".json", ".svg", ".png", ".csv", ".html"];
 
-/// The committed files, and those that would be, with their sizes; `None` outside of a checkout.
+/// The files that are committed, or would be, with their sizes. `None` outside of a checkout.
 fn sizes() -> Option<BTreeMap<String, u64>> {
     let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let output = Command::new("git").args(listed).current_dir(workspace()).output().ok()?;
@@ -24,7 +24,7 @@ fn sizes() -> Option<BTreeMap<String, u64>> {
 
 #[test]
 fn a_checkout_is_small() {
-    // An archive of the sources has no list of its files.
+    // An archive of the sources has no list of files.
     let Some(sizes) = sizes() else { return };
     assert!(sizes.len() > 1000, "only {} files", sizes.len());
     let docs = || sizes.iter().filter(|(name, _)| name.starts_with("docs/"));

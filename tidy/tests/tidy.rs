@@ -10,14 +10,14 @@ use evoxo_tidy::{
 };
 
 const FILE_LINES_MAX: usize = 800;
-/// From here on a file gets a warning: does all of it belong together?
+/// Longer files get a warning: does all of it belong together?
 const FILE_LINES_MANY: usize = 500;
 const FUNCTION_LINES_MAX: usize = 80;
 /// The most lines of the example from outside, with its tests.
 const EXAMPLE_LINES_MAX: usize = 200;
-/// The most files of a circle, if they are all in one folder.
+/// The most files of a circle within one folder.
 const CIRCLE_FILES_MAX: usize = 3;
-/// The dependencies of a package, of all sections.
+/// The dependencies of a package, from all sections.
 fn dependencies(package: &str) -> Vec<String> {
     let text = fs::read_to_string(workspace().join(package).join("Cargo.toml")).expect("a manifest");
     let sections =
@@ -85,7 +85,7 @@ fn crates_depend_in_one_direction() {
     assert_none(wrong);
 }
 
-/// Only the programs' `main`, and tests, know the experiments.
+/// Only the `main` of programs, and tests, may know the experiments.
 #[test]
 fn libraries_name_no_experiment() {
     let may = |name: &str| name.ends_with("/main.rs") || name.contains("/tests") || name.contains("/benches/");
@@ -136,7 +136,8 @@ fn files_do_not_call_the_methods_of_one_type_in_circles() {
     assert_none(wrong);
 }
 
-/// What is in these folders is pure: the coordinator's is a crate, whose `Cargo.toml` and `clippy.toml` say so too.
+/// The code in these folders is pure. The coordinator's core is a crate, whose `Cargo.toml` and `clippy.toml` enforce the
+/// same.
 #[test]
 fn cores_are_pure() {
     const PURE: [&str; 2] = ["coordinator/core/src/", "worker/src/core/"];
@@ -163,7 +164,7 @@ fn cores_are_pure() {
     for (name, text) in cores {
         for path in used(&text) {
             let root = path.first().map(String::as_str).unwrap_or_default();
-            // Of its own crate all is pure, or only what is declared in the same file. A log level is data.
+            // All of its own crate is pure, or only what is declared in the same file. A log level is plain data.
             let own = match name.starts_with("coordinator/") {
                 true => root == "crate" || text.contains(&format!("mod {root};")),
                 false => root == "tracing" || text.contains(&format!("mod {root};")),
@@ -182,7 +183,7 @@ fn cores_are_pure() {
 
 #[test]
 fn workers_and_coordinators_never_name_each_other() {
-    // A word of its own: figures are called evoxo_workers.
+    // As a whole word, because metrics have names such as evoxo_workers.
     let has = |text: &str, crate_name: &str| {
         text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == crate_name)
     };
@@ -229,7 +230,7 @@ fn no_function_is_too_long() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    // In two pieces, so that this file is not found.
+    // In two pieces, so that the check does not find this file.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:"), concat!("dbg", "!(")];
     let mut wrong = Vec::new();
     for end in [".rs", ".toml", ".md", ".proto", ".service"] {
@@ -289,7 +290,7 @@ fn every_dependency_has_its_reason() {
         let text = fs::read_to_string(workspace().join(package).join("Cargo.toml")).expect("a manifest");
         let mut before = "";
         for line in text.lines() {
-            // A version of its own needs its own reason.
+            // A dependency with its own version needs its own reason.
             if line.contains("version = \"") && !before.starts_with('#') && !line.contains("# ") {
                 wrong.push(format!("no reason: {package}: {line}"));
             }
@@ -309,13 +310,13 @@ fn the_example_is_short_and_uses_the_same_crates() {
     let dependencies = sections.split("\n[").filter(|section| section.contains("dependencies]"));
     let without = dependencies.flat_map(str::lines).filter(|line| line.contains(" = ") && !line.contains("# "));
     assert_none(without.map(|line| format!("no reason: examples/onemax: {line}")));
-    // Crates of other versions would be compiled twice, and nobody would audit them.
+    // Crates in other versions would be compiled twice, and nobody would audit them.
     let packages = |lock: &str| -> BTreeSet<String> {
         let package = |entry: &str| entry.lines().take(3).collect::<Vec<&str>>().join(" ");
         text(lock).split("[[package]]").skip(1).map(package).collect()
     };
     let shared = packages("Cargo.lock");
-    // libfuzzer-sys compiles with several processes, which is what jobserver is for.
+    // libfuzzer-sys compiles with several processes, for which it needs jobserver.
     let alone = ["onemax", "evoxo-fuzz", "libfuzzer-sys", "arbitrary", "jobserver"].map(|name| format!("\"{name}\""));
     let own = [packages("examples/onemax/Cargo.lock"), packages("fuzz/Cargo.lock")].into_iter().flatten();
     let others = own.filter(|package| !shared.contains(package) && !alone.iter().any(|name| package.contains(name)));

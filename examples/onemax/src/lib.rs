@@ -1,4 +1,5 @@
-//! Experiment `onemax`: strings of bits evolve until all are ones. CONTRIBUTING.md, beside evoxo's README, explains each part.
+//! Experiment `onemax`: strings of bits evolve until all bits are ones. CONTRIBUTING.md in evoxo's repository explains each
+//! part.
 
 use std::iter::once;
 
@@ -18,15 +19,15 @@ settings! {
         population: usize = whole(2, 5_000, "100"),
         /// Bits of a string.
         length: usize = whole(2, 1_000, "100"),
-        /// Generations; the champion is the best string of the last one.
+        /// Generations. The champion is the best string of the last one.
         generations: u32 = whole(1, 100_000, "100"),
-        /// Bits of a child that flip, on average; textbooks take one.
+        /// How many bits of a child flip, on average; textbooks use one.
         flips: u64 = whole(0, 1_000, "1"),
     }
 }
 
 row! {
-    /// A row is a generation.
+    /// A row describes a generation.
     struct Row, primary ones {
         /// from 1
         generation: u32,
@@ -38,23 +39,24 @@ row! {
 /// The state of a replica, as a message.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Population {
-    /// Generations so far. The best string of the last one comes first.
+    /// Generations so far.
     #[prost(uint32, tag = "1")]
     generation: u32,
-    /// Each is a text of 0 and 1.
+    /// The strings, each a text of 0 and 1. The best string of the last generation comes first.
     #[prost(string, repeated, tag = "2")]
     strings: Vec<String>,
 }
 
-/// A replica between two rounds. In a round all strings are counted, and the next generation is born.
+/// A replica between two rounds. A round counts the ones of all strings, and then the next generation is made.
 struct OneMax {
     settings: Settings,
-    /// Every random number comes from a stream below this one, whose name says what the number is for.
+    /// Every random number comes from a stream derived from this one, whose name says what the number is for.
     stream: Stream,
     state: Population,
 }
 
-/// The task: the ones of a string. Another should take some ten milliseconds or more; this one takes no time.
+/// The task: counts the ones of a string. A real task should take some ten milliseconds or more; this one takes hardly any
+/// time.
 impl Compute for OneMax {
     const EXPERIMENT: &'static str = Self::NAME;
     const WORK: &'static str = "count";
@@ -90,7 +92,7 @@ impl Experiment for OneMax {
     type Told = Standard;
 
     fn demand(settings: &Settings) -> Demand {
-        // In a message a string has a byte for each bit, and at most four more.
+        // In a message, a string has a byte for each bit and at most four more.
         let bytes = |strings: usize| (48 + strings * (settings.length + 4)) as u64;
         let (tasks, rows) = (settings.population as u64, settings.generations.into());
         let (task_bytes, state_bytes) = (bytes(1), bytes(settings.population));

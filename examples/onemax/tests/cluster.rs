@@ -1,4 +1,5 @@
-//! The example on a cluster of real processes, with `kill -9` on both sides, beside a worker that does not know it.
+//! Tests the example on a cluster of real processes, with `kill -9` on both sides, and with a worker that does not know the
+//! experiment.
 
 use std::process::Command;
 
@@ -15,7 +16,7 @@ async fn a_cluster_computes_what_one_thread_computes() {
     let mut coordinator = site.coordinator(&[]);
     let address = coordinator.address.to_string();
     let mut person = Person::of(coordinator.address);
-    // Evoxo's own worker is admitted for the kinds that it knows, and gets no task of another.
+    // Evoxo's own worker is admitted for the kinds that it knows, and gets no tasks of others.
     let _stock = site.start("stock", Command::new(stock).args(["--coordinator", &address, "--name", "stock"]));
     person.submit("bits", BITS).await;
     person.submit("echoes", ECHOES).await;

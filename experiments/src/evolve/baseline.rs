@@ -1,4 +1,4 @@
-//! Random search as an arm of every file: what does not beat it has learnt nothing.
+//! Random search as an arm of every file: a search that does not beat it has learnt nothing.
 
 use evoxo_common::experiment::Arm;
 
@@ -7,11 +7,12 @@ use super::{
     settings::{BaselineName, SCHEMA, Settings},
 };
 
-/// The name of the arm.
+/// The name of the added arm.
 const NAME: &str = "random search";
 
-/// The arms of a person's file, and if these are all of them, random search for each problem that has none: see the setting
-/// `baseline`. Then it says `none` in every arm: what was completed once is complete.
+/// The arms of a file that a person wrote. If `whole`, these are all of its arms, and random search is added for each problem
+/// that lacks it: see the setting `baseline`. Then `baseline` becomes `none` in every arm, so a completed file stays as it
+/// is.
 pub(super) fn completed(arms: &[Arm], whole: bool) -> Vec<Arm> {
     let all: Vec<Settings> = arms.iter().map(|arm| Settings::of(&arm.settings)).collect();
     let mut complete = arms.to_vec();
@@ -29,12 +30,12 @@ pub(super) fn completed(arms: &[Arm], whole: bool) -> Vec<Arm> {
     complete
 }
 
-/// Whether random search is wanted, and can be had without a program.
+/// Whether random search is wanted and possible: not for programs, nor if candidates have no order.
 fn takes_one(settings: &Settings) -> bool {
     settings.baseline == BaselineName::Random && settings.program().is_none() && settings.has_order()
 }
 
-/// Random search with the settings of an arm, under a name that no arm has.
+/// Random search with the settings of another arm, under a name that no arm has.
 fn random(arms: &[Arm], like: &Arm) -> Arm {
     let free = |name: &String| arms.iter().all(|arm| arm.name != *name);
     let numbered = (2..).map(|number| format!("{NAME} {number}"));

@@ -1,10 +1,10 @@
-//! The card of the best candidate: its genes, and what the problem says of them.
+//! The card of the best candidate: its genes, and its values.
 //!
 //! ```json
 //! {"kind": "candidate", "problem": "sphere", "objectives": {"min value": 0.25}, "genes": {"x": [0.5, 0.0]}}
 //! ```
 //!
-//! Of a program or a module there is its version too: the first 16 digits of its signature, or of the SHA-256 of its bytes.
+//! For a program or a module there is its version too: the first 16 digits of its signature, or of the SHA-256 of its bytes.
 
 use std::sync::Arc;
 
@@ -33,24 +33,24 @@ pub(super) const CARD: CardKind = CardKind {
 
 const NAME: &str = "candidate";
 
-/// A candidate with what is known of it, as its card has it.
+/// A candidate with its values, as they are on its card.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     problem: String,
-    /// Of a program or a module, else empty.
+    /// The version of a program or module, else empty.
     version: String,
-    /// By "min NAME" or "max NAME".
+    /// Objectives by "min NAME" or "max NAME".
     objectives: Map<String, Value>,
-    /// The sum of the constraints that it breaks.
+    /// The sum of the broken constraints.
     violation: f64,
-    /// By name: it is kept if the number is at most 0.
+    /// Constraints by name. A constraint is satisfied if its number is at most 0.
     constraints: Map<String, Value>,
     /// Behaviour measures by name, in the problem's order.
     measures: Map<String, Value>,
-    /// Of a noisy problem: the evaluations with fresh seeds whose means are told, those of them without a value, and the 95 %
-    /// interval of the first objective. Else empty.
+    /// For a noisy problem, else empty: the number of evaluations with fresh seeds whose means are on the card, how many of
+    /// them had no value, and the 95 % interval of the first objective.
     confirmed: Map<String, Value>,
-    /// By part.
+    /// Genes by the names of their parts.
     genes: Map<String, Value>,
 }
 
@@ -84,7 +84,7 @@ impl Found {
         }
     }
 
-    /// A candidate of the answer of a noisy search.
+    /// A candidate from the answer of a noisy search.
     pub(super) fn confirmed(settings: &Settings, answer: &Confirmed) -> Self {
         let Confirmed { candidate, mean, half_width, draws, failures } = answer;
         let first = settings.said(0, mean.objective(0));
@@ -99,10 +99,10 @@ impl Found {
     }
 }
 
-/// The letters of a line of genes, at most.
+/// The most characters in a line of genes.
 const WIDTH: usize = 100;
 
-/// A number of a card as people read it: whole numbers whole, others rounded.
+/// A number of a card, formatted for people: whole numbers whole, others rounded.
 fn read_number(number: &Value) -> String {
     match number.as_f64() {
         Some(value) if number.is_f64() => rounded(value),
@@ -110,7 +110,7 @@ fn read_number(number: &Value) -> String {
     }
 }
 
-/// The genes of a part as people read them.
+/// The genes of a part, formatted for people.
 fn read_genes(genes: &Value) -> String {
     match genes {
         Value::String(word) => word.clone(),
@@ -118,10 +118,11 @@ fn read_genes(genes: &Value) -> String {
     }
 }
 
-/// The most genes of a table.
+/// The most genes in a table.
 const SHEET_GENES_MAX: usize = 1_000_000;
 
-/// Candidates as a table: objectives, constraints, measures and genes; no genes if there are more than [`SHEET_GENES_MAX`].
+/// Candidates as a table: objectives, constraints, measures and genes. Genes are left out if there are more than
+/// [`SHEET_GENES_MAX`].
 pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) -> Sheet {
     let genome = settings.genome();
     let with_genes = genome.genes().saturating_mul(found.len()) <= SHEET_GENES_MAX;
@@ -130,7 +131,7 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
         objectives.chain(settings.constraints_by_name()).chain(settings.measures_by_name()).collect();
     for part in genome.parts.iter().filter(|_| with_genes) {
         match part.of {
-            // One word.
+            // Bits and symbols are one word, in one column.
             Type::Bits | Type::Symbols { .. } => header.push(part.name.clone()),
             _ if part.length == 1 => header.push(part.name.clone()),
             _ => header.extend((0..part.length).map(|gene| format!("{}[{gene}]", part.name))),

@@ -1,4 +1,4 @@
-//! What `evoxo check` asks a program: fixed candidates of its genome, whose answers must always be the same.
+//! What `evoxo check` tries a program with: fixed candidates of its genome. A program must always answer the same.
 
 use evoxo_common::{
     experiment::{Answer, Answers},
@@ -25,19 +25,19 @@ enum Place {
     Middle,
 }
 
-/// The first candidates, in words; the others are random.
+/// The first candidates, described in words; the others are random.
 const PLACES: [(Place, &str); 3] =
     [(Place::Low, "all genes low"), (Place::High, "all genes high"), (Place::Middle, "all genes in the middle")];
 
-/// The settings of a file that says no more than that the problem is this program.
+/// The settings of a file that says only that the problem is this program.
 pub(super) fn arm(name: &str) -> Values {
     SCHEMA.defaults().with("problem", &format!("program:{name}"))
 }
 
-/// The answers of an arm's program to these candidates, each by its number, asked together in this order.
+/// The answers of an arm's program to the candidates with these numbers, requested together in this order.
 pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);
-    let name = settings.program().ok_or_else(|| Refusal("the problem is no program".into()))?;
+    let name = settings.program().ok_or_else(|| Refusal("the problem is not a program".into()))?;
     let (genome, alphabets) = (settings.genome(), settings.alphabets());
     let drawn = |number: &usize| {
         let mut rng = Stream::root(0).text("evolve").text("check").word(*number as u64).rng();
@@ -57,7 +57,7 @@ pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Pro
     Ok(answers.into_iter().zip(&drawn).map(answer).collect())
 }
 
-/// The numbers of an answer, with every bit of them; or why there are none.
+/// The numbers of an answer with full precision, or why there are none.
 fn said(answer: Evaluation) -> Result<String, String> {
     let Evaluation { objectives, constraints, measures, failure } = answer;
     if !failure.is_empty() {
@@ -102,7 +102,7 @@ fn genes(part: &Part, place: Place) -> Genes {
 mod tests {
     use super::*;
 
-    /// Whatever the type, the places are candidates, and no two of them are the same.
+    /// Whatever the types of genes are, the places are candidates, and no two of them are equal.
     #[test]
     fn places_are_different_candidates() {
         let types = [

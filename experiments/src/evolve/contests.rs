@@ -1,4 +1,5 @@
-//! Which arm is better than which, as far as a test can say: pairs of arms that solve the same problem, replica by replica.
+//! Which arm is better than which, as far as a test can tell. Arms that solve the same problem are compared in pairs, replica
+//! by replica.
 
 use std::cmp::Ordering;
 
@@ -12,19 +13,21 @@ use serde_json::{Value, json};
 
 use super::{algorithm::BASELINE, settings::Settings};
 
-/// With more arms there are more pairs than anybody reads.
+/// With more arms there are more pairs than anyone reads.
 const ARMS_MAX: usize = 12;
-/// Below this probability a difference is hardly chance.
+/// A difference with a P value below this is hardly chance.
 const LEVEL: f64 = 0.05;
 
-/// What a replica came to: less is better.
+/// The outcome of a replica; the lesser is better.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
-    /// It has reached the target, after this number of evaluations.
+    /// The replica reached the target, after this number of evaluations.
     Reached(f64),
-    /// It has not, or there is none: the best objective or the hypervolume, with the sign of what is to be minimised.
+    /// The replica missed the target, or there is none. The number is the best objective or the hypervolume, with its sign
+    /// turned if it is to be maximised.
     Ended(f64),
-    /// It has no feasible candidate: by how much the best one breaks its constraints; infinity if none has a value.
+    /// The replica has no feasible candidate. The number is the constraint violation of the best one; infinity if no
+    /// candidate has a value.
     Broken(f64),
 }
 
@@ -33,36 +36,36 @@ pub(super) struct Entry<'a> {
     pub(super) name: &'a str,
     pub(super) settings: &'a Settings,
     pub(super) outcomes: Vec<Outcome>,
-    /// What these are if they are not the best values: of two arms for which they are not the same, the best values are compared.
+    /// What `outcomes` measure; empty for the best values. If it differs between two arms, their best values are compared
+    /// instead.
     pub(super) of: &'static str,
-    /// The best values; none of several objectives.
+    /// The best values; empty with several objectives.
     pub(super) bests: Vec<Outcome>,
 }
 
-/// Two arms of one problem.
+/// The comparison of two arms that solve one problem.
 pub(super) struct Contest<'a> {
     better: &'a str,
     worse: &'a str,
-    /// In how many of all pairs of replicas the better arm's is better; equal ones count half.
+    /// The share of all pairs of replicas in which the better arm's replica is better; ties count half.
     share: f64,
     p: f64,
     /// Corrected for all contests by Holm's method.
     corrected: f64,
-    /// Of each arm.
+    /// The number of replicas of each arm.
     replicas: [usize; 2],
-    /// Whether replicas of the same number are compared with each other, not all with all.
+    /// Whether only replicas of the same number are compared, instead of all with all.
     paired: bool,
-    /// Whether both may evaluate as many candidates.
+    /// Whether both arms may evaluate equally many candidates.
     equal_effort: bool,
     /// What is compared.
     of: &'static str,
 }
 
 impl Outcome {
-    /// Sooner is before later, a target that was reached before one that was not, and what is feasible before what is not, as Deb (2000)
-    /// orders candidates: the order in which BBOB tests searches
-    /// (N. Hansen, A. Auger, R. Ros, S. Finck and P. Pošík, "Comparing Results of 31 Algorithms from the Black-Box
-    /// Optimization Benchmarking BBOB-2009", GECCO 2010).
+    /// Reaching the target sooner comes before later, reaching it before missing it, and feasible before infeasible, as Deb
+    /// (2000) orders candidates. BBOB tests searches in this order (N. Hansen, A. Auger, R. Ros, S. Finck and P. Pošík,
+    /// "Comparing Results of 31 Algorithms from the Black-Box Optimization Benchmarking BBOB-2009", GECCO 2010).
     fn compare(self, other: Self) -> Ordering {
         let [(class, one), (other, two)] = [self, other].map(|outcome| match outcome {
             Self::Reached(evaluations) => (0, evaluations),
@@ -73,7 +76,7 @@ impl Outcome {
     }
 }
 
-/// All pairs of arms of one problem; of many arms those with random search.
+/// All pairs of arms that solve the same problem; with many arms, only the pairs of an arm and random search.
 pub(super) fn contests<'a>(entries: &[Entry<'a>]) -> Vec<Contest<'a>> {
     let many = entries.len() > ARMS_MAX;
     let pairs =
@@ -89,18 +92,18 @@ fn is_baseline(entry: &Entry<'_>) -> bool {
     entry.settings.algorithm == BASELINE
 }
 
-/// Which arms are not tested against each other, because there are too many.
+/// A note that too many arms are not all tested against each other.
 pub(super) fn note_of_many(entries: &[Entry<'_>]) -> Option<String> {
     let with = match entries.iter().any(is_baseline) {
-        true => "each is tested against random search alone",
-        false => "they are not tested: add an arm with algorithm = \"random\", and each is tested against that",
+        true => "each is tested only against random search",
+        false => "they are not tested: add an arm with algorithm = \"random\", and each is tested against it",
     };
     (entries.len() > ARMS_MAX).then(|| {
-        format!("There are {} arms, and {ARMS_MAX} at most are tested against each other. So {with}.", entries.len())
+        format!("There are {} arms, but at most {ARMS_MAX} are tested against each other. So {with}.", entries.len())
     })
 }
 
-/// None unless both solve the same problem.
+/// The comparison of two arms. `None` unless they solve the same problem.
 fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     let same = one.settings.same_problem(two.settings)
         && one.settings.target_number() == two.settings.target_number()
@@ -113,7 +116,7 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
         one.of == two.of && one.settings.worthless() == two.settings.worthless() && (one.of.is_empty() || same_grid());
     let [first, second] = [one, two].map(|entry| if same { &entry.outcomes[..] } else { &entry.bests[..] });
     let replicas = [first.len(), second.len()];
-    // The fresh seeds of a noisy problem are those of the replica's number.
+    // The fresh seeds of a noisy problem depend only on the replica's number, so replicas of the same number are paired.
     let in_pairs = if one.settings.is_noisy() && replicas[0] == replicas[1] { pairs(first, second) } else { None };
     let (paired, (share, p)) = (in_pairs.is_some(), in_pairs.or_else(|| all_pairs(first, second))?);
     let (better, worse, share) =
@@ -128,9 +131,9 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     Some(Contest { better, worse, share, p, corrected: 1.0, replicas, paired, equal_effort, of })
 }
 
-/// The share of all pairs of a replica of each in which the first is better, and its probability by the rank test.
+/// The share of all pairs of one replica of each arm in which the first is better, and the P value of the rank test.
 fn all_pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
-    // A rank says all that the test asks of a value.
+    // The test depends on a value only by its rank.
     let mut sorted: Vec<Outcome> = one.iter().chain(two).copied().collect();
     sorted.sort_by(|one, two| one.compare(*two));
     let rank = |outcome: &Outcome| sorted.partition_point(|other| other.compare(*outcome) == Ordering::Less) as f64;
@@ -140,10 +143,10 @@ fn all_pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
     Some((found.u / (first.len() * second.len()) as f64, found.p))
 }
 
-/// The share of the pairs of replicas of the same number in which the first is better, and the probability of their differences by
-/// the signed-rank test. None unless all have a value.
+/// The share of the pairs of replicas of the same number in which the first is better, and the P value of their differences
+/// by the signed-rank test. `None` unless every replica has a value.
 fn pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
-    // A noisy search ends with its evaluations, whatever it has seen.
+    // A noisy search always uses all its evaluations, so it never ends at the target.
     let value = |outcome: &Outcome| if let Outcome::Ended(value) = outcome { Some(*value) } else { None };
     let values = |all: &[Outcome]| all.iter().map(value).collect::<Option<Vec<f64>>>();
     let (one, two) = (values(one)?, values(two)?);
@@ -156,11 +159,11 @@ fn pairs(one: &[Outcome], two: &[Outcome]) -> Option<(f64, f64)> {
 }
 
 impl Contest<'_> {
-    /// What `result.json` says of it.
+    /// The contest in `result.json`.
     pub(super) fn to_json(&self) -> Value {
         let Self { better, worse, share, p, corrected, .. } = self;
         let test = if self.paired { "Wilcoxon's signed-rank test" } else { "Mann and Whitney's test" };
-        // Without it a program may take the name of the better arm for a verdict.
+        // Without `differs`, a program that reads the result might take the name of the better arm for a verdict.
         let differs = *corrected < LEVEL;
         json!({
             "better": better, "worse": worse, "differs": differs, "share": share, "p": p, "p_holm": corrected, "of": self.of,
@@ -169,7 +172,7 @@ impl Contest<'_> {
     }
 }
 
-/// The contests, if there are any.
+/// The table of contests, if there are any.
 pub(super) fn table(contests: &[Contest<'_>]) -> Option<Table> {
     let row = |it: &Contest<'_>| {
         let equal = if it.share == 0.5 { ", equal" } else { "" };
@@ -183,7 +186,7 @@ pub(super) fn table(contests: &[Contest<'_>]) -> Option<Table> {
     })
 }
 
-/// How they were tested, and whether there are replicas enough.
+/// Notes on how the arms were tested, and on whether there are enough replicas.
 pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
     if contests.is_empty() {
         return Vec::new();
@@ -193,22 +196,22 @@ pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     if contests.iter().any(|it| it.paired) {
         notes.push(format!(
-            "Arms of a noisy problem have the same fresh seeds in replicas of the same number, so these are compared with each \
-             other. In pairs of replicas: the share in which the first arm is better; equal ones count half. P: Wilcoxon's \
-             signed-rank test of the confirmed values{corrected}."
+            "Arms of a noisy problem have the same fresh seeds in replicas of the same number, so these replicas are compared. In \
+             pairs of replicas: the share in which the first arm is better; ties count half. P: Wilcoxon's signed-rank test of \
+             the confirmed values{corrected}."
         ));
     }
     if contests.iter().any(|it| !it.paired) {
         notes.push(format!(
-            "In pairs of replicas: of all pairs of a replica of the one arm and one of the other, the share in which the first is \
-             better; equal ones count half. P: Mann and Whitney's test of what decides between replicas: the best value, the \
-             hypervolume, the QD score or the number of cells filled{corrected}. A replica that reaches a target is before one \
-             that does not, and sooner is before later."
+            "In pairs of replicas: the share of all pairs, one replica from each arm, in which the first is better; ties count half. \
+             P: Mann and Whitney's test of what ranks replicas: the best value, the hypervolume, the QD score or the number of \
+             cells filled{corrected}. A replica that reaches a target is better than one that does not, and sooner is better \
+             than later."
         ));
     }
     if contests.iter().any(|it| !it.equal_effort) {
         notes.push(
-            "Arms with different numbers of evaluations are compared too: the one that has more may be better for that alone."
+            "Arms with different numbers of evaluations are compared too: an arm with more may be better only for that reason."
                 .into(),
         );
     }
@@ -219,7 +222,7 @@ pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
         let signs = || (1..).find(|count| signed_rank_least(*count) * pairs as f64 <= LEVEL).unwrap_or(0);
         let replicas = if contests.iter().all(|it| it.paired) { signs() } else { rank_test_values(pairs, LEVEL) };
         notes.push(format!(
-            "With so few replicas no difference can come to P = {LEVEL}; that takes {replicas} of each arm."
+            "With so few replicas no difference can reach P = {LEVEL}; that takes {replicas} of each arm."
         ));
     }
     notes
@@ -287,13 +290,13 @@ mod tests {
         assert_eq!(note_of_many(&many[1..]), None);
         let beside: Vec<Entry<'_>> = many.into_iter().chain([entry(&random, 2.0)]).collect();
         let found = contests(&beside);
-        // 13 pairs, of which each has the least probability of six and six.
+        // 13 pairs, each with the least possible P value of six and six replicas.
         let least = rank_test(&[2.0; 6], &[1.0; 6]).unwrap().p;
         assert!(found.len() == ARMS_MAX + 1 && found.iter().all(|it| it.share == 1.0 && it.corrected == 13.0 * least));
-        assert!(note_of_many(&beside).unwrap().ends_with("So each is tested against random search alone."));
+        assert!(note_of_many(&beside).unwrap().ends_with("So each is tested only against random search."));
     }
 
-    /// Numbers are compared as numbers, and what broke constraints comes last.
+    /// Values are compared as numbers, and replicas that broke constraints come last.
     #[test]
     fn zeros_are_equal_and_infeasible_ends_are_last() {
         let settings = settings("problem = \"sphere\"");
@@ -324,7 +327,7 @@ mod tests {
         };
         let slow = entry("slow", &[Outcome::Reached(900.0), Outcome::Reached(800.0), Outcome::Ended(0.2)]);
         let fast = entry("fast", &[Outcome::Reached(100.0), Outcome::Reached(800.0), Outcome::Ended(0.3)]);
-        // fast: 100 beats three, 800 beats 900 and 0.2 and half of 800, 0.3 none.
+        // fast: 100 beats all three, 800 beats 900 and 0.2 and ties with 800, and 0.3 beats none.
         assert_eq!(told(&contests(&[slow, fast])), [("fast".to_owned(), "slow".to_owned(), 5.5 / 9.0)]);
     }
 }

@@ -18,11 +18,11 @@ use super::{
 /// The curves of an arm.
 #[derive(Clone, Debug)]
 pub(super) struct Curves {
-    /// Of what decides: means and the middle 80 %.
+    /// The column that ranks replicas: means and the middle 80 %.
     deciding: Series,
-    /// The same of the best candidates.
+    /// The best candidates: means and the middle 80 %.
     means: Series,
-    /// Of the best candidates: medians and quartiles.
+    /// The best candidates: medians and quartiles.
     medians: Series,
 }
 
@@ -35,13 +35,13 @@ impl Curves {
         }
     }
 
-    /// Writes them into what a result says of the arm.
+    /// Writes the curves into the arm's part of a result.
     pub(super) fn write(&self, settings: &Settings, json: &mut Value) {
         json["curves"] = json!({name(BEST): self.means, name(deciding(settings)): self.deciding});
         json["medians"] = json!({name(BEST): self.medians});
     }
 
-    /// The curves in what a result says of an arm.
+    /// Reads the curves from the arm's part of a result.
     pub(super) fn read(arm: &str, settings: &Settings, json: &Value) -> Option<Self> {
         let series = |key: &str, column: usize| {
             Series::deserialize(&json[key][name(column)]).ok().map(|read| Series { name: arm.into(), ..read })
@@ -56,7 +56,7 @@ fn name(column: usize) -> &'static str {
     super::KIND.columns[column].name
 }
 
-/// The rows of a search, without that of what follows it.
+/// The rows of the search itself, without the last row that reports its confirmed answer.
 fn searched(replica: &Replica) -> &[Vec<f64>] {
     match replica.history() {
         [search @ .., last] if last[CONFIRMED] > 0.0 => search,
@@ -64,7 +64,7 @@ fn searched(replica: &Replica) -> &[Vec<f64>] {
     }
 }
 
-/// A point of a curve made of the values of replicas at an x.
+/// Makes a point of a curve from the values of all replicas at an x.
 type At = fn(f64, &[f64]) -> Point;
 
 /// The median with the quartiles.
@@ -73,8 +73,8 @@ fn quartiles(x: f64, values: &[f64]) -> Point {
     Point { x, mean, low, high }
 }
 
-/// A column over the evaluations, as the searches saw it, of replicas that have a feasible candidate by then. All replicas count at the same
-/// numbers of evaluations. A replica that has ended before others stays at what it has reached.
+/// A column over the number of evaluations, as the searches saw it, from replicas that have a feasible candidate by then. All
+/// replicas count at the same numbers of evaluations. A replica that ended early keeps its last value.
 fn curve(replicas: &[&Replica], column: usize, at: At) -> Series {
     let rows = || replicas.iter().flat_map(|replica| searched(replica));
     let counts: BTreeSet<u64> = rows().map(|row| row[EVALUATIONS] as u64).collect();
@@ -98,7 +98,7 @@ fn curve(replicas: &[&Replica], column: usize, at: At) -> Series {
     Series { name: String::new(), points }
 }
 
-/// The hypervolume, the QD score or the cells of arms which all are compared by that.
+/// The curves of the hypervolume, the QD score or the number of cells, for arms that are all ranked by it.
 pub(super) fn deciding_figure(column: usize, arms: &[(&Settings, &Curves)], seen: &str) -> Figure {
     let what = called(column);
     let more = if column == HYPERVOLUME { " up to the reference point" } else { "" };
@@ -114,8 +114,8 @@ pub(super) fn deciding_figure(column: usize, arms: &[(&Settings, &Curves)], seen
     }
 }
 
-/// The best candidates, as the first arm's setting says: if it leaves that open, medians on a logarithmic axis, because one bad replica
-/// would hide all others in a mean.
+/// The curves of the best candidates, as the first arm's setting says. If it leaves the choice open, they are medians on a
+/// logarithmic axis if values fall by powers of ten, because one bad replica would hide all others in a mean.
 pub(super) fn best_figure(arms: &[(&Settings, &Curves)], title: &str, y_label: String) -> Figure {
     let told = |pick: fn(&Curves) -> &Series| arms.iter().map(|(_, it)| pick(it).clone()).collect::<Vec<Series>>();
     let (means, all_medians) = (told(|it| &it.means), told(|it| &it.medians));
@@ -129,7 +129,7 @@ pub(super) fn best_figure(arms: &[(&Settings, &Curves)], title: &str, y_label: S
         CurvesName::Means | CurvesName::Fitting => (false, Drawn::Means, means),
     };
     let middle = if matches!(drawn, Drawn::Medians | Drawn::PlainMedians) { "half" } else { "80 %" };
-    // On a logarithmic axis there is no place for others.
+    // A logarithmic axis shows only positive numbers.
     let references = references(arms).into_iter().filter(|known| !powers || known.value > 0.0).collect();
     Figure {
         name: "best".into(),
@@ -143,7 +143,7 @@ pub(super) fn best_figure(arms: &[(&Settings, &Curves)], title: &str, y_label: S
     }
 }
 
-/// The target and the optimum, where they are known and all arms have the same.
+/// The target and the optimum, if they are known and the same for all arms.
 fn references(arms: &[(&Settings, &Curves)]) -> Vec<Reference> {
     let of_all = |name: &str, value: fn(&Settings) -> Option<f64>| {
         let first = value(arms.first()?.0)?;
@@ -152,12 +152,13 @@ fn references(arms: &[(&Settings, &Curves)]) -> Vec<Reference> {
     let target = of_all("target", Settings::target_number);
     let optimum = of_all("optimum", |settings| (settings.built_in()?.optimum)(settings.genome().genes()));
     let mut lines: Vec<Reference> = target.into_iter().chain(optimum).collect();
-    // A target that is the optimum needs one line.
+    // If the target is the optimum, one line is enough.
     lines.dedup_by_key(|known| known.value);
     lines
 }
 
-/// Whether the curves are positive and fall by powers of ten, as to an optimum of 0: they are seen on a logarithmic axis.
+/// Whether the curves are positive and fall by powers of ten, as towards an optimum of 0. Then a logarithmic axis shows them
+/// best.
 fn falls_by_powers(series: &[Series]) -> bool {
     let least =
         |value: fn(&Point) -> f64| series.iter().flat_map(|it| &it.points).map(value).fold(f64::INFINITY, f64::min);

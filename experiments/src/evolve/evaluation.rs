@@ -1,43 +1,42 @@
-//! What is known of a candidate, and which of two is better.
+//! The evaluation of a candidate, and which of two is better.
 
 use std::cmp::Ordering;
 
 use super::messages;
 
-/// What is known of a candidate. Objectives are to be minimised: the caller has turned the sign of those to be
-/// maximised.
+/// The values of a candidate. All objectives are to be minimised: the caller has turned the sign of those to be maximised.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
-    /// One number for each objective. Of a failed candidate there may be none.
+    /// One number for each objective. A failed candidate may have none.
     pub objectives: Vec<f64>,
-    /// One number for each constraint: at most 0 if it is kept.
+    /// One number for each constraint, which is satisfied if the number is at most 0.
     pub constraints: Vec<f64>,
     /// Behaviour measures, for quality diversity.
     pub measures: Vec<f64>,
-    /// Whether there is no evaluation: the candidate is worse than any that has one.
+    /// Whether the evaluation failed. A failed candidate is worse than any that has values.
     pub failed: bool,
 }
 
-/// What stands for a number that is missing or no number: nothing is greater.
+/// Stands for a number that is missing or NaN. Nothing is greater.
 const WORST: f64 = f64::INFINITY;
 
 impl Evaluation {
-    /// By how much constraints are broken: the sum of the positive ones, or the greatest number if that is less.
+    /// The constraint violation: the sum of the positive constraints, limited to the greatest finite number.
     #[must_use]
     pub fn violation(&self) -> f64 {
         let broken = self.constraints.iter().map(|broken| if *broken <= 0.0 { 0.0 } else { known(*broken) });
-        // The sum of no numbers would be -0.
+        // An empty `sum` would be -0.
         broken.fold(0.0, |sum, broken| sum + broken).min(f64::MAX)
     }
 
-    /// Whether it is evaluated, and no constraint is broken.
+    /// Whether the candidate has values and satisfies all constraints.
     #[must_use]
     pub fn feasible(&self) -> bool {
         !self.failed && self.violation() == 0.0
     }
 
-    /// Whether it has as many numbers as a problem with these counts of objectives, constraints and measures, all of them finite;
-    /// a failed one has none.
+    /// Whether the evaluation has as many numbers as a problem with these counts of objectives, constraints and measures, all
+    /// of them finite. A failed one must have none.
     #[must_use]
     pub fn fits(&self, counts: [usize; 3]) -> bool {
         let lists = [&self.objectives, &self.constraints, &self.measures];
@@ -47,15 +46,16 @@ impl Evaluation {
         }
     }
 
-    /// An objective, to be minimised; infinity if it is missing or no number.
+    /// An objective, to be minimised; infinity if it is missing or NaN.
     #[must_use]
     pub fn objective(&self, index: usize) -> f64 {
         self.objectives.get(index).copied().map_or(WORST, known)
     }
 
-    /// With one objective: less is better. The rules of K. Deb, "An Efficient Constraint Handling Method for Genetic
-    /// Algorithms", Computer Methods in Applied Mechanics and Engineering 186, 2000: feasible before infeasible, then
-    /// less violation, then less objective; a failed candidate is worse than any, and equal to another failed one.
+    /// The order by one objective, where less is better. It follows the rules of K. Deb, "An Efficient Constraint Handling
+    /// Method for Genetic Algorithms", Computer Methods in Applied Mechanics and Engineering 186, 2000: feasible before
+    /// infeasible, then less violation, then the lesser objective. A failed candidate is worse than any other, and equal to
+    /// another failed one.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         if self.failed || other.failed {
@@ -67,13 +67,13 @@ impl Evaluation {
             .then_with(|| if self.feasible() { order(self.objective(0), other.objective(0)) } else { Ordering::Equal })
     }
 
-    /// Whether it is better than another, by [`Self::compare`].
+    /// Whether this evaluation is better than another, by [`Self::compare`].
     #[must_use]
     pub fn better(&self, other: &Self) -> bool {
         self.compare(other) == Ordering::Less
     }
 
-    /// The evaluation that a problem gave, with the sign of the objectives turned that are to be maximised.
+    /// A problem's evaluation, with the sign of each objective turned that is to be maximised.
     ///
     /// # Panics
     /// If there are more objectives than `maximised` has entries.
@@ -83,7 +83,7 @@ impl Evaluation {
         Self { objectives: message.objectives.iter().enumerate().map(turn).collect(), ..Self::stored(message) }
     }
 
-    /// The evaluation in a message whose signs are as here; [`Self::message`] is the inverse.
+    /// The evaluation in a message in which all objectives are to be minimised; [`Self::message`] is the inverse.
     #[must_use]
     pub fn stored(message: &messages::Evaluation) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Evaluation {
         }
     }
 
-    /// The message, with the signs as here.
+    /// The evaluation as a message, with all objectives to be minimised.
     #[must_use]
     pub fn message(&self) -> messages::Evaluation {
         messages::Evaluation {
@@ -106,7 +106,7 @@ impl Evaluation {
     }
 }
 
-/// The number, or the worst if it is none.
+/// The number, or [`WORST`] for NaN.
 fn known(number: f64) -> f64 {
     if number.is_nan() { WORST } else { number }
 }
@@ -119,7 +119,7 @@ mod tests {
         Evaluation { objectives: vec![objective], constraints: constraints.to_vec(), ..Default::default() }
     }
 
-    /// From the best to the worst.
+    /// In order from the best to the worst.
     #[test]
     fn evaluations_are_ordered_by_debs_rules() {
         let ranks = [

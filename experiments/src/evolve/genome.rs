@@ -1,4 +1,4 @@
-//! What is searched: genomes, made of parts, and candidates, the points of a genome's space.
+//! What is searched: genomes, which consist of parts, and candidates, which are the points of a genome's space.
 
 use evoxo_common::{
     evolve::integer,
@@ -8,7 +8,7 @@ use evoxo_common::{
 
 use super::messages;
 
-/// What the genes of a part are.
+/// The type of the genes of a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Type {
     /// Real numbers from `low` to `high`, both included; see [`Genome::bounded`].
@@ -27,9 +27,9 @@ pub enum Type {
     },
     /// Bits.
     Bits,
-    /// The numbers from 0 to the part's length - 1, each once.
+    /// A permutation of the numbers from 0 to the part's length - 1.
     Permutation,
-    /// Symbols of an alphabet of this size, each by its place: 0 to `alphabet` - 1.
+    /// Symbols of an alphabet of this size, each as its index from 0.
     Symbols {
         /// The number of symbols, 1 or more.
         alphabet: u32,
@@ -39,11 +39,11 @@ pub enum Type {
 /// A named part of a genome: genes of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The name, as the problem knows it.
+    /// The name by which the problem knows the part.
     pub name: String,
     /// The number of genes, 1 or more.
     pub length: usize,
-    /// What they are.
+    /// The type of the genes.
     pub of: Type,
 }
 
@@ -52,7 +52,7 @@ pub struct Part {
 pub struct Genome {
     /// The parts, one or more.
     pub parts: Vec<Part>,
-    /// Whether real genes stay between their bounds. If not, the bounds only say where searches begin, and each finite number
+    /// Whether real genes stay within their bounds. If not, the bounds only say where searches start, and any finite number
     /// is a gene.
     pub bounded: bool,
 }
@@ -60,27 +60,27 @@ pub struct Genome {
 /// The genes of one part of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Genes {
-    /// Of [`Type::Real`].
+    /// Genes of [`Type::Real`].
     Real(Vec<f64>),
-    /// Of [`Type::Integer`].
+    /// Genes of [`Type::Integer`].
     Integer(Vec<i64>),
-    /// Of [`Type::Bits`].
+    /// Genes of [`Type::Bits`].
     Bits(Vec<bool>),
-    /// Of [`Type::Permutation`].
+    /// Genes of [`Type::Permutation`].
     Permutation(Vec<u32>),
-    /// Of [`Type::Symbols`].
+    /// Genes of [`Type::Symbols`].
     Symbols(Vec<u32>),
 }
 
 /// A point of the search space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The genes of each part of the genome, in its order.
+    /// The genes of each part, in the order of the genome.
     pub parts: Vec<Genes>,
 }
 
 impl Type {
-    /// The type's name, as experiment files have it.
+    /// The name of the type in experiment files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl Genes {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no genes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -113,10 +113,10 @@ impl Genes {
 }
 
 impl Part {
-    /// Checks that there is such a part.
+    /// Checks that the part is valid.
     ///
     /// # Errors
-    /// A sentence, if it has no genes, or bounds that are crossed or not finite.
+    /// If it has no genes, or its bounds are crossed or not finite; the sentence says which.
     fn valid(&self) -> Result<(), String> {
         let name = &self.name;
         if self.length == 0 || u32::try_from(self.length).is_err() {
@@ -134,7 +134,7 @@ impl Part {
         }
     }
 
-    /// Its genes, if every candidate has the same.
+    /// The genes of the part, if every candidate has the same.
     #[must_use]
     pub fn fixed(&self) -> Option<Genes> {
         match self.of {
@@ -163,7 +163,7 @@ impl Part {
         }
     }
 
-    /// Checks the genes of this part, of a genome that is bounded or not.
+    /// Checks genes of this part. `bounded` is that of the genome.
     fn check(&self, genes: &Genes, bounded: bool) -> Result<(), String> {
         let name = &self.name;
         if genes.len() != self.length {
@@ -191,7 +191,7 @@ impl Part {
                 for gene in order {
                     match seen.get_mut(*gene as usize) {
                         Some(seen) if !*seen => *seen = true,
-                        Some(_) => return Err(format!("part \"{name}\" has {gene} twice: it is no permutation")),
+                        Some(_) => return Err(format!("part \"{name}\" has {gene} twice, so it is not a permutation")),
                         None => return outside(gene.to_string(), "0".into(), (self.length - 1).to_string()),
                     }
                 }
@@ -201,11 +201,11 @@ impl Part {
                 let wrong = symbols.iter().find(|symbol| **symbol >= alphabet);
                 wrong.map_or(Ok(()), |symbol| outside(symbol.to_string(), "0".into(), (alphabet - 1).to_string()))
             }
-            (of, _) => Err(format!("part \"{name}\" has genes of another type than {}", of.name())),
+            (of, _) => Err(format!("part \"{name}\" has genes whose type is not {}", of.name())),
         }
     }
 
-    /// The genes of this part in a message; they are not checked beyond what the message needs.
+    /// Reads the genes of this part from a message. Values are checked only as far as reading needs it.
     fn genes(&self, message: &messages::Genes) -> Result<Genes, String> {
         let messages::Genes { reals, integers, bits, order, symbols } = message;
         let used = [!reals.is_empty(), !integers.is_empty(), !bits.is_empty(), !order.is_empty(), !symbols.is_empty()];
@@ -217,26 +217,26 @@ impl Part {
             Type::Symbols { .. } => (Genes::Symbols(symbols.clone()), 4),
         };
         match used.iter().enumerate().any(|(field, used)| *used && field != own) {
-            true => Err(format!("part \"{}\" has genes of another type than {}", self.name, self.of.name())),
+            true => Err(format!("part \"{}\" has genes whose type is not {}", self.name, self.of.name())),
             false => Ok(genes),
         }
     }
 
-    /// The bits in these bytes.
+    /// Unpacks bits from bytes.
     fn unpack(&self, bytes: &[u8]) -> Result<Vec<bool>, String> {
         let all: Vec<bool> = bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 == 1)).collect();
         if bytes.len() != self.length.div_ceil(8) || all[self.length..].contains(&true) {
-            return Err(format!("part \"{}\" has not {} bits", self.name, self.length));
+            return Err(format!("part \"{}\" does not have {} bits", self.name, self.length));
         }
         Ok(all[..self.length].to_vec())
     }
 }
 
 impl Genome {
-    /// Checks that there is such a genome: parts with genes, and bounds that are not crossed.
+    /// Checks that the genome has parts with genes, and that no bounds are crossed.
     ///
     /// # Errors
-    /// A sentence.
+    /// A sentence that says what is wrong.
     pub fn valid(&self) -> Result<(), String> {
         if self.parts.is_empty() {
             return Err("the genome has no parts".into());
@@ -252,7 +252,7 @@ impl Genome {
         Candidate { parts: self.parts.iter().map(|part| part.random(rng)).collect() }
     }
 
-    /// Checks that a candidate is one of this genome.
+    /// Checks that a candidate belongs to this genome.
     ///
     /// # Errors
     /// A sentence that says what does not fit.
@@ -264,7 +264,7 @@ impl Genome {
         self.parts.iter().zip(&candidate.parts).try_for_each(|(part, genes)| part.check(genes, self.bounded))
     }
 
-    /// The number of genes of all parts.
+    /// The number of genes in all parts.
     #[must_use]
     pub fn genes(&self) -> usize {
         self.parts.iter().map(|part| part.length).sum()
@@ -276,10 +276,10 @@ impl Genome {
         self.parts.iter().filter(|part| part.fixed().is_none()).map(|part| part.length).sum()
     }
 
-    /// The candidate in a message.
+    /// Reads a candidate from its message.
     ///
     /// # Errors
-    /// A sentence, if the message is no candidate of this genome.
+    /// If the message is not a candidate of this genome; the sentence says why.
     pub fn candidate(&self, message: &messages::Candidate) -> Result<Candidate, String> {
         let (parts, own) = (message.parts.len(), self.parts.len());
         if parts != own {
@@ -309,8 +309,8 @@ impl Genome {
 }
 
 impl Candidate {
-    /// A number that candidates with equal genes share, and hardly any others: FNV-1a over words, with a last mix so that each bit
-    /// counts (G. Fowler, L. C. Noll, K.-P. Vo and D. Eastlake, draft-eastlake-fnv).
+    /// A hash by which copies are found: candidates with equal genes share it, and hardly any others. FNV-1a over words, with
+    /// a final mix so that each bit counts (G. Fowler, L. C. Noll, K.-P. Vo and D. Eastlake, draft-eastlake-fnv).
     #[must_use]
     pub fn mark(&self) -> u64 {
         const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -319,7 +319,7 @@ impl Candidate {
             mixed ^ mixed >> 29
         };
         let of = |mark: u64, genes: &Genes| match genes {
-            // 0.0 is added because the two zeros are equal, and their bits are not.
+            // Adding 0.0 turns -0.0 into 0.0: the two are equal, but their bits are not.
             Genes::Real(genes) => genes.iter().fold(mark, |mark, gene| add(mark, (gene + 0.0).to_bits())),
             Genes::Integer(genes) => genes.iter().fold(mark, |mark, gene| add(mark, gene.cast_unsigned())),
             Genes::Bits(genes) => genes.iter().fold(mark, |mark, gene| add(mark, u64::from(*gene))),
@@ -330,7 +330,7 @@ impl Candidate {
         self.parts.iter().fold(0xcbf2_9ce4_8422_2325, of)
     }
 
-    /// The message; [`Genome::candidate`] is the inverse.
+    /// The candidate as a message; [`Genome::candidate`] is the inverse.
     #[must_use]
     pub fn message(&self) -> messages::Candidate {
         let part = |genes: &Genes| match genes {
@@ -347,7 +347,7 @@ impl Candidate {
     }
 }
 
-/// Symbols as a text of their alphabet.
+/// Symbols spelt out as text in their alphabet.
 pub(super) fn spelt(symbols: &[u32], alphabet: &str) -> String {
     symbols
         .iter()

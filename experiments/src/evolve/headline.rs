@@ -1,5 +1,6 @@
-//! The question of `evolve`: which arm finds better candidates? It is answered by the tests of arms that search the same problem, which
-//! say by themselves what they compare: replicas of noisy problems in pairs, because these have the same fresh seeds.
+//! The headline question of `evolve`: which arm finds better candidates? The tests between arms that search the same problem
+//! answer it. They determine what they compare: replicas of noisy problems are paired, because they have the same fresh
+//! seeds.
 
 use evoxo_common::{
     experiment::Config,
@@ -21,7 +22,8 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
         QUALITY => "qd_score",
         _ => "best",
     };
-    // With a target searches end as soon as they reach it, with what the rest of their batch happens to find.
+    // With a target, a search ends as soon as it reaches it, so its value depends on what the rest of its batch happened to
+    // find.
     let of_target = |(arm, Arm(json)): (usize, &Arm)| {
         let reached = json["reached"].as_array().into_iter().flatten().map(Value::as_f64);
         let reached: Vec<f64> = reached.collect::<Option<Vec<f64>>>().unwrap_or_default();
@@ -36,7 +38,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
         }
         let list = |key: &str| json[key].as_array().into_iter().flatten().map(Value::as_f64).collect::<Vec<_>>();
         let values = list(key).into_iter().zip(list("violations"));
-        // The value of a candidate that breaks a constraint says nothing.
+        // The value of a candidate that breaks a constraint means nothing.
         let solutions = values.filter(|(_, violation)| *violation == Some(0.0)).filter_map(|(value, _)| value);
         Entry { arm: config.arms[arm].name.clone(), values: (0..).zip(solutions).collect() }
     };
@@ -56,7 +58,7 @@ pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     Headline { sentences: Vec::new(), questions: vec![question] }
 }
 
-/// What the best value is called: "the least cost".
+/// The name of the best value, such as "the least cost".
 fn best_of(config: &Config) -> String {
     let mut firsts = config.arms.iter().map(|arm| Settings::of(&arm.settings).objectives().into_iter().next());
     match firsts.next().flatten() {

@@ -1,9 +1,9 @@
-//! How far a front is from the best one, where that is known: IGD+ (H. Ishibuchi, H. Masuda, Y. Tanigaki and Y. Nojima, "Modified
-//! Distance Calculation in Generational Distance and Inverted Generational Distance", EMO 2015).
+//! How far a front is from the best one, if that is known: IGD+ (H. Ishibuchi, H. Masuda, Y. Tanigaki and Y. Nojima,
+//! "Modified Distance Calculation in Generational Distance and Inverted Generational Distance", EMO 2015).
 
 use super::{evaluation::Evaluation, settings::Settings};
 
-/// The points of the best front of these settings, all objectives to be minimised; none if it is not known.
+/// The points of the best front for these settings, with all objectives to be minimised. `None` if it is not known.
 pub(super) fn known_front(settings: &Settings) -> Option<Vec<Vec<f64>>> {
     let objectives = settings.objectives();
     let points = match settings.known_front.trim() {
@@ -18,10 +18,10 @@ pub(super) fn known_front(settings: &Settings) -> Option<Vec<Vec<f64>>> {
     (!points.is_empty()).then_some(points)
 }
 
-/// The points of a text such as "0 1; 0.5 0.3; 1 0", which have this many numbers each.
+/// Reads points from a text such as "0 1; 0.5 0.3; 1 0". Each must have this many numbers.
 ///
 /// # Errors
-/// A sentence about the first one that has not.
+/// A sentence about the first point that is wrong.
 pub(super) fn points(text: &str, objectives: usize) -> Result<Vec<Vec<f64>>, String> {
     let point = |(number, text): (usize, &str)| {
         let numbers: Option<Vec<f64>> = text.split_whitespace().map(|text| text.parse().ok()).collect();
@@ -35,8 +35,8 @@ pub(super) fn points(text: &str, objectives: usize) -> Result<Vec<Vec<f64>>, Str
     text.split(';').enumerate().filter(|(_, text)| !text.trim().is_empty()).map(point).collect()
 }
 
-/// The mean distance from the points of a known front to the nearest candidate, where only objectives count in which the candidate is
-/// worse. `None` of no candidates.
+/// The mean distance from the points of a known front to the nearest candidate, counting only objectives in which the
+/// candidate is worse. `None` if there are no candidates.
 pub(super) fn igd_plus(front: &[&Evaluation], known: &[Vec<f64>]) -> Option<f64> {
     let missing = |point: &[f64], candidate: &Evaluation| {
         let worse = point.iter().enumerate().map(|(index, value)| (candidate.objective(index) - value).max(0.0));
@@ -58,7 +58,7 @@ mod tests {
         testing::{parse, problems},
     };
 
-    /// Candidates of the best front, by what the papers say of them: all genes but the first are at their optimum.
+    /// Candidates of the best front, as the papers describe them: all genes but the first are optimal.
     #[test]
     fn known_fronts_are_those_of_their_problems() {
         let real = |genes: Vec<f64>| Genes::Real(genes);
@@ -79,9 +79,9 @@ mod tests {
                 .map(|at| problem.minimised(&Candidate { parts: of(name, f64::from(at) / 2000.0) }))
                 .collect();
             let distance = igd_plus(&all.iter().collect::<Vec<_>>(), &known).unwrap();
-            // A single curve on the surface of dtlz2 is far from most of its points.
+            // These candidates lie on a single curve of dtlz2's surface, far from most points of the front.
             assert!(distance < if name == "dtlz2" { 0.25 } else { 2e-3 }, "{name}: {distance}");
-            // No candidate is better than the front by more than what lies between its points.
+            // No candidate is better than the known points by more than the gap between neighbouring points.
             for candidate in &all {
                 let gain = |point: &Vec<f64>| {
                     let gains = point.iter().enumerate().map(|(index, value)| value - candidate.objective(index));
@@ -103,7 +103,7 @@ mod tests {
         };
         assert_eq!(far(&[[0.0, 1.0], [1.0, 0.0]]), Some(0.0));
         assert_eq!(far(&[[-1.0, -1.0]]), Some(0.0), "better than the front");
-        // 0.5 too much in the one, and in the other a distance of 3 and 4.
+        // The first point is 0.5 short in one objective; the second is 3 and 4 short.
         assert_eq!(far(&[[0.5, 1.0], [4.0, 4.0]]), Some(f64::midpoint(0.5, 1.0)));
         assert_eq!(far(&[[3.0, 5.0]]), Some(f64::midpoint(5.0, 29.0_f64.sqrt())));
         assert_eq!(far(&[]), None);

@@ -1,9 +1,9 @@
-//! Experiment `evolve`: anybody's fitness function, built in, a WebAssembly module, or a program beside the workers, searched
-//! by an algorithm of the field.
+//! Experiment `evolve`: searches any fitness function with a standard algorithm. The function is built in, a WebAssembly
+//! module, or a program that runs beside the workers.
 //!
-//! One replica is one search. A round is one batch of candidates, which the algorithm asks for and whose evaluations it is
-//! told: a task evaluates a slice of the batch. The whole search is a function of the configuration, which has the module or
-//! the signature of the program in it.
+//! One replica is one search. A round is one batch of candidates: the algorithm proposes them, tasks evaluate slices of them,
+//! and the algorithm gets their evaluations. The whole search is a function of the configuration, which contains the module
+//! or the signature of the program.
 
 pub mod algorithm;
 mod baseline;
@@ -55,10 +55,10 @@ use program::Asked;
 use search::Replica;
 use settings::Settings;
 
-/// The kind.
+/// The kind of experiment.
 pub const KIND: Kind = Kind::of::<Replica>();
 
-/// How its tasks ask programs.
+/// How the tasks of `evolve` use programs.
 const ASKS: Asks = Asks {
     program: asked,
     signature: |name, programs| Asked { name, programs }.signature(),
@@ -71,7 +71,7 @@ const ASKS: Asks = Asks {
     answers: check::answers,
 };
 
-/// How its settings take in a module.
+/// How the settings of `evolve` take in a module.
 const READS: Reads = Reads {
     file: |settings| {
         let settings = Settings::of(settings);
@@ -86,7 +86,7 @@ const READS: Reads = Reads {
     },
 };
 
-/// The program that an arm asks.
+/// The program that an arm uses, if any.
 fn asked(values: &Values) -> Option<ProgramId> {
     let settings = Settings::of(values);
     let name = settings.program()?.to_owned();

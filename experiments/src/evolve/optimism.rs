@@ -1,4 +1,4 @@
-//! What noisy searches saw as their best, beside what fresh seeds say of their answers.
+//! The best values that noisy searches saw, compared with the values of their answers under fresh seeds.
 
 use evoxo_common::{
     math::pow,
@@ -8,19 +8,19 @@ use evoxo_common::{
 
 use super::settings::Settings;
 
-/// An arm of a noisy problem.
+/// An arm whose problem is noisy.
 pub(super) struct Noisy<'a> {
     pub(super) name: &'a str,
     pub(super) settings: &'a Settings,
-    /// Of each replica with an answer: the best value that its search saw.
+    /// The best value that the search of each replica saw, for replicas with an answer.
     pub(super) seen: &'a [f64],
-    /// The answer's value.
+    /// The confirmed value of each replica's answer.
     pub(super) confirmed: &'a [f64],
-    /// Half the width of its 95 % interval.
+    /// Half the width of the 95 % interval of each answer.
     pub(super) errors: &'a [f64],
 }
 
-/// The table of these arms, unless there are none.
+/// The table of these arms; `None` without arms.
 pub(super) fn table(arms: &[Noisy<'_>]) -> Option<Table> {
     let text = |values: &[f64]| estimate(values).as_ref().map_or_else(|| "-".into(), Estimate::short);
     let row = |arm: &Noisy<'_>| {
@@ -36,7 +36,7 @@ pub(super) fn table(arms: &[Noisy<'_>]) -> Option<Table> {
     })
 }
 
-/// How values were confirmed, and what it cost.
+/// A note on how values were confirmed, and at what cost.
 pub(super) fn note(arms: &[Noisy<'_>]) -> Option<String> {
     let settings = arms.first()?.settings;
     let all = || arms.iter().flat_map(|arm| arm.errors);
@@ -45,7 +45,7 @@ pub(super) fn note(arms: &[Noisy<'_>]) -> Option<String> {
         (equal, all) => format!(
             " In {equal} of {all} replicas all fresh values are equal, so the interval has no width: up to {:.0} % of further evaluations \
              may have other values.",
-            // With this share of others, none of them is seen with a probability of 5 %.
+            // If this share of evaluations has other values, all confirmations miss them with a probability of 5 %.
             100.0 * (1.0 - pow(0.05, 1.0 / settings.confirmations as f64))
         ),
     };
@@ -61,8 +61,8 @@ pub(super) fn note(arms: &[Noisy<'_>]) -> Option<String> {
         ),
     };
     Some(format!(
-        "The problem is noisy, so values are not what a search saw, which is mostly luck: a replica's answer is {chosen}. These evaluations \
-         come on top of those of the search. Curves show what the searches saw.{equal}"
+        "The problem is noisy, and the best value that a search saw is mostly luck. So a replica's answer is {chosen}. These evaluations \
+         are in addition to those of the search. Curves show what the searches saw.{equal}"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Several objectives: domination, fronts, crowding, hypervolume.
+//! Several objectives: domination, fronts, crowding and hypervolume.
 
 use evoxo_common::{
     math::order,
@@ -7,10 +7,10 @@ use evoxo_common::{
 
 use super::evaluation::Evaluation;
 
-/// Whether the first dominates the second: no objective is greater, and one is less. With constraints (K. Deb, A.
-/// Pratap, S. Agarwal and T. Meyarivan, "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II", IEEE
-/// Transactions on Evolutionary Computation 6(2), 2002, definition 1): of two of which one or both break any, the one
-/// that breaks them less. A failed candidate is dominated by every other.
+/// Whether the first dominates the second: no objective is greater, and at least one is less. With constraints (K. Deb, A.
+/// Pratap, S. Agarwal and T. Meyarivan, "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II", IEEE Transactions on
+/// Evolutionary Computation 6(2), 2002, definition 1): if one or both break constraints, the one with less violation
+/// dominates. Every other candidate dominates a failed one.
 #[must_use]
 pub fn dominates(one: &Evaluation, two: &Evaluation) -> bool {
     if one.failed || two.failed {
@@ -32,8 +32,8 @@ pub fn dominates(one: &Evaluation, two: &Evaluation) -> bool {
     less
 }
 
-/// The front of each, from 0: fast non-dominated sort (Deb et al. 2002, section III.A). Takes time and memory of the
-/// order of the square of the number.
+/// The front of each, counted from 0: fast non-dominated sort (Deb et al. 2002, section III.A). Takes quadratic time and
+/// memory.
 #[must_use]
 pub fn fronts(all: &[Evaluation]) -> Vec<usize> {
     let mut dominated: Vec<Vec<usize>> = vec![Vec::new(); all.len()];
@@ -70,9 +70,9 @@ pub fn fronts(all: &[Evaluation]) -> Vec<usize> {
     rank
 }
 
-/// The crowding distance of each member of a front (Deb et al. 2002, section III.B): how far its neighbours lie from
-/// each other, summed over the objectives, each as a share of its range in the front; infinite for the extreme ones. An
-/// objective that is the same for all, or infinite for any, does not count.
+/// The crowding distance of each member of a front (Deb et al. 2002, section III.B): the distance between its neighbours,
+/// summed over the objectives, each as a share of its range in the front. Infinite for the extreme members. An objective that
+/// is equal for all, or infinite for any, does not count.
 #[must_use]
 pub fn crowding(front: &[&Evaluation]) -> Vec<f64> {
     let mut distance = vec![0.0; front.len()];
@@ -95,28 +95,30 @@ pub fn crowding(front: &[&Evaluation]) -> Vec<f64> {
     distance
 }
 
-/// The most points whose hypervolume is computed exactly, with more objectives than three.
+/// The most points whose hypervolume is computed exactly with more than three objectives.
 const EXACT_POINTS: usize = 256;
 /// The most objectives with which a hypervolume is computed exactly.
 const EXACT_OBJECTIVES: usize = 5;
-/// Points at which an estimate looks: this many, or fewer if there are many candidates, but not fewer than the second.
+/// The number of sample points of an estimate: the first, or fewer with many candidates, but at least the second.
 const SAMPLES: [usize; 2] = [1 << 16, 1 << 12];
 
-/// Whether the hypervolume of this many points is computed exactly: else it is estimated.
+/// Whether the hypervolume of this many points is computed exactly. Otherwise it is estimated.
 #[must_use]
 pub const fn is_exact(points: usize, objectives: usize) -> bool {
     objectives <= 3 || objectives <= EXACT_OBJECTIVES && points <= EXACT_POINTS
 }
 
-/// The hypervolume that points dominate up to a reference point, all objectives minimised (E. Zitzler and L. Thiele,
-/// "Multiobjective Optimization Using Evolutionary Algorithms", PPSN V, 1998); points that do not dominate the
-/// reference point add nothing, nor does one with fewer numbers than it. A volume beyond all numbers is the greatest number.
+/// The hypervolume that points dominate up to a reference point, with all objectives to be minimised (E. Zitzler and L.
+/// Thiele, "Multiobjective Optimization Using Evolutionary Algorithms", PPSN V, 1998). Points that do not dominate the
+/// reference point add nothing, and neither do points with too few numbers. A volume too large for a number is the greatest
+/// finite number.
 ///
-/// Exact with two objectives (n log n steps) and three (by slices, about n^2 log n); with four and five, of up to 256 points, by the
-/// algorithm of L. While, L. Bradstreet and L. Barone, "A Fast Way of Calculating Exact Hypervolumes", IEEE Transactions on
-/// Evolutionary Computation 16(1), 2012. Else estimated: the share of 65,536 random points (4,096 if there are as many candidates, or
-/// more) that a candidate dominates, in the box from the least of each objective to the reference point. Its standard error is at most
-/// 0.2 % (0.8 %) of that box. The random points are always the same ones.
+/// The result is exact with two objectives (n log n steps) and with three (by slices, about n^2 log n). With four and five it
+/// is exact for up to 256 points, by the algorithm of L. While, L. Bradstreet and L. Barone, "A Fast Way of Calculating Exact
+/// Hypervolumes", IEEE Transactions on Evolutionary Computation 16(1), 2012. Otherwise it is estimated from 65,536 random
+/// points (4,096 with that many candidates or more) in the box from the least of each objective to the reference point: the
+/// share that any candidate dominates. Its standard error is at most 0.2 % (0.8 %) of that box. The random points are always
+/// the same.
 #[must_use]
 pub fn hypervolume(points: &[&[f64]], reference: &[f64]) -> f64 {
     let inside = |point: &&&[f64]| {
@@ -136,9 +138,9 @@ fn inclusive(point: &[f64], reference: &[f64]) -> f64 {
     point.iter().zip(reference).map(|(value, limit)| limit - value).product()
 }
 
-/// The hypervolume of points that all dominate the reference point, which has more than three numbers: the sum of what each adds to
-/// those that are better in the last objective. These, as far as they lie behind the point, share its last number, so what they take away
-/// from it is a hypervolume with an objective less.
+/// The hypervolume of points that all dominate the reference point, which has more than three numbers. It is the sum of what
+/// each point adds to those that are better in the last objective. Behind the point, all of these share its last number, so
+/// what they take away from its volume is a hypervolume with one objective less.
 fn exclusive(points: &[&[f64]], reference: &[f64]) -> f64 {
     let Some((limit, rest)) = reference.split_last().filter(|_| reference.len() > 3) else {
         return volume(&mut points.to_vec(), reference);
@@ -157,7 +159,7 @@ fn exclusive(points: &[&[f64]], reference: &[f64]) -> f64 {
     points.iter().enumerate().map(added).sum()
 }
 
-/// Takes away every point that another one is at least as good as in each number; of equal ones the first stays.
+/// Removes every point that another one equals or beats in each number. Of equal points the first stays.
 pub fn keep_front(points: &mut Vec<Vec<f64>>) {
     let covers = |one: &[f64], two: &[f64]| one.iter().zip(two).all(|(one, two)| one <= two);
     let mut kept: Vec<Vec<f64>> = Vec::new();
@@ -170,7 +172,7 @@ pub fn keep_front(points: &mut Vec<Vec<f64>>) {
     *points = kept;
 }
 
-/// The hypervolume of points that all dominate the reference point, about.
+/// An estimate of the hypervolume of points that all dominate the reference point.
 fn estimate(points: &[&[f64]], reference: &[f64]) -> f64 {
     let least = |objective: usize| points.iter().map(|point| point[objective]).fold(reference[objective], f64::min);
     let least: Vec<f64> = (0..reference.len()).map(least).collect();
@@ -187,7 +189,7 @@ fn estimate(points: &[&[f64]], reference: &[f64]) -> f64 {
     inclusive(&least, reference) * dominated as f64 / samples as f64
 }
 
-/// The same for points that all dominate the reference point.
+/// The exact hypervolume of points that all dominate the reference point.
 fn volume(points: &mut [&[f64]], reference: &[f64]) -> f64 {
     let Some((limit, rest)) = reference.split_last() else { return 0.0 };
     let depth = rest.len();
@@ -196,7 +198,7 @@ fn volume(points: &mut [&[f64]], reference: &[f64]) -> f64 {
     }
     points.sort_by(|one, two| order(one[depth], two[depth]));
     if depth == 1 {
-        // A staircase: each step adds the rectangle that those before left free.
+        // A staircase: each step adds the rectangle that earlier ones left free.
         let (mut sum, mut least) = (0.0, rest[0]);
         for point in points.iter() {
             if point[0] < least {
@@ -240,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// By the definition: a front is what nothing dominates when the fronts before are taken away.
+        /// By definition, a front is what nothing dominates once the earlier fronts are removed.
         #[test]
         fn fronts_agree_with_their_definition(seed: u64, count in 0..40_usize) {
             let all = random(seed, count);
@@ -257,7 +259,7 @@ mod tests {
             }
         }
 
-        /// Points on a grid: count its cells.
+        /// For points on a grid, the hypervolume is a count of cells.
         #[test]
         fn the_hypervolume_is_that_of_the_cells(seed: u64, count in 0..12_usize) {
             let all = random(seed, count);
@@ -286,7 +288,8 @@ mod tests {
     }
 
     proptest! {
-        /// By inclusion and exclusion: the union of boxes is the sum over all sets of points, with signs, of what they share.
+        /// By inclusion and exclusion: the volume of a union of boxes is the signed sum, over all sets of points, of the
+        /// volumes that they share.
         #[test]
         fn many_objectives_by_inclusion_and_exclusion(seed: u64, count in 1..9_usize, objectives in 2..6_usize) {
             let points = cloud(seed, count, objectives);
@@ -301,14 +304,14 @@ mod tests {
             prop_assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }
 
-        /// The same points on a grid, cut and repeated: both exact ways agree where both can be used.
+        /// For points on a grid, with duplicates and cut coordinates, both exact algorithms agree wherever both can be used.
         #[test]
         fn ties_do_not_matter(seed: u64, count in 1..40_usize) {
             let all = random(seed, count);
             let points: Vec<Vec<f64>> = all.iter().map(|it| [it.objectives.as_slice(), &[0.0]].concat()).collect();
             let four: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
             let three: Vec<&[f64]> = all.iter().map(|it| it.objectives.as_slice()).collect();
-            // The fourth number is the same for all, so the volume is that of the other three.
+            // The fourth number is the same for all points, so the volume is that of the other three.
             prop_assert_eq!(hypervolume(&four, &[5.0, 5.0, 5.0, 1.0]), hypervolume(&three, &[5.0, 5.0, 5.0]));
         }
     }
@@ -318,10 +321,11 @@ mod tests {
         for (objectives, count) in [(4, 40), (5, 200), (3, 10_000)] {
             let points = cloud(7, count, objectives);
             let (exact, near) = (of_cloud(&points, exclusive), of_cloud(&points, estimate));
-            // Four times the standard error that the estimate promises.
+            // Four times the documented standard error of the estimate.
             assert!((exact - near).abs() < if count > 4096 { 0.032 } else { 0.008 }, "{objectives}: {exact} {near}");
         }
-        // 300 points are too many for five objectives to be exact, and seven objectives always are.
+        // 300 points are too many for an exact result with five objectives, and with seven objectives no number of points is
+        // exact.
         assert!(is_exact(100, 5) && !is_exact(300, 5) && is_exact(10_000, 3) && !is_exact(1, 7));
         let corner = vec![vec![0.5; 7]];
         assert_eq!(of_cloud(&corner, hypervolume), 1.0 / 128.0, "a single point fills its box");
@@ -340,7 +344,7 @@ mod tests {
         let front = [of(&[0.0, 4.0]), of(&[1.0, 2.0]), of(&[4.0, 0.0]), of(&[2.0, 1.0])];
         let distance = crowding(&front.iter().collect::<Vec<_>>());
         assert_eq!(distance, [f64::INFINITY, 2.0 / 4.0 + 3.0 / 4.0, f64::INFINITY, 3.0 / 4.0 + 2.0 / 4.0]);
-        // -0.0 is 0.0: of equal ones the first comes first.
+        // -0.0 equals 0.0, so the first of the two comes first.
         let zeros = [of(&[-1.0, 0.0]), of(&[0.0, 0.0]), of(&[-0.0, 0.0]), of(&[1.0, 0.0])];
         let signs = [of(&[-1.0, 0.0]), of(&[-0.0, 0.0]), of(&[0.0, 0.0]), of(&[1.0, 0.0])];
         let [one, other] = [zeros, signs].map(|front| crowding(&front.iter().collect::<Vec<_>>()));
@@ -355,7 +359,7 @@ mod tests {
         let points: Vec<[f64; 2]> = (0..20_000).map(|_| unit(&mut rng)).map(|x| [x, 1.0 - x.sqrt()]).collect();
         let points: Vec<&[f64]> = points.iter().map(|point| &point[..]).collect();
         let area = hypervolume(&points, &[1.1, 1.1]);
-        // 0.1 1.1 + 0.1 + 2/3, less what lies between neighbours.
+        // 0.1 1.1 + 0.1 + 2/3, less the gaps between neighbouring points.
         assert!((area - 0.876_666).abs() < 2e-4, "{area}");
     }
 }

@@ -1,6 +1,6 @@
-//! Pictures of `evolve` besides its curves: how soon targets are reached, fronts of two objectives, archives as maps.
+//! The figures of `evolve` besides its curves: how soon targets are reached, fronts of two objectives, and archives as maps.
 //!
-//! What a picture needs is first written into the result, so that a report can be made of the result alone.
+//! The data of a figure is first written into the result, so a report can be made from the result alone.
 
 use evoxo_common::{
     experiment::Replica,
@@ -18,20 +18,20 @@ use super::{
     targets::{TARGETS, Targets},
 };
 
-/// Points of a curve of runtimes.
+/// The number of points in a curve of runtimes.
 const RUNTIME_POINTS: usize = 120;
 /// The most points of a front that a result keeps for an arm, and the most cells of a map.
 const FRONT_MAX: usize = 5000;
 const CELLS_MAX: usize = 10_000;
 
-/// The share of all replicas and targets that are reached after a number of evaluations, whose logarithm is x: the
-/// empirical distribution of runtimes. `columns` are those of evaluations, of the best objective, of its
-/// violation and of the evaluation that reached the target.
+/// The share of all pairs of a replica and a target that are reached within a number of evaluations, whose logarithm is x:
+/// the empirical distribution of runtimes. `columns` are those of the evaluations, the best objective, its violation, and the
+/// evaluation that reached the target.
 pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usize; 4]) -> Value {
     let Some(targets) = Targets::of(settings) else { return Value::Null };
     let [evaluations, best, violation, reached] = columns;
     let first = |replica: &Replica, target: usize| {
-        // Of one target every search knows its evaluation.
+        // If there is only one target, each search has recorded the evaluation that reached it.
         if targets.count() == 1 {
             return replica.history().last().map(|row| row[reached]).filter(|reached| *reached > 0.0);
         }
@@ -40,7 +40,7 @@ pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usi
     };
     let hits: Vec<f64> =
         replicas.iter().flat_map(|replica| (0..targets.count()).filter_map(|target| first(replica, target))).collect();
-    // What is reached stays reached: the curve of replicas that have ended early goes on.
+    // A target stays reached, so the curves of replicas that ended early continue to the end.
     let over = replicas.iter().all(|replica| replica.is_finished()).then_some(settings.evaluations as f64);
     let ends = replicas.iter().filter_map(|replica| replica.history().last()).map(|row| row[evaluations]);
     let end = ln(ends.chain(over).fold(1.0, f64::max)) / ln(10.0);
@@ -53,12 +53,12 @@ pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usi
     json!(Series { name: String::new(), points: (0..RUNTIME_POINTS).map(point).collect() }.rounded())
 }
 
-/// The curve that a result has of an arm, with the arm's name.
+/// An arm's curve from the result, with the arm's name.
 fn named((name, _, json): &(&str, &Settings, &Value)) -> Option<Series> {
     Some(Series { name: (*name).into(), ..Series::deserialize(*json).ok()? })
 }
 
-/// The picture of these curves.
+/// The figure of the runtimes.
 pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure> {
     let series: Vec<Series> = arms.iter().filter_map(named).collect();
     let known = arms.iter().any(|(_, settings, _)| Targets::of(settings).is_some_and(|targets| targets.count() > 1));
@@ -75,7 +75,7 @@ pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figu
     })
 }
 
-/// The objectives of the candidates in the first front of a replica, as the problem says them.
+/// The objectives of the candidates in a replica's first front, with the problem's own signs.
 fn objectives(replica: &Replica) -> Vec<Vec<f64>> {
     let points = replica.population().into_iter().map(|card| {
         let (written, _) = card.champion.write("");
@@ -85,7 +85,7 @@ fn objectives(replica: &Replica) -> Vec<Vec<f64>> {
     points.collect()
 }
 
-/// What a result says of the fronts of an arm's replicas, where it has several objectives.
+/// Writes the fronts of an arm's replicas into its part of the result, if it has several objectives.
 pub(super) fn write_fronts(settings: &Settings, replicas: &[&Replica], json: &mut Value) {
     json["front"] = Value::Null;
     if settings.leaves() != Leaves::Front || settings.objectives().len() < 2 {
@@ -111,9 +111,9 @@ pub(super) fn write_fronts(settings: &Settings, replicas: &[&Replica], json: &mu
     }
 }
 
-/// The border of what at least half of the fronts of two objectives dominate, as stairs: the median attainment surface (C. M. Fonseca and
-/// P. J. Fleming, "On the Performance Assessment and Comparison of Stochastic Multiobjective Optimizers", PPSN IV, 1996). `signs` are -1
-/// for an objective to be maximised.
+/// The border, as stairs, of the region that at least half of the fronts of two objectives dominate: the median attainment
+/// surface (C. M. Fonseca and P. J. Fleming, "On the Performance Assessment and Comparison of Stochastic Multiobjective
+/// Optimizers", PPSN IV, 1996). `signs` are -1 for objectives to be maximised.
 fn attainment(fronts: &[Vec<Vec<f64>>], signs: [f64; 2]) -> Series {
     let turned = |front: &Vec<Vec<f64>>| -> Vec<[f64; 2]> {
         front.iter().filter(|point| point.len() == 2).map(|point| [point[0] * signs[0], point[1] * signs[1]]).collect()
@@ -132,7 +132,7 @@ fn attainment(fronts: &[Vec<Vec<f64>>], signs: [f64; 2]) -> Series {
         bests.sort_by(|one, two| order(*one, *two));
         let median = bests[bests.len().div_ceil(2) - 1];
         if median.is_finite() && last.is_none_or(|last| median < last) {
-            // A step down from where the border was.
+            // A step begins at the previous height of the border.
             let point = |y: f64| Point { x: x * signs[0], mean: y * signs[1], low: y * signs[1], high: y * signs[1] };
             points.extend(last.map(point));
             points.push(point(median));
@@ -189,7 +189,7 @@ pub(super) fn front_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure>
     })
 }
 
-/// The archive of the first replica on a grid of two measures: column, row and objective of each elite.
+/// The archive of the first replica, on a grid of two measures: the column, row and objective of each elite.
 pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
     let (Some(axes), Some(replica)) = (axes(settings), replicas.first()) else { return Value::Null };
     let place = |measure: &Value, axis: Axis| Some(axis.cell(measure.as_f64()?));
@@ -201,7 +201,7 @@ pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
     replica.population().iter().filter_map(|card| cell(&card.champion.write("").0)).collect::<Vec<Value>>().into()
 }
 
-/// The grid of an archive, if it has two measures and can be drawn.
+/// The axes of an archive, if it is a grid of two measures and small enough to be drawn.
 fn axes(settings: &Settings) -> Option<[Axis; 2]> {
     let axes = settings.axes();
     let drawn = settings.leaves() == Leaves::Archive && settings.regions() == 0;
@@ -209,7 +209,7 @@ fn axes(settings: &Settings) -> Option<[Axis; 2]> {
     (drawn && one.cells * two.cells <= CELLS_MAX).then_some([*one, *two])
 }
 
-/// The map of an arm's archive; `file` is a part of its file's name.
+/// The map of an arm's archive. `file` becomes a part of its file name.
 pub(super) fn archive_map(file: &str, name: &str, settings: &Settings, json: &Value) -> Option<Map> {
     let [x, y] = axes(settings)?;
     let (columns, rows) = (x.cells, y.cells);
@@ -249,14 +249,14 @@ mod tests {
     fn half_of_the_fronts_attain_the_median_surface() {
         let (low, high): (&[[f64; 2]], &[[f64; 2]]) = (&[[0.0, 2.0], [1.0, 0.0]], &[[0.0, 4.0], [3.0, 1.0]]);
         assert_eq!(stairs(&[low], [1.0, 1.0]), [(0.0, 2.0), (1.0, 2.0), (1.0, 0.0)]);
-        // Of two the better one is half; of three the one in the middle counts, point by point.
+        // Of two fronts, half is the better one; of three, the middle one counts at each point.
         assert_eq!(stairs(&[high, low], [1.0, 1.0]), stairs(&[low], [1.0, 1.0]));
         let middle: &[[f64; 2]] = &[[0.5, 3.0]];
         assert_eq!(
             stairs(&[high, low, middle], [1.0, 1.0]),
             [(0.0, 4.0), (0.5, 4.0), (0.5, 3.0), (3.0, 3.0), (3.0, 1.0)]
         );
-        // What is to be maximised is mirrored, and runs from left to right too.
+        // Objectives to be maximised are mirrored, and their curve still runs from left to right.
         assert_eq!(stairs(&[&[[-0.0, 2.0], [-1.0, 0.0]]], [-1.0, 1.0]), [(-1.0, 0.0), (-1.0, 2.0), (0.0, 2.0)]);
         assert_eq!(stairs(&[low, &[], &[]], [1.0, 1.0]), []);
     }

@@ -1,4 +1,4 @@
-//! The report of `evolve`: the best that each arm has found, what it took, and the curves.
+//! The report of `evolve`: the best that each arm found, the evaluations it took, and the curves.
 
 use std::cmp::Ordering;
 
@@ -30,43 +30,43 @@ use super::{
     settings::Settings,
 };
 
-/// From this size on a number has more digits than are read.
+/// From this size on, a number is shown with an exponent, because nobody reads so many digits.
 const LONG: f64 = 1e15;
 
-/// What is told of an arm.
+/// What the report says about an arm.
 struct Told<'a> {
     name: &'a str,
     settings: Settings,
-    /// The best objective of each replica that has a feasible one.
+    /// The best objective of each replica that has a feasible candidate.
     bests: Vec<f64>,
-    /// Replicas that have come to a row, or to an end, without a feasible candidate.
+    /// Replicas that have a row, or have ended, without a feasible candidate.
     infeasible: usize,
-    /// Replicas that have begun.
+    /// Replicas that have started.
     replicas: usize,
-    /// The evaluations of each.
+    /// The evaluations of each replica.
     evaluations: Vec<f64>,
     failures: f64,
-    /// Of each replica, where there is a reference point.
+    /// The hypervolume of each replica, if there is a reference point.
     hypervolumes: Vec<f64>,
-    /// IGD+ of each replica with a front; none unless the best front is known.
+    /// IGD+ of each replica with a front; empty if the best front is not known.
     distances: Vec<f64>,
-    /// The candidates that each replica keeps.
+    /// The number of candidates that each replica keeps.
     kept: Vec<f64>,
-    /// If the problem is noisy: what the search of each replica saw as its best, and half the width of the interval of what fresh
-    /// seeds say of its answer.
+    /// If the problem is noisy: the best value that the search of each replica saw, and half the width of the interval of its
+    /// confirmed answer.
     noise: Option<[Vec<f64>; 2]>,
     curves: Curves,
-    /// What the best candidate of each replica came to.
+    /// The outcome of each replica, by its best candidate.
     ends: Vec<Outcome>,
-    /// The evaluation that reached the target, of each replica; 0: none did.
+    /// The evaluation with which each replica reached the target; 0 if it did not.
     reached: Vec<f64>,
     qd_scores: Vec<f64>,
-    /// Candidates of all replicas whose measures lay outside the grid.
+    /// How many candidates of all replicas had measures outside the grid.
     outside: f64,
     json: &'a Value,
 }
 
-/// What is kept of an arm.
+/// What a result keeps of an arm.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Arm(pub(super) Value);
@@ -94,7 +94,7 @@ fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
     };
     let told: Vec<ReplicaTold> = replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect();
     let mut json = json!({"replicas": told});
-    // If every evaluation of a replica failed, no row of it counts.
+    // If every evaluation of a replica failed, none of its rows counts.
     let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
     let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
     let valueless = replicas.iter().filter(ended).filter(without).count();
@@ -103,7 +103,7 @@ fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
     json["violations"] = last(VIOLATION).into();
     json["evaluations"] = [last(EVALUATIONS), spent.clone()].concat().into();
     json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
-    // What there is not is no 0.
+    // A value that does not exist must not appear as 0.
     let known = |is: bool, column: usize| if is { last(column) } else { Vec::new() };
     json["hypervolume"] = known(settings.reference_point().is_some(), HYPERVOLUME).into();
     json["kept"] = last(KEPT).into();
@@ -120,13 +120,13 @@ fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
     json
 }
 
-/// See [`evoxo_common::experiment::Ranking`].
+/// The column by which replicas are ranked. See [`evoxo_common::experiment::Ranking`].
 pub(super) fn deciding_column(values: &Values) -> usize {
     deciding(&Settings::of(values))
 }
 
-/// Which of two rows is better: the one with the greater hypervolume, QD score or number of cells, where that decides, and else the one
-/// with the better candidate: one that breaks its constraints less, then the better objective.
+/// Which of two rows is better: the one with the greater hypervolume, QD score or number of cells, if that ranks replicas.
+/// Otherwise the one with the better candidate: less constraint violation, then the better objective.
 pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     let settings = Settings::of(values);
     let column = deciding(&settings);
@@ -134,7 +134,7 @@ pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
     let best = order(one[BEST], other[BEST]);
     let violation = order(one[VIOLATION], other[VIOLATION]);
-    // A value of a noisy problem is luck until it is confirmed.
+    // The value of a noisy problem is luck until it is confirmed.
     let confirmed = (other[CONFIRMED] > 0.0).cmp(&(one[CONFIRMED] > 0.0));
     confirmed.then(greater).then(violation).then(if maximised { best.reverse() } else { best })
 }
@@ -143,7 +143,7 @@ fn report(config: &Config, arms: &[Arm]) -> Result<Report, String> {
     let told = arms.iter().enumerate().map(|(index, arm)| read(&config.arms[index].name, config, index, &arm.0));
     let told = told.collect::<Result<Vec<Told<'_>>, String>>()?;
     let (direction, name) = objective_of_all(&told);
-    // What decides in every arm; else arms are compared by their best candidates.
+    // The column that ranks the replicas of every arm. If arms differ in this, they are compared by their best candidates.
     let first = told.first().map_or(BEST, Told::deciding);
     let decides = if told.iter().all(|arm| arm.deciding() == first) { first } else { BEST };
     let several = decides == HYPERVOLUME;
@@ -167,7 +167,7 @@ fn report(config: &Config, arms: &[Arm]) -> Result<Report, String> {
     notes.extend(told.iter().find_map(|arm| about_reference(arm, &told)));
     notes.extend(told.iter().filter_map(Told::estimated_hypervolume));
     notes.extend(told.iter().any(Told::lacks_reference).then(missing_reference));
-    // What a screen has to say are its effects.
+    // The results of a screen are its effects, so its arms are not tested against each other.
     let entries = told.iter().filter(|_| config.screen.is_none()).filter_map(Told::entry).collect::<Vec<_>>();
     let contests = contests::contests(&entries);
     tables.extend(contests::table(&contests));
@@ -206,7 +206,8 @@ fn report(config: &Config, arms: &[Arm]) -> Result<Report, String> {
     })
 }
 
-/// How the first objective is told: its direction and its name if all arms have the same, else words that fit all of them.
+/// How the report names the first objective: its direction and name if all arms have the same, else words that fit all of
+/// them.
 fn objective_of_all(told: &[Told<'_>]) -> (&'static str, String) {
     let of = |arm: &Told<'_>| arm.settings.objectives().into_iter().next();
     match told.first().and_then(of).filter(|first| told.iter().all(|arm| of(arm).as_ref() == Some(first))) {
@@ -215,7 +216,7 @@ fn objective_of_all(told: &[Told<'_>]) -> (&'static str, String) {
     }
 }
 
-/// The other pictures.
+/// The figures other than curves, and the maps.
 fn pictures(config: &Config, told: &[Told<'_>]) -> (Vec<Figure>, Vec<Map>) {
     let of = |key: &str| told.iter().map(|arm| (arm.name, &arm.settings, &arm.json[key])).collect::<Vec<_>>();
     let figures = [
@@ -241,7 +242,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
     let curves = Curves::read(name, &settings, json).ok_or_else(|| lacks("curves"))?;
     let (bests, violations) = (numbers("best")?, numbers("violations")?);
     let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
-    // A replica all of whose candidates have failed has evaluations, and no best one.
+    // A replica whose candidates have all failed has evaluations, but no best candidate.
     let evaluations = numbers("evaluations")?;
     let reached = numbers("reached")?;
     let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
@@ -280,7 +281,7 @@ fn text(numbers: &[f64]) -> String {
     estimate(numbers).map_or_else(|| "-".into(), |it| it.text(it.decimals()))
 }
 
-/// What is kept where a front is left, if an arm leaves one.
+/// The table of the fronts that arms leave, if any arm leaves one.
 fn kept_table(told: &[Told<'_>]) -> Option<Table> {
     let any_known = told.iter().any(|arm| !arm.distances.is_empty());
     let row = |arm: &Told<'_>| {
@@ -292,13 +293,13 @@ fn kept_table(told: &[Told<'_>]) -> Option<Table> {
     let rows: Vec<Vec<String>> = of.map(row).collect();
     let header = ["arm", "hypervolume", "candidates"].into_iter().chain(any_known.then_some("IGD+"));
     (!rows.is_empty()).then(|| Table {
-        title: "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into(),
+        title: "The candidates kept, including dominated and infeasible ones: mean ± 95 % interval".into(),
         header: header.map(String::from).collect(),
         rows,
     })
 }
 
-/// Up to where hypervolumes go, and how good each objective is by itself: of an arm, and of all fronts.
+/// A note on the reference point of the hypervolumes, and on the best value of each objective in all fronts.
 fn about_reference(arm: &Told<'_>, told: &[Told<'_>]) -> Option<String> {
     let reference = arm.settings.reference_point().filter(|_| arm.settings.leaves() == Leaves::Front)?;
     let objectives = arm.settings.objectives();
@@ -321,16 +322,16 @@ fn about_reference(arm: &Told<'_>, told: &[Told<'_>]) -> Option<String> {
     ))
 }
 
-/// What IGD+ is, where the table has it.
+/// A note that explains IGD+, if the table has it.
 fn about_distances(told: &[Told<'_>]) -> Option<String> {
     told.iter().any(|arm| !arm.distances.is_empty()).then(|| {
-        "IGD+: the mean distance from points of the known front to the nearest candidate, in the units of the objectives, where only \
-         objectives count in which the candidate is worse (Ishibuchi et al. 2015). Less is better."
+        "IGD+: the mean distance from points of the known front to the nearest candidate, in the units of the objectives, counting \
+         only objectives in which the candidate is worse (Ishibuchi et al. 2015). Less is better."
             .into()
     })
 }
 
-/// The archives, if an arm leaves one.
+/// The table of archives, if any arm leaves one.
 fn archives_table(told: &[Told<'_>]) -> Option<Table> {
     let row = |arm: &Told<'_>| {
         let cells = match arm.settings.regions() {
@@ -358,20 +359,20 @@ impl Told<'_> {
         self.settings.objectives().first().is_some_and(|(maximised, _)| *maximised)
     }
 
-    /// Whether a value is as good as the target; none without a target.
+    /// Whether a value is as good as the target; `None` without a target.
     fn reaches(&self, best: f64) -> Option<bool> {
         let target = self.settings.target_number()?;
         Some(if self.maximised() { best >= target } else { best <= target })
     }
 
-    /// Replicas that are as good as the target.
+    /// The number of replicas that are as good as the target; `None` without a target.
     fn reached(&self) -> Option<usize> {
         self.settings.target_number()?;
         Some(self.bests.iter().filter(|best| self.reaches(**best) == Some(true)).count())
     }
 
-    /// What it is tested with against other arms, if all its replicas are finished and have a feasible candidate, and one number
-    /// says which of two is better.
+    /// What the tests compare for this arm. `None` unless all its replicas are finished and each has an outcome, and one
+    /// number says which of two replicas is better.
     fn entry(&self) -> Option<Entry<'_>> {
         let mut replicas = self.json["replicas"].as_array()?.iter();
         let complete = self.ends.len() == self.replicas && replicas.all(|replica| replica["finished"] == true);
@@ -385,7 +386,7 @@ impl Told<'_> {
             _ if objectives > 1 => return None,
             _ => (bests.clone(), ""),
         };
-        // The best of several objectives is no measure of a front.
+        // The best value of one of several objectives does not measure a front.
         let bests = if objectives == 1 { bests } else { Vec::new() };
         let entry = Entry { name: self.name, settings: &self.settings, outcomes, of, bests };
         (complete && !entry.outcomes.is_empty()).then_some(entry)
@@ -395,7 +396,7 @@ impl Told<'_> {
         deciding(&self.settings)
     }
 
-    /// What it saw, and what of it is confirmed.
+    /// What the noisy searches of this arm saw, and what of it is confirmed.
     fn noisy(&self) -> Option<Noisy<'_>> {
         let [seen, errors] = self.noise.as_ref()?;
         Some(Noisy { name: self.name, settings: &self.settings, seen, confirmed: &self.bests, errors })
@@ -412,7 +413,7 @@ impl Told<'_> {
             half_width if estimate.mean.abs() >= LONG => {
                 short(estimate.mean) + &half_width.map_or_else(String::new, |it| format!(" ± {}", short(it)))
             }
-            // Where decimals would be noughts.
+            // With decimals, small means would show only zeros.
             Some(half_width) if estimate.mean.abs() < 1e-3 && estimate.mean != 0.0 => {
                 format!("{} ± {}", short(estimate.mean), short(half_width))
             }
@@ -450,7 +451,8 @@ impl Told<'_> {
         ]
     }
 
-    /// How often each replica reached the target, 1 or 0, and the evaluations until then, or all.
+    /// The expected runtime of the arm, from the evaluations that each replica took to reach the target, or all its
+    /// evaluations if it missed it.
     fn runtime(&self) -> Option<String> {
         let ends = self.evaluations.iter().zip(&self.reached);
         let pair = |(all, first): (&f64, &f64)| if *first > 0.0 { (1.0, *first) } else { (0.0, *all) };
@@ -472,8 +474,8 @@ impl Told<'_> {
         })
     }
 
-    /// Which column of the last rows says how good the replicas are, and for which problem: arms of other runs that say the same
-    /// can be compared with this one. None with a target, where it matters how soon it is reached.
+    /// Which column of the last rows ranks the replicas, and for which problem. Arms of other runs with the same answer can
+    /// be compared with this one. `None` with a target, because then it matters how soon it is reached.
     fn compared(&self) -> Option<Value> {
         self.entry().filter(|_| self.settings.target_number().is_none() && self.infeasible == 0)?;
         let by = match self.deciding() {
@@ -496,27 +498,27 @@ impl Told<'_> {
         (!is_exact(most as usize, objectives)).then(|| {
             format!(
                 "Arm {:?}: with {objectives} objectives and up to {most} candidates, hypervolumes are estimated from random points, with \
-                 a standard error of at most 0.2 % (0.8 % of 4,096 candidates and more) of the box from the least of each objective to \
+                 a standard error of at most 0.2 % (0.8 % with 4,096 candidates or more) of the box from the least of each objective to \
                  the reference point.",
                 self.name
             )
         })
     }
 
-    /// Whether its candidates have several objectives and could have a hypervolume, for which a point is missing.
+    /// Whether the candidates have several objectives but no hypervolume, because there is no reference point.
     fn lacks_reference(&self) -> bool {
         let objectives = self.settings.objectives().len();
         objectives > 1 && self.settings.reference_point().is_none()
     }
 
-    /// If all evaluations are those of a first batch, which an algorithm draws before it knows anything.
+    /// A note if all evaluations belong to a first batch, which an algorithm draws before it has learnt anything.
     fn learnt_nothing(&self) -> Option<String> {
         let settings = &self.settings;
         let searches = settings.algorithm != BASELINE && settings.window == 0;
         (searches && settings.algorithm.most(&settings.given()).batches == 1).then(|| {
             format!(
-                "Arm {:?}: {} of a replica are no more than a first batch, so it has learnt nothing from them: give more `evaluations`, or a \
-                 smaller `population`.",
+                "Arm {:?}: the {} of a replica are no more than its first batch, so it has learnt nothing from them: set more \
+                 `evaluations`, or a smaller `population`.",
                 self.name,
                 counted(settings.evaluations as usize, "evaluation")
             )
@@ -531,9 +533,10 @@ impl Told<'_> {
     }
 }
 
-/// The expected runtime (Hansen et al. 2022): what it takes to reach the target once, failures included. With its 95 % interval by the
-/// bootstrap over replicas. That is of the rate at which the target is reached, which is 0 if no replica of a resample reaches it: then
-/// the other end is "never". `ends` are the times that a replica reached it, 1 or 0, and the evaluations that it took for that.
+/// The expected runtime (Hansen et al. 2022): the evaluations needed to reach the target once, including failed attempts,
+/// with its 95 % interval by the bootstrap over replicas. The interval is that of the rate at which the target is reached. If
+/// no replica of a resample reaches it, the rate is 0 and the upper end is "never". `ends` has for each replica 1 or 0, for
+/// reaching the target or not, and the evaluations that it spent.
 fn expected_runtime(ends: &[(f64, f64)]) -> Option<String> {
     let (reached, spent) = ends.iter().fold((0.0, 0.0), |sum, end| (sum.0 + end.0, sum.1 + end.1));
     let expected = (reached > 0.0).then_some(spent / reached)?;
@@ -544,18 +547,18 @@ fn expected_runtime(ends: &[(f64, f64)]) -> Option<String> {
     Some(format!("{expected:.decimals$}{}", interval.unwrap_or_default()))
 }
 
-/// How to measure and test arms with several objectives.
+/// A note on how to measure and test arms with several objectives.
 fn missing_reference() -> String {
     "Without a reference point there is no hypervolume, and arms are not tested: set `reference` to a number for each objective, in the \
      objective's own unit, that each candidate worth keeping is better than."
         .into()
 }
 
-/// A number in few digits: five significant ones at least, none after the point of a whole number, or with an exponent.
+/// A number in few digits: whole numbers without decimals, others with at least five significant digits or an exponent.
 fn short(number: f64) -> String {
     let size = number.abs();
     match size {
-        // Also of -0.0, which is the same number.
+        // This also matches -0.0, which equals 0.0.
         0.0 => "0".into(),
         _ if size < 1e6 && size.fract() == 0.0 => format!("{number:.0}"),
         1e3..1e6 => format!("{number:.1}"),
@@ -576,13 +579,13 @@ mod tests {
         assert_eq!(text(&[(1.0, 78.0); 12]), "78.0 (78.0 to 78.0)");
         assert_eq!(text(&[(1.0, 2500.0); 3]), "2500", "too few replicas for an interval");
         assert_eq!(text(&[(0.0, 500.0); 12]), "");
-        // One of twelve: a third of all resamples have none.
+        // One of twelve replicas reached it: a third of all resamples have none that did.
         let seldom: Vec<(f64, f64)> = (0..12).map(|it| if it == 0 { (1.0, 100.0) } else { (0.0, 500.0) }).collect();
         assert!(text(&seldom).starts_with("5600 (") && text(&seldom).ends_with(" to never)"), "{}", text(&seldom));
     }
 
-    /// Of searches that find the target with the same chance in each evaluation, the interval holds the true runtime about as often as
-    /// it says.
+    /// If searches find the target with the same probability in each evaluation, the interval covers the true runtime about
+    /// as often as it claims.
     #[test]
     fn the_interval_covers() {
         let (truth, most) = (200.0, 400.0);
@@ -600,7 +603,7 @@ mod tests {
             number(low) <= truth && truth <= number(high)
         };
         let count = (0..200).filter(|run| held(*run)).count();
-        // A bootstrap of twenty holds a little less often than 95 %.
+        // A bootstrap of twenty replicas covers slightly less often than 95 %.
         assert!((176..=200).contains(&count), "{count} of 200");
     }
 }

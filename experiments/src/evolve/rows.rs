@@ -1,4 +1,4 @@
-//! The rows of a history of `evolve`, and when a search has one.
+//! The rows of a history of `evolve`, and when a search records one.
 
 use evoxo_common::row;
 
@@ -12,33 +12,33 @@ use super::{
 };
 
 row! {
-    /// A row is a moment of a search.
+    /// A row describes a moment of a search.
     pub(super) struct Row, primary best {
         /// candidates evaluated so far
         evaluations: u64,
         /// first objective of the best candidate so far, or of the confirmed answer of a noisy search
         best: f64,
-        /// first objective, median of the feasible candidates of the last batch; with a window, of what is kept
+        /// first objective: median of the feasible candidates of the last batch; with a window, of the candidates kept
         median: f64,
-        /// of the best candidate: sum of the constraints that it breaks
+        /// constraint violation of the best candidate: the sum of the constraints that it breaks
         violation: f64,
         /// candidates without a value so far
         failures: u64,
-        /// of the front that is kept, up to the reference point; else 0
+        /// hypervolume of the front that is kept, up to the reference point; 0 without one
         hypervolume: f64,
         /// candidates that the algorithm keeps: its population, or the elites of map-elites
         kept: usize,
-        /// of map-elites: by how much all elites together are better than what is worth nothing; else 0
+        /// map-elites: by how much all elites together are better than the value that is worth nothing; otherwise 0
         qd_score: f64,
-        /// of map-elites: candidates so far whose measures lay outside the grid
+        /// map-elites: candidates so far whose measures lay outside the grid
         outside: u64,
-        /// the evaluation that was first as good as the target, counted from 1; 0 before
+        /// the first evaluation that was as good as the target, counted from 1; 0 before
         reached: u64,
         /// first objective of the best candidate as the search saw it
         seen: f64,
-        /// of a noisy search's answer, in the last row: evaluations with fresh seeds; else 0
+        /// in the last row of a noisy search: the evaluations with fresh seeds behind its answer; otherwise 0
         confirmed: f64,
-        /// half the width of the 95 % interval of best where it is confirmed; else 0
+        /// half the width of the 95 % interval of best if it is confirmed; otherwise 0
         error: f64,
     }
 }
@@ -56,7 +56,7 @@ pub(super) const SEEN: usize = Row::seen;
 pub(super) const CONFIRMED: usize = Row::confirmed;
 pub(super) const ERROR: usize = Row::error;
 
-/// The column that says how good a replica is.
+/// The column that ranks replicas.
 pub(super) fn deciding(settings: &Settings) -> usize {
     match settings.leaves() {
         _ if settings.reference_point().is_some() => HYPERVOLUME,
@@ -66,7 +66,7 @@ pub(super) fn deciding(settings: &Settings) -> usize {
     }
 }
 
-/// What the numbers of a [deciding](deciding) column are called.
+/// The name of what a [deciding](deciding) column measures.
 pub(super) fn called(column: usize) -> &'static str {
     match column {
         HYPERVOLUME => "hypervolume",
@@ -76,12 +76,12 @@ pub(super) fn called(column: usize) -> &'static str {
     }
 }
 
-/// The most rows of a search with this many evaluations, with those of its marks, its end and its answer.
+/// The most rows of a search with this many evaluations, including those of its marks, its end and its answer.
 pub(super) const fn most(evaluations: u64) -> u64 {
     16 * (evaluations.ilog2() as u64 + 1) + TARGETS as u64 + 3
 }
 
-/// What is known at a moment of a search.
+/// A moment of a search.
 pub(super) struct Moment {
     /// The best candidate so far.
     pub(super) best: Evaluation,
@@ -93,28 +93,28 @@ pub(super) struct Moment {
 
 /// What an algorithm keeps, in numbers.
 pub(super) struct Archive {
-    /// 0 without a reference point.
+    /// The hypervolume; 0 without a reference point.
     hypervolume: f64,
-    /// The QD score; 0 if nobody knows what is worth nothing.
+    /// The QD score; 0 if no value is known to be worth nothing.
     quality: f64,
     kept: usize,
 }
 
-/// Whether there is a row after this many evaluations, in every search: at 1 to 32, and then sixteen times until the number has doubled.
-/// So a longer search has the rows of a shorter one, whatever its batches are. A candidate that is the first to pass one of the
-/// [marks](super::targets::Marks) has a row too, so histories say exactly how soon each was.
+/// Whether every search has a row after this many evaluations: at 1 to 32, and then sixteen times for each doubling. So a
+/// longer search has the rows of a shorter one, whatever its batches are. The first candidate that passes one of the
+/// [marks](super::targets::Marks) has a row too, so histories say exactly how soon each mark was passed.
 pub(super) const fn is_due(evaluations: u64) -> bool {
     let step = evaluations.ilog2().saturating_sub(4);
     evaluations.trailing_zeros() >= step
 }
 
-/// Whether a candidate is as good as the target, which is to be minimised.
+/// Whether a candidate is as good as the target; both are to be minimised.
 pub(super) fn is_as_good(evaluation: &Evaluation, target: f64) -> bool {
     evaluation.feasible() && evaluation.objective(0) <= target
 }
 
 impl Archive {
-    /// Of a front and of what the algorithm keeps.
+    /// Measures a front, and what the algorithm keeps.
     pub(super) fn of(settings: &Settings, front: &[&Evaluation], kept: &[Individual]) -> Self {
         let hypervolume = settings.reference_point().map_or(0.0, |reference| {
             let feasible = front.iter().filter(|evaluation| evaluation.feasible());
@@ -130,7 +130,7 @@ impl Archive {
 }
 
 impl Moment {
-    /// The row of this moment; of the answer, if there is one.
+    /// The row of this moment, or of the answer if there is one.
     pub(super) fn row(&self, settings: &Settings, archive: &Archive, median: f64, answer: Option<&Confirmed>) -> Row {
         let worth = answer.map_or(&self.best, |answer| &answer.mean);
         let said = |evaluation: &Evaluation| settings.said(0, evaluation.objective(0));

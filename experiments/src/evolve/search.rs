@@ -1,4 +1,5 @@
-//! One replica of `evolve` between two batches: an algorithm, the best candidate so far, and what is told of both.
+//! One replica of `evolve` between two batches: an algorithm, the best candidate so far, and what the outside learns about
+//! them.
 
 use std::ops::Range;
 
@@ -34,12 +35,12 @@ use super::{
     wasm,
 };
 
-/// What a replica needs at most, with this many bytes of settings for its tasks to share.
+/// What a replica needs at most, if its tasks share this many bytes of settings.
 fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
     let given = settings.given();
     let (genome, most) = (&given.genome, settings.algorithm.most(&given));
     let fresh = if settings.is_noisy() { confirmed_most(settings) } else { 0 };
-    // Candidates that are made from their numbers are numbers during the search, and their mean is shared.
+    // Tasks have only the numbers of candidates that workers make from their numbers, and they share the mean.
     let (candidate, shared_mean) = match settings.algorithm.made {
         Some(_) => (if fresh > 0 { genome.bytes_max() } else { 0 }, 64 + 8 * genome.genes() as u64),
         None => (genome.bytes_max(), 0),
@@ -47,7 +48,7 @@ fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
     let candidates = most.candidates.max(fresh);
     let slice = (settings.task_candidates() as u64).min(candidates);
     let evaluation = settings.evaluation_bytes();
-    // The best of a noisy search, and then the finalists with their evaluations.
+    // The best candidates of a noisy search, and later the finalists with their evaluations.
     let individuals = if fresh > 0 { settings.finalists as u64 + fresh / settings.confirmations as u64 } else { 0 };
     let kept = (1 + individuals) * (genome.bytes_max() + evaluation + 64) + fresh * evaluation;
     Demand {
@@ -57,13 +58,13 @@ fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
         output_bytes: 16 + slice * evaluation,
         state_bytes: 128 + most.state_bytes + kept,
         rows: rows::most(settings.evaluations),
-        // A program is stopped for its candidates together.
+        // The time limit of a program covers all candidates of a task together.
         task_ms: if settings.program().is_some() { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
     }
 }
 
 impl Settings {
-    /// An objective as the problem says it.
+    /// An objective with the problem's own sign.
     pub(super) fn said(&self, index: usize, minimised: f64) -> f64 {
         if self.objectives()[index].0 { -minimised } else { minimised }
     }
@@ -72,9 +73,9 @@ impl Settings {
 /// One replica.
 pub(super) struct Replica {
     settings: Settings,
-    /// What the tasks of a batch share: a message [`Shared`].
+    /// What the tasks of a batch share: an encoded [`Shared`].
     shared: Bytes,
-    /// The signs of the objectives: whether they are to be maximised.
+    /// For each objective, whether it is to be maximised.
     maximised: Vec<bool>,
     arm: String,
     replica: u32,
@@ -82,16 +83,16 @@ pub(super) struct Replica {
     algorithm: Box<dyn Algorithm>,
     state: SearchState,
     best: Option<(Candidate, Evaluation)>,
-    /// If the problem is noisy: its best candidates so far with different genes, best first.
+    /// If the problem is noisy: the best candidates so far, best first, each with different genes.
     finalists: Vec<Individual>,
-    /// If the problem is noisy: what follows the search.
+    /// If the problem is noisy: the stages after the search.
     confirmation: Option<Confirmation>,
     seeds: Seeds,
-    /// The grid of an archive, else empty.
+    /// The grid of an archive, otherwise empty.
     axes: Vec<Axis>,
-    /// Values that have rows of their own, of one objective without noise.
+    /// The values that get rows of their own; only with one objective and without noise.
     marks: Option<Marks>,
-    /// The rows of this round.
+    /// The new rows of this round.
     rows: Vec<Row>,
 }
 
@@ -99,18 +100,18 @@ impl Replica {
     fn new(identity: Identity<'_, Self>, state: SearchState) -> Result<Self, String> {
         let stream = identity.stream();
         let WithText { mut settings, text } = identity.settings;
-        // Tasks have it; nothing else here needs it.
+        // Only the tasks need the module.
         let module = wasm::decode(&std::mem::take(&mut settings.module))?;
-        // Cards name a module by its bytes, as they name a program by its signature.
+        // A card identifies a module by the hash of its bytes, just as it identifies a program by its signature.
         if !module.is_empty() {
             settings.signature = Digest::of(&module).to_string();
         }
         let begun = state.evaluations > 0;
         let counts_of_some = state.failures.max(state.outside).max(state.reached);
         if state.evaluations > settings.evaluations || counts_of_some > state.evaluations {
-            return Err("the state has more evaluations than the settings".into());
+            return Err("the state has more evaluations than the settings allow".into());
         }
-        // The best is one of those that have a value.
+        // There is a best candidate exactly if some candidate had a value.
         if state.best.is_some() != (state.failures < state.evaluations) {
             return Err("the best candidate of the state does not fit its failures".into());
         }
@@ -137,7 +138,7 @@ impl Replica {
         let algorithm = settings.algorithm.begin(&given, search, begun.then_some(&state.algorithm[..]))?;
         if algorithm.births() != state.evaluations {
             return Err(format!(
-                "the state has {} evaluations, but its algorithm {}",
+                "the state has {} evaluations, but its algorithm has {}",
                 state.evaluations,
                 algorithm.births()
             ));
@@ -147,7 +148,7 @@ impl Replica {
         }
         let over = begun && algorithm.size() == 0;
         if confirmation.is_some() != (settings.is_noisy() && over) || finalists.len() > settings.finalists {
-            return Err("what the state says of its answer does not fit its search".into());
+            return Err("the answer in the state does not fit its search".into());
         }
         let common = shared(&text, module.into());
         let steps = algorithm.steps().filter(|_| confirmation.is_none());
@@ -175,7 +176,7 @@ impl Replica {
         self.settings.target_number().map(|target| self.settings.said(0, target))
     }
 
-    /// The answer of a noisy search, at its end.
+    /// The answer of a noisy search that has ended.
     fn answer(&self) -> Option<Vec<Confirmed>> {
         self.confirmation.as_ref()?.answer()
     }
@@ -209,7 +210,7 @@ impl Replica {
         fronts(&kept.map(|individual| individual.evaluation.clone()).collect::<Vec<_>>())
     }
 
-    /// The items of these candidates of the next round.
+    /// The task items of these candidates of the next round.
     fn items(&self, range: Range<usize>) -> Vec<Item> {
         let name = |rest: &str| format!("{}-{}-{rest}", self.arm, self.replica);
         if let Some(confirmation) = &self.confirmation {
@@ -243,10 +244,11 @@ impl Replica {
         let noisy = self.settings.is_noisy();
         let good = if noisy { self.best_of_batch(evaluations) } else { Vec::new() };
         let mut moments = self.count(evaluations);
-        // Within a batch the algorithm still keeps what it kept before it.
+        // For rows within the batch, the algorithm still keeps what it kept before the batch.
         let before = moments.iter().any(|it| it.evaluations < self.state.evaluations).then(|| self.archive());
         self.algorithm.tell(evaluations);
-        // With a window most evaluations have no row, and the median is of all that is kept.
+        // With a window most evaluations have no row, and the median covers all that is kept, so it is computed only if
+        // needed.
         let over = self.batch() == 0;
         let median = if over || !moments.is_empty() { self.median(evaluations) } else { 0.0 };
         if noisy {
@@ -258,7 +260,7 @@ impl Replica {
         }
         if let Some(steps) = self.algorithm.steps() {
             let common = Shared::decode(self.shared.clone()).expect("it was encoded here");
-            // Finalists are sent as they are.
+            // Finalists are sent with their genes.
             self.shared = Shared { steps: self.confirmation.is_none().then_some(steps), ..common }.encode();
         }
         if over && moments.last().is_none_or(|last| last.evaluations < self.state.evaluations) {
@@ -276,8 +278,8 @@ impl Replica {
         self.rows = moments.iter().map(row).collect();
     }
 
-    /// Counts the evaluations of a batch, and keeps the best candidate: under noise the later one of equals. Returns the moments of
-    /// which there are rows.
+    /// Counts the evaluations of a batch and keeps the best candidate; under noise, the later one of equals. Returns the
+    /// moments that get rows.
     fn count(&mut self, evaluations: &[Evaluation]) -> Vec<Moment> {
         let (noisy, target) = (self.settings.is_noisy(), self.target());
         let (mut best, mut moments) = (None, Vec::new());
@@ -289,7 +291,7 @@ impl Replica {
             let known = self.best.as_ref().map(|(_, best)| best);
             let better = |known: &Evaluation| evaluation.better(known) || (noisy && !known.better(evaluation));
             if !evaluation.failed && known.is_none_or(better) {
-                // Its genes are not needed before the last one is known.
+                // Only the last of these candidates stays, so its genes are filled in at the end.
                 let candidate =
                     self.best.take().map_or_else(|| Candidate { parts: Vec::new() }, |(candidate, _)| candidate);
                 self.best = Some((candidate, evaluation.clone()));
@@ -318,14 +320,14 @@ impl Replica {
         self.marks.as_ref().map_or(0, |marks| marks.passed(candidate))
     }
 
-    /// This moment of the search, if there is a best candidate.
+    /// The present moment, if there is a best candidate.
     fn moment(&self) -> Option<Moment> {
         let (_, best) = self.best.as_ref()?;
         let SearchState { evaluations, failures, outside, reached, .. } = self.state;
         Some(Moment { best: best.clone(), evaluations, failures, outside, reached })
     }
 
-    /// Whether measures lie outside the grid.
+    /// Whether any measure lies outside the grid.
     fn is_outside(&self, measures: &[f64]) -> bool {
         self.axes.iter().zip(measures).any(|(axis, measure)| !(axis.low..=axis.high).contains(measure))
     }
@@ -340,7 +342,8 @@ impl Replica {
         self.rows = self.answer().as_ref().and_then(row).into_iter().collect();
     }
 
-    /// The best candidates of a batch before the algorithm is told of it; none of several objectives, of which fronts are kept.
+    /// The best candidates of a batch that the algorithm has not taken yet. Empty with several objectives, where fronts are
+    /// kept instead.
     fn best_of_batch(&self, evaluations: &[Evaluation]) -> Vec<Individual> {
         if self.maximised.len() > 1 {
             return Vec::new();
@@ -355,7 +358,7 @@ impl Replica {
         order.into_iter().map(individual).collect()
     }
 
-    /// The candidates that are evaluated anew at the end of a noisy search, whose last batch had these as its best.
+    /// The finalists at the end of a noisy search. `last` are the best of its last batch.
     fn candidates(&self, last: Vec<Individual>) -> Vec<Candidate> {
         let kept = self.algorithm.population();
         let late = match (self.maximised.len() > 1, kept.is_empty()) {
@@ -376,7 +379,8 @@ impl Replica {
         different
     }
 
-    /// The median of a batch, of the feasible ones if there are any; without generations the population takes its place.
+    /// The median of a batch: of its feasible candidates if it has any. Without generations, the population is used instead
+    /// of the batch.
     fn median(&self, evaluations: &[Evaluation]) -> f64 {
         let kept = self.algorithm.population().iter().map(|individual| &individual.evaluation);
         let kept: Vec<&Evaluation> = kept.filter(|_| !self.algorithm.has_barrier()).collect();
@@ -391,7 +395,7 @@ impl Replica {
         self.settings.said(0, median)
     }
 
-    /// What the algorithm keeps now, or what the answer is, in numbers.
+    /// The candidates that the algorithm keeps now, or those of the answer, in numbers.
     fn archive(&self) -> Archive {
         let kept = self.algorithm.population();
         let answer = self.answer();
@@ -412,7 +416,7 @@ impl Experiment for Replica {
     const ASKS: Option<Asks> = Some(super::ASKS);
     const READS: Option<Reads> = Some(super::READS);
     const COMPLETE: Option<Complete> = Some(baseline::completed);
-    const OWN_END: Option<&'static str> = Some("give target in [settings]");
+    const OWN_END: Option<&'static str> = Some("set target in [settings]");
     type Settings = WithText<Settings>;
     type State = SearchState;
     type Row = Row;

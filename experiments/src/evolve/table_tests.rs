@@ -1,4 +1,4 @@
-//! What holds of every algorithm, because it follows from their table.
+//! Tests of what holds for every algorithm, because it follows from the table of algorithms.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::{
     testing::{digest, parse, run},
 };
 
-/// Settings for searches with this algorithm: of the first built-in problem with each number of objectives that it can search.
+/// Settings for searches with this algorithm: for each number of objectives that it can search, the first built-in problem.
 fn settings(kind: &AlgorithmKind) -> Vec<String> {
     let mut objectives = BTreeSet::new();
     let fits = |problem: &&super::problem::Problem| {
@@ -61,7 +61,7 @@ fn every_algorithm_of_the_table_has_its_section_and_settings_in_the_docs() {
     }
 }
 
-/// A name is a setting of one part, and a file for an algorithm shows those of its own parts alone.
+/// A setting belongs to one part only, and the template for an algorithm shows only the settings of its own parts.
 #[test]
 fn a_template_shows_the_settings_of_the_chosen_algorithm() {
     let names: BTreeSet<&str> = SCHEMA.fields().iter().map(|field| field.name).collect();
@@ -79,7 +79,7 @@ fn a_template_shows_the_settings_of_the_chosen_algorithm() {
     }
 }
 
-/// Where settings are declared is no part of the names of runs.
+/// Where settings are declared does not affect the hashes of runs.
 #[test]
 fn configurations_have_the_names_that_they_had() {
     let completed = |text: &str| {

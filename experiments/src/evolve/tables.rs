@@ -25,23 +25,24 @@ choice! {
     }
 }
 
-/// The greatest bound, and its negative the least.
+/// The greatest bound; the least is its negative.
 const BOUND_MAX: i64 = 1_000_000_000_000;
 
 settings! {
     /// A part of the genome: genes of one type.
     pub struct PartSettings, names PartName, schema PART {
-        /// The part's name, as the problem knows it.
+        /// The name by which the problem knows the part.
         name: String = text(32, "x"),
         /// The type of its genes.
         r#type: TypeName = choice("real"),
         /// The number of its genes.
         length: usize = whole(1, 100_000, "1"),
-        /// The lower bound of real and whole numbers. Genes whose bounds are equal are fixed: every candidate has them.
+        /// The lower bound of real and whole numbers. Genes whose bounds are equal are fixed: they have the same value in
+        /// every candidate.
         low: Ratio = real(-BOUND_MAX, BOUND_MAX, "0"),
         /// The upper bound of real and whole numbers.
         high: Ratio = real(-BOUND_MAX, BOUND_MAX, "1"),
-        /// The symbols, different printable characters.
+        /// The symbols: different printable characters.
         alphabet: String = text(94, ""),
     }
     check(|part| part.problem().into_iter().collect())
@@ -86,11 +87,11 @@ impl PartSettings {
 settings! {
     /// A behaviour measure of MAP-Elites: its bounds and the number of cells between them.
     pub struct GridSettings, names GridName, schema GRID {
-        /// The lower bound; what is below counts in the first cell.
+        /// The lower bound. Lower values count in the first cell.
         low: Ratio = real(-BOUND_MAX, BOUND_MAX, "0"),
-        /// The upper bound; what is above counts in the last cell.
+        /// The upper bound. Higher values count in the last cell.
         high: Ratio = real(-BOUND_MAX, BOUND_MAX, "1"),
-        /// Cells between the bounds.
+        /// The number of cells between the bounds.
         cells: usize = whole(1, 100_000, "20"),
     }
     check(|axis| match axis.low.to_f64() < axis.high.to_f64() {
@@ -99,7 +100,7 @@ settings! {
     })
 }
 
-/// The axes of a grid as a file has them.
+/// The axes of a grid, as a file has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid(pub Vec<GridSettings>);
 
@@ -110,7 +111,7 @@ impl FromValue for Grid {
     }
 }
 
-/// The parts of a genome as a file has them.
+/// The parts of a genome, as a file has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts(pub Vec<PartSettings>);
 

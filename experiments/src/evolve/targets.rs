@@ -1,30 +1,31 @@
-//! How near to the best value a search has come: the targets that say how soon it got there.
+//! The targets that measure how soon a search came how close to the best value.
 
 use evoxo_common::math::pow;
 
 use super::{evaluation::Evaluation, settings::Settings};
 
-/// Precisions that count as targets where the optimum is known: this number of powers of ten from 100 to 1e-8, as in N.
-/// Hansen, A. Auger, D. Brockhoff and T. Tušar, "Anytime Performance Assessment in Blackbox Optimization Benchmarking",
-/// IEEE Transactions on Evolutionary Computation 26(6), 2022.
+/// The number of precisions that count as targets if the optimum is known: powers of ten from 100 to 1e-8, as in N. Hansen,
+/// A. Auger, D. Brockhoff and T. Tušar, "Anytime Performance Assessment in Blackbox Optimization Benchmarking", IEEE
+/// Transactions on Evolutionary Computation 26(6), 2022.
 pub(super) const TARGETS: usize = 51;
 const EXPONENTS: (f64, f64) = (2.0, -8.0);
 
 /// The targets of a search.
 pub(super) struct Targets {
     maximised: bool,
-    /// The optimum where it is known, else the target of the settings.
+    /// The optimum if it is known, else the target of the settings.
     above: f64,
-    /// Greatest first; a single 0 if the optimum is not known.
+    /// The precisions, greatest first; a single 0 if the optimum is not known.
     precisions: Vec<f64>,
 }
 
 impl Targets {
-    /// None of several objectives, and none where neither the optimum nor a target is known.
+    /// The targets for these settings. `None` with several objectives, under noise, and if neither the optimum nor a target
+    /// is known.
     pub(super) fn of(settings: &Settings) -> Option<Self> {
         let objectives = settings.objectives();
         let [(maximised, _)] = objectives.as_slice() else { return None };
-        // When a search first sees a value of a noisy problem is luck.
+        // When a search first sees a value of a noisy problem is a matter of luck.
         if settings.is_noisy() {
             return None;
         }
@@ -36,12 +37,13 @@ impl Targets {
         Some(Self { maximised: *maximised, above, precisions })
     }
 
-    /// How many there are.
+    /// The number of targets.
     pub(super) fn count(&self) -> usize {
         self.precisions.len()
     }
 
-    /// How many of them, from the first one, a feasible candidate with this objective reaches, as the problem says it.
+    /// How many targets, from the first one on, a feasible candidate reaches with this objective, which has the problem's own
+    /// sign.
     pub(super) fn reached(&self, best: f64) -> usize {
         let gap = if self.maximised { self.above - best } else { best - self.above };
         self.precisions.partition_point(|precision| gap <= *precision)
@@ -54,8 +56,9 @@ fn precisions() -> impl Iterator<Item = f64> {
     (0..TARGETS).map(move |index| pow(10.0, from + (to - from) * index as f64 / (TARGETS - 1) as f64))
 }
 
-/// Values at which a search has a row of its history: the precisions. They are compared with the value itself and not with its distance
-/// from an optimum, because a function must have the same history wherever it is computed, and of a program's the optimum is not known.
+/// The values at which a search records a row of its history: the precisions. They are compared with the value itself and not
+/// with its distance from an optimum. A function must have the same history wherever it is computed, and the optimum of a
+/// program is not known.
 pub(super) struct Marks(Vec<f64>);
 
 impl Marks {
@@ -63,7 +66,7 @@ impl Marks {
         Self(precisions().collect())
     }
 
-    /// How many of them, from the first one, a feasible candidate has reached. Its objective is to be minimised.
+    /// How many marks, from the first one on, a feasible candidate has passed. Its objective is to be minimised.
     pub(super) fn passed(&self, candidate: &Evaluation) -> usize {
         let value = candidate.objective(0);
         if candidate.feasible() { self.0.partition_point(|mark| value <= *mark) } else { 0 }
@@ -84,7 +87,7 @@ mod tests {
     fn precisions_are_above_the_optimum() {
         let known = targets("problem = \"sphere\"").unwrap();
         assert_eq!([1e3, 100.0, 1.0, 1e-8, 0.0].map(|best| known.reached(best)), [0, 1, 11, 51, 51]);
-        // 12 ones are the most.
+        // Twelve ones are the optimum.
         let most = targets("problem = \"onemax\"\nlength = 12").unwrap();
         assert_eq!([11.0, 12.0].map(|best| most.reached(best)), [11, 51]);
         assert!(targets("problem = \"zdt1\"\nalgorithm = \"nsga2\"").is_none());

@@ -1,5 +1,5 @@
-//! The task of `evolve`: evaluates some candidates, by a built-in problem, by a WebAssembly module that the task brings, or by
-//! a program beside the worker.
+//! The task of `evolve`: evaluates candidates with a built-in problem, with a WebAssembly module that comes with the task, or
+//! with a program that runs beside the worker.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -25,7 +25,7 @@ pub(super) const NAME: &str = "evolve";
 
 /// The most candidates of a task.
 pub const CANDIDATES_MAX: usize = 10_000;
-/// The most bytes of the candidates that a task has made, as messages: as many as a task can have at most.
+/// The most bytes, as messages, of the candidates that a task makes itself: as many as a task can carry.
 const MADE_BYTES_MAX: u64 = 8 << 20;
 
 /// Evaluates candidates.
@@ -92,31 +92,31 @@ fn steps(algorithm: &str, made: &Made) -> (EvaluateTask, Bytes) {
     (task, Shared { steps, ..shared(&text, Bytes::new()) }.encode())
 }
 
-/// What a task shares with others: these settings as a text, and a module if there is one.
+/// What the tasks of a batch share: these settings as text, and the module if there is one.
 pub(super) fn shared(settings: &str, module: Bytes) -> Shared {
     let of_task = settings.lines().filter(|line| !line.starts_with("module = ")).map(|line| line.to_owned() + "\n");
     Shared { settings: of_task.collect(), module, steps: None }
 }
 
 impl Shared {
-    /// The bytes of [`evoxo_common::task::Task::shared`].
+    /// Encodes it for [`evoxo_common::task::Task::shared`].
     pub(super) fn encode(&self) -> Bytes {
         self.encode_to_vec().into()
     }
 }
 
-/// What a task shares with others, and the settings in it.
+/// Decodes what the tasks of a batch share, and reads the settings in it.
 fn read(shared: &Bytes) -> Result<(Settings, Shared), Refusal> {
     let shared = Shared::decode(shared.clone())
-        .map_err(|error| Refusal(format!("what the task shares with others cannot be read: {error}")))?;
+        .map_err(|error| Refusal(format!("the shared part of the task cannot be read: {error}")))?;
     let values = SCHEMA.read(&shared.settings).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;
     Ok((Settings::of(&values), shared))
 }
 
-/// Evaluates a random candidate with these settings and this module, before a run begins.
+/// Evaluates a random candidate with these settings and this module, before a run starts.
 ///
 /// # Errors
-/// What a task would refuse.
+/// Those of a task.
 pub(super) fn try_out(settings: &Values, module: &[u8]) -> Result<(), Refusal> {
     let mut rng = Stream::root(0).text("evolve").text("module").rng();
     let candidate = Settings::of(settings).genome().random(&mut rng);
@@ -125,7 +125,7 @@ pub(super) fn try_out(settings: &Values, module: &[u8]) -> Result<(), Refusal> {
     Evaluate::run(&task, &shared(&settings.to_text(), Bytes::copy_from_slice(module)).encode()).map(drop)
 }
 
-/// The candidates of a task: those that it has, or those that are made from their numbers.
+/// The candidates of a task: those in its items, or those that are made from their numbers.
 fn candidates(
     task: &EvaluateTask,
     settings: &Settings,
@@ -141,7 +141,7 @@ fn candidates(
         if bytes > MADE_BYTES_MAX {
             return Err(format!("the {count} candidates of the task have {bytes} bytes, more than {MADE_BYTES_MAX}"));
         }
-        let made = settings.algorithm.made.ok_or("the task has no candidates, and its algorithm makes none")?;
+        let made = settings.algorithm.made.ok_or("the task has no candidates, and its algorithm cannot make them")?;
         let given = settings.given();
         let search = given.search(Stream::from_words(steps.stream_high, steps.stream_low));
         let numbers: Vec<u64> = task.items.iter().map(|item| item.number).collect();
@@ -171,7 +171,7 @@ fn call(
         let genes = wasm::written(candidate, &alphabets);
         let evaluation = module.evaluate(&genes, item.seed, settings.fuel, counts);
         let evaluation = evaluation.map_err(|why| Refusal(format!("candidate {}: {why}", item.id)))?;
-        // The others would only take time.
+        // Fail at once: evaluating the other candidates would only take time.
         check(settings, std::slice::from_ref(item), std::slice::from_ref(&evaluation))?;
         Ok(evaluation)
     };
@@ -195,7 +195,7 @@ fn ask<'a>(
     asked.evaluate(&form, &questions, task.timeout_ms.saturating_mul(questions.len() as u64))
 }
 
-/// What the answers of the program of these settings must fit.
+/// The shape of the answers that the program of these settings must give.
 pub(super) fn form<'a>(settings: &Settings, genome: &'a Genome, alphabets: &'a [String]) -> Form<'a> {
     Form {
         genome,
@@ -206,10 +206,10 @@ pub(super) fn form<'a>(settings: &Settings, genome: &'a Genome, alphabets: &'a [
     }
 }
 
-/// Checks that there is one good evaluation for each candidate.
+/// Checks that there is one valid evaluation for each candidate.
 fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Result<(), Refusal> {
     if evaluations.len() != items.len() {
-        return Err(Refusal(format!("{} evaluations of {} candidates", evaluations.len(), items.len())));
+        return Err(Refusal(format!("there are {} evaluations for {} candidates", evaluations.len(), items.len())));
     }
     let counts = settings.counts();
     for (item, evaluation) in items.iter().zip(evaluations) {
@@ -218,7 +218,7 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
         if !failure.is_empty() {
             if failure.len() > FAILURE_BYTES_MAX || lists.iter().any(|list| !list.is_empty()) {
                 return Err(Refusal(format!(
-                    "candidate {} has no value, but numbers, or a reason of more than {FAILURE_BYTES_MAX} bytes",
+                    "candidate {} has no value, but it has numbers or a reason of more than {FAILURE_BYTES_MAX} bytes",
                     item.id
                 )));
             }
@@ -231,7 +231,10 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
             continue;
         }
         if lists.map(Vec::len) != counts {
-            return Err(Refusal(format!("candidate {} has other numbers than the problem has objectives", item.id)));
+            return Err(Refusal(format!(
+                "candidate {} does not have as many objectives, constraints and measures as the problem",
+                item.id
+            )));
         }
         if lists.into_iter().flatten().any(|number| !number.is_finite()) {
             return Err(Refusal(format!("a number of candidate {} is not finite", item.id)));
@@ -247,14 +250,14 @@ mod tests {
     use super::*;
     use crate::testing::parse;
 
-    /// Tasks of openai-es have no genes: what a worker makes of their numbers is what the algorithm asks for, bit for bit,
-    /// however a batch is cut up.
+    /// The tasks of openai-es have no genes. The candidates that a worker makes from their numbers equal those of the
+    /// algorithm, bit for bit, however a batch is cut up.
     #[test]
     fn candidates_are_made_as_the_algorithm_makes_them() {
         let files = [
             "problem = \"ellipsoid\"\nlength = 13\nslice = 1",
             "problem = \"ellipsoid\"\nlength = 8\nslice = 3\nbounds = \"begin\"",
-            "problem = \"g06\"\nslice = 20", // whose two parts have bounds of their own
+            "problem = \"g06\"\nslice = 20", // two parts with different bounds
         ];
         for file in files {
             let config = parse(&format!(
@@ -288,7 +291,7 @@ mod tests {
         }
     }
 
-    /// What makes no sense in a task that has no genes: a sentence each.
+    /// Invalid tasks without genes. Each is rejected with a sentence.
     #[test]
     fn wrong_means_have_their_sentence() {
         let openai_es = having(|kind| kind.made.is_some())[0];
@@ -313,7 +316,7 @@ mod tests {
             Evaluate::run(&task, &Bytes::from_static(b"problem")).unwrap_err().0,
         ];
         insta::assert_snapshot!(sentences.join("\n"));
-        // What makes no number is in the middle, as for the algorithm.
+        // A coordinate that is not a number goes to the middle, as in the algorithm.
         let steps = Some(Steps { stream_high: 1, stream_low: 2, mean: vec![f64::NAN; 7] });
         assert!(Evaluate::run(&task, &Shared { steps, ..good }.encode()).is_ok());
     }

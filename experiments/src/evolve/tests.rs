@@ -1,4 +1,4 @@
-//! Whole searches, and what a run is made of.
+//! Tests of whole searches, and of the parts of a run.
 
 use std::collections::BTreeSet;
 
@@ -83,7 +83,7 @@ fn a_task_has_no_more_candidates_than_it_can_have_bytes() {
     assert_eq!(candidates.sum::<usize>(), 10_000);
 }
 
-/// Whatever is computed together, with a window a replica moves on candidate by candidate.
+/// Whatever is computed together, a replica with a window moves on candidate by candidate.
 #[test]
 fn slices_do_not_matter_to_windows() {
     let file = |slice| {
@@ -175,7 +175,7 @@ fn every_candidate_has_its_own_seed() {
     assert_eq!(seeds(7), all);
 }
 
-/// The arms of a person's file with these settings, as the client completes it.
+/// The arms of a person's file with these settings, as the client completes them.
 fn completed(text: &str) -> Config {
     parse(&format!("experiment = \"evolve\"\nreplicas = 2\n{text}\n")).completed(true)
 }
@@ -195,7 +195,7 @@ fn random_search_is_added_once_to_the_arms_that_have_none() {
         settings(&parse(&alone.to_toml().replace("\"none\"", "\"random\""))),
         "it is not in tasks"
     );
-    // It is a search: what it finds is what any arm of this name and these settings finds.
+    // The added arm is an ordinary search: any arm with this name and these settings finds the same.
     assert_eq!(run(&alone).len(), 4);
 
     let two = "[arms.a]\n[arms.\"random search\"]\nlength = 4\n[arms.c]\nproblem = \"onemax\"\nalgorithm = \"random\"";
@@ -221,7 +221,7 @@ fn random_search_is_added_once_to_the_arms_that_have_none() {
     assert_eq!(completed(&many).arms.len(), 64, "a file has no room for more");
 }
 
-/// The table, `result.json` and the sentence say which of two arms is better; a report that is made again says the same.
+/// The table, `result.json` and the headline say which of two arms is better. A report that is made again says the same.
 #[test]
 fn arms_are_tested_against_each_other() {
     let config =
@@ -240,12 +240,12 @@ fn arms_are_tested_against_each_other() {
     let sentence = evoxo_common::conclusion::sentence(&config, &result);
     assert!(sentence.contains("\"ga\" is better than \"random search\""), "{sentence}");
     assert!(sentence.contains(" In \"random search 2\": 4 of 6 replicas found no feasible candidate."), "{sentence}");
-    // A replica that is on its way says nothing yet.
+    // A replica that is still running has no result yet.
     replicas[0] = Replica::start(&config, &config.arms[0], 0);
     assert_eq!(config.report(&replicas).json["contests"].as_array().map(Vec::len), Some(contests.len() - 1));
 }
 
-/// Several objectives: the figures of the sentence are of what is tested.
+/// With several objectives, the figures in the headline are those that are tested.
 #[test]
 fn a_conclusion_about_several_objectives_is_about_their_hypervolume() {
     let arms = "[arms.short]\nevaluations = 100\n[arms.long]\nevaluations = 400";
@@ -264,7 +264,7 @@ fn a_conclusion_about_several_objectives_is_about_their_hypervolume() {
     assert!(sentence.contains("test of the hypervolume") && sentence.contains("\"long\" is better"), "{sentence}");
 }
 
-/// What nsga2 and map-elites keep, as a table with objectives, measures and genes.
+/// The sheet of what nsga2 and map-elites keep has objectives, measures and genes.
 #[test]
 fn fronts_and_maps_are_tables() {
     let sheet = |settings: &str| {
@@ -276,7 +276,7 @@ fn fronts_and_maps_are_tables() {
         sheet("problem = \"zdt1\"\nalgorithm = \"nsga2\"\nlength = 3\nevaluations = 100\npopulation = 20");
     let front = front.unwrap();
     assert_eq!((front.name, front.rows.len(), front.header.join(",")), ("front", kept, "f1,f2,x[0],x[1],x[2]".into()));
-    // Of zdt1 the first objective is the first gene.
+    // The first objective of zdt1 is the first gene.
     assert!(front.rows.iter().all(|row| row.len() == 5 && row[0] == row[2]), "{front:?}");
     let (map, kept) =
         sheet("problem = \"arm\"\nalgorithm = \"map-elites\"\nlength = 2\nevaluations = 200\ninitial = 50");
@@ -291,7 +291,7 @@ fn a_failure_is_not_a_number() {
     assert!(super::evaluation::Evaluation::minimised(&failed, &[true]).failed);
 }
 
-/// All candidates of a replica have failed, so it has no row: it is one of the replicas all the same.
+/// A replica whose candidates have all failed has no row, but still counts as a replica.
 #[test]
 fn a_replica_without_a_value_counts() {
     let settings = "problem = \"onemax\"\nlength = 8\nevaluations = 60\npopulation = 10\ntarget = \"0\"\n";
@@ -314,10 +314,10 @@ fn a_replica_without_a_value_counts() {
 fn a_target_is_for_one_objective() {
     let file = "experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\ntarget = \"0.5\"\n";
     let found = problems(file).to_string();
-    assert!(found.contains("a target is for one objective"), "{found}");
+    assert!(found.contains("a target needs a problem with one objective"), "{found}");
 }
 
-/// A program with this signature and objective, and with a genome of so many real genes.
+/// A file whose problem is a program with this signature, objective and number of real genes.
 fn of_program(objectives: &str, genes: usize, settings: &str) -> String {
     let signature = "0".repeat(64);
     format!(
@@ -326,7 +326,8 @@ fn of_program(objectives: &str, genes: usize, settings: &str) -> String {
     )
 }
 
-/// Files are read before anybody knows what their runs take, and each task reads its settings: nothing is started for that.
+/// Files are parsed before anyone knows how much memory their runs need, and each task reads its settings. Neither may start
+/// anything.
 #[test]
 fn settings_are_checked_by_their_figures() {
     let found = problems(&of_program("min f", 100_000, "algorithm = \"cma-es\"\ncovariance = \"full\"")).to_string();
@@ -334,13 +335,13 @@ fn settings_are_checked_by_their_figures() {
     for settings in ["algorithm = \"cma-es\"\ncovariance = \"separable\"", "window = 1000"] {
         assert_eq!(parse(&of_program("min f", 100_000, settings)).arms.len(), 1);
     }
-    // Figures of operators that no gene needs do not matter; those of others are named.
+    // Values of operators that no gene needs do not matter; others are checked and named.
     assert_eq!(parse("experiment = \"evolve\"\n[settings]\ndeviation = 0\n").arms.len(), 1);
     let wrong = "experiment = \"evolve\"\n[settings]\nreal_mutation = \"gaussian\"\ndeviation = 0\n";
     assert!(problems(wrong).to_string().starts_with("t:4: "), "{}", problems(wrong));
 }
 
-/// A configuration has every setting of each arm, and is read again.
+/// A configuration has every setting of each arm, and can be read again.
 #[test]
 fn what_is_written_can_be_read() {
     let parts: Vec<String> = (0..40).map(|part| format!("{{ name = \"x{part}\" }}")).collect();
@@ -357,7 +358,7 @@ fn names_are_given_once() {
     assert!(found.contains("two objectives are called a"), "{found}");
     let found = problems(&of_program("min a", 1, "measures = 2\nmeasure_names = \"b, b\"")).to_string();
     assert!(found.contains("two measures are called b"), "{found}");
-    // The second has no name, and is called by its number.
+    // The second constraint has no name and is called by its number.
     let found = problems(&of_program("min a", 1, "constraints = 2\nconstraint_names = \"constraint 2\"")).to_string();
     assert!(found.contains("two constraints are called constraint 2"), "{found}");
 }
@@ -375,7 +376,7 @@ fn a_hypervolume_that_is_estimated_is_told() {
     assert!(six.contains("with 6 objectives and up to 0 candidates, hypervolumes are estimated"), "{six}");
 }
 
-/// Arms of different problems have neither a direction nor a name in common.
+/// Arms with different problems share neither a direction nor a name.
 #[test]
 fn different_objectives_are_told_in_neutral_words() {
     let settings = "length = 4\nevaluations = 100\n[arms.a]\n[arms.b]\nproblem = \"onemax\"\n";
@@ -385,7 +386,7 @@ fn different_objectives_are_told_in_neutral_words() {
     assert_eq!(report.figures[0].y_label, "objective");
 }
 
-/// A replica that ended early says nothing of its candidates.
+/// A replica that ended early says nothing about its candidates.
 #[test]
 fn a_replica_that_ended_early_has_no_failures() {
     let config = parse("experiment = \"evolve\"\nreplicas = 1\n");
@@ -433,7 +434,7 @@ fn states_that_a_search_cannot_reach_are_refused() {
     states_are_checked(&config, &run(&config), &changes);
 }
 
-/// Without a goal a screen asks for what the first arm's search asks for.
+/// Without a goal, a screen uses the objective of the first arm's search.
 #[test]
 fn the_goal_of_a_screen_is_that_of_its_search() {
     let goal = |settings: &str| {
@@ -446,7 +447,7 @@ fn the_goal_of_a_screen_is_that_of_its_search() {
     assert_eq!(goal("problem = \"sphere\"\n[screen]\ngoal = \"maximize\""), Goal::Maximize);
 }
 
-/// The longest genome has a card that can be read.
+/// The longest possible genome has a card that can be read.
 #[test]
 fn a_card_has_room_for_every_gene() {
     let genome = |text: &str| Settings::of(&parse(text).arms[0].settings);
@@ -458,7 +459,7 @@ fn a_card_has_room_for_every_gene() {
     assert!(Card::read(&[&CARD], &text, &mut |_| Err("there is no file".into())).is_ok(), "{} bytes", text.len());
 }
 
-/// What is known of a candidate is on its card by name, and in the columns of a table.
+/// All values of a candidate are on its card by name, and in the columns of a table.
 #[test]
 fn constraints_and_measures_are_told_by_name() {
     let of = "constraints = 2\nconstraint_names = \"late, heavy\"\nmeasures = 1";

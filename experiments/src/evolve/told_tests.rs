@@ -1,4 +1,4 @@
-//! What is told of searches: whatever their budgets and batches are, and of archives.
+//! Tests of what reports say about searches, whatever their budgets and batches, and about archives.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::testing::{parse, run};
 
-/// The rows of a longer search begin with those of a shorter one, whatever the algorithm and its batches are; but for the last row
-/// of the shorter one, which has no place of its own in the longer one.
+/// The rows of a longer search begin with those of a shorter one, whatever the algorithm and its batches, except for the last
+/// row of the shorter one, which has no counterpart in the longer one.
 #[test]
 fn a_longer_search_has_the_rows_of_a_shorter_one() {
     for settings in [
@@ -27,7 +27,7 @@ fn a_longer_search_has_the_rows_of_a_shorter_one() {
             run(&parse(&text))[0].history().to_vec()
         };
         let (short, long) = (rows(700), rows(2000));
-        // The batch that the short search cuts off ends later in the long one: only its median may differ.
+        // The batch that the short search cuts off ends later in the long one, so only its median may differ.
         let told = |row: &Vec<f64>| [row[EVALUATIONS], row[BEST]];
         let same = short.len() - 1;
         assert_eq!(
@@ -40,7 +40,8 @@ fn a_longer_search_has_the_rows_of_a_shorter_one() {
     }
 }
 
-/// Uniform search is the same search in batches of 1 and of 1000, and what it takes to reach a target is counted by candidate.
+/// Uniform search is the same search in batches of 1 and of 1000, and the evaluations that it takes to reach a target are
+/// counted by candidate.
 #[test]
 fn batches_do_not_enter_statistics() {
     let config = parse(
@@ -51,19 +52,19 @@ fn batches_do_not_enter_statistics() {
     let report = config.report(&replicas);
     for row in &report.tables[0].rows {
         let runtime: f64 = row[7].split(" (").next().unwrap().parse().unwrap();
-        // 100 / (0.5 pi) = 63.7 are expected; the mean of 400 has a deviation of 3.2.
+        // The expected number is 100 / (0.5 pi) = 63.7; the mean of 400 has a standard deviation of 3.2.
         assert!((63.7 - runtime).abs() < 10.0, "{:?}", report.tables[0].rows);
     }
     assert!(report.json["contests"][0]["p"].as_f64().unwrap() > 0.05, "{}", report.json["contests"]);
     let whole = replicas[400..].iter().map(|replica| replica.history().last().unwrap());
     assert!(whole.clone().all(|row| row[EVALUATIONS] == 1000.0 && row[REACHED] > 0.0 && row[REACHED] < 1000.0));
-    // The curve of an arm goes on with what its replicas have reached, and x never runs backwards.
+    // The curve of an arm goes on with the last values of its ended replicas, and x never decreases.
     let xs = report.json["arms"][1]["curves"]["best"]["x"].as_array().unwrap();
     assert!(xs.is_sorted_by(|one, two| one.as_f64() < two.as_f64()));
 }
 
-/// Arms of MAP-Elites are compared by the QD score, or without a value that is worth nothing by their cells; and with another
-/// algorithm by their best candidates.
+/// Arms of MAP-Elites are compared by the QD score, or by their cells if no value is known to be worth nothing. They are
+/// compared with another algorithm by their best candidates.
 #[test]
 fn archives_are_compared_by_what_they_are_for() {
     let of = |more: &str| {
@@ -100,7 +101,7 @@ fn archives_are_compared_by_what_they_are_for() {
     assert!(config.report(&replicas).tables[0].to_string().contains(&format!("  {outside}\n")));
 }
 
-/// Random search is the baseline of several objectives too: by the hypervolume of as many candidates as nsga2 keeps.
+/// Random search is also the baseline with several objectives, by the hypervolume of as many candidates as nsga2 keeps.
 #[test]
 fn random_search_has_a_front() {
     let settings = "problem = \"zdt1\"\nalgorithm = \"nsga2\"\nlength = 4\nevaluations = 1000\npopulation = 20\n";
@@ -109,7 +110,7 @@ fn random_search_has_a_front() {
     let report = config.report(&replicas);
     let contest = &report.json["contests"][0];
     assert_eq!((&contest["better"], &contest["worse"]), (&json!("main"), &json!("random search")));
-    assert!(report.tables.iter().any(|table| table.title.starts_with("What is kept") && table.rows.len() == 2));
+    assert!(report.tables.iter().any(|table| table.title.starts_with("The candidates kept") && table.rows.len() == 2));
     assert_eq!(report.figures.iter().find(|it| it.name == "front").map(|it| it.series.len()), Some(2));
     for replica in &replicas[6..] {
         let front = replica.sheet().unwrap();
@@ -123,7 +124,8 @@ fn random_search_has_a_front() {
     }
 }
 
-/// How soon precisions are reached is known exactly, and not by the size of batches: random search draws the same candidates in any.
+/// How soon precisions are reached is known exactly and does not depend on the size of batches: random search draws the same
+/// candidates with any.
 #[test]
 fn runtimes_do_not_depend_on_batches() {
     let of = |population: u32| {
@@ -139,12 +141,12 @@ fn runtimes_do_not_depend_on_batches() {
     };
     let (one, many) = (of(1), of(1000));
     assert_eq!(one, many);
-    // No new best that is ten times better than the one before is between rows.
+    // Between rows there is no new best that is ten times better than the one before.
     let at: Vec<f64> = one.1[0].iter().map(|(evaluations, _)| *evaluations).collect();
     assert!(at.iter().any(|at| *at > 64.0 && at % 4.0 != 0.0), "rows at targets: {at:?}");
 }
 
-/// A front of known points has its distance, in the table and in the result.
+/// A front has its distance from known points, in the table and in the result.
 #[test]
 fn known_fronts_are_told() {
     let text = |more: &str| {
@@ -169,7 +171,7 @@ fn known_fronts_are_told() {
     );
     let names: Vec<&str> = report.figures.iter().map(|figure| figure.name.as_str()).collect();
     assert!(names.contains(&"attainment") && names.contains(&"front"), "{names:?}");
-    // A point that no candidate reaches in the one, and any reaches in the other objective.
+    // No candidate reaches the point in one objective; every candidate reaches it in the other.
     let own = parse(&text("known_front = \"-1 9\"\n"));
     let least = |replica: &evoxo_common::experiment::Replica| {
         let sheet = replica.sheet().unwrap();
@@ -180,7 +182,7 @@ fn known_fronts_are_told() {
     assert_eq!(told, json!(expected), "the setting changes no result");
 }
 
-/// A budget that ends with the first batch is no search.
+/// A search whose budget ends with the first batch has learnt nothing.
 #[test]
 fn a_first_batch_is_no_search() {
     for (settings, told) in [

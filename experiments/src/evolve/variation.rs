@@ -1,4 +1,4 @@
-//! How a child is made of its parents, for every type of part: crossover, then mutation.
+//! How a child is made from its parents, for every type of part: crossover, then mutation.
 
 use evoxo_common::{
     evolve::{cross, integer, order, real},
@@ -15,12 +15,12 @@ use super::{
 pub enum RealMutation {
     /// Polynomial, see [`real::polynomial`].
     Polynomial {
-        /// Greater for shorter steps, 0 or more.
+        /// The greater, the shorter the steps; 0 or more.
         eta: f64,
     },
     /// Gaussian, see [`real::gaussian`].
     Gaussian {
-        /// The deviation as a share of the bounds' distance, above 0.
+        /// The standard deviation as a share of the width of the bounds, above 0.
         deviation: f64,
     },
 }
@@ -30,10 +30,10 @@ pub enum RealMutation {
 pub enum IntegerMutation {
     /// A step up or down, see [`integer::step`].
     Step {
-        /// The mean of what a step is longer than 1, as a share of the bounds' distance, above 0.
+        /// The mean of how much longer a step is than 1, as a share of the width of the bounds, above 0.
         mean: f64,
     },
-    /// A new number, each other one equally likely.
+    /// A new number; all others are equally likely.
     Redraw,
     /// A step up or down of any length, see [`integer::harmonic`].
     Harmonic,
@@ -57,11 +57,11 @@ pub enum OrderCrossover {
     Order,
     /// See [`order::edge_recombination`].
     Edge,
-    /// One of both for each child, with equal chances.
+    /// One of the two for each child, with equal probability.
     Mixed,
 }
 
-/// Mutation of permutations: one such move.
+/// Mutation of permutations: a single move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderMutation {
     /// See [`order::swap`].
@@ -70,40 +70,41 @@ pub enum OrderMutation {
     Inversion,
     /// See [`order::insert`].
     Insertion,
-    /// One of the three for each child, with equal chances.
+    /// One of the three for each child, with equal probability.
     Mixed,
 }
 
-/// The operators. Each part is crossed and mutated by those of its type.
+/// The operators. Each part is crossed and mutated by those for its type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variation {
     /// The probability that a child has two parents, 0 to 1. Otherwise it is a mutated copy of the first.
     pub crossover: f64,
-    /// Genes of a child that are mutated, on average: each gene with this probability divided by the number of genes
-    /// (those of permutations and fixed ones are not counted). Textbooks and Deb's program take 1.
+    /// How many genes of a child are mutated on average. Each gene mutates with this number divided by the number of genes,
+    /// where genes of permutations and fixed genes do not count. Textbooks and Deb's program use 1.
     pub mutations: f64,
-    /// Of simulated binary crossover, for real genes: greater for children nearer to their parents, 0 or more.
+    /// The index of simulated binary crossover of real genes, 0 or more: the greater, the closer children are to their
+    /// parents.
     pub crossover_eta: f64,
-    /// For real genes.
+    /// Mutation of real genes.
     pub real_mutation: RealMutation,
-    /// For whole numbers, whose crossover is uniform.
+    /// Mutation of whole numbers. Their crossover is uniform.
     pub integer_mutation: IntegerMutation,
-    /// For bits and symbols. A mutated bit flips; a mutated symbol becomes another one.
+    /// Crossover of bits and symbols. A mutated bit flips; a mutated symbol becomes another one.
     pub string_crossover: StringCrossover,
-    /// For permutations.
+    /// Crossover of permutations.
     pub order_crossover: OrderCrossover,
-    /// For permutations.
+    /// Mutation of permutations.
     pub order_mutation: OrderMutation,
     /// The probability that a permutation is mutated, 0 to 1.
     pub order_rate: f64,
 }
 
 impl Default for Variation {
-    /// Crossover 0.9, one gene mutated, SBX with eta 15 and polynomial mutation with eta 20 (Deb et al. 2002, section V, has 20 for
-    /// both; 15 and 20 are those of Deb's later papers and of pymoo); harmonic steps of whole numbers; two-point crossover; both
-    /// crossovers and all three mutations of permutations, and a mutation of every other child. Those of whole numbers, bits,
-    /// symbols and permutations are the best of `docs/benchmarks/suite.md`: round trips need edge recombination and inversions,
-    /// schedules order crossover and insertions, and nothing says which a permutation is.
+    /// Crossover 0.9, one gene mutated, SBX with eta 15 and polynomial mutation with eta 20 (Deb et al. 2002, section V, has
+    /// 20 for both; Deb's later papers and pymoo have 15 and 20); harmonic steps of whole numbers; two-point crossover; both
+    /// crossovers and all three mutations of permutations, with every other child mutated. The operators of whole numbers,
+    /// bits, symbols and permutations are the best in `docs/benchmarks/suite.md`: round trips need edge recombination and
+    /// inversions, schedules need order crossover and insertions, and nothing tells one kind of permutation from the other.
     fn default() -> Self {
         Self {
             crossover: 0.9,
@@ -119,10 +120,11 @@ impl Default for Variation {
     }
 }
 
-/// How often a child is mutated again that equals its first parent, and how often one is drawn that is known already.
+/// How often a child that equals its first parent is mutated again at most, and how often a child that is already known is
+/// drawn again.
 const TRIES: usize = 10;
 
-/// A child that is not `known` yet, unless chance makes none in [`TRIES`] draws.
+/// A child that is not `known` yet, unless [`TRIES`] draws give only known ones.
 pub(super) fn new_child(known: &dyn Fn(&Candidate) -> bool, mut draw: impl FnMut() -> Candidate) -> Candidate {
     let mut child = draw();
     for _ in 1..TRIES {
@@ -135,10 +137,10 @@ pub(super) fn new_child(known: &dyn Fn(&Candidate) -> bool, mut draw: impl FnMut
 }
 
 impl Variation {
-    /// Checks that the figures make sense.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         let sensible = |setting: &'static str, name: &str, value: f64, fits: bool, range: &str| match fits {
             true => Ok(()),
@@ -166,8 +168,8 @@ impl Variation {
         }
     }
 
-    /// A child of two candidates of this genome. One that equals its first parent is mutated again, a few times at
-    /// most: the same point evaluated twice would teach nothing.
+    /// A child of two candidates of this genome. If it equals its first parent it is mutated again, a few times at most,
+    /// because evaluating the same point twice would teach nothing.
     pub fn child(&self, genome: &Genome, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
         let mut child = mother.clone();
         if unit(rng) < self.crossover {
@@ -211,7 +213,7 @@ impl Variation {
                     OrderCrossover::Mixed => order::edge_recombination(rng, mother, father),
                 })
             }
-            // A permutation of one.
+            // A permutation of one element.
             _ => mother.clone(),
         }
     }
@@ -242,7 +244,7 @@ impl Variation {
                 IntegerMutation::Redraw => {
                     for gene in genes.iter_mut() {
                         if unit(rng) < rate {
-                            // The greatest number stands for the old one.
+                            // The greatest number stands for the old one, which must not be drawn.
                             let other = integer::draw(rng, (low, high - 1));
                             *gene = if other == *gene { high } else { other };
                         }
@@ -275,7 +277,7 @@ impl Variation {
                     OrderMutation::Insertion | OrderMutation::Mixed => order::insert(rng, order),
                 }
             }
-            // A permutation that is not mutated.
+            // This permutation is not mutated.
             _ => {}
         }
     }
@@ -295,7 +297,7 @@ mod tests {
         Genome { parts: types.iter().map(part).collect(), bounded: true }
     }
 
-    /// A variation with its choices drawn, each by a coin.
+    /// A variation with random choices, each by a coin toss.
     fn drawn(rng: &mut Generator) -> Variation {
         let mut coin = || chance(rng, 1, 2);
         Variation {
@@ -334,8 +336,8 @@ mod tests {
         }
     }
 
-    /// Without crossover only mutation makes a difference. The share of changed genes is 1/n, and greater by those
-    /// children that would not have changed at all.
+    /// Without crossover, only mutation makes a difference. The share of changed genes is 1/n, plus the contribution of
+    /// children that would otherwise not have changed at all.
     #[test]
     fn one_gene_is_mutated_on_average() {
         let length = 50;
@@ -383,7 +385,7 @@ mod tests {
         }
     }
 
-    /// Fixed genes take no mutation from the others: of 50 free genes one is mutated, whatever else there is.
+    /// Fixed genes take no mutations from the others: of 50 free genes one is mutated, however many fixed genes there are.
     #[test]
     fn fixed_genes_are_not_mutated_and_not_counted() {
         let types =
@@ -400,7 +402,7 @@ mod tests {
             };
             changed += one.iter().zip(two).filter(|(one, two)| one != two).count();
         }
-        // Children without a mutation are mutated again: 1 / (1 - 1/e) genes.
+        // Children without a mutation are mutated again, so the mean is 1 / (1 - 1/e) genes.
         let mean = f64::from(changed as u32) / 4000.0;
         assert!((mean / 1.572 - 1.0).abs() < 0.04, "{mean}");
     }

@@ -1,9 +1,9 @@
 //! A setting that makes no sense, and why.
 
-/// What makes no sense in the settings of an algorithm, which does not know where they are written.
+/// A wrong setting of an algorithm, which does not know where the file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// The setting to change, by its name in a file.
+    /// The setting to change, by its name in files.
     pub setting: &'static str,
     /// What is wrong with it.
     pub sentence: String,

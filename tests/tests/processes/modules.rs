@@ -80,7 +80,7 @@ async fn files_without_a_good_module_are_refused() {
     let mut person = Person::of(coordinator.address);
     let all = [
         ("", "the settings lack the contents of rosen.wasm"),
-        ("module = \"AAAA\"\n", "this is no WebAssembly module"),
+        ("module = \"AAAA\"\n", "this is not a WebAssembly module"),
         ("module = \"AGFzbQEAAAABBAFgAAACBwEBYQFiAAA=\"\n", "the module imports \"a.b\""),
         ("module = \"AGFzbQEAAAA=\"\n", "does not export its memory"),
     ];

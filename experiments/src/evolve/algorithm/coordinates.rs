@@ -1,17 +1,17 @@
-//! The coordinates in which evolution strategies search: genes divided by the distance of their bounds. So the box of the bounds
-//! has width 1 in each coordinate, and a coordinate is as precise as its gene: 0 is 0, however wide the box. If the bounds are
-//! kept, coordinates beyond them are folded into the box. Fixed genes have no coordinates.
+//! The coordinates in which evolution strategies search: genes divided by the width of their bounds. So the box of the bounds
+//! has width 1 in each coordinate, and a coordinate is as precise as its gene: 0 is 0, however wide the box is. If the bounds
+//! are kept, coordinates beyond them are folded into the box. Fixed genes have no coordinates.
 
 use super::Wrong;
 use crate::evolve::genome::{Candidate, Genes, Genome, Part, Type};
 
-/// How far beyond a bound the coordinates reach that are mapped to genes within it, as a share of the box. pycma takes a
-/// twentieth of 1 plus the bound: 0.03 of a box from -5 to 5. Where the map is bent, so are the lines along which genes
-/// depend on each other, and a strategy learns them slowly: with 0.05 a turned discus took half as long again, and more, as
-/// with 0.01. An optimum on a bound is found as soon with either.
+/// How far coordinates reach beyond a bound before they are mirrored, as a share of the box. pycma takes a twentieth of 1
+/// plus the bound: 0.03 of a box from -5 to 5. Where the map bends, it also bends the lines along which genes depend on each
+/// other, and a strategy learns such lines slowly: with 0.05, a rotated discus took more than half as long again as with
+/// 0.01. Both values find an optimum on a bound equally fast.
 const MARGIN: f64 = 0.01;
 
-/// How coordinates become genes.
+/// The map from coordinates to genes.
 #[derive(Clone, Debug)]
 pub(super) struct Coordinates {
     parts: Vec<Place>,
@@ -19,17 +19,17 @@ pub(super) struct Coordinates {
     pub(super) bounded: bool,
 }
 
-/// The coordinates of a part of a genome.
+/// The coordinates of one part of a genome.
 #[derive(Clone, Debug)]
 enum Place {
-    /// The length and the bounds of a part of real genes.
+    /// A part of real genes: its length and bounds.
     Free(usize, f64, f64),
-    /// The genes of a part that is fixed.
+    /// A fixed part: its genes.
     Fixed(Genes),
 }
 
 impl Coordinates {
-    /// The coordinates of a genome, or a sentence if a part is neither real nor fixed, or all are fixed.
+    /// The coordinates of a genome, or an error if a part is neither real nor fixed, or all parts are fixed.
     pub(super) fn of(genome: &Genome) -> Result<Self, Wrong> {
         let place = |part: &Part| match (part.fixed(), part.of) {
             (Some(genes), _) => Ok(Place::Fixed(genes)),
@@ -56,12 +56,12 @@ impl Coordinates {
         })
     }
 
-    /// Their number.
+    /// The number of coordinates.
     pub(super) fn count(&self) -> usize {
         self.free().map(|(length, _, _)| length).sum()
     }
 
-    /// Where the box begins in each coordinate.
+    /// The lower end of the box in each coordinate.
     fn starts(&self) -> impl Iterator<Item = f64> {
         self.free().flat_map(|(length, low, high)| std::iter::repeat_n(low / (high - low), length))
     }
@@ -71,7 +71,8 @@ impl Coordinates {
         self.starts().zip(shares).map(|(start, share)| start + share).collect()
     }
 
-    /// The coordinates of a point that are mirror images of others in the box, and those others: nearer to 0, so with more digits.
+    /// The coordinates of a point that are mirror images of others in the box, each with the one that it mirrors. The latter
+    /// is nearer to 0, so it has more digits.
     pub(super) fn outside(&self, point: &[f64]) -> Vec<(usize, f64)> {
         let image = |(index, (place, start)): (usize, (&f64, f64))| {
             let share = place - start;
@@ -83,12 +84,12 @@ impl Coordinates {
         point.iter().zip(self.starts()).enumerate().filter_map(image).collect()
     }
 
-    /// The distance of the bounds that lie furthest from each other.
+    /// The largest distance between bounds.
     pub(super) fn widest(&self) -> f64 {
         self.free().fold(0.0, |widest, (_, low, high)| (high - low).max(widest))
     }
 
-    /// The candidate at a point. Where a coordinate is not finite, its gene is in the middle.
+    /// The candidate at a point. If a coordinate is not finite, its gene is in the middle of its bounds.
     pub(super) fn candidate(&self, point: &[f64]) -> Candidate {
         let mut rest = point;
         let gene = |place: f64, low: f64, high: f64| match self.bounded {
@@ -112,9 +113,9 @@ impl Coordinates {
     }
 }
 
-/// A share of the box folded into 0 to 1, as pycma's `BoxConstraintsLinQuadTransformation` does: what lies well inside stays
-/// what it is; near a bound the map is a parabola whose end is the bound itself; beyond the margin coordinates are
-/// mirrored. So the map is smooth, and a least value on the bound is one of a point inside.
+/// Folds a share of the box into 0 to 1, as pycma's `BoxConstraintsLinQuadTransformation` does. A share well inside does not
+/// change. Near a bound the map is a parabola that ends at the bound itself, and coordinates beyond the margin are mirrored.
+/// So the map is smooth, and a minimum on the bound is the minimum of an inner point.
 fn fold(place: f64) -> f64 {
     if !place.is_finite() {
         return 0.5;
@@ -149,8 +150,8 @@ mod tests {
         assert!((fold(1.0 + MARGIN) - 1.0).abs() < 1e-15);
     }
 
-    /// Coordinates are as precise as genes: however wide the box, a gene near 0 has all its digits, and one near a bound those that
-    /// the bound leaves.
+    /// Coordinates are as precise as genes, however wide the box is: a gene near 0 keeps all its digits, and a gene near a
+    /// bound keeps those that the size of the bound leaves.
     #[test]
     fn the_box_does_not_limit_precision() {
         for (low, high) in [(-1e12, 1e12), (-1e300, 1.0), (-3.0, 1e9)] {
@@ -168,7 +169,7 @@ mod tests {
         }
     }
 
-    /// A coordinate beyond a bound stands for the same gene as its mirror image in the box.
+    /// A coordinate beyond a bound gives the same gene as its mirror image in the box.
     #[test]
     fn mirror_images_are_the_same_genes() {
         let part = Part { name: "x".into(), length: 1, of: Type::Real { low: -2.0, high: 6.0 } };
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Fixed genes are what they are, and have no coordinates.
+    /// Fixed genes do not change and have no coordinates.
     #[test]
     fn fixed_genes_have_no_coordinates() {
         let part = |length, of| Part { name: "x".into(), length, of };
@@ -205,7 +206,7 @@ mod tests {
         assert_eq!(Coordinates::of(&all).unwrap_err().sentence, "this algorithm needs a gene that is not fixed");
     }
 
-    /// Where nothing is folded, coordinates become genes along a line, and every gene is finite.
+    /// If nothing is folded, the map from coordinates to genes is linear, and every gene is finite.
     #[test]
     fn genes_may_leave_bounds_that_are_not_kept() {
         let part = Part { name: "x".into(), length: 6, of: Type::Real { low: -1.0, high: 3.0 } };
@@ -221,7 +222,8 @@ mod tests {
         assert_eq!(genome.check(&infinite).unwrap_err(), "part \"x\": a gene is inf, but it must be finite");
     }
 
-    /// Steps of a thousandth move the result by no more, and never out of the box; the way back is the mirror image.
+    /// A step of a thousandth moves the result by no more than that, and never out of the box. The way back is the mirror
+    /// image.
     #[test]
     fn the_map_is_smooth_and_periodic() {
         let mut before = fold(-10.0);

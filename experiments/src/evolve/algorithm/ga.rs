@@ -1,7 +1,7 @@
 //! A genetic algorithm for genomes of every type: tournaments, elitism, and the operators of [`Variation`].
 //!
-//! D. E. Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989; A. E. Eiben and J. E.
-//! Smith, *Introduction to Evolutionary Computing*, 2nd ed. 2015, chapters 3 to 5.
+//! D. E. Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989; A. E. Eiben and J. E. Smith,
+//! *Introduction to Evolutionary Computing*, 2nd ed. 2015, chapters 3 to 5.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -27,16 +27,16 @@ use crate::evolve::{
 settings! {
     /// The genetic algorithm.
     struct Own, names OwnName, schema OWN {
-        /// The best of a generation that stay: a whole number, or below 1 a share of the population. With a window each child replaces
-        /// the worst.
+        /// How many of the best of a generation survive: a whole number, or a share of the population if below 1. With a
+        /// window each child replaces the worst instead.
         elite: Ratio = decimal(0, 99_999, "0.5"),
-        /// Populations beside each other, each with its share of population and evaluations. 1: one.
+        /// The number of populations that evolve side by side, each with its share of population and evaluations.
         islands: usize = addition whole(1, 1_000, "1"),
         /// With islands: generations between two migrations.
         migration: usize = addition whole(1, 1_000_000, "10") when islands not ["1"],
-        /// With islands: the best that migrate from each island to the next, in place of the worst there.
+        /// With islands: how many of the best migrate from each island to the next, where they replace the worst.
         migrants: usize = addition whole(1, 1_000, "1") when islands not ["1"],
-        /// Candidates of a tournament; the best becomes a parent.
+        /// Candidates of a tournament, the best of which becomes a parent.
         tournament: usize = whole(1, 1_000, "2"),
     }
 }
@@ -45,7 +45,7 @@ fn elsewhere(own: &Values, _: &str) -> Result<(), Wrong> {
     match Own::of(own).islands {
         1 => Ok(()),
         _ => {
-            let sentence = "islands are of the genetic algorithm: take algorithm = \"ga\" or islands = 1";
+            let sentence = "only the genetic algorithm has islands: set algorithm = \"ga\" or islands = 1";
             Err(Wrong::new("islands", sentence))
         }
     }
@@ -56,31 +56,33 @@ fn elsewhere(own: &Values, _: &str) -> Result<(), Wrong> {
 pub struct Settings {
     /// Individuals, 2 to 100,000.
     pub population: usize,
-    /// The number of the best that stay, while children come in place of the others: 0 to `population` - 1. A child with the genes
-    /// of another individual leaves its place to the next best. With 0 or few the algorithm is generational. With `population` - 1 the worst is replaced by one child: the steady-state algorithm
-    /// GENITOR (D. Whitley, ICGA 1989); but then candidates are evaluated one by one.
+    /// The number of the best that survive, while children replace the others: 0 to `population` - 1. An individual with the
+    /// genes of another one is passed over for the next best. With few or none the algorithm is generational. With
+    /// `population` - 1, one child replaces the worst: the steady-state algorithm GENITOR (D. Whitley, ICGA 1989), but
+    /// candidates are then evaluated one by one.
     pub elite: usize,
-    /// Whether the best that stay are evaluated anew in each generation, as children of themselves: under noise a lucky value would
-    /// otherwise stay for ever. With a window they are not.
+    /// Whether survivors are evaluated again in each generation, as their own children: under noise, a lucky value would
+    /// otherwise survive for ever. With a window they are not evaluated again.
     pub reevaluate: bool,
-    /// Individuals of a tournament, drawn with replacement; the best becomes a parent. 1 to 1,000.
+    /// Individuals of a tournament, drawn with replacement, the best of which becomes a parent. 1 to 1,000.
     pub tournament: usize,
     /// How children are made.
     pub variation: Variation,
 }
 
 impl Default for Settings {
-    /// 100 individuals, half of them elite, tournaments of two: the best of those that `docs/benchmarks/suite.md` compares.
+    /// 100 individuals, half of them elite, and tournaments of two: the best of the settings that `docs/benchmarks/suite.md`
+    /// compares.
     fn default() -> Self {
         Self { population: 100, elite: 50, reevaluate: false, tournament: 2, variation: Variation::default() }
     }
 }
 
 impl Settings {
-    /// Checks that the figures make sense.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         within("population", "the population", self.population, 2..=100_000)?;
         within("elite", "the elite", self.elite, 0..=self.population - 1)?;
@@ -88,13 +90,13 @@ impl Settings {
         self.variation.check()
     }
 
-    /// Candidates of a generation after the first.
+    /// The candidates of a generation after the first.
     #[must_use]
     pub fn generation(&self) -> usize {
         self.population - if self.reevaluate { 0 } else { self.elite }
     }
 
-    /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
+    /// What the algorithm needs at most, if an evaluation has this many numbers (objectives, constraints and measures).
     #[must_use]
     pub fn most(&self, genome: &Genome, numbers: u64, evaluations: u64) -> Most {
         let population = self.population as u64;
@@ -110,7 +112,7 @@ pub struct Ga {
     settings: Settings,
     search: Search,
     births: u64,
-    /// The children of the last batch, then those that stayed, best first. Of equals the younger ones stay.
+    /// The children of the last batch, then the survivors, best first. Among equals the younger ones survive.
     population: Vec<Individual>,
 }
 
@@ -122,14 +124,14 @@ impl Listed for Ga {
 
     type Settings = Settings;
 
-    /// Of each island, if there are several.
+    /// The settings of one island, or of the whole algorithm if there is only one population.
     fn settings(given: &Given<'_>) -> Settings {
         let Own { elite, islands, tournament, .. } = Own::of(given.own);
         let population = given.population.unwrap_or(Settings::default().population) / islands;
         let (most, least) = (elite.numerator().unsigned_abs(), elite.denominator().unsigned_abs());
         Settings {
             population,
-            // Below 1 it is a share.
+            // Below 1, the setting is a share.
             elite: (if most < least { population as u64 * most / least } else { most / least }) as usize,
             reevaluate: given.noisy,
             tournament,
@@ -140,7 +142,7 @@ impl Listed for Ga {
     fn check(given: &Given<'_>) -> Result<(), Wrong> {
         let Own { elite, islands, .. } = Own::of(given.own);
         if given.window > 0 && islands > 1 {
-            return Err(Wrong::new("window", "islands have generations: take window = 0 or islands = 1"));
+            return Err(Wrong::new("window", "islands need whole generations: set window = 0 or islands = 1"));
         }
         if elite >= Ratio::ONE && elite.denominator() != 1 {
             let sentence = format!("elite is {}, but it must be a whole number, or a share below 1", elite.to_f64());
@@ -180,7 +182,7 @@ impl Listed for Ga {
     }
 }
 
-/// The islands, if there are several.
+/// The settings of the islands, if there are several.
 fn archipelago(given: &Given<'_>) -> Option<IslandsSettings> {
     let Own { islands, migration, migrants, .. } = Own::of(given.own);
     let ga = Ga::settings(given);
@@ -195,7 +197,7 @@ impl Ga {
         best.into_iter().take(count).cloned().collect()
     }
 
-    /// These come in place of the worst.
+    /// Replaces the worst by these.
     pub(super) fn admit(&mut self, migrants: Vec<Individual>) {
         let mut worst: Vec<usize> = (0..self.population.len()).collect();
         worst.sort_by(|one, two| self.population[*two].evaluation.compare(&self.population[*one].evaluation));
@@ -204,7 +206,7 @@ impl Ga {
         }
     }
 
-    /// A child of two parents that is not `known` yet, see [`new_child`]; at the beginning a random candidate.
+    /// A child of two parents that is not `known` yet, see [`new_child`]. In the first generation, a random candidate.
     fn birth(&self, number: u64, known: &dyn Fn(&Candidate) -> bool) -> Candidate {
         let mut rng = self.search.birth(number);
         if self.population.is_empty() {
@@ -226,7 +228,7 @@ impl Ga {
     fn parent(&self, rng: &mut Generator) -> &Candidate {
         let mut draw = || below(rng, self.population.len() as u64) as usize;
         let first = draw();
-        // Of equals the one that was drawn first wins: each of them as often.
+        // Among equals the one that was drawn first wins, so all of them win equally often.
         let better = |best: usize, other: usize| {
             let order = self.population[other].evaluation.compare(&self.population[best].evaluation);
             if order.is_lt() { other } else { best }
@@ -263,7 +265,8 @@ impl Algorithm for Ga {
         let next: Vec<Individual> = children.into_iter().zip(evaluations).map(individual).collect();
         let mut before = std::mem::take(&mut self.population);
         before.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
-        // What has the genes of another one is kept only where nothing else is left: a population of copies finds nothing.
+        // A copy of another individual survives only if there is nothing else left, because a population of copies finds
+        // nothing.
         let mut seen = BTreeSet::new();
         let mut is_new = |individual: &Individual| seen.insert(individual.candidate.mark());
         let (mut next, copies): (Vec<Individual>, Vec<Individual>) = next.into_iter().partition(&mut is_new);
@@ -288,7 +291,8 @@ impl Algorithm for Ga {
     }
 }
 
-/// As many random candidates as the population has places; then each child replaces the worst, unless it is worse itself.
+/// As many random candidates as the population has places. Then each child replaces the worst individual, unless the child is
+/// worse.
 impl Steady for Ga {
     fn candidate(&self, number: u64) -> Candidate {
         if number < self.settings.population as u64 {
@@ -300,7 +304,7 @@ impl Steady for Ga {
 
     fn take(&mut self, individual: Individual) {
         self.births += 1;
-        // Of equals the younger ones stay, as in a generation.
+        // Among equals the younger one comes first, as in a generation.
         self.population.insert(0, individual);
         if self.population.len() > self.settings.population {
             let evaluation = |place: usize| &self.population[place].evaluation;
@@ -339,12 +343,12 @@ mod tests {
         let settings = Settings::default();
         let got = [("sphere", 10), ("rastrigin", 10), ("tsp", 30), ("g06", 2), ("nk", 20)]
             .map(|(name, length)| best(name, length, &settings, 20_000));
-        // Of random trips through 30 cities on a circle the mean length is 38; the best is 6.27.
+        // Random round trips through 30 cities on a circle have a mean length of 38; the best is 6.27.
         let limits = [1e-3, 2.0, 7.5, -6500.0, -0.7];
         assert!(got.iter().zip(&limits).all(|(got, limit)| got < limit), "{got:?}");
     }
 
-    /// With a flat fitness each parent is as likely as any other.
+    /// If all candidates are equally good, each parent is equally likely.
     #[test]
     fn equals_win_as_often() {
         let problem = problem::find("sphere").unwrap();
@@ -358,7 +362,7 @@ mod tests {
         assert!(counts.iter().all(|count| (count - 200).abs() < 75), "{counts:?}");
     }
 
-    /// Of five bits there are 32 candidates: a population of 20 has no copies, one of 40 has each candidate, and then copies.
+    /// Five bits have 32 candidates. A population of 20 has no copies; one of 40 has every candidate and some copies.
     #[test]
     fn copies_are_kept_only_where_nothing_else_is_left() {
         let problem = problem::find("onemax").unwrap();
@@ -377,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Each gene is better the lower it is, and best at the greatest number: only long steps get there.
+    /// Lower genes are better, but the greatest number is best of all, and only long steps reach it.
     #[test]
     fn whole_numbers_take_steps_of_any_length() {
         let part = Part { name: "x".into(), length: 10, of: Type::Integer { low: 0, high: 9 } };

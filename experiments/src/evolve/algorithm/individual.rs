@@ -1,4 +1,4 @@
-//! Populations of evaluated candidates, and their messages.
+//! Evaluated candidates, populations of them, and their messages.
 
 use prost::Message as _;
 
@@ -14,21 +14,21 @@ use crate::evolve::{
 pub struct Individual {
     /// The candidate.
     pub candidate: Candidate,
-    /// What is known of it.
+    /// Its evaluation.
     pub evaluation: Evaluation,
 }
 
 impl Individual {
-    /// The message.
+    /// The individual as a message.
     #[must_use]
     pub fn message(&self) -> messages::Individual {
         messages::Individual { candidate: Some(self.candidate.message()), evaluation: Some(self.evaluation.message()) }
     }
 
-    /// The individual of a message.
+    /// Reads an individual from its message.
     ///
     /// # Errors
-    /// A sentence, if it has no candidate of this genome, or no evaluation.
+    /// If the message has no candidate of this genome, or no evaluation.
     pub fn read(genome: &Genome, message: &messages::Individual) -> Result<Self, String> {
         let candidate = message.candidate.as_ref().ok_or("an individual of the state has no candidate")?;
         let evaluation = message.evaluation.as_ref().ok_or("an individual of the state has no evaluation")?;
@@ -36,12 +36,12 @@ impl Individual {
     }
 }
 
-/// The state of a population of `births` candidates so far.
+/// The state of a population after `births` candidates.
 pub(super) fn save(births: u64, population: &[Individual]) -> Vec<u8> {
     PopulationState { births, individuals: population.iter().map(Individual::message).collect() }.encode_to_vec()
 }
 
-/// The births and the individuals of a saved state.
+/// The births and the individuals in a saved state.
 pub(super) fn read(search: &Search, state: &[u8]) -> Result<(u64, Vec<Individual>), String> {
     let PopulationState { births, individuals } =
         PopulationState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
@@ -51,7 +51,7 @@ pub(super) fn read(search: &Search, state: &[u8]) -> Result<(u64, Vec<Individual
     Ok((births, population?))
 }
 
-/// The same for populations of this size.
+/// The same for a population of this size. A state with fewer births must have one individual for each birth.
 pub(super) fn restore(search: &Search, size: usize, state: &[u8]) -> Result<(u64, Vec<Individual>), String> {
     let (births, population) = read(search, state)?;
     match population.len() as u64 == births.min(size as u64) {
@@ -60,7 +60,7 @@ pub(super) fn restore(search: &Search, size: usize, state: &[u8]) -> Result<(u64
     }
 }
 
-/// The most bytes of a state, where an evaluation has this many numbers.
+/// The most bytes of a state, if an evaluation has this many numbers.
 pub(super) fn bytes_max(genome: &Genome, size: usize, numbers: u64) -> u64 {
     16 + size as u64 * (genome.bytes_max() + 8 * numbers + 64)
 }

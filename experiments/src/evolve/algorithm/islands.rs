@@ -1,4 +1,4 @@
-//! Islands: genetic algorithms beside each other, whose best migrate along a ring now and then.
+//! Islands: several genetic algorithms side by side. Now and then the best individuals migrate along a ring.
 //!
 //! R. Tanese, "Distributed Genetic Algorithms", ICGA 1989; E. Cantú-Paz, *Efficient and Accurate Parallel Genetic
 //! Algorithms*, 2000, chapter 6 (rates and topologies of migration).
@@ -17,22 +17,22 @@ use crate::evolve::{
 /// The settings of islands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The genetic algorithm of each island.
+    /// The settings of the genetic algorithm on each island.
     pub ga: GaSettings,
-    /// Islands, 2 to 1,000.
+    /// The number of islands, 2 to 1,000.
     pub islands: usize,
     /// Generations between two migrations, 1 to 1,000,000.
     pub interval: usize,
-    /// Individuals that migrate from each island to the next: its best, in place of the worst there. 1 to half of an
-    /// island's population.
+    /// How many individuals migrate from each island to the next: the best of one replace the worst of the other. 1 to half
+    /// of an island's population.
     pub migrants: usize,
 }
 
 impl Settings {
-    /// Checks that the figures make sense.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         within("islands", "the number of islands", self.islands, 2..=1000)?;
         within("migration", "the number of generations between migrations", self.interval, 1..=1_000_000)?;
@@ -42,7 +42,7 @@ impl Settings {
         within("migrants", "the number of migrants", self.migrants, 1..=self.ga.population / 2)
     }
 
-    /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
+    /// What the algorithm needs at most, if an evaluation has this many numbers (objectives, constraints and measures).
     #[must_use]
     pub fn most(&self, genome: &Genome, numbers: u64, evaluations: u64) -> Most {
         let islands = self.islands as u64;
@@ -58,15 +58,15 @@ pub struct Islands {
     settings: Settings,
     islands: Vec<Ga>,
     generations: u64,
-    /// The individuals of all islands.
+    /// The individuals of all islands, one island after another.
     all: Vec<Individual>,
 }
 
 impl Islands {
-    /// A search at its beginning.
+    /// Starts a search.
     ///
     /// # Errors
-    /// A sentence, if a setting makes no sense.
+    /// If a setting makes no sense; the sentence says which.
     pub fn start(settings: &Settings, search: &Search) -> Result<Self, String> {
         settings.check()?;
         let islands = (0..settings.islands).map(|island| Ga::start(&settings.ga, of_island(search, settings, island)));
@@ -74,10 +74,10 @@ impl Islands {
         Ok(Self { settings: settings.clone(), islands, generations: 0, all: Vec::new() })
     }
 
-    /// A search from its saved state.
+    /// Restores a search from its saved state.
     ///
     /// # Errors
-    /// A sentence, if the bytes are no state of this search.
+    /// If the bytes are not a state of this search; the sentence says why.
     pub fn restore(settings: &Settings, search: &Search, state: &[u8]) -> Result<Self, String> {
         let IslandsState { generations, islands } =
             IslandsState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
@@ -99,7 +99,7 @@ impl Islands {
         self.all = self.islands.iter().flat_map(Algorithm::population).cloned().collect();
     }
 
-    /// The best of each island come to the next one.
+    /// The best of each island replace the worst of the next one.
     fn migrate(&mut self) {
         let leaving: Vec<Vec<Individual>> =
             self.islands.iter().map(|island| island.best(self.settings.migrants)).collect();
@@ -110,7 +110,7 @@ impl Islands {
     }
 }
 
-/// What one island searches: its share of the evaluations, with random numbers of its own.
+/// The search of one island: its share of the evaluations, and its own random numbers.
 fn of_island(search: &Search, settings: &Settings, island: usize) -> Search {
     let (islands, island) = (settings.islands as u64, island as u64);
     let evaluations = search.evaluations / islands + u64::from(island < search.evaluations % islands);
@@ -140,7 +140,7 @@ impl Algorithm for Islands {
         for island in &mut self.islands {
             let (own, others) = rest.split_at(island.size());
             rest = others;
-            // An island whose share is used up has no further generation.
+            // An island that has used up its share makes no further generation.
             if !own.is_empty() {
                 island.tell(own);
             }
@@ -179,7 +179,8 @@ mod tests {
         Settings { ga, islands, interval, migrants: 2 }
     }
 
-    /// Without migration each island is a genetic algorithm of its own; with it the best is soon everywhere.
+    /// Without migration each island is an independent genetic algorithm. With migration the best individual soon reaches
+    /// every island.
     #[test]
     fn the_best_travel_round_the_ring() {
         let problem = problem::find("sphere").unwrap();

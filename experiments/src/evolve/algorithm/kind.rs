@@ -1,5 +1,5 @@
-//! An algorithm as a value: all that the rest of `evolve` asks about it. The file of an algorithm implements [`Listed`], and the table
-//! [`ALGORITHMS`](super::ALGORITHMS) has a line for it. Nothing else names an algorithm.
+//! An algorithm as a value: everything that the rest of `evolve` needs to know about it. The file of an algorithm implements
+//! [`Listed`], and the table [`ALGORITHMS`](super::ALGORITHMS) has a line for it. No other code names an algorithm.
 
 use evoxo_common::{
     rng::Stream,
@@ -14,47 +14,47 @@ use crate::evolve::{
 
 /// An algorithm that an experiment file can choose.
 pub trait Listed: Algorithm + Sized + 'static {
-    /// Its name in experiment files.
+    /// The algorithm's name in experiment files.
     const NAME: &'static str;
-    /// What it is and for which problems, in a few words.
+    /// What the algorithm is and which problems it suits, in a few words.
     const DOC: &'static str;
-    /// The settings that have an effect with it, besides those that every algorithm has.
+    /// The settings that have an effect with this algorithm, besides those that all algorithms share.
     const PARTS: &'static [Part];
     /// The most objectives that a problem may have.
     const OBJECTIVES_MAX: usize = 1;
-    /// How it begins a search with a window: [`steady`] if it can, or `None` if it needs whole generations.
+    /// How the algorithm starts a search with a window: [`steady`], or `None` if it needs whole generations.
     const STEADY: Option<Begin<dyn Steady>> = None;
-    /// How candidates are made from their numbers, if a task needs no genes: see [`Algorithm::steps`].
+    /// How candidates are made from their numbers, if tasks need no genes: see [`Algorithm::steps`].
     const MADE: Option<Made> = None;
 
-    /// Its settings, as its own code has them.
+    /// The algorithm's settings, as its own code uses them.
     type Settings;
 
-    /// The settings of an experiment file.
+    /// The algorithm's settings from an experiment file.
     fn settings(given: &Given<'_>) -> Self::Settings;
 
-    /// Checks that the settings of a file make sense. It looks at figures and starts nothing.
+    /// Checks that the settings of a file make sense. It looks at values only and starts nothing.
     ///
     /// # Errors
-    /// A sentence, also if it cannot search this genome.
+    /// The setting that is wrong, and why; also if the algorithm cannot search this genome.
     fn check(given: &Given<'_>) -> Result<(), Wrong>;
 
     /// What a search needs at most.
     fn most(given: &Given<'_>) -> Most;
 
-    /// A search at its beginning.
+    /// Starts a search.
     ///
     /// # Errors
-    /// A sentence, if a setting makes no sense or it cannot search this genome.
+    /// If a setting makes no sense or the algorithm cannot search this genome; the sentence says why.
     fn start(settings: &Self::Settings, search: Search) -> Result<Self, String>;
 
-    /// A search from its saved state.
+    /// Restores a search from its saved state.
     ///
     /// # Errors
-    /// A sentence, if the bytes are no state of this search.
+    /// If the bytes are not a state of this search; the sentence says why.
     fn restore(settings: &Self::Settings, search: Search, state: &[u8]) -> Result<Self, String>;
 
-    /// A search with the settings of a file, at its beginning or from its saved state.
+    /// Starts a search with the settings of a file, or restores it from a saved state.
     ///
     /// # Errors
     /// Those of [`Self::start`] and [`Self::restore`].
@@ -62,18 +62,18 @@ pub trait Listed: Algorithm + Sized + 'static {
         Ok(Box::new(begun::<Self>(given, search, state)?))
     }
 
-    /// What a search of a problem with this many objectives leaves besides its best candidate.
+    /// What a search of a problem with this many objectives leaves, apart from its best candidate.
     fn leaves(_objectives: usize) -> Leaves {
         Leaves::Nothing
     }
 
-    /// Whether no gene leaves its bounds.
+    /// Whether all genes stay within their bounds with these settings.
     fn keeps_bounds(_own: &Values) -> bool {
         true
     }
 }
 
-/// Begins a search with the settings of a file, or continues it from a saved state.
+/// Starts a search with the settings of a file, or restores it from a saved state.
 pub type Begin<S> = fn(&Given<'_>, Search, Option<&[u8]>) -> Result<Box<S>, String>;
 
 fn begun<L: Listed>(given: &Given<'_>, search: Search, state: Option<&[u8]>) -> Result<L, String> {
@@ -84,7 +84,7 @@ fn begun<L: Listed>(given: &Given<'_>, search: Search, state: Option<&[u8]>) -> 
     }
 }
 
-/// How an algorithm that makes candidates one by one begins a search with a window.
+/// Starts a search with a window, or restores it, for an algorithm that makes candidates one by one.
 ///
 /// # Errors
 /// Those of [`Listed::start`] and [`Listed::restore`].
@@ -96,97 +96,97 @@ pub fn steady<L: Listed + Steady>(
     Ok(Box::new(begun::<L>(given, search, state)?))
 }
 
-/// What an experiment file says to an algorithm.
+/// What an algorithm gets from an experiment file.
 pub struct Given<'a> {
     /// The settings of all algorithms.
     pub own: &'a Values,
-    /// The search space.
+    /// The genome that is searched.
     pub genome: Genome,
-    /// Evaluations of the whole search, at most.
+    /// The most evaluations of the whole search.
     pub evaluations: u64,
-    /// Candidates of a batch, if the file says how many.
+    /// The candidates of a batch, if the file sets them.
     pub population: Option<usize>,
-    /// Candidates that are evaluated at the same time, without generations; 0 for whole generations.
+    /// The number of candidates that are evaluated at the same time, without generations; 0 for whole generations.
     pub window: usize,
     /// Whether a candidate's value depends on its seed.
     pub noisy: bool,
-    /// Objectives of the problem.
+    /// The number of objectives.
     pub objectives: usize,
-    /// Objectives, constraints and measures of an evaluation together.
+    /// The number of objectives, constraints and measures of an evaluation together.
     pub numbers: u64,
     /// An axis for each behaviour measure.
     pub grid: Vec<Axis>,
 }
 
 impl Given<'_> {
-    /// What is searched, with the random numbers of this stream.
+    /// The search that these settings describe, with the random numbers of this stream.
     #[must_use]
     pub fn search(&self, stream: Stream) -> Search {
         Search { genome: self.genome.clone(), evaluations: self.evaluations, stream }
     }
 }
 
-/// Settings that an algorithm has, alone or with others.
+/// A group of settings that one or several algorithms have.
 pub struct Part {
     /// The settings.
     pub schema: &'static Schema,
-    /// Those of them that this algorithm does not have.
+    /// The names of those that this algorithm does not have.
     pub except: &'static [&'static str],
-    /// What is wrong with their values if the algorithm is none of those that have them, whose names are given as in a sentence. Most
-    /// settings have no effect then, and a note says so.
+    /// Checks the values of these settings for an algorithm that does not have them. `owners` names the algorithms that do,
+    /// as in a sentence. Most settings merely have no effect then, and a note says so.
     pub elsewhere: fn(own: &Values, owners: &str) -> Result<(), Wrong>,
 }
 
 impl Part {
-    /// All of these settings.
+    /// The whole group.
     pub(super) const fn of(schema: &'static Schema) -> Self {
         Self { schema, except: &[], elsewhere: |_, _| Ok(()) }
     }
 
-    /// Whether both are of the same settings.
+    /// Whether both are parts of the same group.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         std::ptr::eq(self.schema, other.schema)
     }
 }
 
-/// What a search leaves besides its best candidate.
+/// What a search leaves, apart from its best candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
     /// Nothing.
     Nothing,
-    /// The first front of what it keeps.
+    /// The first front of the candidates that the algorithm keeps.
     Front,
-    /// An archive: the best of every kind of behaviour.
+    /// An archive: the best candidate for each kind of behaviour.
     Archive,
 }
 
-/// The candidates with these numbers, from what a batch has in common.
+/// Makes the candidates with these numbers from what the tasks of a batch share.
 pub type Make = fn(&Given<'_>, &Search, &Steps, &[u64]) -> Result<Vec<Candidate>, String>;
 
 /// How candidates are made from their numbers in the whole search.
 #[derive(Clone, Copy)]
 pub struct Made {
-    /// Makes them, in a task.
+    /// Makes the candidates in a task.
     pub candidates: Make,
-    /// Settings with which some candidates lie beyond the bounds, for the kind's behaviour signature.
+    /// Settings with which some candidates lie beyond the bounds. The kind's behaviour signature covers them.
     pub example: &'static str,
 }
 
 /// An algorithm as a value.
 pub struct AlgorithmKind {
-    /// Its name in experiment files.
+    /// The algorithm's name in experiment files.
     pub name: &'static str,
-    /// What it is and for which problems, in a few words.
+    /// What the algorithm is and which problems it suits, in a few words.
     pub doc: &'static str,
-    /// The settings that have an effect with it, besides those that every algorithm has.
+    /// The settings that have an effect with this algorithm, besides those that all algorithms share.
     pub parts: &'static [Part],
     /// The most objectives that a problem may have.
     pub objectives_max: usize,
-    /// What a search of a problem with so many objectives leaves besides its best candidate.
+    /// What a search of a problem with this many objectives leaves, apart from its best candidate.
     pub leaves: fn(usize) -> Leaves,
-    /// How candidates are made from their numbers, if a task needs no genes.
+    /// How candidates are made from their numbers, if tasks need no genes.
     pub made: Option<Made>,
-    /// Whether no gene leaves its bounds, with these settings.
+    /// Whether all genes stay within their bounds with these settings.
     pub keeps_bounds: fn(&Values) -> bool,
     /// Checks that the settings of a file make sense.
     pub check: fn(&Given<'_>) -> Result<(), Wrong>,
@@ -214,19 +214,19 @@ impl AlgorithmKind {
         }
     }
 
-    /// Whether it can search with a window.
+    /// Whether the algorithm can search with a window.
     #[must_use]
     pub const fn has_windows(&self) -> bool {
         self.steady.is_some()
     }
 
-    /// Whether a search of some problem leaves this.
+    /// Whether searches with this algorithm can leave this, for some number of objectives.
     #[must_use]
     pub fn can_leave(&self, what: Leaves) -> bool {
         [1, 2].into_iter().any(|objectives| objectives <= self.objectives_max && (self.leaves)(objectives) == what)
     }
 
-    /// Whether this setting of a part has an effect with it.
+    /// Whether this setting of a part has an effect with this algorithm.
     #[must_use]
     pub fn has(&self, part: &Part, setting: &str) -> bool {
         self.parts.iter().any(|own| own.is_like(part) && !own.except.contains(&setting))
@@ -239,10 +239,10 @@ impl AlgorithmKind {
         if given.window > 0 { windowed::most(own, given) } else { own }
     }
 
-    /// A search at its beginning, or from its saved state.
+    /// Starts a search, or restores it from its saved state.
     ///
     /// # Errors
-    /// A sentence, if a setting makes no sense or the bytes are no state of this search.
+    /// If a setting makes no sense or the bytes are not a state of this search; the sentence says why.
     pub fn begin(&self, given: &Given<'_>, search: Search, state: Option<&[u8]>) -> Result<Box<dyn Algorithm>, String> {
         let Some(steady) = self.steady.filter(|_| given.window > 0) else { return (self.begin)(given, search, state) };
         let own = search.clone();

@@ -1,8 +1,8 @@
-//! MAP-Elites: the best candidate for every kind of behaviour.
+//! MAP-Elites: the best candidate for each kind of behaviour.
 //!
 //! J.-B. Mouret and J. Clune, "Illuminating Search Spaces by Mapping Elites", arXiv:1504.04909, 2015: a grid over the
 //! behaviour measures. V. Vassiliades and J.-B. Mouret, "Discovering the Elite Hypervolume by Leveraging Interspecies
-//! Correlation", GECCO 2018: the variation of real genes, along the line between two elites.
+//! Correlation", GECCO 2018: the variation of real genes along the line between two elites.
 
 use std::ops::Range;
 
@@ -29,19 +29,19 @@ use crate::evolve::{
 settings! {
     /// MAP-Elites.
     struct Own, names OwnName, schema OWN {
-        /// Random candidates at the beginning.
+        /// Random candidates at the start.
         initial: usize = whole(1, 1_000_000, "100"),
-        /// Regions around as many centroids, spread evenly over the bounds of the grid (CVT-MAP-Elites), for three measures and more.
-        /// 0: the cells of the grid.
+        /// The number of regions of the archive, around centroids spread evenly over the bounds of the grid (CVT-MAP-Elites);
+        /// suited to three or more measures. 0: the cells of the grid.
         centroids: usize = addition whole(0, 4096, "0"),
-        /// The deviation of independent steps, as a share of the range.
+        /// The standard deviation of independent steps, as a share of the range.
         iso: Ratio = real(0, 1, "0.01"),
-        /// The deviation of the step along the line between two elites, as a share of their distance.
+        /// The standard deviation of the step along the line between two elites, as a share of their distance.
         line: Ratio = real(0, 10, "0.2"),
     }
 }
 
-/// Regions of an archive with these settings; 0 if it has the cells of a grid.
+/// The regions of an archive with these settings; 0 if the archive is a grid.
 #[must_use]
 pub fn regions(own: &Values) -> usize {
     Own::of(own).centroids
@@ -50,25 +50,25 @@ pub fn regions(own: &Values) -> usize {
 /// The settings of MAP-Elites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// One axis for each measure, in the problem's order; as a grid at most 100,000 cells together.
+    /// One axis for each measure, in the problem's order; at most 100,000 cells together if the archive is a grid.
     pub grid: Vec<Axis>,
-    /// Regions of a centroidal Voronoi tessellation of the measures' bounds in place of the grid's cells, 2 to 4,096; 0 for
-    /// the grid.
+    /// The regions of a centroidal Voronoi tessellation of the measures' bounds, instead of grid cells: 2 to 4,096; 0 for the
+    /// grid.
     pub centroids: usize,
     /// Candidates of a batch, 1 to 100,000.
     pub batch: usize,
-    /// Random candidates at the beginning, 1 to 1,000,000.
+    /// Random candidates at the start, 1 to 1,000,000.
     pub initial: usize,
-    /// The deviation of the independent steps of real genes, as a share of the bounds' distance, 0 to 1.
+    /// The standard deviation of independent steps of real genes, as a share of the width of the bounds, 0 to 1.
     pub iso: f64,
-    /// The deviation of the step along the line between two elites, as a share of their distance, 0 to 10.
+    /// The standard deviation of the step along the line between two elites, as a share of their distance, 0 to 10.
     pub line: f64,
-    /// How the genes are varied that are not real.
+    /// How genes that are not real are varied.
     pub variation: Variation,
 }
 
 impl Default for Settings {
-    /// Steps of 0.01 and 0.2, as in section 4 of Vassiliades and Mouret 2018; the grid must be given.
+    /// Steps of 0.01 and 0.2, as in section 4 of Vassiliades and Mouret 2018. The grid has no default.
     fn default() -> Self {
         Self {
             grid: Vec::new(),
@@ -83,16 +83,19 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks that the figures make sense.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         niches::check(&self.grid, self.centroids)?;
         within("population", "the batch of MAP-Elites", self.batch, 1..=100_000)?;
         within("initial", "the number of random candidates", self.initial, 1..=1_000_000)?;
         if !((0.0..=1.0).contains(&self.iso) && (0.0..=10.0).contains(&self.line)) {
-            let sentence = format!("the steps are {:?} and {:?}: give 0 to 1 and 0 to 10", self.iso, self.line);
+            let sentence = format!(
+                "iso is {:?} and line is {:?}, but they must be from 0 to 1 and from 0 to 10",
+                self.iso, self.line
+            );
             return Err(Wrong::new("iso", sentence));
         }
         self.variation.check()
@@ -106,15 +109,16 @@ pub struct MapElites {
     search: Search,
     niches: Niches,
     births: u64,
-    /// The elites, by ascending cell.
+    /// The elites, in ascending order of their cells.
     archive: Vec<Individual>,
-    /// The cell of each.
+    /// The cell of each elite.
     cells: Vec<usize>,
 }
 
 impl Listed for MapElites {
     const NAME: &'static str = "map-elites";
-    const DOC: &'static str = "MAP-Elites, for the best of every kind: the problem must have behaviour measures";
+    const DOC: &'static str =
+        "MAP-Elites, for the best of each kind of behaviour: the problem must have behaviour measures";
     const PARTS: &'static [Part] = &[Part { except: OF_REALS, ..Part::of(&OPERATORS) }, Part::of(&OWN)];
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
 
@@ -173,7 +177,7 @@ impl Listed for MapElites {
 }
 
 impl MapElites {
-    /// A child of two elites, or as long as there is none a random candidate.
+    /// A child of two elites; a random candidate while the archive is empty.
     fn birth(&self, number: u64) -> Candidate {
         let mut rng = self.search.birth(number);
         match self.archive.is_empty() {
@@ -182,7 +186,7 @@ impl MapElites {
         }
     }
 
-    /// A candidate takes its cell if that is empty, or its elite not better.
+    /// A candidate takes its cell if the cell is empty or its elite is not better.
     fn place(&mut self, individual: Individual) {
         let evaluation = &individual.evaluation;
         let Some(cell) = self.niches.of(&evaluation.measures).filter(|_| !evaluation.failed) else { return };
@@ -275,7 +279,7 @@ mod tests {
         problem,
     };
 
-    /// An arm of 10 joints reaches the unit disc: pi / 4 of 2,500 cells, and those at its edge.
+    /// An arm of 10 joints reaches the unit disc: pi / 4 of 2,500 cells, and the cells at its edge.
     #[test]
     fn an_arm_learns_to_reach_its_surroundings() {
         let problem = problem::find("arm").unwrap();
@@ -293,8 +297,8 @@ mod tests {
         assert!(cells > 1500 && variance < 0.6, "{cells} {variance}");
     }
 
-    /// The QD score as docs/benchmarks/quality.md has it: the sum over all cells, where the best variance is worth 100 and the
-    /// greatest one 0. With as many evaluations pyribs came to 158,774 to 169,971 there, in 11 searches.
+    /// The QD score as docs/benchmarks/quality.md defines it: the sum over all cells, where the best variance is worth 100
+    /// and the greatest 0. With as many evaluations, 11 searches of pyribs reached 158,774 to 169,971.
     #[test]
     fn the_quality_of_all_elites_together_is_the_field_s() {
         let problem = problem::find("arm").unwrap();
@@ -310,7 +314,7 @@ mod tests {
         let all = score(&map);
         insta::assert_snapshot!(format!("{all:.0}"));
         assert!((158_774.0..169_971.0).contains(&all), "{all}");
-        // What 10,000 random candidates leave: a map that keeps them as its first ones.
+        // What 10,000 random candidates leave: the map of a search that starts with as many.
         let settings = Settings { initial: 10_000, ..grid(problem, 50) };
         let mut random = MapElites::start(&settings, search(problem, 10, 10_000)).unwrap();
         let evaluations = evaluate(&random, problem);
@@ -324,7 +328,7 @@ mod tests {
         map.population().iter().map(|elite| 100.0 * (1.0 - elite.evaluation.objective(0) / worst)).sum()
     }
 
-    /// With regions as many as the grid has cells within the disc.
+    /// As many regions as the grid has cells within the disc.
     #[test]
     fn regions_around_centroids_are_filled_too() {
         let problem = problem::find("arm").unwrap();
@@ -334,7 +338,7 @@ mod tests {
             let evaluations = evaluate(&search, problem);
             search.tell(&evaluations);
         }
-        // Some regions in the corners of the square are out of the arm's reach.
+        // The arm cannot reach some regions in the corners of the square.
         assert!((150..200).contains(&search.cells.len()), "{}", search.cells.len());
         let again = MapElites::restore(&settings, search.search.clone(), &search.save()).unwrap();
         assert_eq!(again.cells, search.cells);

@@ -1,4 +1,4 @@
-//! Optimisers, each a pure state machine between batches of evaluations.
+//! Optimisers. Each is a pure state machine between batches of evaluations.
 
 mod cma;
 mod coordinates;
@@ -45,8 +45,8 @@ pub use windowed::{Steady, WINDOW_MAX, Windowed};
 /// The algorithm that all others must beat.
 pub const BASELINE: &AlgorithmKind = &AlgorithmKind::of::<Random>();
 
-/// The algorithms that an experiment file can choose, in the order in which they are shown. A new one comes last, and its settings
-/// have the scope `addition`, so that configurations keep their hashes.
+/// The algorithms that an experiment file can choose, in the order in which they are shown. A new one goes last, and its
+/// settings have the scope `addition`, so that configurations keep their hashes.
 pub const ALGORITHMS: &[&AlgorithmKind] = &[
     BASELINE,
     &AlgorithmKind::of::<Ga>(),
@@ -58,62 +58,63 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
 
 /// An optimiser between two batches: a pure state machine.
 ///
-/// Its numbers are drawn from streams that are named by the number of the candidate in the whole search, so nothing
-/// depends on how a batch is cut up.
+/// Its random numbers come from streams named by the candidate's number in the whole search, so nothing depends on how a
+/// batch is cut up.
 pub trait Algorithm: Send {
-    /// Candidates of the next batch; 0 at the end.
+    /// The number of candidates in the next batch; 0 at the end.
     fn size(&self) -> usize;
 
-    /// These candidates of the next batch: the same until [`Self::tell`], in whatever ranges they are asked for.
+    /// These candidates of the next batch. They are the same until [`Self::tell`], whatever ranges are requested.
     ///
     /// # Panics
     /// If the range does not lie within the batch.
     fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
 
-    /// What the candidates of the next batch can be made from by their numbers in the whole search, if that is less than all
-    /// their genes: see [`Made`].
+    /// What a worker needs to make the candidates of the next batch from their numbers in the whole search, if that is less
+    /// than all their genes: see [`Made`].
     fn steps(&self) -> Option<Steps> {
         None
     }
 
-    /// Whether it needs the evaluations of a whole batch at once. If not, it moves on with that of the first candidate; the
-    /// others stay in the batch.
+    /// Whether the algorithm needs the evaluations of a whole batch at once. If not, it moves on with the evaluation of the
+    /// first candidate, and the others stay in the batch.
     fn has_barrier(&self) -> bool {
         true
     }
 
-    /// Moves on with the evaluations of all candidates of the batch, in order; without a barrier, of the first one.
+    /// Moves on with the evaluations of all candidates of the batch, in order, or without a barrier with that of the first
+    /// one only.
     ///
     /// # Panics
-    /// If there is not one evaluation for each candidate.
+    /// If the number of evaluations is wrong.
     fn tell(&mut self, evaluations: &[Evaluation]);
 
-    /// The evaluated candidates that the algorithm keeps: a population or an archive. Those that learn a distribution
+    /// The evaluated candidates that the algorithm keeps: a population or an archive. Algorithms that learn a distribution
     /// keep none.
     fn population(&self) -> &[Individual] {
         &[]
     }
 
-    /// The middle of the distribution that it learns, if it learns one: a candidate that was never evaluated.
+    /// The mean of the distribution that the algorithm learns, if it learns one. It is a candidate that was never evaluated.
     fn mean(&self) -> Option<Candidate> {
         None
     }
 
-    /// Candidates whose evaluations it has been told.
+    /// The number of candidates whose evaluations the algorithm has received.
     fn births(&self) -> u64;
 
     /// The state, as the algorithm's message.
     fn save(&self) -> Vec<u8>;
 }
 
-/// What is searched, and with how much: what every algorithm is made from, beside its settings.
+/// What is searched, and for how long: what every algorithm is made from, besides its settings.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The search space; [valid](Genome::valid).
+    /// The search space. It is [valid](Genome::valid).
     pub genome: Genome,
-    /// Evaluations of the whole search, at most.
+    /// The most evaluations of the whole search.
     pub evaluations: u64,
-    /// The replica's stream. The streams of candidates are below it.
+    /// The replica's stream; the streams of candidates are derived from it.
     pub stream: Stream,
 }
 
@@ -123,12 +124,12 @@ impl Search {
         self.stream.text("birth").word(number).rng()
     }
 
-    /// A batch of this size, or as many evaluations as are left after `births`.
+    /// The size of the next batch: `size`, or the evaluations left after `births` if they are fewer.
     fn batch(&self, size: usize, births: u64) -> usize {
         self.evaluations.saturating_sub(births).min(size as u64) as usize
     }
 
-    /// Checks the number of births in a saved state.
+    /// Checks the number of births of a saved state.
     fn check_births(&self, births: u64) -> Result<(), String> {
         match births <= self.evaluations {
             true => Ok(()),
@@ -137,20 +138,20 @@ impl Search {
     }
 }
 
-/// What an algorithm needs at most, for a run to be planned.
+/// Upper bounds of what an algorithm needs, for planning a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
     /// Candidates of a batch.
     pub candidates: u64,
     /// Batches of a search.
     pub batches: u64,
-    /// Candidates that it keeps.
+    /// Candidates that the algorithm keeps.
     pub kept: u64,
     /// Bytes of a saved state.
     pub state_bytes: u64,
 }
 
-/// Whether a sentence about this setting is needed, for a number outside its range.
+/// Checks that a number is within its range; the error names the setting.
 fn within(
     setting: &'static str,
     name: &str,

@@ -1,4 +1,4 @@
-//! How MAP-Elites divides the behaviours: into the cells of a grid, or into the regions nearest to given centroids.
+//! How MAP-Elites divides behaviours: into the cells of a grid, or into the regions nearest to given centroids.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,15 +6,15 @@ use super::{Wrong, within};
 
 /// The most cells of a grid.
 const CELLS_MAX: usize = 100_000;
-/// The most centroids: finding the nearest one of a candidate takes time in proportion.
+/// The most centroids. Finding the nearest centroid takes time proportional to their number.
 const CENTROIDS_MAX: usize = 4096;
-/// Points in which each centroid is moved to the mean of those nearest to it, for each centroid.
+/// Sample points for each centroid: a centroid moves to the mean of the sample points nearest to it.
 const POINTS: usize = 10;
-/// Moves of all centroids.
+/// How often all centroids move.
 const MOVES: usize = 10;
 
-/// One measure: its bounds and its share of the grid. A cell has its lower border, and the last cell its upper one too. Values
-/// outside the bounds count as those at the bounds.
+/// One measure: its bounds, and its cells in the grid. A cell includes its lower border, and the last cell its upper border
+/// too. Values outside the bounds count as if they were at the bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     /// The lower bound.
@@ -26,13 +26,13 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The cell of a measure.
+    /// The cell that a measure falls into.
     #[must_use]
     pub fn cell(&self, measure: f64) -> usize {
         let last = self.cells - 1;
         let share = (measure - self.low) / (self.high - self.low);
         let mut cell = ((share * self.cells as f64) as usize).min(last);
-        // Rounding may be one cell off.
+        // Rounding can be one cell off.
         while cell > 0 && measure < self.border(cell) {
             cell -= 1;
         }
@@ -42,15 +42,15 @@ impl Axis {
         cell
     }
 
-    /// The lower border of a cell: the float nearest to the exact number, where the bounds are decimals of at most six digits
-    /// after the point. So a person who types 0.29 means the border 29 of a hundred cells from 0 to 1.
+    /// The lower border of a cell. If the bounds are decimals of at most six digits after the point, the border is the float
+    /// nearest to the exact number. So the 0.29 that a person types is border 29 of a hundred cells from 0 to 1.
     fn border(&self, cell: usize) -> f64 {
         let (cells, cell) = (self.cells as i128, cell as i128);
         if let [Some(low), Some(high)] = [self.low, self.high].map(millionths) {
             let (above, below) = (low * (cells - cell) + high * cell, cells * MILLION as i128);
             let common = gcd(above, below);
             let [above, below] = [above / common, below / common];
-            // Floats have these whole numbers, so one division rounds once.
+            // Floats represent both whole numbers exactly, so the one division rounds once.
             if above.abs() < EXACT && below < EXACT {
                 return above as f64 / below as f64;
             }
@@ -64,7 +64,7 @@ const MILLION: f64 = 1e6;
 /// Whole numbers below this are exact as floats.
 const EXACT: i128 = 1 << 53;
 
-/// The number in millionths, if it is a decimal of at most six digits after the point.
+/// The number in millionths, if it is a decimal with at most six digits after the point.
 fn millionths(number: f64) -> Option<i128> {
     let whole = (number * MILLION).round();
     (whole.abs() < EXACT as f64 && whole / MILLION == number).then_some(whole as i128)
@@ -74,7 +74,7 @@ fn gcd(one: i128, other: i128) -> i128 {
     if other == 0 { one.abs().max(1) } else { gcd(other, one % other) }
 }
 
-/// Checks that the figures make sense; `centroids` is 0 for a grid.
+/// Checks that the axes make sense; `centroids` is 0 for a grid.
 pub(super) fn check(axes: &[Axis], centroids: usize) -> Result<(), Wrong> {
     if axes.is_empty() {
         let sentence = "MAP-Elites needs a problem with behaviour measures, and a grid over them";
@@ -99,23 +99,23 @@ pub(super) fn count(axes: &[Axis], centroids: usize) -> usize {
     if centroids > 0 { centroids } else { axes.iter().map(|axis| axis.cells).product() }
 }
 
-/// A division of the behaviours.
+/// A way to divide behaviours.
 #[derive(Clone, Debug)]
 pub(super) struct Niches {
     axes: Vec<Axis>,
-    /// One point after another, in the box of the bounds scaled to 0 to 1; none for a grid.
+    /// The centroids, one after another, in the box of the bounds scaled to 0 to 1; empty for a grid.
     centroids: Arc<[f64]>,
 }
 
 impl Niches {
-    /// A grid, or regions around this number of centroids. The centroids are the same in every run with these figures, so
-    /// that archives can be compared.
+    /// A grid, or regions around this many centroids. The same arguments give the same centroids in every run, so archives
+    /// can be compared.
     pub(super) fn new(axes: &[Axis], centroids: usize) -> Self {
         Self { axes: axes.to_vec(), centroids: shared(centroids, axes.len()) }
     }
 
-    /// The cell of these measures, of a grid counted with the last measure fastest; none if a measure is missing or no
-    /// number.
+    /// The cell or region of these measures; in a grid, cells are counted with the last measure fastest. `None` if a measure
+    /// is missing or not a number.
     pub(super) fn of(&self, measures: &[f64]) -> Option<usize> {
         let shares =
             self.axes.iter().zip(measures).map(|(axis, measure)| (measure - axis.low) / (axis.high - axis.low));
@@ -132,22 +132,23 @@ impl Niches {
     }
 }
 
-/// The point nearest to this one; of equals the first.
+/// The index of the point nearest to this one; the first of several.
 fn nearest(points: &[f64], to: &[f64]) -> usize {
     let distance = |point: &[f64]| point.iter().zip(to).map(|(one, other)| (one - other) * (one - other)).sum::<f64>();
     let distances = points.chunks_exact(to.len()).map(distance).enumerate();
     distances.fold((0, f64::INFINITY), |best, one| if one.1 < best.1 { one } else { best }).0
 }
 
-/// The most sets of centroids that are kept.
+/// The most sets of centroids that are cached.
 const SETS_MAX: usize = 8;
 
-/// The points of [`spread`], which take seconds: each set is computed once, for all replicas and whenever one is restored.
+/// The points of [`spread`], from a cache. They take seconds to compute, so each set is computed once for all replicas and
+/// all restores.
 fn shared(count: usize, measures: usize) -> Arc<[f64]> {
-    /// Each with its count and its measures, the latest last.
+    /// Sets of points with their counts and measures, the latest last.
     type Sets = Vec<((usize, usize), Arc<[f64]>)>;
     static SETS: Mutex<Sets> = Mutex::new(Vec::new());
-    // Others wait for what they would compute too.
+    // Other threads wait here, because most of them need the same points.
     let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = sets.iter().find(|(of, _)| *of == (count, measures)) {
         return Arc::clone(known);
@@ -164,8 +165,8 @@ fn shared(count: usize, measures: usize) -> Arc<[f64]> {
 ///
 /// V. Vassiliades, K. Chatzilygeroudis and J.-B. Mouret, "Using Centroidal Voronoi Tessellations to Scale Up the
 /// Multidimensional Archive of Phenotypic Elites Algorithm", IEEE Transactions on Evolutionary Computation 22(4), 2018:
-/// Lloyd's algorithm over a sample. Here both the first centroids and the sample are a Halton sequence instead of random
-/// points: with few measures that alone spreads them nearly as well (J.-B. Mouret, "Fast Generation of Centroids for
+/// Lloyd's algorithm over a sample. Here the first centroids and the sample are a Halton sequence instead of random points.
+/// With few measures that sequence alone spreads points nearly as well (J.-B. Mouret, "Fast Generation of Centroids for
 /// MAP-Elites", GECCO Companion 2023).
 fn spread(count: usize, measures: usize) -> Vec<f64> {
     let points = |range: std::ops::Range<usize>| -> Vec<f64> {
@@ -187,10 +188,10 @@ fn spread(count: usize, measures: usize) -> Vec<f64> {
     centroids
 }
 
-/// The primes of a Halton sequence's measures; there are at most ten.
+/// The bases of the Halton sequence, one prime for each measure; there are at most ten measures.
 const PRIMES: [u64; 10] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29];
 
-/// A number of a Halton sequence (J. H. Halton, Numerische Mathematik 2, 1960): the digits of `number` to a prime base,
+/// An element of a Halton sequence (J. H. Halton, Numerische Mathematik 2, 1960): the digits of `number` to a prime base,
 /// mirrored at the point.
 fn halton(mut number: u64, measure: usize) -> f64 {
     let base = PRIMES[measure % PRIMES.len()];
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!((count(&niches.axes, 0), count(&niches.axes, 50)), (8, 50));
     }
 
-    /// Every border that a person would type belongs to the cell above it.
+    /// Every border that a person might type belongs to the cell above it.
     #[test]
     fn borders_are_exact() {
         let typed = |text: String| text.parse::<f64>().unwrap();
@@ -246,12 +247,13 @@ mod tests {
                 (cells - 1, cells - 1, 0)
             );
         }
-        // Bounds of which no person knows the digits.
+        // Bounds that nobody types as decimals.
         let odd = Axis { low: 0.1 + 0.2, high: 2.0_f64.sqrt(), cells: 7 };
         assert_eq!([odd.cell(odd.low), odd.cell(odd.high), odd.cell(odd.border(3))], [0, 6, 3]);
     }
 
-    /// The same points whether they are kept or were replaced by others, and one copy of them while they are kept.
+    /// The points are the same whether they come from the cache or are computed again, and while they are cached there is one
+    /// copy of them.
     #[test]
     fn centroids_are_computed_once() {
         let [first, again] = [(); 2].map(|()| shared(40, 3));
@@ -269,8 +271,8 @@ mod tests {
         assert!(of(1).iter().zip(thirds).all(|(one, other)| (one - other).abs() < 1e-15), "{:?}", of(1));
     }
 
-    /// Regions of about equal size: of a sample that was not used to place them, each gets between a half and twice its
-    /// share. Without the moves some get less than a half.
+    /// The regions are of about equal size: each gets between half and twice its share of a sample that was not used to place
+    /// them. Without the moves, some get less than half.
     #[test]
     fn regions_are_about_equal() {
         for measures in [2, 4] {

@@ -20,13 +20,13 @@ use crate::evolve::{
     variation::{Variation, new_child},
 };
 
-/// The most candidates of which fronts are kept: sorting takes time and memory of the order of the square.
+/// The most candidates whose fronts are kept. Sorting takes quadratic time and memory.
 pub(super) const FRONT_MAX: usize = 2000;
 
 /// The settings of NSGA-II.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Individuals, and children of a batch, 4 to 2,000.
+    /// Individuals, which is also the number of children of a batch, 4 to 2,000.
     pub population: usize,
     /// How children are made.
     pub variation: Variation,
@@ -40,10 +40,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks that the figures make sense.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         within("population", "the population", self.population, 4..=FRONT_MAX)?;
         self.variation.check()
@@ -57,11 +57,11 @@ pub struct Nsga2 {
     search: Search,
     births: u64,
     population: Vec<Individual>,
-    /// The front and the crowding distance of each.
+    /// The standing of each individual.
     standing: Vec<Standing>,
 }
 
-/// An individual's place: the less, the better.
+/// An individual's front and crowding distance, by which it is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Standing {
     front: usize,
@@ -75,8 +75,8 @@ impl Standing {
     }
 }
 
-/// The place of each individual among all of these. One with the genes of another before it comes behind all others: it adds nothing
-/// to a front, and each of both would be alone there.
+/// The standing of each individual among all of these. A copy of an earlier one comes after all others: it adds nothing to a
+/// front, but in a sparse region both copies would count as isolated.
 fn standing(population: &[Individual]) -> Vec<Standing> {
     let evaluations: Vec<Evaluation> = population.iter().map(|individual| individual.evaluation.clone()).collect();
     let is_copy = |place: usize| population[..place].iter().any(|other| other.candidate == population[place].candidate);
@@ -94,7 +94,7 @@ fn standing(population: &[Individual]) -> Vec<Standing> {
     standing
 }
 
-/// The best of these: whole fronts, then the least crowded of the front that does not fit.
+/// The best of these: whole fronts, then the least crowded of the first front that does not fit.
 pub(super) fn best(population: &[Individual], count: usize) -> Vec<Individual> {
     let places = standing(population);
     let mut order: Vec<usize> = (0..population.len()).collect();
@@ -143,8 +143,8 @@ impl Listed for Nsga2 {
 }
 
 impl Nsga2 {
-    /// Who meets whom in the tournaments of this batch: four individuals for each child. Each individual takes part in
-    /// as many tournaments as any other, as in Deb's program.
+    /// The individuals of this batch's tournaments: four for each child. Each individual takes part in equally many
+    /// tournaments, as in Deb's program.
     fn meetings(&self) -> Vec<usize> {
         let stream = self.search.stream.text("tournaments").word(self.births);
         let round = |number: u64| {
@@ -155,20 +155,20 @@ impl Nsga2 {
         (0..4).flat_map(round).collect()
     }
 
-    /// Of parents and children the [best](best) remain. Their crowding distances are then those among themselves; in the paper, those
-    /// among all of their front.
+    /// Keeps the [best](best) of parents and children. Their crowding distances are then computed among themselves; in the
+    /// paper, among the whole front.
     fn keep_best(&mut self) {
         self.population = best(&self.population, self.settings.population);
         self.standing = standing(&self.population);
     }
 
-    /// A child that is not in the population yet, see [`new_child`].
+    /// A child that is not yet in the population, see [`new_child`].
     fn child(&self, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
         let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
         new_child(&known, || self.settings.variation.child(&self.search.genome, rng, mother, father))
     }
 
-    /// The better one of two individuals; of equals the first.
+    /// The better of two individuals; the first if they are equal.
     fn better(&self, pair: &[usize]) -> &Candidate {
         let first_wins = self.standing[pair[0]].compare(&self.standing[pair[1]]).is_le();
         &self.population[pair[usize::from(!first_wins)]].candidate
@@ -217,9 +217,9 @@ impl Algorithm for Nsga2 {
     }
 }
 
-/// As many random candidates as the population has places; then each child comes from two binary tournaments, and the
-/// worst of parents and child goes: the steady-state NSGA-II (J. J. Durillo, A. J. Nebro, F. Luna and E. Alba, "On the
-/// Effect of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms", EMO 2009).
+/// As many random candidates as the population has places. Then each child comes from two binary tournaments, and the worst
+/// of parents and child is dropped: the steady-state NSGA-II (J. J. Durillo, A. J. Nebro, F. Luna and E. Alba, "On the Effect
+/// of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms", EMO 2009).
 impl Steady for Nsga2 {
     fn candidate(&self, number: u64) -> Candidate {
         let mut rng = self.search.birth(number);
@@ -247,7 +247,7 @@ mod tests {
         problem,
     };
 
-    /// A front of whole numbers, where most children were known already.
+    /// A front of whole numbers, where most children are already known.
     #[test]
     fn a_front_has_no_candidate_twice() {
         let problem = problem::find("zdt5").unwrap();
@@ -278,9 +278,9 @@ mod tests {
         hypervolume(&points, problem.reference)
     }
 
-    /// pymoo 0.6.2 has 0.8696 to 0.8699, 0.5363 to 0.5364 and 1.3273 to 1.3277 after 25,000 evaluations. Eight other
-    /// seeds gave us 0.8693 to 0.8700, 0.5362 to 0.5366 and 1.3270 to 1.3279 (and once 1.2445, where a piece of the
-    /// front was lost).
+    /// After 25,000 evaluations pymoo 0.6.2 has 0.8696 to 0.8699, 0.5363 to 0.5364 and 1.3273 to 1.3277. With eight other
+    /// seeds ours had 0.8693 to 0.8700, 0.5362 to 0.5366 and 1.3270 to 1.3279 (and once 1.2445, where a piece of the front
+    /// was lost).
     #[test]
     fn fronts_are_as_good_as_those_of_pymoo() {
         let volumes = ["zdt1", "zdt2", "zdt3"].map(|name| volume(name, 25_000));
@@ -292,7 +292,7 @@ mod tests {
     fn fronts_of_harder_problems_are_reached() {
         let volumes = ["zdt4", "zdt6", "dtlz2"].map(|name| volume(name, 25_000));
         insta::assert_snapshot!(format!("{volumes:.5?}"));
-        // The best possible are 0.8767, 0.5079 and 0.8074; with three objectives crowding spreads badly.
+        // The best possible values are 0.8767, 0.5079 and 0.8074. With three objectives, crowding spreads candidates badly.
         assert!(volumes[0] > 0.83 && volumes[1] > 0.48 && volumes[2] > 0.68, "{volumes:?}");
     }
 

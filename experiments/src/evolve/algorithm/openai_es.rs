@@ -1,8 +1,8 @@
 //! OpenAI-ES: an evolution strategy that estimates a gradient from random steps, for thousands of real genes.
 //!
-//! T. Salimans, J. Ho, X. Chen, S. Sidor and I. Sutskever, "Evolution Strategies as a Scalable Alternative to
-//! Reinforcement Learning", arXiv:1703.03864, 2017: mirrored steps, ranks instead of objectives, and the steps of Adam
-//! (D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015).
+//! T. Salimans, J. Ho, X. Chen, S. Sidor and I. Sutskever, "Evolution Strategies as a Scalable Alternative to Reinforcement
+//! Learning", arXiv:1703.03864, 2017: mirrored steps, ranks instead of objectives, and Adam for the steps of the mean (D. P.
+//! Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015).
 
 use std::{cmp::Ordering, ops::Range};
 
@@ -30,7 +30,7 @@ use crate::evolve::{
 settings! {
     /// OpenAI-ES.
     struct Own, names OwnName, schema OWN {
-        /// How far the mean moves in a gene at most, about, as a share of the range.
+        /// How far the mean moves in a gene per batch, at most, approximately, as a share of the range.
         rate: Ratio = real(0, 1, "0.01"),
     }
 }
@@ -40,30 +40,31 @@ settings! {
 pub struct Settings {
     /// Random steps of a batch; each is evaluated in both directions. 1 to 50,000.
     pub pairs: usize,
-    /// The deviation of the random steps, above 0 and at most 1.
+    /// The standard deviation of the random steps, above 0 and at most 1.
     pub sigma: f64,
-    /// How far the mean moves at most in a gene, about, above 0 and at most 1: Adam's learning rate.
+    /// Adam's learning rate: approximately the farthest that the mean moves in a gene per batch, above 0 and at most 1.
     pub rate: f64,
-    /// Whether the mean begins anywhere, each point equally likely, instead of in the middle.
+    /// Whether the mean starts at a uniformly random point instead of in the middle.
     pub random: bool,
 }
 
 impl Default for Settings {
-    /// 50 pairs, and 0.02 and 0.01 as in the authors' program.
+    /// 50 pairs; 0.02 and 0.01 as in the authors' program.
     fn default() -> Self {
         Self { pairs: 50, sigma: 0.02, rate: 0.01, random: true }
     }
 }
 
-/// Of Adam: what is kept of the smoothed gradient and of its squares, and what keeps the divisor from 0.
+/// Adam's constants: how much of the smoothed gradient and of the smoothed squares each step keeps, and the number that keeps
+/// the divisor from 0.
 const KEEP: (f64, f64) = (0.9, 0.999);
 const SMALL: f64 = 1e-8;
 
 impl Settings {
-    /// Checks that the figures make sense, for this genome.
+    /// Checks that the settings make sense for this genome.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
         Coordinates::of(genome)?;
         within("population", "the number of pairs", self.pairs, 1..=50_000)?;
@@ -150,10 +151,10 @@ impl Listed for OpenAiEs {
 }
 
 impl OpenAiEs {
-    /// The candidates with these numbers of a search whose steps begin at this mean.
+    /// The candidates with these numbers of a search, around this mean.
     ///
     /// # Errors
-    /// A sentence, if a part of the genome is not real, or the mean has not its genes.
+    /// If a part of the genome is not real, or the mean does not have one number for each gene.
     pub fn candidates(
         sigma: f64,
         search: &Search,
@@ -177,7 +178,7 @@ impl OpenAiEs {
     }
 }
 
-/// The random step of a pair of candidates of the whole search. Both share the stream of the first.
+/// The random step of a pair of candidates. Both use the stream of the first.
 fn step(search: &Search, pair: u64, n: usize) -> Vec<f64> {
     let mut rng = search.birth(2 * pair);
     let mut step: Vec<f64> = (0..n.div_ceil(2)).flat_map(|_| normal_pair(&mut rng)).collect();
@@ -185,7 +186,7 @@ fn step(search: &Search, pair: u64, n: usize) -> Vec<f64> {
     step
 }
 
-/// The rank of each, from 0.5 for the best to -0.5 for the worst; equals share the mean of their ranks.
+/// The rank of each evaluation, from 0.5 for the best to -0.5 for the worst; equal ones share the mean of their ranks.
 fn centred_ranks(evaluations: &[Evaluation]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..evaluations.len()).collect();
     order.sort_by(|one, two| evaluations[*one].compare(&evaluations[*two]));
@@ -221,7 +222,7 @@ impl Algorithm for OpenAiEs {
     fn tell(&mut self, evaluations: &[Evaluation]) {
         let size = self.size();
         assert_eq!(evaluations.len(), size, "there is one evaluation for each candidate");
-        // The last batch of a search may be cut off, and then teaches nothing.
+        // The last batch of a search may be cut short. Nothing is learnt from it then.
         if size == 2 * self.settings.pairs {
             let ranks = centred_ranks(evaluations);
             let n = self.state.mean.len();
@@ -287,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Candidates one by one as the paper has them, beside those that are asked for in parts of a batch.
+    /// Candidates computed one by one as in the paper equal those requested in parts of a batch.
     #[test]
     fn candidates_are_the_mean_and_a_mirrored_step() {
         let problem = problem::find("sphere").unwrap();
@@ -317,7 +318,7 @@ mod tests {
         let mut strategy = OpenAiEs::start(&Settings::default(), search(problem, 100, 30_000)).unwrap();
         let best = minimise(&mut strategy, problem).objective(0);
         insta::assert_snapshot!(format!("{best:.3}"));
-        // A random point is worth 833 on average; random steps of 0.02 around the optimum 4.
+        // A random point is worth 833 on average; random steps of 0.02 around the optimum are worth 4.
         assert!(best < 6.0, "{best}");
     }
 

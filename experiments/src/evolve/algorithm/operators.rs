@@ -13,7 +13,7 @@ choice! {
     enum RealMutationName {
         /// polynomial mutation (Deb and Agrawal 1999), with mutation_eta
         Polynomial = "polynomial",
-        /// a normal deviate, with deviation
+        /// a normal deviate; deviation is its size
         Gaussian = "gaussian",
     }
 }
@@ -21,9 +21,9 @@ choice! {
 choice! {
     /// Mutation of whole numbers.
     enum IntegerMutationName {
-        /// a step up or down, geometrically distributed, with deviation as its mean
+        /// a step up or down, geometrically distributed; deviation is its mean
         Step = "step",
-        /// a step up or down of any length, each order of size equally likely (Doerr, Doerr and Kötzing 2018)
+        /// a step up or down of any length, each order of magnitude equally likely (Doerr, Doerr and Kötzing 2018)
         Harmonic = "harmonic",
         /// any other number, each equally likely
         Redraw = "redraw",
@@ -35,9 +35,9 @@ choice! {
     enum StringCrossoverName {
         /// each gene from either parent
         Uniform = "uniform",
-        /// cut at one place
+        /// cut at one point
         OnePoint = "one-point",
-        /// cut at two places
+        /// cut at two points
         TwoPoint = "two-point",
     }
 }
@@ -49,7 +49,7 @@ choice! {
         Order = "order",
         /// edge recombination (Whitley, Starkweather and Fuquay 1989)
         Edge = "edge",
-        /// one of both for each child, by chance
+        /// one of the two for each child, at random
         Mixed = "mixed",
     }
 }
@@ -57,31 +57,32 @@ choice! {
 choice! {
     /// Mutation of permutations.
     enum OrderMutationName {
-        /// two places change their contents
+        /// two places exchange their contents
         Swap = "swap",
-        /// a piece is turned round: the 2-opt move of a tour
+        /// a segment is reversed: the 2-opt move of a tour
         Inversion = "inversion",
-        /// one place moves
+        /// one place moves to another position
         Insertion = "insertion",
-        /// one of the three for each child, by chance
+        /// one of the three for each child, at random
         Mixed = "mixed",
     }
 }
 
 settings! {
-    /// How children are made of their parents.
+    /// How children are made from their parents.
     pub(super) struct Operators, names Operator, schema OPERATORS {
         /// The probability that a child has two parents.
         crossover: Ratio = real(0, 1, "0.9"),
-        /// Genes of a child that are mutated, on average.
+        /// How many genes of a child are mutated, on average.
         mutations: Ratio = real(0, 100_000, "1"),
-        /// Of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
+        /// The index of simulated binary crossover (Deb and Agrawal 1995): the greater, the closer children are to their
+        /// parents.
         crossover_eta: Ratio = real(0, 1_000, "15"),
         /// Mutation of real genes.
         real_mutation: RealMutationName = choice("polynomial"),
-        /// Of polynomial mutation: greater for shorter steps.
+        /// The index of polynomial mutation: the greater, the shorter the steps.
         mutation_eta: Ratio = real(0, 1_000, "20") when real_mutation is ["polynomial"],
-        /// Of gaussian mutation and of steps of whole numbers: their size as a share of the range.
+        /// The size of gaussian mutations and of steps of whole numbers, as a share of the range.
         deviation: Ratio = real(0, 1, "0.1"),
         /// Mutation of whole numbers.
         integer_mutation: IntegerMutationName = choice("harmonic"),
@@ -96,10 +97,10 @@ settings! {
     }
 }
 
-/// The settings that are of real genes alone.
+/// The settings that only real genes use.
 pub(super) const OF_REALS: &[&str] = &["crossover_eta", "real_mutation", "mutation_eta"];
 
-/// The operators of a file. One that no part of the genome needs is the usual one, whatever its figures.
+/// The operators in a file. An operator that no part of the genome needs gets its default, whatever the file says.
 pub(super) fn variation(given: &Given<'_>) -> Variation {
     let (own, usual, share) = (Operators::of(given.own), Variation::default(), Ratio::to_f64);
     let has = |needs: fn(Type) -> bool| given.genome.parts.iter().any(|part| needs(part.of));

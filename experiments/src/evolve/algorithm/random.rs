@@ -1,5 +1,5 @@
-//! Uniform random search: the baseline that every other algorithm must beat. Of several objectives it keeps as many of the best
-//! candidates as NSGA-II would with the same population, so that both fronts can be compared.
+//! Uniform random search: the baseline that every other algorithm must beat. With several objectives it keeps as many of the
+//! best candidates as NSGA-II would with the same population, so that their fronts can be compared.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::evolve::{evaluation::Evaluation, genome::Candidate};
 
-/// The settings of random search. They do not change which candidates are drawn.
+/// The settings of random search. They do not affect which candidates are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Candidates of a batch, 1 to 100,000.
     pub batch: usize,
-    /// The best candidates that it keeps, by fronts: 0 to 2,000.
+    /// How many of the best candidates it keeps, ordered by fronts: 0 to 2,000.
     pub kept: usize,
 }
 
@@ -26,10 +26,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks that the figures make sense.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         within("population", "the batch of random search", self.batch, 1..=100_000)?;
         within("population", "the number of candidates that random search keeps", self.kept, 0..=FRONT_MAX)
@@ -42,7 +42,7 @@ pub struct Random {
     settings: Settings,
     search: Search,
     births: u64,
-    /// The best so far; none of one objective.
+    /// The best candidates so far; empty with one objective.
     kept: Vec<Individual>,
 }
 
@@ -150,7 +150,8 @@ mod tests {
         problem,
     };
 
-    /// Of all that was drawn, the first front is kept; where it is larger than what is kept, hardly any hypervolume is lost.
+    /// The first front of everything that was drawn is kept. If it is larger than what can be kept, hardly any hypervolume is
+    /// lost.
     #[test]
     fn the_front_of_all_candidates_is_kept() {
         let problem = problem::find("zdt1").unwrap();

@@ -1,4 +1,4 @@
-//! What evolution strategies have in common in experiment files: the length of their steps, and what bounds are for.
+//! The settings that evolution strategies share: the length of steps, and what bounds are for.
 
 use evoxo_common::{choice, ratio::Ratio, settings, settings::Values};
 
@@ -9,15 +9,16 @@ choice! {
     enum BoundsName {
         /// no gene leaves them
         Kept = "kept",
-        /// a search begins between them and may leave them: for functions that have a value everywhere
+        /// searches start between them and may leave them: for functions that have a value everywhere
         Begin = "begin",
     }
 }
 
 settings! {
-    /// An evolution strategy.
+    /// The shared settings of evolution strategies.
     struct Steps, names Step, schema STEPS {
-        /// The first step of cma-es, and the deviation of all steps of openai-es, as a share of the range. 0: 0.2 and 0.02.
+        /// The first step of cma-es, and the standard deviation of all steps of openai-es, as a share of the range. 0: 0.2
+        /// for cma-es, 0.02 for openai-es.
         sigma: Ratio = real(0, 10, "0"),
         /// What the bounds of the genes are for. Other algorithms keep them.
         bounds: BoundsName = addition choice("kept"),
@@ -30,16 +31,16 @@ pub(super) const STRATEGY: Part = Part { elsewhere, ..Part::of(&STEPS) };
 fn elsewhere(own: &Values, owners: &str) -> Result<(), Wrong> {
     match keeps_bounds(own) {
         true => Ok(()),
-        false => Err(Wrong::new("bounds", format!("only {owners} leave the bounds: take bounds = \"kept\""))),
+        false => Err(Wrong::new("bounds", format!("only {owners} can leave the bounds: set bounds = \"kept\""))),
     }
 }
 
-/// Whether no gene leaves its bounds.
+/// Whether all genes stay within their bounds.
 pub(super) fn keeps_bounds(own: &Values) -> bool {
     Steps::of(own).bounds == BoundsName::Kept
 }
 
-/// The length of steps as a share of the range, if a file says it.
+/// The length of steps as a share of the range; `usual` if the file does not set it.
 pub(super) fn sigma(own: &Values, usual: f64) -> f64 {
     match Steps::of(own).sigma {
         Ratio::ZERO => usual,

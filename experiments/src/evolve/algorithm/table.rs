@@ -1,4 +1,4 @@
-//! What follows from the table of algorithms: their settings, checks, and the setting that chooses one.
+//! What follows from the table of algorithms: their settings, their checks, and the choices of the setting `algorithm`.
 
 use std::sync::LazyLock;
 
@@ -6,10 +6,10 @@ use evoxo_common::settings::{Choice, Condition, Field, Schema, Values};
 
 use super::{ALGORITHMS, AlgorithmKind, Given, Part, Wrong};
 
-/// The setting that chooses one.
+/// The setting that chooses an algorithm.
 const SETTING: &str = "algorithm";
 
-/// The settings of all algorithms, each with the algorithms that have it.
+/// The settings of all algorithms. Each applies only to the algorithms that have it.
 pub static SETTINGS: Schema = Schema {
     summary: "The settings of all algorithms.",
     fields: || {
@@ -30,7 +30,7 @@ fn fields() -> Vec<Field> {
     parts().flat_map(|part| part.schema.fields().iter().map(move |own| field(part, own))).collect()
 }
 
-/// The settings of all algorithms, each part once.
+/// The settings of all algorithms, with each group once.
 fn parts() -> impl Iterator<Item = &'static Part> {
     let all = || ALGORITHMS.iter().flat_map(|kind| kind.parts);
     all()
@@ -39,7 +39,7 @@ fn parts() -> impl Iterator<Item = &'static Part> {
         .map(|(_, part)| part)
 }
 
-/// The names of the algorithms of which something holds.
+/// The names of the algorithms for which `holds` is true.
 #[must_use]
 pub fn having(holds: impl Fn(&AlgorithmKind) -> bool) -> Vec<&'static str> {
     ALGORITHMS.iter().filter(|kind| holds(kind)).map(|kind| kind.name).collect()
@@ -55,7 +55,8 @@ pub fn listed(names: &[&str], and: &str) -> String {
 }
 
 impl AlgorithmKind {
-    /// What settings of other algorithms say that cannot be beside this one.
+    /// What is wrong with the settings of other algorithms if this one is chosen. Most of them have no effect then; a few
+    /// must not be set.
     #[must_use]
     pub fn foreign(&self, own: &Values) -> Vec<Wrong> {
         let others = parts().filter(|part| !self.parts.iter().any(|mine| mine.is_like(part)));
@@ -69,15 +70,17 @@ impl AlgorithmKind {
     /// Checks that the settings of a file make sense with this algorithm.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check_all(&self, given: &Given<'_>) -> Result<(), Wrong> {
         if let Some(wrong) = self.foreign(given.own).into_iter().next() {
             return Err(wrong);
         }
         if given.window > 0 && !self.has_windows() {
             let others = having(|kind| !kind.has_windows());
-            let sentence =
-                format!("{} need whole generations: take window = 0, or another algorithm", listed(&others, "and"));
+            let sentence = format!(
+                "{} need whole generations: set window = 0, or choose another algorithm",
+                listed(&others, "and")
+            );
             return Err(Wrong::new("window", sentence));
         }
         (self.check)(given)

@@ -1,4 +1,4 @@
-//! What every algorithm promises, and how far each gets.
+//! Tests of what every algorithm promises, and of how good the candidates are that each finds.
 
 use super::*;
 use crate::evolve::{
@@ -18,17 +18,17 @@ pub(super) fn grid(problem: &Problem, cells: usize) -> MapElitesSettings {
     MapElitesSettings { grid: problem.measures.iter().map(axis).collect(), ..MapElitesSettings::default() }
 }
 
-/// The candidates whose evaluations an algorithm is told next.
+/// The candidates whose evaluations the algorithm gets next.
 fn next(algorithm: &dyn Algorithm) -> Vec<Candidate> {
     algorithm.ask(0..if algorithm.has_barrier() { algorithm.size() } else { algorithm.size().min(1) })
 }
 
-/// Their evaluations.
+/// The evaluations of the next candidates.
 pub(super) fn evaluate(algorithm: &dyn Algorithm, problem: &Problem) -> Vec<Evaluation> {
     next(algorithm).iter().map(|candidate| problem.minimised(candidate)).collect()
 }
 
-/// Runs an algorithm to its end; the best evaluation, by its first objective.
+/// Runs an algorithm to its end and returns the best evaluation, by the first objective.
 pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Evaluation {
     let mut best = Evaluation { failed: true, ..Default::default() };
     while algorithm.size() > 0 {
@@ -39,7 +39,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
     best
 }
 
-/// Makes an algorithm: at its beginning, or from a state.
+/// Starts an algorithm, or restores it from a state.
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
@@ -142,7 +142,7 @@ const ALL: [(&str, &str, usize, Make); 12] = [
     }),
 ];
 
-/// The candidates of the whole search, batch by batch; `act` may exchange the algorithm before each batch.
+/// The candidates of the whole search, batch by batch. `act` may replace the algorithm before each batch.
 fn history(
     problem: &Problem,
     mut algorithm: Box<dyn Algorithm>,
@@ -214,8 +214,8 @@ fn the_hundredth_candidate_is_pinned() {
     }
 }
 
-/// Each byte of a state is changed, and the state cut everywhere. Either it is refused, or the search goes on: whatever
-/// it does, every candidate is one of the genome.
+/// Each byte of a state is changed, and the state is cut at each place. Either the algorithm rejects it, or the search goes
+/// on and every candidate still belongs to the genome.
 #[test]
 fn damaged_states_are_refused_or_harmless() {
     for (name, problem, length, make) in ALL {
@@ -251,7 +251,7 @@ fn damaged_states_are_refused_or_harmless() {
     }
 }
 
-/// Genes whose bounds are equal stay what they are, whatever searches the others.
+/// Genes whose bounds are equal keep their value, whatever algorithm searches the others.
 #[test]
 fn fixed_genes_stay_what_they_are() {
     let part = |length, of| GenomePart { name: "x".into(), length, of };
@@ -290,7 +290,7 @@ fn fixed_genes_stay_what_they_are() {
     }
 }
 
-/// Every third candidate fails, every fourth is no number, and the others break a constraint.
+/// Every third candidate fails, every fourth has NaN as its objective, and the others break a constraint.
 #[test]
 fn searches_go_on_without_one_good_evaluation() {
     for (name, problem, length, make) in ALL {

@@ -1,9 +1,9 @@
 //! A search without generations that keeps a window of candidates busy: no evaluation waits for a slower one.
 //!
-//! Candidate k is made when the results of candidates 0 to k - W are known, W being the window, and results are taken in
-//! the order of the candidates' numbers. So the search is a function of its settings, whenever results come; and while one
-//! evaluation takes long, W - 1 others go on. With W = 1 this is the steady-state algorithm (G. Syswerda, "A Study of
-//! Reproduction in Generational and Steady-State Genetic Algorithms", FOGA 1991).
+//! Candidate k is made as soon as the results of candidates 0 to k - W are known, where W is the window. Results are used in
+//! the order of the candidates' numbers. So the search is a function of its settings, whatever the order in which results
+//! arrive; and while one evaluation takes long, W - 1 others go on. With W = 1 this is the steady-state algorithm (G.
+//! Syswerda, "A Study of Reproduction in Generational and Steady-State Genetic Algorithms", FOGA 1991).
 
 use std::{collections::VecDeque, ops::Range};
 
@@ -12,19 +12,19 @@ use prost::Message as _;
 use super::{Algorithm, Given, Individual, Most, Search, individual, within};
 use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::WindowState};
 
-/// The widest window.
+/// The largest window.
 pub const WINDOW_MAX: usize = 1000;
 
-/// An optimiser that makes candidates one by one, each from what is known at that time.
+/// An optimiser that makes candidates one by one, each from the results known at that time.
 pub trait Steady: Algorithm {
-    /// The candidate with this number in the whole search.
+    /// Takes an evaluated candidate. Candidates arrive in the order of their numbers.
     fn candidate(&self, number: u64) -> Candidate;
 
     /// Takes an evaluated candidate; they come in the order of their numbers.
     fn take(&mut self, individual: Individual);
 }
 
-/// What a search with a window needs at most, whose algorithm alone needs `own`.
+/// What a search with a window needs at most. `own` is what its algorithm alone needs.
 pub(super) fn most(own: Most, given: &Given<'_>) -> Most {
     let state_bytes = own.state_bytes + individual::bytes_max(&given.genome, given.window, 0);
     Most { candidates: given.window as u64, batches: given.evaluations, state_bytes, ..own }
@@ -34,27 +34,27 @@ pub(super) fn most(own: Most, given: &Given<'_>) -> Most {
 pub struct Windowed {
     search: Search,
     steady: Box<dyn Steady>,
-    /// Results taken.
+    /// The number of results used so far.
     births: u64,
-    /// The candidates whose results have not been taken, in the order of their numbers, from `births`.
+    /// The candidates whose results have not been used yet, in the order of their numbers, starting with number `births`.
     pending: VecDeque<Candidate>,
 }
 
 impl Windowed {
-    /// A search at its beginning.
+    /// Starts a search.
     ///
     /// # Errors
-    /// A sentence, if the window makes no sense.
+    /// If the window is out of range; the sentence says so.
     pub fn start(steady: Box<dyn Steady>, search: Search, window: usize) -> Result<Self, String> {
         within("window", "the window", window, 1..=WINDOW_MAX)?;
         let pending = (0..search.evaluations.min(window as u64)).map(|number| steady.candidate(number)).collect();
         Ok(Self { search, steady, births: 0, pending })
     }
 
-    /// A search from its saved state, whose algorithm `restore` makes of its own state.
+    /// Restores a search from its saved state; `restore` restores the algorithm from its part of it.
     ///
     /// # Errors
-    /// A sentence, if the bytes are no state of this search.
+    /// If the bytes are not a state of this search; the sentence says why.
     pub fn restore(
         restore: impl FnOnce(&[u8]) -> Result<Box<dyn Steady>, String>,
         search: Search,
@@ -72,7 +72,7 @@ impl Windowed {
             pending.iter().map(|candidate| search.genome.candidate(candidate)).collect();
         let steady = restore(&algorithm)?;
         if steady.births() != births {
-            return Err(format!("the state has {births} results, but its algorithm {}", steady.births()));
+            return Err(format!("the state has {births} results, but its algorithm has {}", steady.births()));
         }
         Ok(Self { steady, pending: pending?, births, search })
     }
@@ -130,10 +130,10 @@ mod tests {
         problem,
     };
 
-    /// Each candidate is made of the results of all but the last W - 1 candidates before it.
+    /// Each candidate is made from the results of all but the last W - 1 candidates before it.
     #[test]
     fn a_candidate_knows_the_results_before_its_window() {
-        /// Notes how many results each candidate was made from.
+        /// An optimiser that records how many results each candidate was made from.
         #[derive(Default)]
         struct Counting(Vec<Individual>);
 
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A window of a tenth of the population hardly costs evaluations.
+    /// A window of a tenth of the population costs hardly any additional evaluations.
     #[test]
     fn windows_search_as_well_as_generations() {
         let best = |name: &str, length: usize, window: usize| {

@@ -1,9 +1,10 @@
-//! The answer of a noisy search, and its worth.
+//! The answer of a noisy search, and what it is worth.
 //!
-//! If evaluations are noisy, the best value that a search saw is mostly luck, and its candidate is often not the best one. So a noisy
-//! search ends in two stages. First all *finalists* are evaluated again with the same fresh seeds, and the one with the best mean is
-//! chosen; with several objectives, the first front of the means is chosen. The best of several means is still a lucky one. So the
-//! chosen candidates are evaluated once more, with other fresh seeds. Only these last values are reported, with an interval.
+//! If evaluations are noisy, the best value that a search saw is mostly luck, and its candidate is often not the best one. So
+//! a noisy search ends in two stages. First all *finalists* are evaluated again with the same fresh seeds, and the one with
+//! the best mean is chosen; with several objectives, the first front of the means is chosen. The best of several means is
+//! still a lucky one. So the chosen candidates are evaluated once more, with other fresh seeds. Only these last values are
+//! reported, with an interval.
 //!
 //! The seeds depend on the replica's number and not on the arm, so replicas with the same number are paired.
 
@@ -31,53 +32,54 @@ pub(super) struct Seeds {
 }
 
 impl Seeds {
-    /// Those of the replicas with this number, in every arm of a run with this seed.
+    /// The seeds for the replicas with this number, in every arm of a run with this seed.
     pub(super) fn of(seed: u64, replica: u32) -> Self {
         let stage = |name: &str| Stream::root(seed).text("fresh seeds").text(NAME).text(name).word(replica.into());
         Self { choice: stage("choice"), worth: stage("worth") }
     }
 }
 
-/// The stages after a noisy search.
+/// The two stages after a noisy search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Confirmation {
     /// Evaluations of each candidate in each stage, 2 or more.
     draws: usize,
-    /// Whether the finalists have been chosen from: then `candidates` are what was chosen.
+    /// Whether the second stage has started. Then `candidates` are the chosen ones.
     chosen: bool,
-    /// The candidates of the stage.
+    /// The candidates of the current stage.
     candidates: Vec<Candidate>,
-    /// The evaluations of the stage so far: all of the first candidate, then all of the second, and so on.
+    /// The evaluations of the current stage so far: all those of the first candidate, then all those of the second, and so
+    /// on.
     evaluations: Vec<Evaluation>,
     /// The median of the search's last batch.
     pub(super) median: f64,
 }
 
-/// A candidate of the answer, with what fresh seeds say of it.
+/// A candidate of the answer, with the results of its fresh seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Confirmed {
     pub(super) candidate: Candidate,
     /// The means over all evaluations that have a value; failed if none has.
     pub(super) mean: Evaluation,
-    /// Half the width of the 95 % interval of the first objective's mean; the greatest number if nothing is known of it, as with
-    /// fewer than two values.
+    /// Half the width of the 95 % interval of the first objective's mean; the greatest number if it is unknown, as with fewer
+    /// than two values.
     pub(super) half_width: f64,
     /// Evaluations with fresh seeds.
     pub(super) draws: usize,
-    /// Those of them that have no value.
+    /// How many of these evaluations have no value.
     pub(super) failures: usize,
 }
 
 impl Confirmation {
-    /// Before the first stage.
+    /// Starts the first stage.
     pub(super) fn start(finalists: Vec<Candidate>, draws: usize, median: f64) -> Self {
         Self { draws, chosen: false, candidates: finalists, evaluations: Vec::new(), median }
     }
 
-    /// From a saved state.
+    /// Restores the stages from a saved state.
     ///
     /// # Errors
-    /// A sentence, if the message is not one of a search with this genome and these counts of numbers.
+    /// If the message does not fit a search with this genome and these counts of objectives, constraints and measures.
     pub(super) fn restore(
         message: &messages::Confirmation,
         genome: &Genome,
@@ -90,7 +92,7 @@ impl Confirmation {
         let restored =
             Self { draws, chosen: message.chosen, candidates: candidates?, evaluations, median: message.median };
         let all = restored.candidates.len() * draws;
-        // The first stage is left with its last evaluation.
+        // The first stage ends with its last evaluation, so no state has them all.
         let many =
             if restored.chosen { restored.evaluations.len() > all } else { restored.evaluations.len() >= all.max(1) };
         if many || !restored.evaluations.iter().all(|evaluation| evaluation.fits(counts)) {
@@ -99,7 +101,7 @@ impl Confirmation {
         Ok(restored)
     }
 
-    /// The message of the state.
+    /// The state as a message.
     pub(super) fn message(&self) -> messages::Confirmation {
         messages::Confirmation {
             chosen: self.chosen,
@@ -109,12 +111,13 @@ impl Confirmation {
         }
     }
 
-    /// Evaluations that the stage still needs; 0 at the end of the last one.
+    /// How many evaluations the current stage still needs; 0 at the end of the second.
     pub(super) fn left(&self) -> usize {
         self.candidates.len() * self.draws - self.evaluations.len()
     }
 
-    /// The candidate and the seed of an evaluation that the stage still needs, with a name of it for people.
+    /// The candidate and the seed of an evaluation that the current stage still needs, and a name of the evaluation for
+    /// people.
     pub(super) fn item(&self, index: usize, seeds: &Seeds) -> (&Candidate, u64, String) {
         let number = self.evaluations.len() + index;
         let (place, draw) = (number / self.draws, number % self.draws);
@@ -122,7 +125,7 @@ impl Confirmation {
         (&self.candidates[place], stream.word(draw as u64).rng().next_u64(), format!("{stage}-{place}-{draw}"))
     }
 
-    /// Takes the next evaluations of the stage, in order.
+    /// Takes the next evaluations of the current stage, in order.
     pub(super) fn take(&mut self, evaluations: &[Evaluation]) {
         assert!(evaluations.len() <= self.left(), "a stage has no more evaluations than it asked for");
         self.evaluations.extend_from_slice(evaluations);
@@ -133,13 +136,13 @@ impl Confirmation {
         }
     }
 
-    /// The answer, best first in the first objective; none before the end, and none if no finalist has a value.
+    /// The answer, best first in the first objective. `None` before the end, and if no finalist has a value.
     pub(super) fn answer(&self) -> Option<Vec<Confirmed>> {
         let over = self.chosen && self.left() == 0 && !self.candidates.is_empty();
         over.then(|| self.summaries()).filter(|all| all.iter().any(|one| !one.mean.failed))
     }
 
-    /// The candidates of the stage with their means, those with fewer failures first, and then the better ones.
+    /// The candidates of the current stage with their means: those with fewer failures first, then the better ones.
     fn summaries(&self) -> Vec<Confirmed> {
         let of = |(candidate, own): (&Candidate, &[Evaluation])| Confirmed::of(candidate, own);
         let mut all: Vec<Confirmed> = self.candidates.iter().zip(self.evaluations.chunks(self.draws)).map(of).collect();
@@ -148,7 +151,8 @@ impl Confirmation {
     }
 }
 
-/// The best of these candidates with different genes, best first; of equals the earlier one here.
+/// The best of these candidates, best first, each with different genes. Among equals the one that comes first here is
+/// preferred.
 pub(super) fn best<'a>(all: impl Iterator<Item = &'a Individual>, count: usize) -> Vec<Individual> {
     let mut all: Vec<&Individual> = all.filter(|individual| !individual.evaluation.failed).collect();
     all.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
@@ -161,7 +165,8 @@ pub(super) fn best<'a>(all: impl Iterator<Item = &'a Individual>, count: usize) 
     best
 }
 
-/// The chosen ones of finalists that are sorted by worth: the first; with several objectives, the first front of those that failed least.
+/// Chooses from finalists that are sorted by worth: the first; with several objectives, the first front of those that failed
+/// least often.
 fn choose(finalists: Vec<Confirmed>) -> Vec<Candidate> {
     let Some(first) = finalists.first() else { return Vec::new() };
     if first.mean.objectives.len() <= 1 {
@@ -176,7 +181,7 @@ fn choose(finalists: Vec<Confirmed>) -> Vec<Candidate> {
 impl Confirmed {
     fn of(candidate: &Candidate, evaluations: &[Evaluation]) -> Self {
         let good: Vec<&Evaluation> = evaluations.iter().filter(|evaluation| !evaluation.failed).collect();
-        // Each list is as long in every evaluation that has a value.
+        // Each list has the same length in every evaluation that has a value.
         let means = |list: fn(&Evaluation) -> &Vec<f64>| {
             let count = good.first().map_or(0, |evaluation| list(evaluation).len());
             let column = |index: usize| good.iter().map(|evaluation| list(evaluation)[index]).collect::<Vec<f64>>();

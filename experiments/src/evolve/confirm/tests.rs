@@ -1,4 +1,4 @@
-//! Under noise: no verdict about luck.
+//! Tests that a verdict under noise is not a matter of luck.
 
 use evoxo_common::{
     experiment::Replica,
@@ -28,7 +28,7 @@ fn failed() -> Evaluation {
     Evaluation { failed: true, ..Default::default() }
 }
 
-/// The finalist with the best mean is chosen, and told by other seeds than it was chosen by.
+/// The finalist with the best mean is chosen, and its value comes from other seeds than those of the choice.
 #[test]
 fn what_is_chosen_is_evaluated_once_more() {
     let mut stages = Confirmation::start([0.1, 0.2, 0.3].map(candidate).to_vec(), 2, 7.0);
@@ -37,7 +37,7 @@ fn what_is_chosen_is_evaluated_once_more() {
     let first: Vec<u64> = (0..6).map(|index| stages.item(index, &seeds).1).collect();
     assert_eq!((&first[..2], &first[..2]), (&first[2..4], &first[4..]), "all finalists have the same seeds");
     stages.take(&[seen(&[1.0]), seen(&[2.0]), seen(&[0.5]), seen(&[0.75])]);
-    // One by one or together, from a saved state or not.
+    // Evaluations come one by one or together, with or without a restore in between.
     let genome = Genome {
         parts: vec![Part { name: "x".into(), length: 1, of: Type::Real { low: 0.0, high: 1.0 } }],
         bounded: true,
@@ -76,15 +76,15 @@ fn without_a_value_there_is_no_answer() {
     assert_eq!(Confirmation::start(Vec::new(), 2, 0.0).left(), 0);
 }
 
-/// What the answer of a replica is worth without noise.
+/// The true value of a replica's answer, without noise.
 fn worth(replica: &Replica) -> f64 {
     let card: Value = serde_json::from_str(&replica.champion().unwrap().write("c").0).unwrap();
     let genes = card["genes"]["x"].as_array().unwrap();
     genes.iter().map(|gene| gene.as_f64().unwrap()).map(|x| x * x).sum()
 }
 
-/// Over 100 seeds of two sorts of noise: how often the interval of an answer has its true value, and how often the report's verdict
-/// of P < 0.05 is wrong about the true values. Two of the arms are the same search.
+/// Over 100 seeds of two sorts of noise: how often the interval of an answer covers its true value, and how often a verdict
+/// of P < 0.05 in the report is wrong about the true values. Two of the arms are the same search.
 #[test]
 fn verdicts_are_not_about_luck() {
     for problem in ["noisy-sphere", "growing-noise"] {
@@ -126,8 +126,9 @@ fn verdicts_are_not_about_luck() {
     }
 }
 
-/// Values as of a pole that must not fall: the same chance to fall in each of 500 steps, so that up to three of five are the greatest one.
-/// Where nearly all are, no interval of 30 values covers; a note says that values may have been the same by chance.
+/// Values as those of a pole that must not fall: the chance to fall is the same in each of 500 steps, and up to three of five
+/// values are the greatest possible one. If nearly all values are, no interval of 30 values covers the truth. A note says
+/// that values may have been equal by chance.
 #[test]
 fn intervals_of_values_that_pile_up_cover() {
     let mut rng = Stream::root(7).rng();

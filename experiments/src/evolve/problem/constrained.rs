@@ -1,7 +1,7 @@
 //! Problems with constraints.
 //!
 //! J. J. Liang et al., "Problem Definitions and Evaluation Criteria for the CEC 2006 Special Session on Constrained
-//! Real-Parameter Optimization", 2006; the optima are those given there.
+//! Real-Parameter Optimization", 2006. The optima are those that this report gives.
 
 use super::definition::{Objective, Problem, genome, reals};
 use crate::evolve::{genome::Type, messages::Evaluation};

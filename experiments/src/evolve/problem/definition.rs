@@ -1,4 +1,4 @@
-//! What a built-in problem is.
+//! The definition of a built-in problem.
 
 use evoxo_common::rng::{Generator, Stream};
 
@@ -11,9 +11,9 @@ use crate::evolve::{
 /// One of a problem's objectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Objective {
-    /// Its name.
+    /// The objective's name.
     pub name: &'static str,
-    /// Whether it is to be maximised, not minimised.
+    /// Whether the objective is to be maximised instead of minimised.
     pub maximised: bool,
 }
 
@@ -34,11 +34,11 @@ impl Objective {
 /// A behaviour measure of a problem, for quality diversity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// Its name.
+    /// The measure's name.
     pub name: &'static str,
-    /// The least value.
+    /// The least value of the measure.
     pub low: f64,
-    /// The greatest value.
+    /// The greatest value of the measure.
     pub high: f64,
 }
 
@@ -53,29 +53,30 @@ pub struct Problem {
     pub objectives: &'static [Objective],
     /// The number of constraints.
     pub constraints: usize,
-    /// The least and the greatest length (genes, bits, cities).
+    /// The least and the greatest length (genes, bits or cities).
     pub lengths: (usize, usize),
-    /// The usual length.
+    /// The default length.
     pub length: usize,
-    /// The genome for a length.
+    /// Makes the genome for a length.
     pub genome: fn(length: usize) -> Genome,
-    /// Evaluates a candidate of that genome without noise, with the objectives' own signs. Panics for others.
+    /// Evaluates a candidate of that genome without noise, with the objectives' own signs. Panics for candidates of other
+    /// genomes.
     pub evaluate: fn(&Candidate) -> messages::Evaluation,
-    /// What is seen of the first objective's true value, if evaluations have noise in them.
+    /// If evaluations are noisy: adds noise to the true value of the first objective.
     pub noise: Option<fn(f64, &mut Generator) -> f64>,
-    /// The best value of the first objective for a length, where it is known; without noise.
+    /// The best noise-free value of the first objective for a length, if it is known.
     pub optimum: fn(length: usize) -> Option<f64>,
     /// The behaviour measures; most problems have none.
     pub measures: &'static [Measure],
-    /// Of several objectives: the usual reference point of the hypervolume. Of one with behaviour measures: the value that is worth
-    /// nothing. Else empty.
+    /// With several objectives: the usual reference point of the hypervolume. With one objective and behaviour measures: the
+    /// value that is worth nothing. Otherwise empty.
     pub reference: &'static [f64],
-    /// Of several objectives: points of the best front for a length, evenly spread; empty where it is not known.
+    /// With several objectives: evenly spread points of the best front for a length; empty if it is not known.
     pub front: fn(length: usize) -> Vec<Vec<f64>>,
 }
 
 impl Problem {
-    /// Evaluates a candidate as a search sees it, with the noise of this seed.
+    /// Evaluates a candidate as a search sees it, with the noise that belongs to this seed.
     #[must_use]
     pub fn evaluate_with(&self, candidate: &Candidate, seed: u64) -> messages::Evaluation {
         let mut evaluation = (self.evaluate)(candidate);
@@ -85,7 +86,7 @@ impl Problem {
         evaluation
     }
 
-    /// Evaluates a candidate; objectives are turned so that all are to be minimised.
+    /// Evaluates a candidate without noise, with signs turned so that all objectives are to be minimised.
     #[must_use]
     pub fn minimised(&self, candidate: &Candidate) -> Evaluation {
         let maximised: Vec<bool> = self.objectives.iter().map(|objective| objective.maximised).collect();
@@ -93,7 +94,7 @@ impl Problem {
     }
 }
 
-/// An evaluation of these objectives, without constraints and measures.
+/// An evaluation with these objectives and no constraints or measures.
 pub(super) fn objectives(objectives: &[f64]) -> messages::Evaluation {
     messages::Evaluation { objectives: objectives.to_vec(), ..Default::default() }
 }
@@ -104,7 +105,7 @@ pub(super) fn genome(parts: &[(&str, usize, Type)]) -> Genome {
     Genome { parts: parts.iter().map(part).collect(), bounded: true }
 }
 
-/// The real genes of all parts, one after another.
+/// The real genes of all parts, one part after another.
 pub(super) fn reals(candidate: &Candidate) -> Vec<f64> {
     let part = |genes: &Genes| match genes {
         Genes::Real(genes) => genes.clone(),

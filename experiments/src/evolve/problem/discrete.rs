@@ -1,4 +1,4 @@
-//! Problems of bits and of permutations.
+//! Problems with bits or permutations.
 
 use std::f64::consts::PI;
 
@@ -10,7 +10,7 @@ use evoxo_common::{
 use super::definition::{Objective, Problem, bits, genome, objectives, permutation};
 use crate::evolve::genome::Type;
 
-/// What problems of bits have in common.
+/// The defaults of problems with bits.
 const STRING: Problem = Problem {
     name: "",
     doc: "",
@@ -45,7 +45,7 @@ pub(super) const LEADINGONES: Problem = Problem {
     ..STRING
 };
 
-/// How many bits after it a bit of [`NK`] depends on.
+/// How many of the following bits the value of a bit of [`NK`] depends on.
 const NEIGHBOURS: usize = 4;
 
 pub(super) const NK: Problem = Problem {

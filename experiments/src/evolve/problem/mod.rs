@@ -1,4 +1,4 @@
-//! Problems that are built in: the usual test functions of the field, to try algorithms and clusters with.
+//! The built-in problems: standard test functions of the field, to try algorithms and clusters with.
 
 mod constrained;
 mod definition;
@@ -10,7 +10,7 @@ mod tests;
 
 pub use definition::{Measure, Objective, Problem};
 
-/// All of them.
+/// All built-in problems.
 pub static PROBLEMS: [Problem; 21] = [
     real::SPHERE,
     real::NOISY_SPHERE,
@@ -35,7 +35,7 @@ pub static PROBLEMS: [Problem; 21] = [
     constrained::G07,
 ];
 
-/// The problem of this name.
+/// The problem with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Problem> {
     PROBLEMS.iter().find(|problem| problem.name == name)

@@ -17,7 +17,7 @@ use crate::evolve::{
 /// The type of most genes.
 const UNIT: Type = Type::Real { low: 0.0, high: 1.0 };
 
-/// What the ZDT problems have in common.
+/// The defaults of the ZDT problems.
 const ZDT: Problem = Problem {
     name: "",
     doc: "",
@@ -34,10 +34,10 @@ const ZDT: Problem = Problem {
     front: |_| Vec::new(),
 };
 
-/// Points of a known front besides the first one, as many as benchmarks of such problems take.
+/// The number of points of a known front besides the first one, as usual in benchmarks of such problems.
 const POINTS: usize = 1000;
 
-/// The points of a front of two objectives, from this value of the first one to 1.
+/// The points of a front of two objectives, from this value of the first objective to 1.
 fn curve(from: f64, second: fn(f64) -> f64) -> Vec<Vec<f64>> {
     let first = |index: usize| from + (1.0 - from) * index as f64 / POINTS as f64;
     (0..=POINTS).map(first).map(|first| vec![first, second(first)]).collect()
@@ -105,7 +105,7 @@ pub(super) const ZDT4: Problem = Problem {
     ..ZDT
 };
 
-/// The bits of the first group of [`ZDT5`], and of each other.
+/// The length of the first group of bits of [`ZDT5`], and of every other group.
 const GROUPS: (usize, usize) = (30, 5);
 
 pub(super) const ZDT5: Problem = Problem {
@@ -118,12 +118,12 @@ pub(super) const ZDT5: Problem = Problem {
         let ones = |group: &[bool]| group.iter().filter(|bit| **bit).count();
         let (first, rest) = bits(candidate).split_at(GROUPS.0);
         let first = 1.0 + ones(first) as f64;
-        // Of a length that is no multiple of 5 the last group is shorter.
+        // If the length is not a multiple of 5, the last group is shorter.
         let value = |group: &[bool]| if ones(group) == group.len() { 1 } else { 2 + ones(group) };
         let g: usize = rest.chunks(GROUPS.1).map(value).sum();
         objectives(&[first, g as f64 / first])
     },
-    // As of the others 1.1 times the ends of the front, of the usual length.
+    // As for the other problems, 1.1 times the ends of the front, here of the default length.
     reference: &[34.1, 11.0],
     front: |length| {
         let groups = (length - GROUPS.0).div_ceil(GROUPS.1) as f64;
@@ -142,7 +142,7 @@ pub(super) const ZDT6: Problem = Problem {
         let g = 1.0 + 9.0 * pow(mean, 0.25);
         objectives(&[first, g * (1.0 - (first / g) * (first / g))])
     },
-    // Its least first objective, at 0.0815 or so.
+    // The front begins at the least first objective, which occurs at a first gene of about 0.0815.
     front: |_| curve(0.280_775_318_8, |first| 1.0 - first * first),
     ..ZDT
 };
@@ -162,7 +162,7 @@ pub(super) const DTLZ2: Problem = Problem {
     },
     reference: &[1.1, 1.1, 1.1],
     front: |_| {
-        // Weights that are multiples of 1/44, 1,035 of them, on the sphere.
+        // The 1,035 weights that are multiples of 1/44, projected onto the sphere.
         let weights = (0..=44).flat_map(|one| (0..=44 - one).map(move |two| [one, two, 44 - one - two].map(f64::from)));
         let length = |point: &[f64; 3]| point.iter().map(|it| it * it).sum::<f64>().sqrt();
         weights.map(|point| point.map(|it| it / length(&point)).to_vec()).collect()

@@ -1,4 +1,4 @@
-//! Functions of real numbers, to be minimised; the least value of each is 0.
+//! Functions of real numbers, to be minimised. The least value of each is 0.
 
 use std::f64::consts::PI;
 
@@ -13,7 +13,7 @@ use crate::evolve::{
     messages,
 };
 
-/// What the functions have in common.
+/// The defaults of these functions.
 const FUNCTION: Problem = Problem {
     name: "",
     doc: "",
@@ -109,7 +109,7 @@ pub(super) const ARM: Problem = Problem {
         }
         messages::Evaluation { measures: vec![x, y], ..objectives(&[variance]) }
     },
-    // Above the square of pi, the variance of angles that are as far apart as they can be.
+    // Slightly above pi squared, the variance of angles that are as far apart as possible.
     reference: &[10.0],
     measures: &[Measure { name: "x", low: -1.0, high: 1.0 }, Measure { name: "y", low: -1.0, high: 1.0 }],
     ..FUNCTION

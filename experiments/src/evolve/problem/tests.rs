@@ -1,4 +1,4 @@
-//! Built-in problems against known facts.
+//! Tests of built-in problems against known facts.
 
 use super::*;
 use crate::evolve::genome::{Candidate, Genes};
@@ -99,7 +99,7 @@ fn strings_are_counted() {
     let string = |text: &str| vec![Genes::Bits(text.bytes().map(|bit| bit == b'1').collect())];
     assert_eq!(value("onemax", string("110101")), [4.0]);
     assert_eq!(value("leadingones", string("110111")), [2.0]);
-    // The Barker sequence of 13.
+    // The Barker sequence of length 13.
     assert_eq!(value("labs", string("1111100110101")), [6.0]);
     assert_eq!(value("nk", string("0110100111")), value("nk", string("0110100111")));
     insta::assert_snapshot!(value("nk", string("0110100111"))[0].to_bits());
@@ -114,7 +114,7 @@ fn the_least_energies_of_short_sequences_are_the_tables() {
     }
 }
 
-/// All trips of seven cities, by Heap's algorithm.
+/// All round trips of seven cities, by Heap's algorithm.
 #[test]
 fn no_trip_is_shorter_than_the_way_around() {
     fn each(order: &mut Vec<u32>, count: usize, least: &mut f64) {

@@ -1,5 +1,5 @@
-//! What is said to programs, and what they answer: a line of JSON each way. docs/own-problem.md describes it for people who
-//! write one.
+//! The protocol with programs: one line of JSON in each direction. docs/own-problem.md describes it for people who write a
+//! program.
 
 use evoxo_common::{
     digest::Digest,
@@ -23,24 +23,24 @@ use super::{
 
 /// The version of the protocol.
 const PROTOCOL: u64 = 1;
-/// Candidates of a program's signature, unless it says another number; they may not take long.
+/// The default number of candidates in a program's signature. They should not take long to evaluate.
 const CANNED: u64 = 3;
-/// The most of them.
+/// The most candidates in a signature.
 const CANNED_MAX: u64 = 20;
-/// How long the signature's candidates may take together, in milliseconds.
+/// The time limit for all candidates of the signature together, in milliseconds.
 const CANNED_WITHIN_MS: u64 = 600_000;
-/// The most bytes of a line to a program, with its line break.
+/// The most bytes of a line to a program, including the line break.
 const LINE_BYTES_MAX: usize = 16 << 20;
-/// Those of a line that are not of its candidates, at most.
+/// The most bytes of a line that do not belong to its candidates.
 const FRAME_BYTES: usize = 64;
-/// Characters before and behind what is no JSON, in a message.
+/// How many characters before and after a JSON syntax error are shown in a message.
 const NEAR: usize = 20;
-/// The most characters of an answer in a message.
+/// The most characters of an answer that are shown in a message.
 const SHOWN_MAX: usize = 120;
-/// What a program declares and a run's settings have too, so that a file's limits are its limits.
+/// What both a program and the settings declare. The limits of these settings also apply to programs.
 const DECLARED: [&str; 3] = ["objectives", "constraints", "measures"];
 
-/// What a program says of itself.
+/// A program's description of itself.
 #[derive(Debug, Deserialize)]
 pub(super) struct Introduction {
     evoxo: u64,
@@ -57,11 +57,11 @@ pub(super) struct Introduction {
     /// Whether a candidate's value depends on its seed.
     #[serde(default)]
     noisy: bool,
-    /// The number of candidates of its signature.
+    /// The number of candidates in the program's signature.
     canned: Option<u64>,
 }
 
-/// A candidate that is asked for.
+/// A candidate to be evaluated.
 pub(super) struct Question<'a> {
     pub(super) id: &'a str,
     /// The only source of random numbers that the program may use.
@@ -69,17 +69,17 @@ pub(super) struct Question<'a> {
     pub(super) candidate: &'a Candidate,
 }
 
-/// What the numbers of an answer must fit.
+/// The shape that the numbers of an answer must have.
 pub(super) struct Form<'a> {
     pub(super) genome: &'a Genome,
-    /// Of each part; empty where it has none.
+    /// The alphabet of each part; empty for parts without one.
     pub(super) alphabets: &'a [String],
     pub(super) objectives: usize,
     pub(super) constraints: usize,
     pub(super) measures: usize,
 }
 
-/// A program by its name, among those of a worker.
+/// A program of this name, among the programs of a worker.
 pub(super) struct Asked<'a> {
     pub(super) name: &'a str,
     pub(super) programs: &'a mut dyn Programs,
@@ -91,7 +91,7 @@ impl Asked<'_> {
         Err(Refusal(format!("the program {} {why}", self.name)))
     }
 
-    /// What it says of itself.
+    /// The program's description of itself.
     pub(super) fn introduction(&mut self) -> Result<Introduction, Refusal> {
         let line = self.programs.introduction(self.name)?;
         let introduction: Introduction = match serde_json::from_str(&line) {
@@ -105,7 +105,7 @@ impl Asked<'_> {
             }
         };
         if introduction.evoxo != PROTOCOL {
-            return self.refuse(&format!("speaks protocol {}, and this build {PROTOCOL}", introduction.evoxo));
+            return self.refuse(&format!("uses protocol {}, but this build uses {PROTOCOL}", introduction.evoxo));
         }
         if introduction.name != self.name {
             return self.refuse(&format!(
@@ -114,7 +114,7 @@ impl Asked<'_> {
             ));
         }
         if introduction.objectives.is_empty() {
-            return self.refuse("names no objectives: it needs at least one, for example \"min cost\"");
+            return self.refuse("declares no objectives: it needs at least one, for example \"min cost\"");
         }
         if let Some(wrong) = introduction.objectives.iter().find(|text| objective(text).is_none()) {
             return self
@@ -138,13 +138,13 @@ impl Asked<'_> {
             ("measures", &introduction.measures),
         ] {
             if let Some(name) = twice(names) {
-                return self.refuse(&format!("has two {what} called {}: give each a name of its own", shown(name)));
+                return self.refuse(&format!("has two {what} called {}: give each its own name", shown(name)));
             }
         }
         Ok(introduction)
     }
 
-    /// The genome that it declares, and the text of the setting that says the same.
+    /// The genome that the program declares, and the same as the text of the setting `genome`.
     fn genome(&mut self, declared: &[Map<String, Value>]) -> Result<(Parts, String), Refusal> {
         match genome_text(declared).and_then(|text| Ok((read_genome(&text)?, text))) {
             Ok(genome) => Ok(genome),
@@ -152,7 +152,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Evaluates candidates: in one question, or in several if its line would be too long. Each question has its share of the time.
+    /// Evaluates candidates: in one request, or in several if its line would be too long. Each request gets its share of the
+    /// time.
     pub(super) fn evaluate(
         &mut self,
         form: &Form<'_>,
@@ -176,7 +177,7 @@ impl Asked<'_> {
         Ok(evaluations)
     }
 
-    /// The hash of what it says of itself and of its answers to fixed candidates of its genome.
+    /// The hash of the program's description of itself and its answers to fixed candidates of its genome.
     pub(super) fn signature(&mut self) -> Result<Digest, Refusal> {
         let introduction = self.introduction()?;
         let Introduction { name, version, objectives, constraints, measures, genome, .. } = &introduction;
@@ -186,7 +187,7 @@ impl Asked<'_> {
         Ok(Digest::of_pieces(std::iter::once(said.as_bytes()).chain(answers.iter().map(Vec::as_slice))))
     }
 
-    /// Its answers to fixed candidates of this genome: none if the genome has no parts.
+    /// The program's answers to fixed candidates of this genome; empty if the genome has no parts.
     fn canned(&mut self, introduction: &Introduction, Parts(parts): &Parts) -> Result<Vec<Vec<u8>>, Refusal> {
         let count = introduction.canned.unwrap_or(CANNED).min(CANNED_MAX);
         if parts.is_empty() || count == 0 {
@@ -212,8 +213,8 @@ impl Asked<'_> {
         Ok(answers.iter().map(Evaluation::encode_to_vec).collect())
     }
 
-    /// The setting `answers`: the hash of its answers to fixed candidates of the file's genome. Empty if it describes a genome
-    /// itself, since they are in its signature then, and if it answers none.
+    /// The setting `answers`: the hash of the program's answers to fixed candidates of the file's genome. Empty if the
+    /// program declares a genome itself, because its signature covers the answers then, or if it is not to be tried.
     fn answers(&mut self, introduction: &Introduction, of_file: &Parts) -> Result<String, Refusal> {
         if !introduction.genome.is_empty() {
             return Ok(String::new());
@@ -223,7 +224,7 @@ impl Asked<'_> {
         Ok(if answers.is_empty() { String::new() } else { hash() })
     }
 
-    /// Tries it with fixed candidates of the file's genome, once after it was started.
+    /// Tries the program with fixed candidates of the file's genome, once after each start of the program.
     pub(super) fn try_out(&mut self, settings: &Settings) -> Result<(), Refusal> {
         if settings.answers.is_empty() || !self.programs.is_first(self.name, &settings.answers)? {
             return Ok(());
@@ -234,12 +235,13 @@ impl Asked<'_> {
         }
         self.programs.disown();
         self.refuse(
-            "of this worker answers otherwise than the one with which the run was begun: give the worker that program; if it \
-             has it, `evoxo check` says whether a program answers the same twice",
+            "of this worker gives other answers than the one with which the run was started: give the worker that program; if it \
+             has it, `evoxo check` shows whether the program answers the same twice",
         )
     }
 
-    /// The settings that follow from it: those that the file leaves empty; or why the file and the program do not fit.
+    /// The settings that the file leaves empty and the program determines, or an error if the file and the program do not
+    /// fit.
     pub(super) fn settings(&mut self, settings: &Settings) -> Result<Vec<Said>, Refusal> {
         let introduction = self.introduction()?;
         let signature = self.signature()?.to_string();
@@ -251,15 +253,15 @@ impl Asked<'_> {
             ("answers", "the hash of its answers is", answers, &settings.answers),
         ] {
             if of_run.is_empty() {
-                // A run that was begun before there were answers goes on without them.
+                // A run that started before the setting `answers` existed continues without it.
                 if settings.signature.is_empty() && !own.is_empty() {
                     follow.push((key, own));
                 }
             } else if *of_run != own {
                 let short = |hash: &str| hash.chars().take(16).collect::<String>();
                 return Err(Refusal(format!(
-                    "the program {name} computes something else than this run was begun with: {what} {}, and the run's {}; begin \
-                     a new run, or give the old program",
+                    "the program {name} is not the one with which this run was started: {what} {}, but the run has {}; start a \
+                     new run, or use the old program",
                     short(&own),
                     short(of_run)
                 )));
@@ -290,7 +292,7 @@ impl Asked<'_> {
         if introduction.noisy && settings.noise == NoiseName::Declared {
             follow.push(("noise", "yes".into()));
         }
-        // Names are for people only: one that no file can have stays where it is.
+        // Names are only for people. If a file cannot contain one of them, the names are not copied.
         for (setting, said, own) in [
             ("constraint_names", &settings.constraint_names, &introduction.constraints),
             ("measure_names", &settings.measure_names, &introduction.measures),
@@ -340,7 +342,7 @@ impl Question<'_> {
 fn genome_text(genome: &[Map<String, Value>]) -> Result<String, String> {
     let value = |value: &Value| match value {
         Value::String(text) => Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))),
-        // Without an exponent, as files have numbers.
+        // Without an exponent, because files have numbers without exponents.
         Value::Number(number) => Ok(match number.as_f64().filter(|_| number.is_f64()) {
             Some(number) => format!("{number}"),
             None => number.to_string(),
@@ -358,7 +360,7 @@ fn read_genome(text: &str) -> Result<Parts, String> {
     let parts: Parts = evoxo_common::settings::FromValue::from_value(&field("genome").read(text)?);
     let names: Vec<String> = parts.0.iter().map(|part| part.name.clone()).collect();
     if let Some(name) = twice(&names) {
-        return Err(format!("two parts are called {name}: give each a name of its own"));
+        return Err(format!("two parts are called {name}: give each its own name"));
     }
     match parts.0.iter().map(|part| part.length).sum::<usize>() {
         genes if genes > GENES_MAX => Err(format!("it has {genes} genes, more than {GENES_MAX}")),
@@ -366,12 +368,12 @@ fn read_genome(text: &str) -> Result<Parts, String> {
     }
 }
 
-/// A setting of the schema.
+/// The field of the schema with this name.
 fn field(name: &str) -> &'static Field {
     SCHEMA.fields().iter().find(|field| field.name == name).expect("the schema has what programs declare")
 }
 
-/// How many of these items one line can have; one at least, which always fits.
+/// How many of these items fit into one line. At least one, because a single item always fits.
 fn fitting(items: &[String]) -> usize {
     let mut bytes = FRAME_BYTES;
     let fits = |item: &&String| {
@@ -381,7 +383,7 @@ fn fitting(items: &[String]) -> usize {
     items.iter().take_while(fits).count().max(1)
 }
 
-/// The evaluations of an answer, or what is wrong with it.
+/// The evaluations in an answer, or a sentence that says what is wrong with it.
 fn read_answer(
     form: &Form<'_>,
     questions: &[Question<'_>],
@@ -392,14 +394,14 @@ fn read_answer(
         let small = answer.to_lowercase();
         let numberless = ["nan", "inf"].iter().any(|word| small.contains(word));
         let hint = if numberless { "; a candidate without a number is answered with {\"fail\": \"why\"}" } else { "" };
-        // What is wrong may be far behind what is shown of the answer.
+        // The error may be far behind the part of the answer that is shown.
         let column = error.column().saturating_sub(1);
         let near: String = answer.chars().skip(column.saturating_sub(NEAR)).take(2 * NEAR).collect();
         let near = if column > NEAR { format!(", at {near:?}") } else { String::new() };
         format!("it is not JSON ({error}{near}){hint}")
     })?;
     if answer["batch"].as_u64() != Some(number) {
-        return Err(format!("its \"batch\" is {}, and not {number}", answer["batch"]));
+        return Err(format!("its \"batch\" is {}, but must be {number}", answer["batch"]));
     }
     let items = answer["items"].as_array().ok_or("it has no \"items\"")?;
     if items.len() != questions.len() {
@@ -415,7 +417,7 @@ fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
     if let Some(failure) = item.get("fail") {
         let failure = failure.as_str().filter(|text| !text.is_empty()).ok_or("\"fail\" must be a sentence")?;
         let failure: String = failure.chars().filter(|c| !c.is_control()).collect();
-        // A failure without a word is one too.
+        // A failure without a reason is still a failure.
         let failure = if failure.is_empty() { "it did not say why" } else { beginning(&failure, FAILURE_BYTES_MAX) };
         let failure = failure.to_owned();
         return Ok(Evaluation { failure, ..Evaluation::default() });
@@ -426,10 +428,10 @@ fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
             list => list.and_then(Value::as_array).ok_or_else(|| format!("it has no list {key:?}"))?,
         };
         let numbers: Option<Vec<f64>> = list.iter().map(Value::as_f64).collect();
-        let numbers = numbers.ok_or_else(|| format!("{key:?} has something that is no number"))?;
+        let numbers = numbers.ok_or_else(|| format!("{key:?} has an entry that is not a number"))?;
         match numbers.len() == count {
             true => Ok(numbers),
-            false => Err(format!("{key:?} has {}, and not {count}", counted(numbers.len(), "number"))),
+            false => Err(format!("{key:?} has {}, not {count}", counted(numbers.len(), "number"))),
         }
     };
     Ok(Evaluation {

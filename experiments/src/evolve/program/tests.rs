@@ -1,4 +1,4 @@
-//! Programs: what follows from them, how they are tried, and what they may do wrong.
+//! Tests of programs: the settings that follow from them, how they are tried, and what they can do wrong.
 
 use evoxo_common::{
     experiment::{Config, Replica},
@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{registry, testing::parse};
 
-/// A program that knows what it is asked, without a process: what it answers is the function's value.
+/// A program without a process, which answers with a function's value.
 struct Actor {
     introduction: Value,
     answer: fn(&Value) -> Value,
-    /// The line that comes instead of an answer.
+    /// A line to send instead of the answer.
     instead: Option<&'static str>,
     questions: u64,
     heard: Vec<String>,
@@ -76,7 +76,7 @@ fn actor(answer: fn(&Value) -> Value) -> Actor {
 const PROGRAM: &str =
     "experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"program:p\"\nevaluations = 300\npopulation = 20\n";
 
-/// The file with what follows from the program.
+/// The file, completed with the settings that follow from the program.
 fn signed(text: &str, programs: &mut Actor) -> Config {
     let config = parse(text);
     let said = (KIND.asks.unwrap().settings)(&config.arms[0].settings, programs).unwrap();
@@ -91,7 +91,7 @@ fn what_a_file_leaves_empty_follows_from_the_program() {
     assert_eq!((settings.objectives.as_str(), settings.signature.len()), ("min cost", 64));
     assert_eq!(settings.genome.0[0].high.to_f64(), 5.5);
     assert_eq!(config.programs()[0].signature.unwrap().to_string(), settings.signature);
-    // Another function, or another version, has another signature; a file that says one does not fit it.
+    // Another function or another version has another signature, and a file with the old signature does not fit it.
     let signature = |programs: &mut Actor| (KIND.asks.unwrap().signature)("p", programs).unwrap().to_string();
     assert_eq!(signature(&mut actor(sphere)), settings.signature);
     assert_ne!(signature(&mut actor(|_| json!({"f": [0.5]}))), settings.signature);
@@ -111,10 +111,12 @@ fn what_a_file_leaves_empty_follows_from_the_program() {
         sentence(&format!("{PROGRAM}constraints = 2\n"), &mut with_constraints),
         sentence(&format!("{PROGRAM}genome = [{{ length = 4, low = -5, high = 5.5 }}]\n"), &mut actor(sphere)),
     ];
-    // Another version has other objectives.
+    // Another version of the program has other objectives.
     let mut turned = actor(sphere);
     turned.introduction["objectives"] = json!(["max gain"]);
-    assert!(sentence(&signed_text, &mut turned).starts_with("the program p computes something else than this run"));
+    assert!(
+        sentence(&signed_text, &mut turned).starts_with("the program p is not the one with which this run was started")
+    );
     let mut bare = actor(sphere);
     bare.introduction.as_object_mut().unwrap().remove("genome");
     sentences.push(sentence(PROGRAM, &mut bare));
@@ -122,7 +124,7 @@ fn what_a_file_leaves_empty_follows_from_the_program() {
     insta::assert_snapshot!(signatures.replace(&settings.signature[..16], "[signature]"));
 }
 
-/// A program that leaves its genome to the file is tried with candidates of that genome, here and by each worker.
+/// A program that leaves its genome to the file is tried with candidates of that genome, by the client and by each worker.
 #[test]
 fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     let bare = |answer| {
@@ -138,7 +140,7 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     let mut silent = bare(sphere);
     silent.introduction["canned"] = 0.into();
     assert_eq!(answers(&signed(&text, &mut silent)), "");
-    // A worker tries its program once, and again when it was started anew.
+    // A worker tries its program once, and once more after a restart.
     let task = replica_task(&config);
     let mut programs = bare(sphere);
     for questions in [2, 3] {
@@ -148,13 +150,13 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     programs.stop("p");
     task.run_asking(&mut programs).unwrap();
     assert_eq!(programs.questions, 5);
-    // Another program that says the same of itself.
+    // Another program with the same description.
     let other: fn(&Value) -> Value = |_| json!({"f": [0.5]});
     let mut programs = bare(other);
     for stops in [1, 2] {
         let refused = task.run_asking(&mut programs).unwrap_err().0;
         assert!(
-            refused.starts_with("the program p of this worker answers otherwise than the one with which"),
+            refused.starts_with("the program p of this worker gives other answers than the one with which"),
             "{refused}"
         );
         assert_eq!((programs.stops, programs.disowned), (stops, true));
@@ -162,13 +164,13 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     let values = parse(&config.to_toml()).arms.swap_remove(0).settings;
     let refused = (KIND.asks.unwrap().settings)(&values, &mut programs).unwrap_err().0;
     assert!(
-        refused.starts_with("the program p computes something else than this run was begun with: the hash of"),
+        refused.starts_with("the program p is not the one with which this run was started: the hash of"),
         "{refused}"
     );
     assert!((KIND.asks.unwrap().settings)(&values, &mut bare(sphere)).unwrap().is_empty());
 }
 
-/// A run with a program is the same as one with the same function built in, but for its name.
+/// A run with a program has the same results as one with the same function built in, except for the names.
 #[test]
 fn a_program_is_searched_as_a_function_is() {
     let mut programs = actor(sphere);
@@ -195,7 +197,7 @@ fn replica_task(config: &Config) -> evoxo_common::task::Task {
     Replica::start(config, &config.arms[0], 0).plan(0..1).swap_remove(0)
 }
 
-/// What a program may do wrong: a sentence each, and it is stopped.
+/// What a program can do wrong. In each case there is a clear message, and the program is stopped.
 #[test]
 fn wrong_answers_have_their_sentence() {
     let config = signed(PROGRAM, &mut actor(sphere));
@@ -277,7 +279,7 @@ fn failures_count_as_the_worst() {
     assert!(report.notes[0].contains("had no value"), "{:?}", report.notes);
 }
 
-/// A program's constraints and measures have their names.
+/// A program's constraints and measures keep their names.
 #[test]
 fn constraints_and_measures_are_called_as_the_program_calls_them() {
     let mut programs = actor(|item| json!({"f": sphere(item)["f"], "g": [-1, 0], "m": [0.5, 1]}));
@@ -286,14 +288,14 @@ fn constraints_and_measures_are_called_as_the_program_calls_them() {
     let named = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
     assert_eq!(named.constraints_by_name(), ["late", "heavy"]);
     assert_eq!([0, 1, 2].map(|index| named.measure_name(index)), ["speed", "weight", "measure 3"]);
-    // A name that a file cannot have.
+    // A name that a file cannot contain.
     programs.introduction["measures"] = json!(["speed, m/s", "weight"]);
     let unnamed = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
     assert_eq!((unnamed.measures, unnamed.measure_name(0)), (2, "measure 1".into()));
     assert_eq!(unnamed.constraints_by_name(), ["late", "heavy"]);
 }
 
-/// The replicas of a run, whose tasks ask this program.
+/// The finished replicas of a run whose tasks use this program.
 fn finished(config: &Config, programs: &mut Actor) -> Vec<Replica> {
     let run = |number| {
         let mut replica = Replica::start(config, &config.arms[0], number);
@@ -307,7 +309,7 @@ fn finished(config: &Config, programs: &mut Actor) -> Vec<Replica> {
     (0..config.replicas).map(run).collect()
 }
 
-/// A coordinator takes no longer output than the kind says. Letters may have several bytes.
+/// A coordinator accepts no longer output than the kind declares, and characters may take several bytes.
 #[test]
 fn failures_fit_an_output_in_any_language() {
     let mut programs = actor(|_| json!({"fail": "ж".repeat(200)}));
@@ -338,7 +340,7 @@ fn declarations_that_no_run_can_have_are_refused() {
     }
 }
 
-/// The answers to several questions are in the order of the candidates.
+/// The answers to several requests come back in the order of the candidates.
 #[test]
 fn a_line_that_would_be_too_long_is_several() {
     let mut programs =
@@ -356,7 +358,7 @@ fn a_line_that_would_be_too_long_is_several() {
     assert_eq!(programs.questions, 2);
 }
 
-/// Numbers whose sum is none: the constraints that are broken, and the objectives of all replicas.
+/// Sums that overflow: the constraint violation, and the objectives of all replicas.
 #[test]
 fn the_greatest_numbers_are_reported() {
     let mut programs = actor(|_| json!({"f": [1.7e308], "g": [-1.0, -1.0]}));

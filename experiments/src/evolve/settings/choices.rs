@@ -1,13 +1,13 @@
-//! Settings of `evolve` that are one of several words.
+//! The settings of `evolve` that are a choice between words.
 
 use evoxo_common::choice;
 
 choice! {
     /// Whether a candidate's value depends on its seed.
     pub enum NoiseName {
-        /// as the problem says: built-in ones know, and so does a program whose function takes a seed
+        /// the problem decides: built-in problems know, and a program is noisy if its function takes a seed
         Declared = "declared",
-        /// it does: the best candidates are evaluated anew at the end of a search, and only those values are told
+        /// it does: the best candidates are evaluated again at the end of a search, and only those values are reported
         Yes = "yes",
         /// it does not: a value that was seen is the candidate's value
         No = "no",
@@ -15,19 +15,19 @@ choice! {
 }
 
 choice! {
-    /// What a candidate without a value means.
+    /// What to do with a candidate that has no value.
     pub enum OnFailure {
-        /// the task has failed; if it fails on three workers, so does the run
+        /// its task fails; if it fails on three workers, so does the run
         Stop = "stop",
-        /// the candidate is worse than any other; failures are counted, and shown beside the results
+        /// the candidate is worse than any other; failures are counted and shown with the results
         Worst = "worst",
     }
 }
 
 choice! {
-    /// What a file without random search gets to be compared with.
+    /// What is added to a file for comparison.
     pub enum BaselineName {
-        /// random search as an arm of its own
+        /// random search, as an additional arm
         Random = "random",
         /// nothing
         None = "none",
@@ -35,9 +35,9 @@ choice! {
 }
 
 choice! {
-    /// How replicas are summed up in curves of the best candidates.
+    /// How curves of the best candidates summarise replicas.
     pub enum CurvesName {
-        /// medians where the values fall by powers of ten, because one bad replica would hide all others in a mean; else means
+        /// medians if values fall by powers of ten, because one bad replica would hide all others in a mean; otherwise means
         Fitting = "fitting",
         /// means and the middle 80 % of replicas
         Means = "means",

@@ -15,12 +15,12 @@ use super::{
     wasm,
 };
 
-/// Cells of each measure of a built-in problem.
+/// The default number of cells for each measure of a built-in problem.
 const OWN_CELLS: usize = 20;
 /// The most genes of a genome.
 pub(super) const GENES_MAX: usize = 100_000;
-/// The most bytes of the candidates of a task, or of their evaluations, unless it has only one: half of what a task may have. A
-/// module needs some of the other half.
+/// The most bytes of a task's candidates, or of their evaluations, unless the task has only one candidate. It is half of what
+/// a task may have; a module needs some of the other half.
 const TASK_CANDIDATES_BYTES: u64 = 4 << 20;
 /// The most characters of the names of constraints, and of measures.
 pub(super) const NAMES_MAX: usize = 400;
@@ -28,96 +28,102 @@ pub(super) const NAMES_MAX: usize = 400;
 pub(super) const FAILURE_BYTES_MAX: usize = 120;
 /// The most characters of the points of a known front.
 const KNOWN_FRONT_MAX: usize = 40_000;
-/// The greatest number of a reference point, and its negative the least.
+/// The greatest number of a reference point; the least is its negative.
 const REFERENCE_MAX: i64 = 1_000_000_000_000;
 
 settings! {
-    /// Anybody's problem: a fitness function that is built in, a WebAssembly module, or a program beside the workers, is
-    /// searched for its best candidate. docs/own-problem.md is the tutorial, docs/algorithms.md says which algorithm is for what.
+    /// Any optimisation problem: searches a fitness function for its best candidate. The function is built in, a WebAssembly
+    /// module, or a program that runs beside the workers. docs/own-problem.md is the tutorial, docs/algorithms.md says which
+    /// algorithm to choose.
     pub struct Settings, names Name, schema SCHEMA {
-        /// What is searched: a problem that is built in (sphere, ellipsoid, rosenbrock, rastrigin, onemax, leadingones, nk,
-        /// labs, tsp and others); "wasm:FILE", a WebAssembly module in a file, from the directory of this file; or
-        /// "program:NAME", a program that workers have.
+        /// What is searched: a built-in problem (sphere, ellipsoid, rosenbrock, rastrigin, onemax, leadingones, nk, labs, tsp
+        /// and others); "wasm:FILE", a WebAssembly module, with its path relative to this file; or "program:NAME", a program
+        /// that the workers have.
         problem: String = text(80, "sphere"),
-        /// The length of a built-in problem: genes, bits or cities; 0: the usual one.
+        /// The length of a built-in problem: genes, bits or cities. 0: the problem's default.
         length: usize = whole(0, 10_000, "0"),
-        /// Of a module or program: its objectives, each "min NAME" or "max NAME", with commas between. Empty: as the program
-        /// says.
+        /// For a module or program: its objectives, each "min NAME" or "max NAME", separated by commas. Empty: as the program
+        /// declares.
         objectives: String = text(400, ""),
-        /// Of a module or program: its constraints; a candidate keeps one if its number is at most 0.
+        /// For a module or program: the number of its constraints. A candidate satisfies a constraint if its number is at
+        /// most 0.
         constraints: usize = whole(0, 100, "0"),
-        /// Of a module or program: the names of its constraints, with commas between, for tables and cards. Empty: as the
-        /// program says.
+        /// For a module or program: the names of its constraints, separated by commas, for tables and cards. Empty: as the
+        /// program declares.
         constraint_names: String = execution text(NAMES_MAX, ""),
-        /// Of a module or program: its behaviour measures.
+        /// For a module or program: the number of its behaviour measures.
         measures: usize = whole(0, 10, "0"),
-        /// Of a module or program: the names of its measures, with commas between, for tables, cards and pictures. Empty: as
-        /// the program says.
+        /// For a module or program: the names of its measures, separated by commas, for tables, cards and figures. Empty: as
+        /// the program declares.
         measure_names: String = execution text(NAMES_MAX, ""),
-        /// Of a program: the hash of what it says and answers. Empty: `evoxo run` and `evoxo submit` ask the program.
+        /// For a program: the hash of its description of itself and of its answers. Empty: `evoxo run` and `evoxo submit`
+        /// fill it in.
         signature: String = text(64, ""),
-        /// Of a program that leaves the genome to this file: the hash of its answers to fixed candidates, which each worker
-        /// compares with those of its own. Empty: `evoxo run` and `evoxo submit` ask the program.
+        /// For a program that leaves the genome to this file: the hash of its answers to fixed candidates. Each worker
+        /// compares it with the answers of its own program. Empty: `evoxo run` and `evoxo submit` fill it in.
         answers: String = addition text(64, ""),
-        /// Of a module: what the file has, in base64. Empty: `evoxo run` and `evoxo submit` read the file.
+        /// For a module: the content of its file, in base64. Empty: `evoxo run` and `evoxo submit` read the file.
         module: String = addition text(wasm::MODULE_TEXT_MAX, ""),
-        /// Of a module: what it may compute for one candidate, about one unit for each instruction. A candidate that needs
-        /// more has no value.
+        /// For a module: the limit of its computation for one candidate, about one unit for each instruction. A candidate
+        /// that needs more has no value.
         fuel: u64 = addition whole(1, wasm::FUEL_MAX, "1000000000"),
-        /// What a candidate without a value means.
+        /// What to do with a candidate that has no value.
         on_failure: OnFailure = choice("stop"),
         /// Whether a candidate's value depends on its seed. If it does, the best value that a search saw is mostly luck.
         noise: NoiseName = addition choice("declared"),
-        /// Of a noisy problem with one objective: as many of the best candidates of the whole search and as many of the end of the
-        /// search, with the mean of a learnt distribution, are evaluated anew at the end; of several objectives the first front is.
+        /// How many candidates of a noisy problem with one objective are evaluated again at the end: this many of the best of
+        /// the whole search, as many from its end, and the mean of a learnt distribution. With several objectives, the first
+        /// front is evaluated again.
         finalists: usize = addition whole(1, 100, "4") when noise not ["no"],
-        /// Of a noisy problem: evaluations with fresh seeds of each finalist, to choose the answer, and as many of the answer, to
-        /// say what it is worth. They come on top of `evaluations`: 300 with the defaults, at most.
+        /// For a noisy problem: evaluations of each finalist with fresh seeds, to choose the answer, and as many of the
+        /// answer, to say what it is worth. They are in addition to `evaluations`; with the defaults they are at most 300.
         confirmations: usize = addition whole(2, 10_000, "30") when noise not ["no"],
-        /// What searches.
+        /// The algorithm that searches.
         algorithm: &'static AlgorithmKind = choice("ga"),
-        /// Whether `evoxo run` and `evoxo submit` add random search, with these settings, to the arms of a file that has none for
-        /// the same problem: what does not beat it has learnt nothing. It needs one objective, or several with a reference point; to
-        /// the arms of programs, whose candidates may take an hour, and of screens nothing is added.
+        /// Whether `evoxo run` and `evoxo submit` add an arm of random search, with these settings, for each problem of the
+        /// file that lacks one: a search that does not beat it has learnt nothing. The problem needs one objective, or
+        /// several with a reference point. Nothing is added for programs, whose candidates may take an hour each, or for
+        /// screens.
         baseline: BaselineName = execution choice("random"),
-        /// Evaluations of a replica, at most.
+        /// The most evaluations of a replica.
         evaluations: u64 = whole(1, 1_000_000_000, "10000"),
         /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
         target: String = text(24, ""),
-        /// Candidates of a generation; 0: what the literature takes.
+        /// Candidates of a generation. 0: the usual number in the literature.
         population: usize = whole(0, 100_000, "0"),
-        /// Candidates that are evaluated at the same time, without generations: candidate k is made from the results of candidates 0
-        /// to k - window, so a slow evaluation delays only what needs it. Take several times the slots of all workers. 0: whole
-        /// generations.
+        /// Candidates that are evaluated at the same time, without generations: candidate k is made from the results of
+        /// candidates 0 to k - window, so a slow evaluation delays only candidates that need its result. Choose several times
+        /// the number of slots of all workers. 0: whole generations.
         window: usize = addition whole(0, 1_000, "0") when algorithm is (having(AlgorithmKind::has_windows)),
-        /// Of several objectives: the reference point of the hypervolume, one number for each. Of an archive: the value of the
-        /// objective that is worth nothing; the QD score is the sum over all elites of how much better they are. Empty: that of a
-        /// built-in problem, or no hypervolume and no QD score.
+        /// With several objectives: the reference point of the hypervolume, one number for each objective. For an archive:
+        /// the value of the objective that is worth nothing; the QD score is the sum, over all elites, of how much better
+        /// they are. Empty: that of a built-in problem, or no hypervolume and no QD score.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, "")
             when algorithm is (having(|kind| kind.can_leave(Leaves::Front) || kind.can_leave(Leaves::Archive))),
-        /// Of several objectives: points of the best front where it is known, each with a number for each objective in its own unit, and
-        /// semicolons between, as in "0 1; 0.5 0.3; 1 0". The report then says how far fronts are from it (IGD+). Empty: that of a
-        /// built-in problem, or unknown.
+        /// With several objectives: points of the best front, if it is known. Points are separated by semicolons and have a
+        /// number for each objective, in the objective's own unit, as in "0 1; 0.5 0.3; 1 0". The report then says how far
+        /// fronts are from it (IGD+). Empty: that of a built-in problem, or unknown.
         known_front: String = execution text(KNOWN_FRONT_MAX, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Front))),
-        /// Whether curves of the best candidates are means or medians over replicas.
+        /// Whether curves of the best candidates show means or medians over replicas.
         curves: CurvesName = execution choice("fitting"),
-        /// Candidates of a task, as many as fit in 4 MiB at most; 0: 100 of a built-in problem, 10 of a module, 1 of a program.
+        /// Candidates of a task, or as many as fit into 4 MiB. 0: 100 of a built-in problem, 10 of a module, 1 of a program.
         /// With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
-        /// The longest time that a program may take for one candidate, in seconds; then it is stopped, and its task fails.
+        /// The time limit of a program for one candidate, in seconds. When it is exceeded, the program is stopped and its
+        /// task fails.
         timeout: u64 = execution whole(1, 604_800, "600"),
         /// The genome: one table for each part. A built-in problem has its own.
         genome: Parts = list(PART, 64, ""),
-        /// The grid, one table for each measure. A built-in problem has its own.
+        /// The grid: one table for each measure. A built-in problem has its own.
         grid: Grid = list(GRID, 10, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Archive))),
     }
     check(|settings| settings.problems())
     includes(own: algorithm::SETTINGS, before reference, chosen by algorithm)
 }
 
-/// How a program is written in the setting `problem`.
+/// The prefix of a program in the setting `problem`.
 const PROGRAM: &str = "program:";
-/// How a module is written there.
+/// The prefix of a module in the setting `problem`.
 const MODULE: &str = "wasm:";
 
 impl Settings {
@@ -148,7 +154,7 @@ impl Settings {
         }
     }
 
-    /// Whether candidates of these settings are candidates of those, and worth the same.
+    /// Whether the candidates of both settings are the same and have the same values.
     #[must_use]
     pub fn same_problem(&self, other: &Self) -> bool {
         [&self.problem, &self.signature, &self.answers, &self.module]
@@ -159,8 +165,7 @@ impl Settings {
             && self.is_noisy() == other.is_noisy()
     }
 
-    /// A name that all settings have whose candidates are [candidates of these](Self::same_problem), up to the same reference
-    /// point.
+    /// A hash that is the same for all settings of the [same problem](Self::same_problem) with the same reference point.
     #[must_use]
     pub fn problem_hash(&self) -> Digest {
         let program = format!("{}{}", self.signature, self.answers);
@@ -169,13 +174,13 @@ impl Settings {
         Digest::of(format!("{said:?} {worth:?}").as_bytes())
     }
 
-    /// The constraints of the problem.
+    /// The number of constraints of the problem.
     #[must_use]
     pub fn constraint_count(&self) -> usize {
         self.built_in().map_or(self.constraints, |problem| problem.constraints)
     }
 
-    /// The names of all constraints, in their order.
+    /// The names of all constraints, in order.
     #[must_use]
     pub fn constraints_by_name(&self) -> Vec<String> {
         let name = |index| {
@@ -184,7 +189,7 @@ impl Settings {
         (0..self.constraint_count()).map(name).collect()
     }
 
-    /// The names of all behaviour measures, in their order.
+    /// The names of all behaviour measures, in order.
     #[must_use]
     pub fn measures_by_name(&self) -> Vec<String> {
         (0..self.measure_count()).map(|index| self.measure_name(index)).collect()
@@ -203,26 +208,27 @@ impl Settings {
         }
     }
 
-    /// The behaviour measures of the problem.
+    /// The number of behaviour measures of the problem.
     #[must_use]
     pub fn measure_count(&self) -> usize {
         self.built_in().map_or(self.measures, |problem| problem.measures.len())
     }
 
-    /// The numbers of an evaluation: objectives, constraints and measures.
+    /// The number of objectives, constraints and measures of an evaluation.
     #[must_use]
     pub fn counts(&self) -> [usize; 3] {
         [self.objectives().len(), self.constraint_count(), self.measure_count()]
     }
 
-    /// The name of a measure, by its number from 0.
+    /// The name of a measure, by its index from 0.
     #[must_use]
     pub fn measure_name(&self, index: usize) -> String {
         let own = self.built_in().and_then(|problem| Some(problem.measures.get(index)?.name));
         own.or_else(|| nth(&self.measure_names, index)).map_or_else(|| format!("measure {}", index + 1), str::to_owned)
     }
 
-    /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none, or only one objective.
+    /// The reference point of the hypervolume, with all objectives to be minimised. `None` with one objective, or if there is
+    /// no reference point.
     #[must_use]
     pub fn reference_point(&self) -> Option<Vec<f64>> {
         let objectives = self.objectives();
@@ -236,13 +242,14 @@ impl Settings {
         fits.then(|| turned.collect())
     }
 
-    /// Whether one number says which of two searches is better.
+    /// Whether a single number decides which of two searches is better.
     #[must_use]
     pub fn has_order(&self) -> bool {
         self.objectives().len() == 1 || self.reference_point().is_some()
     }
 
-    /// The value of the objective from which on an elite of an archive is worth something, to be minimised; none if nobody knows.
+    /// The value of the objective, to be minimised, below which an elite of an archive is worth something. `None` if it is
+    /// not known.
     #[must_use]
     pub fn worthless(&self) -> Option<f64> {
         let own = self.built_in().filter(|_| self.reference.is_empty()).map_or(&[][..], |problem| problem.reference);
@@ -267,13 +274,13 @@ impl Settings {
         }
     }
 
-    /// What a search leaves besides its best candidate.
+    /// What a search leaves, apart from its best candidate.
     #[must_use]
     pub fn leaves(&self) -> Leaves {
         (self.algorithm.leaves)(self.objectives().len())
     }
 
-    /// Regions of an archive; 0 if it has the cells of a grid.
+    /// The number of regions of an archive; 0 if it is a grid.
     #[must_use]
     pub fn regions(&self) -> usize {
         algorithm::regions(&self.own)
@@ -298,19 +305,19 @@ impl Settings {
         }
     }
 
-    /// The alphabet of each part; empty where it has none.
+    /// The alphabet of each part; empty for parts without one.
     #[must_use]
     pub fn alphabets(&self) -> Vec<String> {
         self.genome.0.iter().map(|part| part.alphabet.clone()).collect()
     }
 
-    /// The number of [`Self::target`], as the problem says it.
+    /// The number in [`Self::target`], with the problem's own sign.
     #[must_use]
     pub fn target_number(&self) -> Option<f64> {
         self.target.trim().parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// Candidates of a task: fewer than the file says if they would be too large for one.
+    /// The candidates of a task: fewer than the file says if so many would be too large.
     #[must_use]
     pub fn task_candidates(&self) -> usize {
         if self.window > 0 {
@@ -326,30 +333,30 @@ impl Settings {
         wanted.min((TASK_CANDIDATES_BYTES / bytes).max(1) as usize)
     }
 
-    /// The bytes of an evaluation as a message, at most.
+    /// The most bytes of an evaluation as a message.
     #[must_use]
     pub fn evaluation_bytes(&self) -> u64 {
         8 * self.counts().iter().sum::<usize>() as u64 + FAILURE_BYTES_MAX as u64 + 40
     }
 
-    /// Whether a program's settings are still to be filled in.
+    /// Whether the settings that a program determines are still to be filled in.
     fn unsigned(&self) -> bool {
         self.program().is_some() && self.signature.is_empty()
     }
 }
 
-/// The name at a place from 0, if names with commas between have one there.
+/// The name at an index from 0 in a list of names separated by commas, if there is one.
 fn nth(names: &str, index: usize) -> Option<&str> {
     names.split(',').map(str::trim).nth(index).filter(|name| !name.is_empty())
 }
 
-/// A name that occurs twice among these.
+/// The first name that occurs twice.
 pub(super) fn twice(names: &[String]) -> Option<&String> {
     let again = |(place, name): &(usize, &String)| names[..*place].contains(*name);
     names.iter().enumerate().find(again).map(|(_, name)| name)
 }
 
-/// "min cost" as whether it is to be maximised, and its name.
+/// Splits a text such as "min cost" into whether it is to be maximised, and its name.
 pub(super) fn objective(text: &str) -> Option<(bool, String)> {
     let (direction, name) = text.trim().split_once(' ')?;
     let maximised = match direction {

@@ -1,4 +1,4 @@
-//! What makes no sense in the settings of `evolve`, each with its sentence.
+//! Checks of the settings of `evolve`. Each finding is a sentence.
 
 use evoxo_common::text::counted;
 
@@ -18,7 +18,7 @@ impl Settings {
         if self.target_number().is_some() && self.objectives().len() > 1 {
             found.push((
                 Name::target,
-                "a target is for one objective, and the problem has several: leave it out".into(),
+                "a target needs a problem with one objective, but this one has several: leave it out".into(),
             ));
         }
         if !self.target.trim().is_empty() && self.target_number().is_none() {
@@ -39,7 +39,7 @@ impl Settings {
         if objectives > self.algorithm.objectives_max {
             let others = listed(&having(|kind| objectives <= kind.objectives_max && kind != BASELINE), "or");
             let sentence =
-                format!("the problem has {objectives} objectives, and this algorithm takes one: take {others}");
+                format!("the problem has {objectives} objectives, but this algorithm takes only one: choose {others}");
             found.push((Name::algorithm, sentence));
         }
         if !self.reference.is_empty() && self.reference.len() != objectives {
@@ -62,13 +62,13 @@ impl Settings {
             }
         }
         if let Err(Wrong { setting, sentence }) = self.algorithm.check_all(&self.given()) {
-            // Algorithms call their figures like the settings.
+            // Algorithms name their parameters like the settings.
             found.push((Name::named(setting).unwrap_or(Name::own(setting)), sentence));
         }
         found
     }
 
-    /// What has the name of another one: tables have a column for each, and cards an entry.
+    /// Names that occur twice: tables have a column for each name, and cards an entry.
     fn names_twice(&self) -> Vec<(Name, String)> {
         let all: [(Name, &str, Vec<String>); 4] = [
             (Name::genome, "parts of the genome", self.genome.0.iter().map(|part| part.name.clone()).collect()),
@@ -77,7 +77,7 @@ impl Settings {
             (Name::measure_names, "measures", self.measures_by_name()),
         ];
         let sentence = |(setting, what, names): &(Name, &str, Vec<String>)| {
-            Some((*setting, format!("two {what} are called {}: give each a name of its own", twice(names)?)))
+            Some((*setting, format!("two {what} are called {}: give each its own name", twice(names)?)))
         };
         all.iter().filter_map(sentence).collect()
     }
@@ -95,7 +95,7 @@ impl Settings {
         }
         for (name, given) in [(Name::signature, &self.signature), (Name::answers, &self.answers)] {
             if !given.is_empty() {
-                found.push((name, format!("{} is of programs: leave it out", name.text())));
+                found.push((name, format!("{} is only for programs: leave it out", name.text())));
             }
         }
         if self.objectives.trim().is_empty() {
@@ -104,7 +104,7 @@ impl Settings {
         if self.genome.0.is_empty() {
             found.push((Name::genome, "a module needs the genome: add [[genome]]".into()));
         }
-        // A task has the module elsewhere, and it is compiled once there.
+        // A task has the module outside of its settings, where it is compiled only once.
         if !self.module.is_empty()
             && let Err(why) = wasm::decode(&self.module).and_then(|bytes| wasm::Module::new(&bytes))
         {
@@ -116,7 +116,7 @@ impl Settings {
     fn problems_of_problem(&self) -> Vec<(Name, String)> {
         let mut found = Vec::new();
         if self.module_file().is_none() && !self.module.is_empty() {
-            found.push((Name::module, "module is of problems that are WebAssembly modules: leave it out".into()));
+            found.push((Name::module, "module is only for problems that are WebAssembly modules: leave it out".into()));
         }
         match (self.program(), self.built_in()) {
             _ if self.module_file().is_some() => found.extend(self.problems_of_module()),
@@ -134,8 +134,10 @@ impl Settings {
                     }
                 }
                 if !self.unsigned() && (self.genome.0.is_empty() || self.objectives().is_empty()) {
-                    found
-                        .push((Name::genome, "a file with a signature needs the genome and the objectives too".into()));
+                    found.push((
+                        Name::genome,
+                        "a file with a signature also needs the genome and the objectives".into(),
+                    ));
                 }
             }
             (None, Some(problem)) => {
@@ -152,10 +154,13 @@ impl Settings {
                         .push((Name::length, format!("the length of {} must be from {least} to {most}", problem.name)));
                 }
                 for (name, _) in other.into_iter().filter(|(_, given)| *given) {
-                    found.push((name, format!("{} is of programs, and {} is built in", name.text(), problem.name)));
+                    found.push((
+                        name,
+                        format!("{} is only for programs, but {} is built in", name.text(), problem.name),
+                    ));
                 }
                 if !self.genome.0.is_empty() {
-                    found.push((Name::genome, format!("{} has a genome of its own: give its length", problem.name)));
+                    found.push((Name::genome, format!("{} has its own genome: set its length instead", problem.name)));
                 }
             }
             (None, None) => {
@@ -163,7 +168,7 @@ impl Settings {
                 found.push((
                     Name::problem,
                     format!(
-                        "there is no problem {:?}: give program:NAME, wasm:FILE, or one of {}",
+                        "there is no problem {:?}: use program:NAME, wasm:FILE, or one of {}",
                         self.problem,
                         known.join(", ")
                     ),

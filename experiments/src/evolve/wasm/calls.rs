@@ -1,4 +1,4 @@
-//! One evaluation: an instance, its two functions, and what they answer.
+//! One evaluation: an instance of the module, calls of its two functions, and their answer.
 
 use wasmi::{
     Linker, Store, TrapCode,
@@ -19,9 +19,9 @@ pub(in crate::evolve) struct Counts {
 
 /// Why there is no answer.
 enum End {
-    /// The candidate has no value: always so, on every machine.
+    /// The candidate has no value, on every machine and every time.
     Candidate(String),
-    /// The same: it used up its fuel.
+    /// As above, because the candidate used up its fuel.
     Fuel,
     /// The module is wrong, or the machine could not compute it.
     Task(String),
@@ -30,10 +30,10 @@ enum End {
 type Answer<T> = Result<T, End>;
 
 impl Module {
-    /// Evaluates a candidate with an instance of its own, which gets this much fuel.
+    /// Evaluates a candidate with a fresh instance and this much fuel.
     ///
     /// # Errors
-    /// A sentence, if the module does not keep to what it must do. That a candidate has no value is no error.
+    /// If the module breaks its contract; the sentence says how. A candidate without a value is not an error.
     pub(in crate::evolve) fn evaluate(
         &self,
         genes: &[u8],
@@ -86,7 +86,7 @@ impl Module {
             }
             given => {
                 let given = counted(given as usize, "number");
-                Err(End::Task(format!("the module's {EVALUATE} gave {given}, and the file says {counts}")))
+                Err(End::Task(format!("the module's {EVALUATE} gave {given}, but the file declares {counts}")))
             }
         }
     }
@@ -97,7 +97,7 @@ impl Counts {
         self.objectives + self.constraints + self.measures
     }
 
-    /// The numbers of an answer, each in its place.
+    /// Splits the numbers of an answer into objectives, constraints and measures.
     fn split(self, numbers: &[f64]) -> Answer<Evaluation> {
         let (objectives, rest) = numbers.split_at(self.objectives);
         let (constraints, measures) = rest.split_at(self.constraints);
@@ -121,7 +121,7 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// What the end of an instance means. The sentences are part of results: they do not change with wasmi's.
+/// What a failed call means. These sentences are part of results, so they must not change with wasmi's.
 fn ended(store: &Store<Limits>, error: &wasmi::Error) -> End {
     let Limits { exceeded, starved } = store.data();
     if *starved {

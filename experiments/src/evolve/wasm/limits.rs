@@ -1,4 +1,4 @@
-//! What an instance of a module may take of the worker's memory.
+//! Limits on the worker's memory for an instance of a module.
 
 use wasmi::{
     ResourceLimiter,
@@ -13,12 +13,12 @@ const TABLE_ENTRIES_MAX: usize = 1 << 16;
 /// The most tables.
 const TABLES_MAX: usize = 16;
 
-/// The limits of one instance, and which of them it wanted to exceed.
+/// The limits of one instance, and whether it ran into one of them.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    /// It wanted a memory or table that is too large.
+    /// The limit that the instance tried to exceed: a memory or table would have been too large.
     pub(super) exceeded: Option<&'static str>,
-    /// The machine had no more memory, which is not the module's fault.
+    /// The machine ran out of memory, which is not the module's fault.
     pub(super) starved: bool,
 }
 

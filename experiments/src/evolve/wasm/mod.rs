@@ -1,9 +1,10 @@
-//! Fitness functions that are WebAssembly modules: what a module must be, what it gets, and what it answers.
-//! docs/own-problem.md describes it for people who write one.
+//! Fitness functions as WebAssembly modules: what a module must export, what it gets, and what it answers.
+//! docs/own-problem.md describes this for people who write one.
 //!
-//! Each candidate gets an instance of its own, so that nothing is kept from one to the next, and everything that a module can
-//! use up is counted: an evaluation is a function of the module, the genes and the seed. wasmi is built without what differs
-//! between machines (threads, relaxed vector instructions), and its `deterministic` feature gives all NaNs the same bits.
+//! Each candidate gets its own instance, so nothing is kept from one to the next, and everything that a module can use up is
+//! counted. So an evaluation is a function of the module, the genes and the seed. wasmi is built without the features that
+//! differ between machines (threads, relaxed vector instructions), and its `deterministic` feature gives all NaNs the same
+//! bits.
 
 mod calls;
 mod limits;
@@ -21,31 +22,32 @@ use limits::MEMORY_BYTES_MAX;
 pub(super) use calls::Counts;
 pub(super) use workload::workload;
 
-/// The most bytes of a module: as a setting, with the rest of a configuration, it fits a file of 1 MiB.
+/// The most bytes of a module. As a setting, together with the rest of a configuration, it fits into a file of 1 MiB.
 pub(super) const MODULE_BYTES_MAX: usize = 512 << 10;
 /// The most characters of a module as a setting.
 pub(super) const MODULE_TEXT_MAX: usize = MODULE_BYTES_MAX.div_ceil(3) * 4;
-/// The most fuel of a candidate: some minutes.
+/// The most fuel for a candidate: some minutes.
 pub(super) const FUEL_MAX: u64 = 100_000_000_000;
 
 /// The memory that a module must export.
 const MEMORY: &str = "memory";
-/// Its function that says where there is room for some bytes.
+/// The function of the module that returns an address with room for some bytes.
 const BUFFER: &str = "evoxo_buffer";
-/// Its function that evaluates a candidate.
+/// The function of the module that evaluates a candidate.
 const EVALUATE: &str = "evoxo_evaluate";
 
-/// The most calls inside each other.
+/// The most nested calls.
 const CALLS_MAX: usize = 10_000;
-/// The most bytes of their parameters, variables and intermediate values.
+/// The most bytes of the parameters, variables and intermediate values of all nested calls.
 const STACK_BYTES_MAX: usize = 8 << 20;
-/// The most variables of a function: each call sets them all to zero, and takes no more fuel for it.
+/// The most variables of a function. Each call sets them all to zero without using any fuel for it.
 const VARIABLES_MAX: u64 = 1000;
-/// The most variables of all functions together: compiling takes time for each, and a byte or two say thousands.
+/// The most variables of all functions together. Compiling takes time for each, while one or two bytes of a module can
+/// declare thousands.
 const VARIABLES_ALL_MAX: u64 = 200_000;
-/// What a page of memory has.
+/// The size of a page of memory.
 const PAGE_BYTES: u64 = 64 << 10;
-/// The most characters of what wasmi says of a module.
+/// The most characters of an error from wasmi that are shown.
 const SAID_MAX: usize = 200;
 
 /// A module that can evaluate candidates.
@@ -55,7 +57,7 @@ pub(super) struct Module {
 }
 
 impl Module {
-    /// Compiles a module and checks that it has what it must have.
+    /// Compiles a module and checks its exports.
     ///
     /// # Errors
     /// A sentence that begins with what is wrong with the module.
@@ -64,11 +66,11 @@ impl Module {
             return Err(format!("the module has {} bytes, more than {MODULE_BYTES_MAX}", bytes.len()));
         }
         if !bytes.starts_with(b"\0asm") {
-            return Err("this is no WebAssembly module: it does not begin with the bytes \\0asm".into());
+            return Err("this is not a WebAssembly module: it does not begin with the bytes \\0asm".into());
         }
         if !bytes[4..].starts_with(&1_u32.to_le_bytes()) {
             return Err(
-                "this is a WebAssembly component, or a module of another version than 1: build a plain module".into()
+                "this is a WebAssembly component, or a module whose version is not 1: build a plain module".into()
             );
         }
         check_variables(bytes)?;
@@ -88,8 +90,8 @@ impl Module {
     }
 }
 
-/// What results depend on is said here, whatever wasmi's defaults are. Compiled at once: what is compiled on the first call
-/// takes that call's fuel.
+/// Sets everything that results depend on, whatever wasmi's defaults are. Compilation is eager: lazy compilation would use
+/// the fuel of the first call.
 fn config() -> Config {
     let mut config = Config::default();
     config.consume_fuel(true).compilation_mode(CompilationMode::Eager).ignore_custom_sections(true);
@@ -102,7 +104,7 @@ fn config() -> Config {
     config
 }
 
-/// What cannot be parsed here is left for wasmi to say.
+/// Checks the number of variables. Bytes that cannot be parsed here are left for wasmi to report.
 fn check_variables(bytes: &[u8]) -> Result<(), String> {
     let mut all = 0;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -144,7 +146,7 @@ fn check_exports(module: &wasmi::Module) -> Result<(), String> {
                     types.iter().take(10).map(|it| format!("{it:?}").to_lowercase()).collect::<Vec<_>>().join(", ")
                 };
                 let (takes, gives) = (types(found.params()), types(found.results()));
-                return Err(format!("the module's {name:?} is ({takes}) -> ({gives}), but must be {shown}"));
+                return Err(format!("the module's {name:?} is ({takes}) -> ({gives}), but it must be {shown}"));
             }
             _ => return Err(format!("the module does not export a function {name:?}: it must be {shown}")),
         }
@@ -154,12 +156,12 @@ fn check_exports(module: &wasmi::Module) -> Result<(), String> {
 
 const EVALUATE_TYPES: [ValType; 3] = [ValType::I32, ValType::I32, ValType::I64];
 
-/// A module as a setting.
+/// Encodes a module as a setting.
 pub(super) fn encode(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// The bytes of [`encode`]. Two texts are never the same bytes.
+/// Decodes the result of [`encode`]. Different texts never give the same bytes.
 ///
 /// # Errors
 /// A sentence.
@@ -169,8 +171,8 @@ pub(super) fn decode(text: &str) -> Result<Vec<u8>, String> {
         .map_err(|_| "module is not in base64: leave it out, and `evoxo run` and `evoxo submit` write it".into())
 }
 
-/// The genes of a candidate as a module gets them: part after part, each from a multiple of 8 bytes on, numbers with their
-/// lowest byte first. A real or whole number has 8 bytes, an entry of a permutation 4, a bit or a symbol's character 1.
+/// The genes of a candidate as a module gets them: part after part, each starting at a multiple of 8 bytes, with numbers in
+/// little-endian order. A real or whole number has 8 bytes, an entry of a permutation 4, a bit or a symbol's character 1.
 pub(super) fn written(candidate: &Candidate, alphabets: &[String]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (part, alphabet) in candidate.parts.iter().zip(alphabets) {

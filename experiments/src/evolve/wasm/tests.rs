@@ -1,4 +1,4 @@
-//! What modules must be, what they get, and that nothing of one candidate is left for the next.
+//! Tests of what modules must be, what they get, and that nothing of one candidate is left for the next.
 
 use evoxo_common::{experiment::Replica, promises};
 
@@ -13,7 +13,7 @@ const ROSEN: &[u8] = include_bytes!("../../../../examples/wasm/rosen.wasm");
 const COUNTS: Counts = Counts { objectives: 1, constraints: 0, measures: 0 };
 const FUEL: u64 = 100_000;
 
-/// A module with these functions: the whole buffer is at 1024, unless `buffer` says otherwise.
+/// A module with these functions. The whole buffer is at 1024 unless `buffer` says otherwise.
 fn module_with(memory: &str, buffer: &str, evaluate: &str, rest: &str) -> Vec<u8> {
     let text = format!(
         "(module (memory (export \"memory\") {memory}) (table 1 funcref) (global $kept (mut i32) (i32.const 0)) {rest}
@@ -40,7 +40,7 @@ fn failure(bytes: &[u8]) -> String {
     }
 }
 
-/// A change of a line is a change of results.
+/// A changed line here is a change of results.
 #[test]
 fn the_workload_reaches_every_end() {
     use evoxo_common::task::Compute;
@@ -75,7 +75,7 @@ fn a_module_has_the_bits_of_the_function_that_is_built_in() {
     }
 }
 
-/// The second candidate finds the memory, the globals and the table of a new instance.
+/// The second candidate gets the memory, the globals and the table of a new instance.
 #[test]
 fn nothing_is_left_for_the_next_candidate() {
     let bytes = module(
@@ -108,7 +108,7 @@ fn genes_are_written_part_after_part() {
     assert_eq!(bytes, wanted);
 }
 
-/// The seed arrives, and each number has its place.
+/// The seed arrives, and each number is in its place.
 #[test]
 fn numbers_have_their_places() {
     let bytes = module(
@@ -189,13 +189,13 @@ fn candidates_without_a_value_and_modules_that_break_the_rules_have_a_sentence()
         buffer("(i32.const 65529)"),
         buffer("(i32.const -8)"),
         buffer(forever),
-        // A start function and segments run before it is called.
+        // A start function and segments run before the function is called.
         rest("1", &format!("(func $s {forever}) (start $s)")),
         rest("1", "(data (i32.const 65535) \"ab\")"),
         rest("1", "(elem (i32.const 5) $e) (func $e)"),
         rest("1", "(table 70000 funcref)"),
         rest("1", &"(table 1 funcref)".repeat(20)),
-        // A memory that the module limits itself can say so to the module.
+        // A memory whose limit the module declares itself can report this to the module.
         module_with("1 2", "(i32.const 1024)", "(i32.sub (memory.grow (i32.const 2)) (i32.const 1))", ""),
     ];
     insta::assert_snapshot!(all.iter().map(|bytes| failure(bytes)).collect::<Vec<_>>().join("\n"));
@@ -215,7 +215,7 @@ fn damaged_modules_do_no_harm() {
     assert!(used > 50, "{used} could be used");
 }
 
-/// Fuel is counted by instructions: the same everywhere, and enough or not enough at the same number.
+/// Fuel is counted by instruction: it is the same everywhere, and it suffices or not at the same number.
 #[test]
 fn fuel_is_exact() {
     let module = Module::new(ROSEN).unwrap();
@@ -228,7 +228,7 @@ const FILE: &str = "experiment = \"evolve\"\nseed = 3\nreplicas = 2\n[settings]\
                     objectives = \"min cost\"\nevaluations = 130\npopulation = 25\n";
 const GENOME: &str = "[[genome]]\nlength = 4\nlow = -5\nhigh = 10\n";
 
-/// What `evoxo` writes into the settings of the first arm, or why not.
+/// The settings that `evoxo` fills in for the first arm, or why it cannot.
 fn taken_in(text: &str, bytes: &[u8]) -> Result<String, String> {
     let config = parse(text);
     let said = (KIND.reads.unwrap().settings)(&config.arms[0].settings, bytes).map_err(|why| why.0)?;
@@ -245,7 +245,7 @@ fn a_search_with_a_module_is_the_search_with_the_function() {
     assert_eq!((config.missing_file(), config.programs()), (None, Vec::new()));
     let built_in = FILE.replace("wasm:rosen.wasm", "rosenbrock").replace("objectives = \"min cost\"\n", "length = 4\n");
     assert_eq!(promises::check(&registry(), &whole), promises::check(&registry(), &built_in));
-    // The bytes of the module are in the configuration's hash, and once in what tasks share.
+    // The bytes of the module are part of the configuration's hash, and occur once in what tasks share.
     let other = include_bytes!("../../../../examples/wasm/rosen-as.wasm");
     assert_ne!(parse(&taken_in(&text, other).unwrap()).hash(), config.hash());
     let replica = Replica::start(&config, &config.arms[0], 0);

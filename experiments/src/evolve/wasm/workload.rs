@@ -1,4 +1,4 @@
-//! The fixed workload of modules, whose outputs are part of the behaviour signature: a worker whose interpreter computes
+//! The fixed workload of modules. Its outputs are part of the behaviour signature, so a worker whose interpreter computes
 //! anything differently gets no tasks.
 
 use bytes::Bytes;
@@ -7,10 +7,10 @@ use crate::evolve::messages::{Candidate, EvaluateTask, Genes, Item, Shared};
 
 /// See workload.wat.
 const MODULE: &[u8] = include_bytes!("workload.wasm");
-/// Its modes, from 0.
+/// The number of modes of the module, which are counted from 0.
 const MODES: i64 = 16;
 
-/// Candidates of all modes, with what they share.
+/// Candidates for all modes, and what their task shares.
 pub(in crate::evolve) fn workload() -> (EvaluateTask, Bytes) {
     let settings = "problem = \"wasm:workload.wasm\"\nfuel = 200000\nobjectives = \"min a\"\nconstraints = 1\nmeasures = 2\n\
                     on_failure = \"worst\"\ngenome = [{ name = \"mode\", type = \"integer\", high = 15 }, { name = \"x\", \

@@ -1,12 +1,12 @@
 //! The forms of the covariance matrix.
 
-/// What is learnt of the covariance matrix.
+/// What a search learns of the covariance matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covariance {
-    /// All of it.
+    /// The full matrix.
     Full,
-    /// A diagonal (Ros and Hansen 2008). Time and memory grow with the number of genes, not with its square.
+    /// A diagonal matrix (Ros and Hansen 2008). Time and memory grow linearly with the number of genes, not quadratically.
     Separable,
-    /// A diagonal and a few directions, as many as the search shows to be needed (Akimoto and Hansen 2016).
+    /// A diagonal plus a few directions, as many as the search needs (Akimoto and Hansen 2016).
     Limited,
 }

@@ -1,16 +1,16 @@
-//! Eigenvalues and eigenvectors of symmetric matrices, from + - * / and square roots only.
+//! Eigenvalues and eigenvectors of symmetric matrices, computed from + - * / and square roots only.
 
-/// Matrices with greater entries are refused: products of entries must not overflow.
+/// The largest absolute entry that is accepted: with larger ones, products of entries could overflow.
 const ENTRY_MAX: f64 = 1e140;
-/// Steps for one eigenvalue; two are usual.
+/// The most QL steps for one eigenvalue; two are usual.
 const STEPS_MAX: usize = 60;
 
-/// The eigenvalues of a symmetric matrix of `n` rows, in no order, and their eigenvectors of length 1, one after
-/// another. Only the lower triangle is read: entry (i, j) with i >= j is at `j * n + i`. `None` if an entry is not
-/// finite or above 1e140, or the eigenvalues do not converge.
+/// The eigenvalues of a symmetric matrix of `n` rows, in no particular order, and the matching unit eigenvectors, one after
+/// another. Only the lower triangle is read: entry (i, j) with i >= j is at `j * n + i`. `None` if an entry is not finite or
+/// above 1e140, or if the eigenvalues do not converge.
 ///
-/// Reduction to a tridiagonal matrix by Householder reflections, then QL steps with implicit shifts: procedures tred2
-/// and tql2 of R. S. Martin, C. Reinsch and J. H. Wilkinson, Numerische Mathematik 11, 1968, as in EISPACK.
+/// Reduction to a tridiagonal matrix by Householder reflections, then QL steps with implicit shifts: procedures tred2 and
+/// tql2 of R. S. Martin, C. Reinsch and J. H. Wilkinson, Numerische Mathematik 11, 1968, as in EISPACK.
 pub(super) fn symmetric(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     assert_eq!(matrix.len(), n * n, "a square matrix");
     let mut vectors = matrix.to_vec();
@@ -31,7 +31,8 @@ pub(super) fn symmetric(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec<f64>)
     finite.then_some((values, vectors))
 }
 
-/// Householder reflections: the tridiagonal matrix's `beside` the diagonal, and what [`accumulate`] needs.
+/// Householder reflections: leaves the off-diagonal of the tridiagonal matrix in `e`, and what [`accumulate`] needs in `v`
+/// and `d`.
 fn reduce(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     for j in 0..n {
         d[j] = v[j * n + n - 1];
@@ -89,7 +90,7 @@ fn reduce(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     }
 }
 
-/// The product of the reflections, and the tridiagonal matrix's diagonal.
+/// Multiplies the reflections, and leaves the diagonal of the tridiagonal matrix in `d`.
 fn accumulate(v: &mut [f64], d: &mut [f64], n: usize) {
     for i in 0..n.saturating_sub(1) {
         v[i * n + n - 1] = v[i * n + i];
@@ -118,7 +119,7 @@ fn accumulate(v: &mut [f64], d: &mut [f64], n: usize) {
     v[n * n - 1] = 1.0;
 }
 
-/// QL steps until the entries beside the diagonal vanish.
+/// Takes QL steps until the off-diagonal entries vanish.
 fn diagonalise(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) -> Option<()> {
     e.rotate_left(1);
     e[n - 1] = 0.0;
@@ -142,7 +143,7 @@ fn diagonalise(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) -> Option<
     Some(())
 }
 
-/// Shifts the diagonal from `l` on, for fast convergence; returns by how much.
+/// Shifts the diagonal from `l` on, to speed up convergence. Returns the shift.
 fn implicit_shift(d: &mut [f64], e: &[f64], l: usize, n: usize) -> f64 {
     let g = d[l];
     let p = (d[l + 1] - g) / (2.0 * e[l]);

@@ -1,8 +1,8 @@
 //! CMA-ES: an evolution strategy that learns the covariance matrix of its steps, for genomes of real numbers.
 //!
-//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP
-//! and BIPOP. It searches in the box of the bounds, scaled to width 1 in each coordinate, and folds what lies outside if the
-//! bounds are kept.
+//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP and
+//! BIPOP. The search runs in the box of the bounds, scaled to width 1 in each coordinate. If the bounds are kept, coordinates
+//! outside the box are folded into it.
 
 mod covariance;
 mod eigen;
@@ -34,39 +34,40 @@ use strategy::{Distribution, Sample, Strategy};
 pub use covariance::Covariance;
 pub use restart::Restarts;
 
-/// The greatest deviation of a coordinate if the bounds are kept, as a share of the box's width, as in pycma. The first step
-/// may be greater; then it is the greatest.
+/// The greatest deviation of a coordinate if the bounds are kept, as a share of the box's width, as in pycma. A greater first
+/// step raises the limit to itself.
 const DEVIATION_MAX: f64 = 1.0 / 3.0;
-/// The middle part of the box in which runs begin, as a share of its width: those of pycma on BBOB begin there.
+/// The middle part of the box in which the mean of a run starts, as a share of the box's width. pycma's runs on BBOB start
+/// there.
 const BEGIN: f64 = 0.8;
 
-/// The deviation of a gene that is small in any box: 1e-12 of the first step in a box from -5 to 5, as usual.
+/// The deviation that counts as small for a gene in any box: 1e-12 of the usual first step in a box from -5 to 5.
 const STEP_LEAST: f64 = 2e-12;
 
-/// The most genes of which the full matrix is learnt: it has the square of their number, and its eigenvectors take time in
-/// proportion to the third power.
+/// The most genes for which the full matrix is learnt. The matrix has n^2 entries, and computing its eigenvectors takes time
+/// proportional to n^3.
 const FULL_GENES_MAX: usize = 4000;
 
 choice! {
     /// The covariance matrix of CMA-ES.
     enum CovarianceName {
-        /// full, up to some hundred genes
+        /// the full matrix, for up to some hundred genes
         Full = "full",
         /// diagonal, for genes that do not depend on each other (Ros and Hansen 2008)
         Separable = "separable",
-        /// a diagonal and as many directions as are needed, for long genomes (Akimoto and Hansen 2016)
+        /// a diagonal and as many directions as needed, for long genomes (Akimoto and Hansen 2016)
         Limited = "limited",
     }
 }
 
 choice! {
-    /// What CMA-ES does when a search has converged.
+    /// What CMA-ES does when a run has converged.
     enum RestartsName {
-        /// it ends
+        /// the search ends
         None = "none",
-        /// it begins again with twice the population (Auger and Hansen 2005)
+        /// a new run starts with twice the population (Auger and Hansen 2005)
         Ipop = "ipop",
-        /// it alternates between twice the population and small ones (Hansen 2009)
+        /// runs with twice the population alternate with small ones (Hansen 2009)
         Bipop = "bipop",
     }
 }
@@ -74,38 +75,41 @@ choice! {
 settings! {
     /// CMA-ES.
     struct Own, names OwnName, schema OWN {
-        /// The covariance matrix.
+        /// The form of the covariance matrix.
         covariance: CovarianceName = choice("full"),
-        /// What follows when a search has converged.
+        /// What happens when a run has converged.
         restarts: RestartsName = choice("bipop"),
     }
 }
 
-/// Where the mean of the first run begins. Later runs begin at random places.
+/// Where the mean of the first run starts. Later runs start at random points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mean {
     /// In the middle of the box.
     Middle,
-    /// Anywhere in the middle 80 % of the box, each point equally likely.
+    /// At a uniformly random point of the middle 80 % of the box.
     Random,
 }
 
-/// The settings of CMA-ES. The defaults are the tutorial's where nothing else is said.
+/// The settings of CMA-ES. Defaults are the tutorial's unless a field says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Candidates of a generation, 4 to 100,000; by default 4 + 3 ln n, rounded down, for n genes that are not fixed.
+    /// Candidates of a generation, 4 to 100,000; by default 4 + 3 ln n, rounded down, where n is the number of genes that are
+    /// not fixed.
     pub population: Option<usize>,
-    /// The first step size as a share of the box's width, above 0 and at most 10; 0.2, as pycma's on BBOB.
+    /// The first step size as a share of the box's width, above 0 and at most 10. The default is 0.2, as in pycma's runs on
+    /// BBOB.
     pub sigma: f64,
-    /// Where the first run begins: by default anywhere in the middle 80 %, as pycma's on BBOB.
+    /// Where the first run starts. By default a random point of the middle 80 %, as in pycma's runs on BBOB.
     pub mean: Mean,
-    /// What is learnt of the covariance matrix.
+    /// The form of the covariance matrix.
     pub covariance: Covariance,
-    /// Whether bad steps are learnt from too (negative weights).
+    /// Whether the search also learns from bad steps (negative weights).
     pub active: bool,
-    /// What follows a run that is over; BIPOP by default.
+    /// What follows when a run is over; BIPOP by default.
     pub restarts: Restarts,
-    /// A run is over when the objectives of many generations differ by less, 0 or more: 1e-11, as in pycma.
+    /// A run is over when the objectives of many generations differ by less than this, 0 or more. The default is 1e-11, as in
+    /// pycma.
     pub tolerance: f64,
 }
 
@@ -124,15 +128,15 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks that the figures make sense, for this genome.
+    /// Checks that the settings make sense for this genome.
     ///
     /// # Errors
-    /// A sentence.
+    /// The setting that is wrong, and why.
     pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
         let genes = Coordinates::of(genome)?.count();
         if self.covariance == Covariance::Full && genes > FULL_GENES_MAX {
             let sentence = format!(
-                "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: take covariance = \
+                "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: set covariance = \
                  \"limited\""
             );
             return Err(Wrong::new("covariance", sentence));
@@ -145,14 +149,14 @@ impl Settings {
             return Err(Wrong::new("sigma", sentence));
         }
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
-            // No file has it.
+            // No file sets the tolerance, so the name of the setting does not matter here.
             let sentence = format!("the tolerance is {:?}, but it must be 0 or more", self.tolerance);
             return Err(Wrong::new("algorithm", sentence));
         }
         Ok(())
     }
 
-    /// Candidates of a generation of the first run.
+    /// The candidates of a generation of the first run.
     #[must_use]
     pub fn lambda(&self, genome: &Genome) -> usize {
         let usual = || 4 + (3.0 * evoxo_common::math::ln(genome.free_genes() as f64)).floor() as usize;
@@ -187,7 +191,7 @@ pub struct Cma {
     search: Search,
     coordinates: Coordinates,
     births: u64,
-    /// The present run; none if the search has ended before its evaluations were used.
+    /// The current run; none if the search ended before it used all its evaluations.
     run: Option<Run>,
 }
 
@@ -263,7 +267,7 @@ impl Cma {
         Strategy::new(self.coordinates.count(), schedule.lambda, self.settings.covariance, self.settings.active)
     }
 
-    /// A run at its beginning.
+    /// A run that is about to start.
     fn run_of(&self, schedule: Schedule) -> Run {
         let strategy = self.strategy(&schedule);
         let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
@@ -273,7 +277,7 @@ impl Cma {
         Run { schedule, strategy, distribution, history: History::default() }
     }
 
-    /// These candidates, as they were drawn. If there is a pair, it comes first.
+    /// These candidates of the next generation, as drawn. If there is a pair, it comes first.
     fn samples(&self, run: &Run, range: Range<usize>) -> Vec<Sample> {
         let Run { strategy, distribution, .. } = run;
         let birth = |index: usize| self.search.birth(self.births + index as u64);
@@ -285,11 +289,11 @@ impl Cma {
         range.map(sample).collect()
     }
 
-    /// Whether a run is over, by its distribution or because it has used what it may.
+    /// Whether a run is over, because of its distribution or because it has used its evaluations.
     fn over(&self, run: &Run, objectives: &[f64]) -> bool {
         let Run { schedule, strategy, distribution, history } = run;
         let (n, lambda) = (strategy.n as f64, strategy.lambda as f64);
-        // The most generations of a run in pycma.
+        // pycma's limit on the generations of a run.
         let long = 100.0 + (150.0 * (n + 3.0) * (n + 3.0) / lambda.sqrt()).floor();
         let restarts = self.settings.restarts != Restarts::None;
         let used = restarts && distribution.generation as f64 >= long;
@@ -303,8 +307,8 @@ impl Cma {
     }
 }
 
-/// How far the first candidate of a generation is ahead of the second: the share of the others that are better than the second
-/// and not than the first, or its negative.
+/// How far the first candidate of a generation is ahead of the second: the share of the other candidates that are better than
+/// the second but not than the first; negative if the second is ahead.
 fn ahead(evaluations: &[Evaluation]) -> f64 {
     let better = |than: &Evaluation| evaluations.iter().filter(|one| one.compare(than).is_lt()).count() as f64;
     (better(&evaluations[1]) - better(&evaluations[0])) / (evaluations.len() - 1) as f64
@@ -330,7 +334,7 @@ impl Algorithm for Cma {
         let size = self.size();
         assert_eq!(evaluations.len(), size, "there is one evaluation for each candidate");
         let Some(mut run) = self.run.take() else { return };
-        // The last generation of a search may be cut off, and then teaches nothing.
+        // The last generation of a search may be cut short. Nothing is learnt from it then.
         if size < run.schedule.lambda {
             self.births += size as u64;
             self.run = Some(run);

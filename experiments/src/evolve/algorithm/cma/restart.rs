@@ -1,29 +1,29 @@
-//! Runs of CMA-ES that follow each other, with greater populations.
+//! The restarts of CMA-ES: runs that follow each other, with larger populations.
 //!
-//! IPOP: A. Auger and N. Hansen, "A Restart CMA Evolution Strategy With Increasing Population Size", CEC 2005. BIPOP:
-//! N. Hansen, "Benchmarking a BI-Population CMA-ES on the BBOB-2009 Function Testbed", GECCO 2009.
+//! IPOP: A. Auger and N. Hansen, "A Restart CMA Evolution Strategy With Increasing Population Size", CEC 2005. BIPOP: N.
+//! Hansen, "Benchmarking a BI-Population CMA-ES on the BBOB-2009 Function Testbed", GECCO 2009.
 
 use evoxo_common::{
     math::pow,
     rng::{Generator, unit},
 };
 
-/// What follows a run that is over.
+/// What follows when a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restarts {
     /// Nothing: the search ends, even if evaluations are left.
     None,
     /// A run with twice the population.
     Ipop,
-    /// Runs with twice the last great population, and between them, for as many evaluations, runs with small
-    /// populations and small steps.
+    /// Runs with twice the last large population. Between them, for as many evaluations, runs with small populations and
+    /// small steps.
     Bipop,
 }
 
 /// The most doublings of the population, as in both papers.
 pub(super) const DOUBLINGS_MAX: u32 = 9;
 
-/// A run among those of a search.
+/// One run of a search, and the counts on which the next one depends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Schedule {
     /// The run's number, from 0.
@@ -36,15 +36,15 @@ pub(super) struct Schedule {
     pub(super) sigma: f64,
     /// Whether it is one of BIPOP's small runs.
     pub(super) small: bool,
-    /// Evaluations of the whole search when it began.
+    /// Evaluations of the whole search before this run.
     pub(super) began: u64,
-    /// Evaluations that it may use.
+    /// The most evaluations of this run.
     pub(super) limit: u64,
-    /// Evaluations that great runs after the first have used.
+    /// Evaluations used so far by large runs after the first.
     pub(super) great_used: u64,
-    /// Evaluations that small runs have used.
+    /// Evaluations used so far by small runs.
     pub(super) small_used: u64,
-    /// Evaluations of the last run that was not small.
+    /// Evaluations used by the last run that was not small.
     pub(super) last_great: u64,
 }
 
@@ -65,8 +65,8 @@ impl Schedule {
         }
     }
 
-    /// The run after this one, which is over after `births` evaluations of the whole search. `first` is the population
-    /// and the step size of the first run.
+    /// The run after this one, which ended after `births` evaluations of the whole search. `first` is the population and the
+    /// step size of the first run.
     pub(super) fn next(&self, restarts: Restarts, births: u64, first: (usize, f64), rng: &mut Generator) -> Self {
         let (lambda, sigma) = first;
         let used = births - self.began.min(births);
@@ -75,13 +75,13 @@ impl Schedule {
             true => next.small_used += used,
             false => {
                 next.last_great = used;
-                // The first run is of neither kind.
+                // The first run counts neither as large nor as small.
                 next.great_used += if self.run == 0 { 0 } else { used };
             }
         }
         next.small = restarts == Restarts::Bipop && next.small_used < next.great_used;
         if next.small {
-            // Section 2 of Hansen 2009: from the first population up to half the last great one, mostly near the first.
+            // Section 2 of Hansen 2009: between the first population and half the last large one, mostly near the first.
             let share = unit(rng);
             let growth = pow(2.0, f64::from(next.doublings)) / 2.0;
             next.lambda = (lambda as f64 * pow(growth, share * share)) as usize;
@@ -110,7 +110,8 @@ mod tests {
         }
     }
 
-    /// Each run uses ten generations. Small runs use as much as great ones, stay small, and begin with small steps.
+    /// Each run uses ten generations. Small runs use as many evaluations as large ones, stay small, and start with small
+    /// steps.
     #[test]
     fn bipop_shares_the_evaluations() {
         let (mut schedule, mut births, mut seen) = (Schedule::first(10, 0.3), 0, [0; 2]);

@@ -10,10 +10,10 @@ use super::{
 };
 use crate::evolve::messages::{CmaDirections, CmaRun, CmaState};
 
-/// A run in a state.
+/// The run in a saved state.
 type Saved = (Schedule, Distribution, History);
 
-/// The state after `births` evaluations, with its run, or without one if the search has ended.
+/// The state after `births` evaluations. `run` is `None` if the search has ended.
 pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History)>, form: Covariance) -> Vec<u8> {
     let Some((schedule, distribution, history)) = run else {
         return CmaState { births, ended: true, ..Default::default() }.encode_to_vec();
@@ -51,8 +51,8 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
     .encode_to_vec()
 }
 
-/// The births in a state, and its run; or a sentence. `strategy` makes the strategy of a schedule; the first run's population is
-/// `first`.
+/// The births and the run in a saved state, or a sentence that says what is wrong with the state. `strategy` makes the
+/// strategy for a schedule; `first` is the population of the first run.
 pub(super) fn read(
     state: &[u8],
     first: usize,
@@ -63,7 +63,9 @@ pub(super) fn read(
     if state.ended {
         let empty = CmaState { births, ended: true, ..Default::default() };
         let fits = state == empty;
-        return fits.then_some((births, None)).ok_or_else(|| "the state has ended, but has a run".into());
+        return fits
+            .then_some((births, None))
+            .ok_or_else(|| "the search in the state has ended, but the state has a run".into());
     }
     let run = state.run.as_ref().ok_or("the state has no run")?;
     let schedule = schedule(run, first, births)?;
@@ -74,7 +76,7 @@ pub(super) fn read(
     let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, shift, trend, .. } = state;
     let lengths = [mean.len(), path_sigma.len(), path.len(), covariance.len(), axes.len(), scales.len()];
     if lengths != [n, n, n, triangle, strategy.axes() + n * directions.stretches.len(), n] {
-        return Err(format!("the state is not one of {n} coordinates"));
+        return Err(format!("the state does not have {n} coordinates"));
     }
     let two_points = strategy.two_points && state.generation > 0;
     if shift.len() != if two_points { n } else { 0 } || !(-1.0..=1.0).contains(&trend) || (!two_points && trend != 0.0)
@@ -110,7 +112,7 @@ pub(super) fn read(
     Ok((births, Some((schedule, distribution, History { best, median }))))
 }
 
-/// The directions of a limited matrix; of others there are none.
+/// The directions of a limited matrix; empty for other forms.
 fn directions(message: Option<&CmaDirections>, strategy: &Strategy, generation: u64) -> Result<Directions, String> {
     let Some(message) = message else {
         return match strategy.covariance {
@@ -133,7 +135,7 @@ fn directions(message: Option<&CmaDirections>, strategy: &Strategy, generation: 
     }
 }
 
-/// A matrix from its lower triangle; the upper one is not used.
+/// The full matrix from its lower triangle. The upper triangle stays zero, because nothing reads it.
 fn unpacked(triangle: &[f64], n: usize) -> Vec<f64> {
     let mut matrix = vec![0.0; n * n];
     let mut rest = triangle;
@@ -150,7 +152,7 @@ fn schedule(run: &CmaRun, first: usize, births: u64) -> Result<Schedule, String>
     let counts = [run, began, great_used, small_used, last_great];
     let sensible = doublings <= DOUBLINGS_MAX && sigma > 0.0 && sigma.is_finite();
     let (first, greatest) = (first as u64, (first as u64).checked_shl(doublings));
-    // Small runs have from the first population up to half of the last great one.
+    // The population of a small run lies between the first one and half of the last large one.
     let fits = greatest.is_some_and(|greatest| match small {
         true => (first..=first.max(greatest / 2)).contains(&lambda),
         false => lambda == greatest,

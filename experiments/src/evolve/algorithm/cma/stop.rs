@@ -1,20 +1,20 @@
-//! When a run of CMA-ES has converged, or gets no further.
+//! Whether a run of CMA-ES has converged or no longer makes progress.
 //!
-//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, section B.3; where pycma 4.5 has
-//! another figure, it is said. The box is 1 wide in each coordinate.
+//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, section B.3. Where pycma 4.5 uses another
+//! number, the comment says so. The box is 1 wide in each coordinate.
 
 use super::strategy::{Distribution, Strategy};
 
-/// Generations whose figures are kept at most, and looked at for stagnation (the tutorial: 20,000).
+/// The most generations that a history keeps and that the test for stagnation looks at (the tutorial: 20,000).
 pub(super) const HISTORY_MAX: usize = 2000;
-/// The condition of the covariance matrix above which rounding takes over.
+/// The condition number of the covariance matrix above which rounding errors dominate.
 const CONDITION_MAX: f64 = 1e14;
-/// How much the greatest deviation may grow before the first step size was far too small.
+/// The growth of the greatest deviation above which the first step size was far too small.
 const GROWTH_MAX: f64 = 1e4;
-/// Of the first step size: the deviation below which a coordinate has converged.
+/// The deviation below which a coordinate has converged, as a share of the first step size.
 const STEP_SHARE: f64 = 1e-12;
 
-/// The figures of past generations of a run, oldest first; the best and the median objective of each.
+/// The best and the median objective of each past generation of a run, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
     pub(super) best: Vec<f64>,
@@ -39,32 +39,32 @@ pub(super) enum Stop {
     NoEffectAxis,
     /// A fifth of a deviation does not move a coordinate of the mean.
     NoEffectCoordinate,
-    /// The covariance matrix has a condition above 1e14, or is none any more.
+    /// The condition number of the covariance matrix is above 1e14, or the distribution has numbers that are not finite.
     Condition,
-    /// The best objectives have been the same for long.
+    /// The best objectives have long been the same.
     EqualValues,
-    /// Neither the best nor the median objectives get better.
+    /// Neither the best nor the median objectives improve any more.
     Stagnation,
-    /// The deviation has grown beyond sense.
+    /// The deviation has grown unreasonably large.
     Growth,
-    /// Objectives of many generations differ by less than the tolerance.
+    /// The objectives of many generations differ by less than the tolerance.
     Tolerance,
     /// All deviations are very small.
     SmallSteps,
 }
 
-/// What a run began with.
+/// The values with which a run started.
 pub(super) struct Run {
     /// The first step size.
     pub(super) sigma: f64,
-    /// The difference of objectives that does not matter: 1e-11 in pycma, 1e-12 in the tutorial.
+    /// Differences of objectives below this do not matter: 1e-11 in pycma, 1e-12 in the tutorial.
     pub(super) tolerance: f64,
-    /// The deviation, as a share of the box's width, above which no coordinate has converged, whatever the first step size: a wide
-    /// box does not make results less precise.
+    /// No coordinate has converged while its deviation, as a share of the box's width, is above this, whatever the first step
+    /// size. So a wide box does not make results less precise.
     pub(super) least: f64,
 }
 
-/// Whether the run is over after this generation, whose objectives are given best first.
+/// Whether the run is over after this generation. Its objectives are given best first.
 pub(super) fn stop(
     strategy: &Strategy,
     distribution: &Distribution,
@@ -106,11 +106,11 @@ pub(super) fn stop(
     flat(strategy, history, objectives, run.tolerance).or_else(|| stagnates(strategy, history, *generation))
 }
 
-/// Whether objectives do not differ any more.
+/// Whether the objectives no longer differ.
 fn flat(strategy: &Strategy, history: &History, objectives: &[f64], tolerance: f64) -> Option<Stop> {
     let count = (10 + (30 * strategy.n).div_ceil(strategy.lambda)).min(HISTORY_MAX);
     let recent = history.best.len().checked_sub(count).map(|from| &history.best[from..])?;
-    // Infinite objectives differ by no number, and nothing follows from them.
+    // The difference of infinite objectives is not a number, so it says nothing.
     let range = |values: &mut dyn Iterator<Item = &f64>| {
         let (least, most) =
             values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
@@ -122,8 +122,8 @@ fn flat(strategy: &Strategy, history: &History, objectives: &[f64], tolerance: f
     (range(&mut recent.iter().chain(objectives)) < tolerance).then_some(Stop::Tolerance)
 }
 
-/// Whether the last 30 % of the best objectives are not better than the first 30 %, nor those of the medians: of the
-/// last fifth of all generations, and at least of 120 + 30 n / lambda.
+/// Whether the last 30 % of the best objectives are no better than the first 30 %, and the same holds for the medians. The
+/// test looks at the last fifth of all generations, but at no fewer than 120 + 30 n / lambda.
 fn stagnates(strategy: &Strategy, history: &History, generation: u64) -> Option<Stop> {
     let least = (120 + (30 * strategy.n).div_ceil(strategy.lambda)).min(HISTORY_MAX);
     let length = usize::try_from(generation / 5).unwrap_or(HISTORY_MAX).clamp(least, HISTORY_MAX);
@@ -151,7 +151,7 @@ mod tests {
 
     type Change = fn(&mut Distribution);
 
-    /// A strategy and a distribution that has no reason to stop.
+    /// A strategy, and a distribution that has no reason to stop.
     fn good() -> (Strategy, Distribution) {
         let strategy = Strategy::new(3, 7, Covariance::Full, true);
         let mut distribution = strategy.start(vec![0.5; 3], 0.2);

@@ -1,4 +1,4 @@
-//! CMA-ES on functions whose difficulty is known.
+//! Tests of CMA-ES on functions of known difficulty.
 
 use evoxo_common::rng::Stream;
 use prost::Message as _;
@@ -11,7 +11,7 @@ use crate::evolve::{
     problem,
 };
 
-/// Evaluations until the objective is below the target, and the least objective.
+/// The evaluations until the objective is below the target, and the least objective.
 fn until(name: &str, length: usize, settings: &Settings, target: f64, evaluations: u64) -> (u64, f64) {
     let problem = problem::find(name).unwrap();
     let mut cma = Cma::start(settings, search(problem, length, evaluations)).unwrap();
@@ -44,7 +44,8 @@ fn convex_functions_take_as_long_as_they_should() {
     assert!(took.iter().zip(limits).all(|((births, least), limit)| *births < limit && *least < 1e-10), "{took:?}");
 }
 
-/// With 300 genes and 10,000 evaluations pycma 4.5 ends on the sphere at 0.003, and a step size that follows a path at 1.26.
+/// With 300 genes and 10,000 evaluations, pycma 4.5 ends on the sphere at 0.003, and a step size controlled by a path ends at
+/// 1.26.
 #[test]
 fn steps_fit_many_genes() {
     let least = [Covariance::Full, Covariance::Separable, Covariance::Limited].map(|covariance| {
@@ -54,7 +55,7 @@ fn steps_fit_many_genes() {
     assert!(least[0] < 0.02 && least[1] < 3.0 && least[2] < 3.0, "{least:?}");
 }
 
-/// However wide the box, the optimum is found with all digits.
+/// However wide the box is, the search finds the optimum to full precision.
 #[test]
 fn a_wide_box_does_not_limit_precision() {
     let problem = problem::find("sphere").unwrap();
@@ -64,7 +65,8 @@ fn a_wide_box_does_not_limit_precision() {
     assert!(least < 1e-11, "{least}");
 }
 
-/// The mean number of evaluations of fifteen searches in the box from -5 to 5 until a function of five genes is below 1e-8.
+/// The mean number of evaluations until a function of five genes is below 1e-8, over fifteen searches in the box from -5 to
+/// 5.
 fn mean_until(function: fn(&[f64]) -> f64) -> f64 {
     let sphere = problem::find("sphere").unwrap();
     let mut births = 0;
@@ -88,8 +90,8 @@ fn mean_until(function: fn(&[f64]) -> f64) -> f64 {
     births as f64 / 15.0
 }
 
-/// Without a limit to the deviations one search in a hundred lost the box: its steps grew until good and bad ones could not be
-/// told apart. Great first steps show it soonest.
+/// Without a limit on the deviations, one search in a hundred left the box: its steps grew until good and bad ones no longer
+/// differed. Large first steps provoke this soonest.
 #[test]
 fn no_search_loses_the_box() {
     let sphere = problem::find("sphere").unwrap();
@@ -108,8 +110,8 @@ fn no_search_loses_the_box() {
     }
 }
 
-/// A discus, as f11 of BBOB: one axis counts a million times as much as the others. Its axes are those of the box, or
-/// mirrored at the plane with the normal 1, 2, 3, 4, 5.
+/// A discus, as f11 of BBOB: one axis counts a million times as much as the others. Its axes are those of the box, or their
+/// mirror images at the plane with the normal 1, 2, 3, 4, 5.
 fn discus(genes: &[f64], turned: bool) -> f64 {
     const OPTIMUM: [f64; 5] = [2.0, -3.0, 1.0, -2.0, 3.0];
     const NORMAL: [f64; 5] = [1.0, 2.0, 3.0, 4.0, 5.0];
@@ -121,8 +123,8 @@ fn discus(genes: &[f64], turned: bool) -> f64 {
     from.iter().enumerate().map(|(index, axis)| if index == 0 { 1e6 * axis * axis } else { axis * axis }).sum()
 }
 
-/// Many of the first candidates are beyond a bound. This disturbs what is learnt of genes that depend on each other, but not
-/// much; and an optimum on bounds is not harder to find than another.
+/// Many of the first candidates lie beyond a bound. This disturbs what is learnt about genes that depend on each other, but
+/// not much. An optimum on bounds is no harder to find than another one.
 #[test]
 fn bounds_do_not_disturb() {
     let took = [
@@ -134,8 +136,8 @@ fn bounds_do_not_disturb() {
     assert!(took[1] < 1.25 * took[0] && took[2] < 1100.0, "{took:?}");
 }
 
-/// A search whose bounds only say where it begins finds an optimum 25 widths of the box away; one that keeps them ends in the
-/// corner next to it.
+/// A search whose bounds only say where it starts finds an optimum 25 box widths away. A search that keeps its bounds ends in
+/// the corner nearest to that optimum.
 #[test]
 fn an_optimum_beyond_the_bounds_is_found_if_they_are_not_kept() {
     let sphere = problem::find("sphere").unwrap();
@@ -161,7 +163,7 @@ fn an_optimum_beyond_the_bounds_is_found_if_they_are_not_kept() {
     assert!((least(true) / (4.0 * (250.0 - high) * (250.0 - high)) - 1.0).abs() < 1e-9);
 }
 
-/// Without restarts the search ends when nothing is left to be found.
+/// Without restarts, the search ends when it has converged.
 #[test]
 fn a_run_that_has_converged_ends() {
     let (births, least) = until("sphere", 5, &plain(), 0.0, 100_000);
@@ -173,7 +175,7 @@ fn a_run_that_has_converged_ends() {
     assert_eq!((again.size(), again.births), (0, births));
 }
 
-/// With greater populations the global optimum is found.
+/// Larger populations find the global optimum.
 #[test]
 fn restarts_solve_rastrigin() {
     for restarts in [Restarts::Ipop, Restarts::Bipop] {
@@ -221,7 +223,7 @@ fn settings_that_make_no_sense_have_a_sentence() {
     insta::assert_snapshot!(sentences.join("\n"));
 }
 
-/// Great runs have the first population times a power of two, and small ones no more than half of that.
+/// The populations of large runs are the first population times a power of two, and small runs have at most half of that.
 #[test]
 fn populations_that_no_restart_has_are_refused() {
     let search = search(problem::find("sphere").unwrap(), 3, 1000);

@@ -1,48 +1,49 @@
-//! A covariance matrix with few numbers: D (I + V S V') D, with a diagonal D and k directions V that are as many as the search
-//! shows to be needed.
+//! A covariance matrix with few parameters: D (I + V S V') D, with a diagonal D and k directions V, as many as the search
+//! needs.
 //!
 //! Y. Akimoto and N. Hansen, "Projection-Based Restricted Covariance Matrix Adaptation for High Dimension", GECCO 2016; and
-//! "Online Model Selection for Restricted Covariance Matrix Adaptation", PPSN XIV, 2016, for the number of directions. The constants
-//! are those of pycma 4.5's `GaussVkDSampler`.
+//! "Online Model Selection for Restricted Covariance Matrix Adaptation", PPSN XIV, 2016, for the number of directions. The
+//! constants are those of pycma 4.5's `GaussVkDSampler`.
 
 use evoxo_common::math::{exp, ln};
 
 use super::{Distribution, Sample, Strategy};
 use crate::evolve::algorithm::cma::eigen;
 
-/// The most numbers of all directions together: 3.2 MB of a state.
+/// The most numbers in all directions together. They take 3.2 MB of a state.
 const NUMBERS_MAX: usize = 400_000;
-/// The variance along each direction, as a multiple of that across it, above which more directions are tried, and below which a
-/// direction is given up.
+/// The ratio of the variance along a direction to the variance across it. If all directions are above it, more are tried; a
+/// direction below it can be dropped.
 const VARIANCE: f64 = 30.0;
-/// The factor by which the number of directions grows.
+/// The factor by which the number of directions grows at a time.
 const GROWTH: f64 = 1.414;
-/// The change of the step size's logarithm that is small enough for more directions.
+/// More directions are tried only if the logarithm of the step size changes by less than this.
 const SIGMA_CHANGE: f64 = 0.1;
-/// The change of variances' logarithms that is small enough for more directions, for a rate of learning of 1: the paper's. With 2, as
-/// in pycma 4.5, directions came while the diagonal was still learning, and an ellipsoid of 300 genes took three times as long.
+/// More directions are tried only if the logarithms of the variances change by less than this, for a learning rate of 1. It
+/// is the paper's value. With 2, as in pycma 4.5, directions were added while the diagonal was still learning, and an
+/// ellipsoid of 300 genes took three times as long.
 const VARIANCE_CHANGE: f64 = 0.3;
-/// The share of the greatest eigenvalue below which an eigenvector is rounding.
+/// An eigenvector whose eigenvalue is below this share of the greatest one is rounding noise.
 const ROUNDING: f64 = 1e-12;
 
-/// What the matrix has besides its diagonal, and how much it changes.
+/// The part of the matrix beyond its diagonal, and how fast the matrix changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in super::super) struct Directions {
-    /// How many there may be at present: k.
+    /// The most directions at present: k.
     pub(in super::super) most: usize,
-    /// The additional variance along each: S. The directions are [`Distribution::axes`].
+    /// The additional variance along each direction: S. The directions themselves are [`Distribution::axes`].
     pub(in super::super) stretches: Vec<f64>,
-    /// Generations since their number grew.
+    /// Generations since the number of directions last grew.
     pub(in super::super) since: u64,
-    /// The change of the step size's logarithm, smoothed.
+    /// The smoothed change of the logarithm of the step size.
     pub(in super::super) sigma: f64,
-    /// The changes of the logarithms of coordinates' variances, smoothed.
+    /// The smoothed changes of the logarithms of the coordinates' variances.
     pub(in super::super) variances: Vec<f64>,
-    /// The changes of the logarithms of the variances along directions, smoothed.
+    /// The smoothed changes of the logarithms of the variances along the directions.
     pub(in super::super) along: Vec<f64>,
 }
 
-/// The rates of learning with k directions.
+/// The learning rates with k directions.
 struct Rates {
     c_1: f64,
     c_mu: f64,
@@ -56,7 +57,7 @@ fn rates(n: f64, k: f64, mu_eff: f64) -> Rates {
     Rates { c_1, c_mu, c_c: c_1.sqrt() }
 }
 
-/// The most directions of so many coordinates.
+/// The most directions for this many coordinates.
 pub(in super::super) fn directions_max(n: usize) -> usize {
     (NUMBERS_MAX / n).min(n - 1)
 }
@@ -66,13 +67,14 @@ fn dot(one: &[f64], two: &[f64]) -> f64 {
 }
 
 impl Directions {
-    /// Those of a run's first generation: none.
+    /// The directions in the first generation of a run: none.
     pub(in super::super) fn start(n: usize) -> Self {
         Self { variances: vec![0.0; n], ..Self::default() }
     }
 }
 
-/// Adds to a vector in the space without the diagonal what `factor` makes of the variance along each direction.
+/// Applies a function of the matrix to a vector in the space without the diagonal: along each direction, adds the share that
+/// `factor` computes from the variance there.
 fn along(distribution: &Distribution, vector: &mut [f64], factor: impl Fn(f64) -> f64) {
     let parts: Vec<f64> = distribution
         .axes
@@ -85,7 +87,7 @@ fn along(distribution: &Distribution, vector: &mut [f64], factor: impl Fn(f64) -
     }
 }
 
-/// The step of normal numbers.
+/// The step for these normal numbers.
 pub(in super::super) fn step(distribution: &Distribution, normal: &[f64]) -> Vec<f64> {
     let mut step = normal.to_vec();
     along(distribution, &mut step, f64::sqrt);
@@ -93,19 +95,19 @@ pub(in super::super) fn step(distribution: &Distribution, normal: &[f64]) -> Vec
     step
 }
 
-/// The normal numbers of a step.
+/// The normal numbers that give this step.
 pub(in super::super) fn normal(distribution: &Distribution, step: &[f64]) -> Vec<f64> {
     let mut normal: Vec<f64> = step.iter().zip(&distribution.scales).map(|(entry, scale)| entry / scale).collect();
     along(distribution, &mut normal, |variance| 1.0 / variance.sqrt());
     normal
 }
 
-/// The rate of the path of the matrix.
+/// The learning rate of the evolution path of the covariance.
 pub(in super::super) fn path_rate(strategy: &Strategy, distribution: &Distribution) -> f64 {
     rates(strategy.n as f64, distribution.directions.most as f64, strategy.mu_eff).c_c
 }
 
-/// Updates the matrix with a generation, best first. False if it is none of a distribution any more.
+/// Updates the matrix with the candidates of a generation, best first. False if the result is no longer a covariance matrix.
 pub(in super::super) fn adapt(
     strategy: &Strategy,
     distribution: &mut Distribution,
@@ -121,7 +123,7 @@ pub(in super::super) fn adapt(
     let along: Vec<f64> = distribution.directions.stretches.iter().map(|stretch| ln(1.0 + stretch)).collect();
     distribution.axes = axes;
     distribution.directions.stretches = stretches;
-    // The diagonal keeps the variances of the coordinates.
+    // The diagonal gets the whole variance of each coordinate.
     let mut whole = vec![kept; n];
     for part in &parts {
         whole.iter_mut().zip(part).for_each(|(sum, entry)| *sum += entry * entry);
@@ -138,8 +140,8 @@ pub(in super::super) fn adapt(
     true
 }
 
-/// The vectors whose products with themselves, added to `kept` times the identity, are the matrix after a generation, without the
-/// diagonal.
+/// Vectors whose outer products with themselves, added to `kept` times the identity, give the matrix after a generation,
+/// without the diagonal.
 fn parts(
     strategy: &Strategy,
     distribution: &Distribution,
@@ -157,8 +159,9 @@ fn parts(
     axes.chain(steps).chain([scaled(&distribution.path, rates.c_1.sqrt())]).collect()
 }
 
-/// The directions of the greatest variance of a matrix, at most `most`, and the additional variance along each: the matrix is `kept`
-/// times the identity and the products of `parts` with themselves. `None` if it has no eigenvectors.
+/// The directions of greatest variance of a matrix, at most `most`, and the additional variance along each. The matrix is
+/// `kept` times the identity plus the outer products of `parts` with themselves. `None` if its eigenvectors cannot be
+/// computed.
 fn project(parts: &[Vec<f64>], kept: f64, (n, most): (usize, usize)) -> Option<(Vec<f64>, Vec<f64>)> {
     let rank = parts.len();
     let mut products = vec![0.0; rank * rank];
@@ -170,7 +173,7 @@ fn project(parts: &[Vec<f64>], kept: f64, (n, most): (usize, usize)) -> Option<(
     let (values, vectors) = eigen::symmetric(&products, rank)?;
     let mut order: Vec<usize> = (0..rank).collect();
     order.sort_by(|one, two| values[*two].total_cmp(&values[*one]));
-    // The variance that no direction takes is spread over all others.
+    // The variance along no direction is spread evenly over the remaining dimensions.
     let rest = order.iter().skip(most).map(|index| values[*index].max(0.0)).sum::<f64>() / (n - most) as f64;
     let least = ROUNDING * values[order[0]];
     let (mut axes, mut stretches) = (Vec::new(), Vec::new());
@@ -186,7 +189,7 @@ fn project(parts: &[Vec<f64>], kept: f64, (n, most): (usize, usize)) -> Option<(
     Some((axes, stretches))
 }
 
-/// Takes note of how much the variances of coordinates, and the logarithms of those along directions, have changed.
+/// Updates the smoothed changes of the coordinates' variances and of the variances along directions.
 fn smooth(distribution: &mut Distribution, variances: &[f64], along: &[f64]) {
     let Distribution { directions, covariance, .. } = distribution;
     let rate = 1.0 / variances.len() as f64;
@@ -198,7 +201,7 @@ fn smooth(distribution: &mut Distribution, variances: &[f64], along: &[f64]) {
     }
 }
 
-/// The variance of each coordinate before the diagonal.
+/// The variance of each coordinate before scaling by the diagonal.
 fn within(distribution: &Distribution) -> Vec<f64> {
     let n = distribution.scales.len();
     let mut within = vec![1.0; n];
@@ -208,7 +211,8 @@ fn within(distribution: &Distribution) -> Vec<f64> {
     within
 }
 
-/// Makes the determinant 1, so that the step size alone says how large steps are, and notes the variances of coordinates.
+/// Scales the determinant to 1, so that the step size alone determines how large steps are, and records the variances of the
+/// coordinates.
 fn normalise(distribution: &mut Distribution) {
     let n = distribution.scales.len() as f64;
     let logarithm = distribution.scales.iter().map(|scale| ln(*scale)).sum::<f64>()
@@ -221,7 +225,7 @@ fn normalise(distribution: &mut Distribution) {
     distribution.covariance = variances.collect();
 }
 
-/// Changes the number of directions if it is time, after a generation before which the step size was `sigma`.
+/// Adjusts the number of directions after a generation if it is time to. `sigma` is the step size before that generation.
 pub(in super::super) fn choose(strategy: &Strategy, distribution: &mut Distribution, sigma: f64) {
     let n = strategy.n;
     let rate = 0.5 * (strategy.lambda as f64 / n as f64).min(1.0) / (VARIANCE / 10.0).max(1.0);
@@ -254,7 +258,7 @@ pub(in super::super) fn choose(strategy: &Strategy, distribution: &mut Distribut
     }
 }
 
-/// Keeps these directions.
+/// Drops all directions but these.
 fn keep(distribution: &mut Distribution, kept: &[usize]) {
     let n = distribution.scales.len();
     let Distribution { axes, directions, .. } = distribution;
@@ -268,13 +272,14 @@ fn keep(distribution: &mut Distribution, kept: &[usize]) {
 
 #[cfg(test)]
 mod tests {
-    //! The matrix beside its definition, and the directions that a search finds.
+    //! Tests of the matrix against its definition, and of the directions that a search finds.
 
     use super::*;
     use crate::evolve::algorithm::cma::covariance::Covariance;
     use evoxo_common::{math::pow, rng::Stream};
 
-    /// A run on a function of `n` coordinates, until its value is below 1e-10 or `generations` are over: how many it took.
+    /// Minimises a function of `n` coordinates until its value is below 1e-10 or `generations` have passed. Returns how many
+    /// generations it took.
     fn minimise(n: usize, generations: u64, value: &dyn Fn(&[f64]) -> f64) -> (u64, Distribution) {
         let strategy = Strategy::new(n, 12, Covariance::Limited, true);
         let mut distribution = strategy.start(vec![0.3; n], 0.2);
@@ -296,7 +301,8 @@ mod tests {
         (generations, distribution)
     }
 
-    /// A cigar along the diagonal of the space has one long direction, and it is found; a diagonal alone does not solve it.
+    /// A cigar along the diagonal of the space has one long direction. The search finds it, while a diagonal matrix alone
+    /// does not solve the problem.
     #[test]
     fn a_direction_that_is_needed_is_found() {
         let n = 20;
@@ -316,7 +322,7 @@ mod tests {
         assert!(along > 0.9 && *stretch > 1e3, "{along} {stretch}");
     }
 
-    /// What only differs from coordinate to coordinate is learnt by the diagonal: no direction comes.
+    /// If only the scales of the coordinates differ, the diagonal learns them and no direction is added.
     #[test]
     fn no_direction_comes_where_a_diagonal_does() {
         let ellipsoid = |genes: &[f64]| (0..40).map(|i| pow(10.0, (i / 8) as f64) * genes[i] * genes[i]).sum::<f64>();
@@ -324,7 +330,7 @@ mod tests {
         assert!(took < 1500 && found.directions.most == 0, "{took} {}", found.directions.most);
     }
 
-    /// A distribution with three directions, which are at right angles.
+    /// A distribution with three orthogonal directions.
     fn learnt() -> (Strategy, Distribution) {
         let (strategy, mut rng) = (Strategy::new(8, 12, Covariance::Limited, true), Stream::root(5).rng());
         let mut distribution = strategy.start(vec![0.0; 8], 0.5);
@@ -351,8 +357,8 @@ mod tests {
         matrix
     }
 
-    /// Variances of coordinates are those of the matrix, its determinant is 1, directions are at right angles, and normal numbers are those
-    /// that make a step.
+    /// The recorded variances of coordinates are those of the matrix, its determinant is 1, its directions are orthogonal,
+    /// and `normal` inverts `step`.
     #[test]
     fn the_matrix_is_what_its_parts_say() {
         let (strategy, distribution) = learnt();
@@ -375,7 +381,7 @@ mod tests {
         assert!(again.iter().zip(&numbers).all(|(again, number)| (again - number).abs() < 1e-12), "{again:?}");
     }
 
-    /// Directions that are short and become shorter are given up; the others stay.
+    /// Short directions that become shorter are dropped; the others stay.
     #[test]
     fn a_direction_that_is_not_needed_is_given_up() {
         let (strategy, mut distribution) = learnt();

@@ -1,9 +1,9 @@
 //! One generation of CMA-ES: constants, sampling, and the update of the distribution.
 //!
-//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016: figure 6 and table 1. The separable
-//! form is that of R. Ros and N. Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity",
-//! PPSN X, 2008. With many coordinates the step size follows two points of each generation, as in N. Hansen, A. Atamna and
-//! A. Auger, "How to Assess Step-Size Adaptation Mechanisms in Randomised Search", PPSN XIII, 2014.
+//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016: figure 6 and table 1. The separable form
+//! follows R. Ros and N. Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity", PPSN X, 2008.
+//! With many coordinates, two points of each generation control the step size, as in N. Hansen, A. Atamna and A. Auger, "How
+//! to Assess Step-Size Adaptation Mechanisms in Randomised Search", PPSN XIII, 2014.
 
 mod limited;
 #[cfg(test)]
@@ -18,25 +18,25 @@ use super::{covariance::Covariance, eigen};
 
 pub(super) use limited::{Directions, directions_max};
 
-/// From this many coordinates on the step size follows two points instead of the length of a path. A path remembers about as
-/// many generations as there are coordinates for each parent, and what it says is that much out of date. Measured with 20 to 300
+/// From this many coordinates on, two points control the step size instead of the length of an evolution path. A path
+/// remembers about n / mu generations, so with many coordinates its information is that old. Measured with 20 to 300
 /// coordinates: docs/decisions/steps-of-two-points.md.
 const TWO_POINTS_FROM: usize = 100;
-/// How much of the two points' trend is of the last generation: c of Hansen, Atamna and Auger 2014, and of pycma 4.5.
+/// The weight of the last generation in the trend of the two points: c of Hansen, Atamna and Auger 2014, and of pycma 4.5.
 const TREND: f64 = 0.3;
 
-/// The constants of a strategy; the names are those of the tutorial.
+/// The constants of a strategy, with the tutorial's names.
 #[derive(Clone, Debug)]
 pub(super) struct Strategy {
-    /// Coordinates: n.
+    /// The number of coordinates: n.
     pub(super) n: usize,
     /// Candidates of a generation: lambda.
     pub(super) lambda: usize,
-    /// What is learnt of the covariance matrix.
+    /// The form of the covariance matrix.
     pub(super) covariance: Covariance,
     /// The weights of all ranks, best first: positive ones that add up to 1, then negative ones or zeros.
     pub(super) weights: Vec<f64>,
-    /// The number of parents: those with positive weights.
+    /// The number of parents, which are the candidates with positive weights.
     pub(super) mu: usize,
     pub(super) mu_eff: f64,
     c_sigma: f64,
@@ -46,13 +46,13 @@ pub(super) struct Strategy {
     c_mu: f64,
     /// The expected length of a vector of normal numbers.
     chi: f64,
-    /// Whether the step size follows two points.
+    /// Whether two points control the step size.
     pub(super) two_points: bool,
-    /// How slowly it does.
+    /// The damping of step-size control by two points.
     damping: f64,
 }
 
-/// A normal distribution, with the paths of its mean.
+/// A normal distribution, with its evolution paths.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Distribution {
     /// Generations of this run so far: g.
@@ -61,24 +61,27 @@ pub(super) struct Distribution {
     pub(super) sigma: f64,
     /// The mean: m.
     pub(super) mean: Vec<f64>,
-    /// The path for the step size.
+    /// The evolution path of the step size.
     pub(super) path_sigma: Vec<f64>,
-    /// The path for the covariance.
+    /// The evolution path of the covariance.
     pub(super) path: Vec<f64>,
-    /// The covariance matrix C: entry (i, j) at `j * n + i`, where only i >= j counts; if separable or limited, its diagonal.
+    /// The covariance matrix C: entry (i, j) is at `j * n + i`, and only i >= j counts. If separable or limited, only its
+    /// diagonal.
     pub(super) covariance: Vec<f64>,
-    /// Eigenvectors of an earlier C, one after another: B; if separable there are none; if limited the directions.
+    /// The eigenvectors of the last C that was decomposed, one after another: B. Empty if separable; the directions if
+    /// limited.
     pub(super) axes: Vec<f64>,
-    /// The roots of that matrix's eigenvalues, or of its diagonal: D; if limited, what the directions do not make of the diagonal.
+    /// The square roots of the eigenvalues of that C, or of its diagonal: D. If limited, the part of the diagonal that the
+    /// directions do not account for.
     pub(super) scales: Vec<f64>,
-    /// The generation of that matrix.
+    /// The generation in which C was last decomposed.
     pub(super) decomposed: u64,
-    /// The last step of the mean, without the step size: the direction of the two points. Empty where the step size does not
-    /// follow two points, or the run has just begun.
+    /// The last step of the mean, without the step size: the direction of the two points. Empty if two points do not control
+    /// the step size, or if the run has just started.
     pub(super) shift: Vec<f64>,
-    /// Whether longer steps have been better of late: -1 to 1.
+    /// Whether longer steps have recently been better: -1 to 1.
     pub(super) trend: f64,
-    /// Of a limited matrix: what it has besides its diagonal.
+    /// The part of a limited matrix beyond its diagonal.
     pub(super) directions: Directions,
 }
 
@@ -87,12 +90,12 @@ pub(super) struct Distribution {
 pub(super) struct Sample {
     /// Independent normal numbers: z.
     pub(super) normal: Vec<f64>,
-    /// The step that they make, without the step size: y = B D z.
+    /// The step that they give, without the step size: y = B D z.
     pub(super) step: Vec<f64>,
 }
 
 impl Strategy {
-    /// The defaults of the tutorial's table 1; without `active`, negative weights are 0.
+    /// The defaults of the tutorial's table 1. Without `active`, negative weights are 0.
     pub(super) fn new(n: usize, lambda: usize, covariance: Covariance, active: bool) -> Self {
         let (dimension, mu) = (n as f64, lambda / 2);
         let raw: Vec<f64> = (1..=lambda).map(|rank| ln((lambda as f64 + 1.0) / 2.0) - ln(rank as f64)).collect();
@@ -103,7 +106,7 @@ impl Strategy {
         let (mu_eff, mu_eff_negative) = (effective(&raw[..mu]), effective(&raw[mu..]));
         let c_1 = 2.0 / ((dimension + 1.3) * (dimension + 1.3) + mu_eff);
         let c_mu = 2.0 * (0.25 + mu_eff + 1.0 / mu_eff - 2.0) / ((dimension + 2.0) * (dimension + 2.0) + mu_eff);
-        // A diagonal has fewer numbers to learn: Ros and Hansen 2008, section 3.
+        // A diagonal has fewer parameters to learn: Ros and Hansen 2008, section 3.
         let faster = if covariance == Covariance::Separable { (dimension + 2.0) / 3.0 } else { 1.0 };
         let c_1 = (c_1 * faster).min(1.0);
         let c_mu = (c_mu * faster).min(1.0 - c_1);
@@ -128,28 +131,29 @@ impl Strategy {
             c_1,
             c_mu,
             two_points: n >= TWO_POINTS_FROM,
-            // pycma 4.5; the paper has the root of n, with which steps shrink too late from 1,000 coordinates on.
+            // As in pycma 4.5. The paper has the square root of n, with which steps shrink too late from 1,000 coordinates
+            // on.
             damping: 0.7 + 2.0 * ln(dimension) + 2.0 * ln((lambda as f64 - dimension).max(1.0)),
             chi: dimension.sqrt() * (1.0 - 1.0 / (4.0 * dimension) + 1.0 / (21.0 * dimension * dimension)),
         }
     }
 
-    /// Whether only the variances of coordinates are stored of the covariance matrix.
+    /// Whether only the variances of the coordinates are stored, not the whole covariance matrix.
     pub(super) const fn has_diagonal(&self) -> bool {
         !matches!(self.covariance, Covariance::Full)
     }
 
-    /// The numbers of the covariance matrix, as it is stored.
+    /// How many numbers of the covariance matrix are stored.
     pub(super) const fn entries(&self) -> usize {
         if self.has_diagonal() { self.n } else { self.n * self.n }
     }
 
-    /// The numbers of the eigenvectors.
+    /// How many numbers the eigenvectors have.
     pub(super) const fn axes(&self) -> usize {
         if self.has_diagonal() { 0 } else { self.n * self.n }
     }
 
-    /// The distribution of a run's first generation: all coordinates alike.
+    /// The distribution for the first generation of a run: the same variance in every coordinate.
     pub(super) fn start(&self, mean: Vec<f64>, sigma: f64) -> Distribution {
         let (n, step) = (self.n, if self.has_diagonal() { 1 } else { self.n + 1 });
         let mut identity = vec![0.0; self.entries()];
@@ -185,8 +189,8 @@ impl Strategy {
         Sample { normal, step }
     }
 
-    /// The two candidates along the last step of the mean, forwards and backwards, as far from the mean as a candidate that is
-    /// drawn with these numbers. `None` if there is no such step.
+    /// The two candidates along the last step of the mean, forwards and backwards. Their distance from the mean is that of a
+    /// candidate drawn with the same random numbers. `None` if there was no step.
     pub(super) fn pair(&self, distribution: &Distribution, rng: &mut Generator) -> Option<[Sample; 2]> {
         let Distribution { shift, scales, axes, .. } = distribution;
         let along = |axis: &[f64]| axis.iter().zip(shift).map(|(axis, step)| axis * step).sum::<f64>();
@@ -218,7 +222,7 @@ impl Strategy {
         normal
     }
 
-    /// B times a vector.
+    /// The product of B and a vector.
     fn turn(&self, distribution: &Distribution, vector: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.n];
         for (factor, axis) in vector.iter().zip(distribution.axes.chunks_exact(self.n)) {
@@ -227,9 +231,9 @@ impl Strategy {
         out
     }
 
-    /// Updates the distribution with a generation, best first (figure 6 of the tutorial). `ahead` is the share of the others by
-    /// which the first of the [`Self::pair`] is better than the second, -1 to 1; 0 if there is none. False if the
-    /// matrix has become none of a distribution.
+    /// Updates the distribution with the candidates of a generation, best first (figure 6 of the tutorial). `ahead` is the
+    /// share of the other candidates by which the first of the [`Self::pair`] is ahead of the second, -1 to 1; 0 without a
+    /// pair. False if the result is no longer a covariance matrix.
     pub(super) fn update(&self, distribution: &mut Distribution, ranked: &[&Sample], ahead: f64) -> bool {
         let mean_of = |part: fn(&Sample) -> &Vec<f64>| {
             let mut mean = vec![0.0; self.n];
@@ -266,7 +270,7 @@ impl Strategy {
             }
         };
         if self.two_points {
-            // The root, as pycma 4.5: small differences of ranks count for more.
+            // The square root, as in pycma 4.5, gives small differences of ranks more weight.
             let ahead = ahead.abs().sqrt().copysign(ahead);
             distribution.trend += TREND * (ahead - distribution.trend);
             distribution.sigma *= exp(distribution.trend / self.damping);
@@ -287,7 +291,7 @@ impl Strategy {
         let lost = if calm { 0.0 } else { self.c_1 * self.c_c * (2.0 - self.c_c) };
         let keep = 1.0 + lost - self.c_1 - self.c_mu * self.weights.iter().sum::<f64>();
         let factor = |(weight, sample): (&f64, &&Sample)| {
-            // A bad step takes no more away than its direction has.
+            // A bad step takes away no more variance than its direction has.
             let length: f64 = sample.normal.iter().map(|z| z * z).sum();
             self.c_mu * if *weight >= 0.0 { *weight } else { weight * self.n as f64 / length }
         };
@@ -312,8 +316,8 @@ impl Strategy {
         }
     }
 
-    /// Decomposes the covariance matrix if it is time: so seldom that it costs no more than sampling (section B.2 of
-    /// the tutorial). False if the matrix has become none of a distribution.
+    /// Decomposes the covariance matrix if it is time to. This is so rare that decomposing costs no more than sampling
+    /// (section B.2 of the tutorial). False if the matrix is no longer a covariance matrix.
     pub(super) fn decompose(&self, distribution: &mut Distribution) -> bool {
         let n = self.n as f64;
         let every =
@@ -340,9 +344,8 @@ impl Strategy {
         true
     }
 
-    /// Shortens each coordinate whose deviation is above `most`, in the covariance matrix and in its path. Of a coordinate
-    /// that is longer than the box, good and bad steps do not differ, because the map repeats the box: nothing else would
-    /// shorten it again.
+    /// Limits the deviation of each coordinate to `most`, in the covariance matrix and in its path. Nothing else would
+    /// shorten a coordinate whose deviation exceeds the box: the map repeats the box, so good and bad steps no longer differ.
     pub(super) fn limit(&self, distribution: &mut Distribution, most: f64) {
         for index in 0..self.n {
             let deviation = distribution.sigma * self.variance(distribution, index).sqrt();
@@ -361,7 +364,8 @@ impl Strategy {
         }
     }
 
-    /// Mirrors a coordinate, with the mean of its mirror image: all that is learnt of it turns its sign.
+    /// Mirrors a coordinate and moves its mean to `mean`, the mirror image: everything learnt about the coordinate changes
+    /// sign.
     pub(super) fn mirror(&self, distribution: &mut Distribution, index: usize, mean: f64) {
         let Distribution { path, path_sigma, shift, axes, covariance, .. } = distribution;
         distribution.mean[index] = mean;
@@ -380,7 +384,7 @@ impl Strategy {
         distribution.covariance[self.diagonal(index)]
     }
 
-    /// The place of a coordinate's variance among the entries of the covariance matrix.
+    /// The index of a coordinate's variance among the entries of the covariance matrix.
     const fn diagonal(&self, index: usize) -> usize {
         if self.has_diagonal() { index } else { index * self.n + index }
     }

@@ -1,9 +1,9 @@
-//! One generation by the definition, and what selection does not change.
+//! Tests of one generation against its definition, and of its behaviour under random selection.
 
 use super::*;
 use evoxo_common::rng::Stream;
 
-/// The constants for ten coordinates, as the tutorial's formulas and pycma 4.5 have them: mu_eff 3.167, c_sigma
+/// The constants for ten coordinates, as the tutorial's formulas and pycma 4.5 give them: mu_eff is 3.167 and c_sigma is
 /// 0.2844.
 #[test]
 fn constants_are_those_of_the_tutorial() {
@@ -14,14 +14,14 @@ fn constants_are_those_of_the_tutorial() {
     assert!((strategy.d_sigma - 1.0 - strategy.c_sigma).abs() < 1e-12);
     assert!((strategy.weights[..5].iter().sum::<f64>() - 1.0).abs() < 1e-12);
     assert!(strategy.weights.windows(2).all(|pair| pair[0] > pair[1]));
-    // Negative weights never take more than there is.
+    // Negative weights never take away more variance than there is.
     let taken = -strategy.weights[5..].iter().sum::<f64>() * strategy.c_mu * 10.0;
     assert!(taken <= 1.0 - strategy.c_1 - strategy.c_mu + 1e-12, "{taken}");
     let passive = Strategy::new(10, 10, Covariance::Full, false);
     assert!(passive.weights[5..].iter().all(|weight| *weight == 0.0));
 }
 
-/// If steps are ranked at random, the matrix stays what it is on average: its trace drifts by nothing systematic.
+/// If steps are ranked at random, the matrix stays the same on average: its trace has no systematic drift.
 #[test]
 fn neutral_selection_changes_no_shape() {
     for (covariance, active) in [
@@ -47,8 +47,8 @@ fn neutral_selection_changes_no_shape() {
     }
 }
 
-/// The two candidates lie on a line with the mean and the last mean, as far away as random ones, and their normal numbers are
-/// those that make their steps; the step size grows exactly if the forward one is ahead.
+/// The two candidates lie on a line with the mean and the last mean, as far away as random ones, and their normal numbers
+/// give their steps. The step size grows if and only if the forward one is ahead.
 #[test]
 fn the_pair_lies_along_the_last_step() {
     for covariance in [Covariance::Full, Covariance::Separable, Covariance::Limited] {
@@ -85,7 +85,7 @@ fn the_pair_lies_along_the_last_step() {
     }
 }
 
-/// A coordinate that is too long becomes as long as it may be; its correlations, and the other coordinates, stay.
+/// A coordinate that is too long is shortened to the limit. Its correlations and the other coordinates do not change.
 #[test]
 fn long_coordinates_are_shortened() {
     for covariance in [Covariance::Full, Covariance::Separable, Covariance::Limited] {
@@ -117,7 +117,7 @@ fn long_coordinates_are_shortened() {
     }
 }
 
-/// What is mirrored draws the mirror images of the same candidates, and has the mirror image of the matrix.
+/// A mirrored distribution draws the mirror images of the same candidates, and has the mirror image of the matrix.
 #[test]
 fn mirrored_distributions_draw_mirror_images() {
     let strategy = Strategy::new(4, 8, Covariance::Full, true);
@@ -144,7 +144,7 @@ fn mirrored_distributions_draw_mirror_images() {
     assert_eq!(after.mean, [&before.mean[..2], &[7.0], &before.mean[3..]].concat());
 }
 
-/// The update by the definition, entry by entry, in a generation with axes that are turned.
+/// The update follows its definition, entry by entry, in a generation with rotated axes.
 #[test]
 fn the_update_agrees_with_the_definition() {
     let strategy = Strategy::new(4, 6, Covariance::Full, true);
