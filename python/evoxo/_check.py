@@ -155,7 +155,7 @@ def check(problem: Problem, command: Sequence[str], count: int = CANDIDATES) -> 
     for index, why in failed:
         print(f"candidate {index} ({_kind(index)}) failed: {why}")
     if len(failed) == count:
-        print(f"{problem.name} has no value for any of the {count} candidates, so nothing can be evolved with it")
+        print(f"{problem.name} has no value for any of the {count} candidates: nothing can be evolved with it")
         return 1
     if impure:
         print(f"{problem.name} is not pure: its values must follow from the genes and the seed alone")

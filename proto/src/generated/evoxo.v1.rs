@@ -11,8 +11,8 @@ pub struct Task {
     /// The task message of that work, encoded.
     #[prost(bytes = "bytes", tag = "3")]
     pub body: ::prost::bytes::Bytes,
-    /// Bytes that other tasks have too, such as the weights from which all workers of a round begin. The message of the
-    /// body documents their meaning; empty is the same as absent. They are sent once per session: see AssignedTask.
+    /// Bytes that other tasks have too, such as the weights from which all workers of a round start. The message of the body
+    /// documents their meaning; empty is the same as absent. They are sent once per session: see AssignedTask.
     #[prost(bytes = "bytes", tag = "15")]
     pub shared: ::prost::bytes::Bytes,
 }
@@ -64,16 +64,15 @@ pub struct Hello {
     /// Version of this protocol: 3.
     #[prost(uint32, tag = "1")]
     pub protocol: u32,
-    /// Assignments that this worker computes at once, 1 to 1,024.
+    /// The number of assignments that this worker computes at once, 1 to 1,024.
     #[prost(uint32, tag = "2")]
     pub slots: u32,
     /// The worker's name, the same after a restart: its host's name, or one that its operator chose. For the coordinator,
     /// workers with one name at one address are the same worker when it judges reliability. At most 128 bytes.
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
-    /// The kinds of experiments whose tasks it computes; it gets no others. At most 256. The coordinator ignores kinds
-    /// that it does not know, and assigns no tasks of kinds whose signature differs from its own, which it reports to
-    /// people.
+    /// The kinds of experiments whose tasks it computes; it gets no others. At most 256. The coordinator ignores kinds that it
+    /// does not know. It assigns no tasks of kinds whose signature differs from its own, and reports those kinds to people.
     #[prost(message, repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<KindSignature>,
     /// Version and commit of the build, for people. At most 128 bytes.
@@ -83,7 +82,7 @@ pub struct Hello {
     /// restarted.
     #[prost(fixed64, tag = "6")]
     pub process: u64,
-    /// The programs that its tasks can ask. It gets tasks of runs that ask a program only if it has one with that name and
+    /// The programs that its tasks can use. It gets tasks of runs that use a program only if it has one with that name and
     /// signature. At most 64.
     #[prost(message, repeated, tag = "7")]
     pub programs: ::prost::alloc::vec::Vec<ProgramSignature>,
@@ -91,16 +90,17 @@ pub struct Hello {
     #[prost(string, tag = "8")]
     pub host: ::prost::alloc::string::String,
 }
-/// A program beside a worker, somebody's own code in any language, and what it computes.
+/// A program beside a worker: user code in any language. The message says what the program computes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProgramSignature {
-    /// The kind of experiment whose tasks ask it, as in Task.kind.
+    /// The kind of experiment whose tasks use it, as in Task.kind.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
-    /// Its name on the workers. At most 64 bytes.
+    /// The program's name on the workers. At most 64 bytes.
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
-    /// SHA-256, 32 bytes, of what it says of itself and of its answers to fixed questions; the kind's .proto file says which.
+    /// SHA-256, 32 bytes, of the program's description of itself and of its answers to fixed questions; the kind's .proto file
+    /// says which.
     #[prost(bytes = "bytes", tag = "3")]
     pub sha256: ::prost::bytes::Bytes,
 }
@@ -128,7 +128,7 @@ pub struct Welcome {
 /// Tasks for one slot, to be computed in order. A worker never has more than 2 x slots unfinished assignments.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Assignment {
-    /// Unique in the session.
+    /// Unique within the session.
     #[prost(uint64, tag = "1")]
     pub id: u64,
     /// At least one.
@@ -172,7 +172,7 @@ pub struct TaskResult {
     /// The time the task took, in microseconds of the worker's clock. Only for scheduling: results do not depend on it.
     #[prost(uint64, tag = "4")]
     pub elapsed_us: u64,
-    /// The assignment in this session that asked for it; 0 for a result of an older session.
+    /// The assignment of this session that contained the task; 0 for a result of an older session.
     #[prost(uint64, tag = "5")]
     pub assignment: u64,
     #[prost(oneof = "task_result::Outcome", tags = "2, 3, 6")]
@@ -188,8 +188,9 @@ pub mod task_result {
         /// Why the task panicked or was refused, in one sentence. At most 4,096 bytes.
         #[prost(string, tag = "3")]
         Failure(::prost::alloc::string::String),
-        /// The task asks a program, and this worker's is another one: it does not answer as the task says. The task is given to
-        /// others, and this worker gets no more that ask the program. Why, in one sentence. At most 4,096 bytes.
+        /// The task uses a program, and the worker's program is not the right one: it does not answer as the task requires. The
+        /// task is given to other workers, and this worker gets no more tasks that use the program. Why, in one sentence. At most
+        /// 4,096 bytes.
         #[prost(string, tag = "6")]
         OtherProgram(::prost::alloc::string::String),
     }
@@ -207,7 +208,7 @@ pub struct Heartbeat {}
 /// The worker wants to leave: no more assignments. It finishes what it has and then ends the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Drain {}
-/// A person wants the worker to leave. It answers with Drain, in this session and in each further one until it has ended: it
+/// A person wants the worker to leave. It answers with Drain, in this session and in each further one until it has ended. It
 /// gets no more assignments, finishes what it has, and then ends the stream and its process.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Leave {
@@ -585,15 +586,15 @@ pub struct SubmitRequest {
     /// The experiment file, TOML, at most 1 MiB.
     #[prost(string, tag = "2")]
     pub config: ::prost::alloc::string::String,
-    /// How outputs are verified. FAILED_PRECONDITION if the coordinator has no access directory, by which it would know its
-    /// workers, or if the run exists and has another level. Unspecified: not at all, or as the run that exists.
+    /// How outputs are verified. FAILED_PRECONDITION if the coordinator has no access directory, so cannot identify its workers,
+    /// or if the run exists and has another level. Unspecified: no verification, or the level of the existing run.
     #[prost(enumeration = "Verification", tag = "3")]
     pub verification: i32,
     /// For VERIFICATION_AUDITED: the share that is computed again, in millionths, 1 to 1,000,000.
     #[prost(uint32, tag = "4")]
     pub audit_millionths: u32,
-    /// On which terms the coordinator computes the run. They change no result. For a run that exists: those that change.
-    /// INVALID_ARGUMENT if the coordinator does not know one or cannot read its value, or if one is given twice.
+    /// The terms on which the coordinator computes the run. They change no result. For an existing run: the terms to change.
+    /// INVALID_ARGUMENT if the coordinator does not know a term or cannot read its value, or if one is given twice.
     #[prost(message, repeated, tag = "5")]
     pub terms: ::prost::alloc::vec::Vec<Term>,
 }
@@ -717,8 +718,8 @@ pub struct Run {
     /// Tasks that are assigned to workers now.
     #[prost(uint32, tag = "11")]
     pub tasks_assigned: u32,
-    /// Tasks that are planned and that nobody computes now, also those that failed or were lost before, and with a quorum those that a
-    /// second identity must compute. The coordinator plans no more than it must, so more may follow.
+    /// Tasks that are planned and that no worker computes now, including those that failed or were lost before, and with a
+    /// quorum those that a second identity must compute. The coordinator plans no more than it must, so more may follow.
     #[prost(uint32, tag = "22")]
     pub tasks_waiting: u32,
     /// When FINISHED or IN_DOUBT: SHA-256, in hexadecimal, over all replicas' final states.
@@ -727,13 +728,13 @@ pub struct Run {
     /// The resolved experiment file with every setting.
     #[prost(string, tag = "13")]
     pub config: ::prost::alloc::string::String,
-    /// Events that a person should know, newest last, at most 32.
+    /// Events that people should know about, newest last, at most 32.
     #[prost(string, repeated, tag = "14")]
     pub notices: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The progress of each arm.
     #[prost(message, repeated, tag = "15")]
     pub arms: ::prost::alloc::vec::Vec<ArmProgress>,
-    /// Connected workers that compute its kind, and the sum of their slots.
+    /// Connected workers that compute the run's kind, and the sum of their slots.
     #[prost(uint32, tag = "16")]
     pub workers: u32,
     #[prost(uint32, tag = "17")]
@@ -746,10 +747,10 @@ pub struct Run {
     pub verification: i32,
     #[prost(uint32, tag = "21")]
     pub audit_millionths: u32,
-    /// The terms on which it is computed, as far as somebody named them.
+    /// The terms on which the run is computed, as far as they were set.
     #[prost(message, repeated, tag = "23")]
     pub terms: ::prost::alloc::vec::Vec<Term>,
-    /// Who first submitted it: the number of the person's certificate, or without one the address. Empty if not known.
+    /// Who first submitted the run: the number of the person's certificate, or without one the address. Empty if not known.
     #[prost(string, tag = "24")]
     pub submitter: ::prost::alloc::string::String,
 }
@@ -764,7 +765,7 @@ pub struct Doubt {
     pub arm: ::prost::alloc::string::String,
     #[prost(uint32, tag = "3")]
     pub replica: u32,
-    /// Rounds that the replica had completed before.
+    /// Rounds that the replica had completed before the task's round.
     #[prost(uint64, tag = "4")]
     pub round: u64,
     /// The worker whose output was used, and the worker whose output differed.
@@ -823,7 +824,7 @@ pub struct ListWorkersRequest {}
 pub struct ListWorkersResponse {
     #[prost(message, repeated, tag = "1")]
     pub workers: ::prost::alloc::vec::Vec<Worker>,
-    /// The workers that were lost last, the newest first, at most 64. Those that left as they should are not among them.
+    /// The workers that were lost last, newest first, at most 64. Workers that left in order are not among them.
     #[prost(message, repeated, tag = "2")]
     pub lost: ::prost::alloc::vec::Vec<LostWorker>,
 }
@@ -836,14 +837,14 @@ pub struct DrainWorkersRequest {
     /// Numbers of sessions, for workers with the same name.
     #[prost(uint64, repeated, tag = "2")]
     pub sessions: ::prost::alloc::vec::Vec<u64>,
-    /// All workers on this host: its name as they say it, or the address that they connect from. Empty for none.
+    /// All workers on this host: the name that they report, or the address from which they connect. Empty for none.
     #[prost(string, tag = "3")]
     pub host: ::prost::alloc::string::String,
 }
 /// See RunService.DrainWorkers.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DrainWorkersResponse {
-    /// Those that were asked, also those that were leaving already.
+    /// The workers that were asked, including those that were already leaving.
     #[prost(message, repeated, tag = "1")]
     pub workers: ::prost::alloc::vec::Vec<Worker>,
 }
@@ -864,13 +865,13 @@ pub struct LostWorker {
     /// Why, for people.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
-    /// Tasks that it had.
+    /// Tasks that the worker had.
     #[prost(uint32, tag = "7")]
     pub tasks: u32,
-    /// Milliseconds since then.
+    /// Milliseconds since the worker was lost.
     #[prost(uint64, tag = "8")]
     pub ago_ms: u64,
-    /// Milliseconds until it may come back, if it is set aside; otherwise 0.
+    /// Milliseconds until the worker may come back, if it is set aside; otherwise 0.
     #[prost(uint64, tag = "9")]
     pub aside_ms: u64,
 }
@@ -905,44 +906,44 @@ pub struct Worker {
     /// Kinds for which its signature differs from the coordinator's: it gets none of their tasks. Sorted.
     #[prost(string, repeated, tag = "11")]
     pub kinds_refused: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The address that it connected from.
+    /// The address from which the worker connected.
     #[prost(string, tag = "12")]
     pub address: ::prost::alloc::string::String,
-    /// Its programs, each as its name and the beginning of its signature: "rosen 1a2b3c4d5e6f7a8b". Sorted.
+    /// The worker's programs, each as its name and the beginning of its signature: "rosen 1a2b3c4d5e6f7a8b". Sorted.
     #[prost(string, repeated, tag = "13")]
     pub programs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The names of the runs whose tasks are assigned to it now, sorted.
     #[prost(string, repeated, tag = "14")]
     pub runs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The name of its host, as it says.
+    /// The name of the worker's host, as the worker reports it.
     #[prost(string, tag = "15")]
     pub host: ::prost::alloc::string::String,
-    /// The number of its certificate; empty if it came without one.
+    /// The number of the worker's certificate; empty if it connected without one.
     #[prost(string, tag = "16")]
     pub identity: ::prost::alloc::string::String,
-    /// Its slots that have something to compute.
+    /// Slots that have something to compute.
     #[prost(uint32, tag = "17")]
     pub slots_busy: u32,
-    /// Tasks that it computed in the last minute, or since it connected.
+    /// Tasks that the worker computed in the last minute, or since it connected.
     #[prost(uint64, tag = "18")]
     pub tasks_last_minute: u64,
-    /// It was set aside before, and gets one task at a time until it has computed some.
+    /// The worker was set aside before, and gets one task at a time until it has computed some.
     #[prost(bool, tag = "19")]
     pub on_trial: bool,
 }
-/// How much a run trusts its workers. It changes no result, only what must have been computed by whom before an output counts.
+/// How much a run trusts its workers. It changes no result, only who must have computed an output before it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Verification {
     /// Every valid output of any worker counts.
     Unspecified = 0,
-    /// An output counts when workers with certificates of two identities sent the same, or a trusted worker sent it.
+    /// An output counts when workers with certificates of two identities sent the same output, or a trusted worker sent it.
     Quorum = 1,
     /// An output counts when a trusted worker sent it; the outputs of others are compared with it.
     Verified = 2,
-    /// Every valid output of a worker with a certificate counts. A trusted worker computes a share of those of others again, drawn
-    /// after they came. If one was wrong, its sender is convicted, and every replica that has absorbed anything of it is computed
-    /// again.
+    /// Every valid output of a worker with a certificate counts. A trusted worker recomputes a share of the outputs of others,
+    /// drawn after they arrived. If one was wrong, its sender is convicted, and every replica that has absorbed any of its
+    /// outputs is computed again.
     Audited = 3,
 }
 impl Verification {
@@ -984,11 +985,11 @@ pub enum RunState {
     Cancelled = 4,
     /// Cannot continue; `message` says why. Resume tries again.
     Failed = 5,
-    /// This coordinator may not advance it: another build wrote it, another coordinator owns it, or it needs more memory
+    /// This coordinator may not advance the run: another build wrote it, another coordinator owns it, or it needs more memory
     /// than there is. `message` says why and what to do.
     Blocked = 6,
-    /// All replicas are finished, but a task that was computed twice had two outputs. One of them is wrong, it is unknown
-    /// which, and other outputs may be wrong too. See `doubts`.
+    /// All replicas are finished, but a task that was computed twice had two outputs. One of them is wrong, it is unknown which,
+    /// and other outputs may be wrong too. See `doubts`.
     InDoubt = 7,
 }
 impl RunState {
@@ -1115,11 +1116,10 @@ pub mod run_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Starts a run, or extends one of the same name and configuration with more replicas. Repeating a submission has no
-        /// effect. INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run
-        /// may have, or there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has
-        /// another configuration or cannot be read, or if the store cannot be written.
-        /// May: operator.
+        /// Starts a run, or extends one of the same name and configuration with more replicas. Repeating a submission has no effect.
+        /// INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run may have, or
+        /// there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has another
+        /// configuration or cannot be read, or if the store cannot be written. May: operator.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoRequest<super::SubmitRequest>,
@@ -1161,8 +1161,7 @@ pub mod run_service_client {
             req.extensions_mut().insert(GrpcMethod::new("evoxo.v1.RunService", "List"));
             self.inner.unary(req, path, codec).await
         }
-        /// One run. NOT_FOUND if there is none of that name.
-        /// May: viewer, operator.
+        /// One run. NOT_FOUND if no run has this name. May: viewer, operator.
         pub async fn get(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRequest>,
@@ -1207,8 +1206,7 @@ pub mod run_service_client {
             req.extensions_mut().insert(GrpcMethod::new("evoxo.v1.RunService", "Watch"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted.
-        /// May: operator.
+        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted. May: operator.
         pub async fn pause(
             &mut self,
             request: impl tonic::IntoRequest<super::PauseRequest>,
@@ -1229,9 +1227,8 @@ pub mod run_service_client {
             req.extensions_mut().insert(GrpcMethod::new("evoxo.v1.RunService", "Pause"));
             self.inner.unary(req, path, codec).await
         }
-        /// Continues a paused run, takes back a run that another coordinator owned (BLOCKED), and tries a failed run again;
-        /// then `message` of the response says what failed.
-        /// May: operator.
+        /// Continues a paused run, takes over a run that another coordinator owned (BLOCKED), and retries a failed run; then
+        /// `message` of the response says what failed. May: operator.
         pub async fn resume(
             &mut self,
             request: impl tonic::IntoRequest<super::ResumeRequest>,
@@ -1253,8 +1250,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "Resume"));
             self.inner.unary(req, path, codec).await
         }
-        /// Ends a run permanently. With `delete`, also removes it from the store.
-        /// May: operator.
+        /// Ends a run permanently. With `delete`, also removes it from the store. May: operator.
         pub async fn cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRequest>,
@@ -1276,9 +1272,8 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "Cancel"));
             self.inner.unary(req, path, codec).await
         }
-        /// The states of all replicas that have begun, finished or not, in order of arm, then replica: everything that results
-        /// are made from. They are read one by one while the stream is read.
-        /// May: viewer, operator.
+        /// The states of all replicas that have started, finished or not, ordered by arm, then replica: everything that results are
+        /// made from. They are read one by one while the client reads the stream. May: viewer, operator.
         pub async fn fetch(
             &mut self,
             request: impl tonic::IntoRequest<super::FetchRequest>,
@@ -1351,10 +1346,9 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "ListWorkers"));
             self.inner.unary(req, path, codec).await
         }
-        /// Asks workers to leave: each gets nothing more, finishes what it computes, and ends. Nothing of this is stored: a worker
-        /// that is started again works. INVALID_ARGUMENT if nobody is named; NOT_FOUND if one that is named is not connected;
-        /// FAILED_PRECONDITION if a name is that of several workers. Then none is asked.
-        /// May: operator.
+        /// Asks workers to leave: each gets no further tasks, finishes what it computes, and ends. This is not stored: a worker that
+        /// is restarted works again. INVALID_ARGUMENT if no worker is named; NOT_FOUND if a named worker is not connected;
+        /// FAILED_PRECONDITION if several workers have the name. Then no worker is asked. May: operator.
         pub async fn drain_workers(
             &mut self,
             request: impl tonic::IntoRequest<super::DrainWorkersRequest>,
@@ -1394,11 +1388,10 @@ pub mod run_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with RunServiceServer.
     #[async_trait]
     pub trait RunService: std::marker::Send + std::marker::Sync + 'static {
-        /// Starts a run, or extends one of the same name and configuration with more replicas. Repeating a submission has no
-        /// effect. INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run
-        /// may have, or there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has
-        /// another configuration or cannot be read, or if the store cannot be written.
-        /// May: operator.
+        /// Starts a run, or extends one of the same name and configuration with more replicas. Repeating a submission has no effect.
+        /// INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run may have, or
+        /// there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has another
+        /// configuration or cannot be read, or if the store cannot be written. May: operator.
         async fn submit(
             &self,
             request: tonic::Request<super::SubmitRequest>,
@@ -1409,8 +1402,7 @@ pub mod run_service_server {
             &self,
             request: tonic::Request<super::ListRequest>,
         ) -> std::result::Result<tonic::Response<super::ListResponse>, tonic::Status>;
-        /// One run. NOT_FOUND if there is none of that name.
-        /// May: viewer, operator.
+        /// One run. NOT_FOUND if no run has this name. May: viewer, operator.
         async fn get(
             &self,
             request: tonic::Request<super::GetRequest>,
@@ -1428,21 +1420,18 @@ pub mod run_service_server {
             &self,
             request: tonic::Request<super::WatchRequest>,
         ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
-        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted.
-        /// May: operator.
+        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted. May: operator.
         async fn pause(
             &self,
             request: tonic::Request<super::PauseRequest>,
         ) -> std::result::Result<tonic::Response<super::Run>, tonic::Status>;
-        /// Continues a paused run, takes back a run that another coordinator owned (BLOCKED), and tries a failed run again;
-        /// then `message` of the response says what failed.
-        /// May: operator.
+        /// Continues a paused run, takes over a run that another coordinator owned (BLOCKED), and retries a failed run; then
+        /// `message` of the response says what failed. May: operator.
         async fn resume(
             &self,
             request: tonic::Request<super::ResumeRequest>,
         ) -> std::result::Result<tonic::Response<super::Run>, tonic::Status>;
-        /// Ends a run permanently. With `delete`, also removes it from the store.
-        /// May: operator.
+        /// Ends a run permanently. With `delete`, also removes it from the store. May: operator.
         async fn cancel(
             &self,
             request: tonic::Request<super::CancelRequest>,
@@ -1453,9 +1442,8 @@ pub mod run_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// The states of all replicas that have begun, finished or not, in order of arm, then replica: everything that results
-        /// are made from. They are read one by one while the stream is read.
-        /// May: viewer, operator.
+        /// The states of all replicas that have started, finished or not, ordered by arm, then replica: everything that results are
+        /// made from. They are read one by one while the client reads the stream. May: viewer, operator.
         async fn fetch(
             &self,
             request: tonic::Request<super::FetchRequest>,
@@ -1475,10 +1463,9 @@ pub mod run_service_server {
             tonic::Response<super::ListWorkersResponse>,
             tonic::Status,
         >;
-        /// Asks workers to leave: each gets nothing more, finishes what it computes, and ends. Nothing of this is stored: a worker
-        /// that is started again works. INVALID_ARGUMENT if nobody is named; NOT_FOUND if one that is named is not connected;
-        /// FAILED_PRECONDITION if a name is that of several workers. Then none is asked.
-        /// May: operator.
+        /// Asks workers to leave: each gets no further tasks, finishes what it computes, and ends. This is not stored: a worker that
+        /// is restarted works again. INVALID_ARGUMENT if no worker is named; NOT_FOUND if a named worker is not connected;
+        /// FAILED_PRECONDITION if several workers have the name. Then no worker is asked. May: operator.
         async fn drain_workers(
             &self,
             request: tonic::Request<super::DrainWorkersRequest>,
@@ -2090,8 +2077,8 @@ pub mod run_service_server {
     }
 }
 /// An order: the submission, or a later request of a person. Object runs/RUN/order/BORN-NUMBER, where BORN is the epoch in
-/// which the run was submitted, and once more as runs/RUN/order-copy/BORN-NUMBER-DIGEST. The newest order is in force; older ones
-/// are a record of requests.
+/// which the run was submitted, with a copy at runs/RUN/order-copy/BORN-NUMBER-DIGEST. The newest order is in force; older
+/// ones are a record of requests.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Order {
     /// The resolved experiment file with every setting.
@@ -2115,12 +2102,12 @@ pub struct Order {
     pub verification: i32,
     #[prost(uint32, tag = "7")]
     pub audit_millionths: u32,
-    /// On which terms the run is computed, by name.
+    /// The terms on which the run is computed, by name.
     #[prost(message, repeated, tag = "8")]
     pub terms: ::prost::alloc::vec::Vec<Term>,
 }
-/// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/EPOCH-NUMBER-DIGEST; the newest
-/// one is there once more, under the same name in checkpoint-copy/.
+/// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/EPOCH-NUMBER-DIGEST; the newest one has a copy
+/// under the same name in checkpoint-copy/.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Checkpoint {
     /// SHA-256 of what is computed (Run.config_hash), 32 bytes.
@@ -2133,7 +2120,7 @@ pub struct Checkpoint {
     #[prost(message, repeated, tag = "3")]
     pub replicas: ::prost::alloc::vec::Vec<ReplicaState>,
 }
-/// A finished replica. Object runs/RUN/finished/ORDINAL-EPOCH-DIGEST, and once more under the same name in finished-copy/.
+/// A finished replica. Object runs/RUN/finished/ORDINAL-EPOCH-DIGEST, with a copy under the same name in finished-copy/.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Finished {
     #[prost(bytes = "bytes", tag = "1")]
@@ -2143,9 +2130,9 @@ pub struct Finished {
     #[prost(message, optional, tag = "3")]
     pub replica: ::core::option::Option<ReplicaState>,
 }
-/// The finished replicas of a run without their states, so that a coordinator starts without reading the objects themselves. Object
-/// runs/RUN/index/EPOCH-NUMBER-DIGEST; the newest valid one counts. It only repeats what the objects say: a coordinator that finds no
-/// valid index reads the objects, and so it does with each object that the index lacks.
+/// The finished replicas of a run without their states, so that a coordinator starts without reading the objects themselves.
+/// Object runs/RUN/index/EPOCH-NUMBER-DIGEST; the newest valid one counts. It only repeats what the objects say: a coordinator
+/// that finds no valid index reads the objects, as it does for each object that the index lacks.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Index {
     /// The builds and configurations that computed the replicas; mostly one.
@@ -2171,7 +2158,7 @@ pub struct IndexedReplica {
     /// The bytes of that object.
     #[prost(uint64, tag = "2")]
     pub bytes: u64,
-    /// Counted in Index.origins, from 0.
+    /// An index into Index.origins, from 0.
     #[prost(uint32, tag = "3")]
     pub origin: u32,
     /// The arm's name.
@@ -2186,7 +2173,7 @@ pub struct IndexedReplica {
     /// The newest row of its history.
     #[prost(message, optional, tag = "7")]
     pub last_row: ::core::option::Option<HistoryRow>,
-    /// Its digest, as people see it.
+    /// The replica's digest, as people see it.
     #[prost(string, tag = "8")]
     pub digest: ::prost::alloc::string::String,
     /// As in ReplicaState.
@@ -2214,12 +2201,12 @@ pub struct ReplicaState {
     /// Why the replica ended early, for example because a number was not finite; otherwise empty.
     #[prost(string, tag = "6")]
     pub failure: ::prost::alloc::string::String,
-    /// In runs that are audited: whose outputs it has absorbed that no trusted worker computed, by identity. If one of them is
-    /// convicted, this state is void.
+    /// In audited runs: the identities whose outputs the replica has absorbed although no trusted worker computed them. If one
+    /// of them is convicted, this state is void.
     #[prost(message, repeated, tag = "7")]
     pub exposed: ::prost::alloc::vec::Vec<Exposure>,
-    /// In runs that are audited: outputs that were taken and drawn, and that no trusted worker has computed again yet. A replica is
-    /// stored as finished when there are none.
+    /// In audited runs: outputs that were absorbed and drawn for an audit, and that no trusted worker has recomputed yet. A
+    /// replica is stored as finished when there are none left.
     #[prost(message, repeated, tag = "8")]
     pub audits: ::prost::alloc::vec::Vec<Audit>,
     /// The digests after some of its rounds so far; absent before the first.
@@ -2241,7 +2228,7 @@ pub struct Chain {
     #[prost(bytes = "bytes", tag = "3")]
     pub digests: ::prost::bytes::Bytes,
 }
-/// An output that a trusted worker is to compute again.
+/// An output that a trusted worker is to recompute.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Audit {
     /// The number of the identity that sent it, and the worker's name.
@@ -2261,7 +2248,7 @@ pub struct Audit {
     #[prost(bytes = "bytes", tag = "6")]
     pub task: ::prost::bytes::Bytes,
 }
-/// Outputs of an identity that count on its own word, or at a quorum on its word and that of another one.
+/// Outputs of an identity that count on its word alone, or with a quorum on its word and that of another identity.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Exposure {
     /// The number of the identity.
@@ -2277,30 +2264,30 @@ pub struct HistoryRow {
     #[prost(double, repeated, tag = "1")]
     pub values: ::prost::alloc::vec::Vec<f64>,
 }
-/// A coordinator that leads: it is the only one that may write. Object leader/EPOCH, created by a coordinator that takes
-/// over; the highest epoch leads.
+/// A coordinator that leads: only it may write. Object leader/EPOCH, created by a coordinator that takes over; the highest
+/// epoch leads.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Leader {
-    /// Its process and host, for people; unique.
+    /// The coordinator's process and host, for people; unique.
     #[prost(string, tag = "1")]
     pub who: ::prost::alloc::string::String,
-    /// Where it listens, as HOST:PORT; empty if it serves nobody.
+    /// The address at which it listens, as HOST:PORT; empty if it serves nobody.
     #[prost(string, tag = "2")]
     pub address: ::prost::alloc::string::String,
-    /// Drawn when the store was first used, 16 bytes: clients that know the highest epoch they have seen of a cluster use no
-    /// coordinator of a lower one.
+    /// Drawn when the store was first used, 16 bytes. A client that knows the highest epoch it has seen of a cluster uses no
+    /// coordinator with a lower one.
     #[prost(bytes = "bytes", tag = "3")]
     pub cluster: ::prost::bytes::Bytes,
-    /// Its host's name, by which another host sees that an address of the loopback is not its own.
+    /// The name of the coordinator's host. It tells another host that a loopback address is not its own.
     #[prost(string, tag = "4")]
     pub host: ::prost::alloc::string::String,
-    /// The SHA-256 of its authority's public key, 32 bytes; empty if it speaks plain text. A standby of another authority, or of none,
-    /// does not take over. Builds before this field do not say it.
+    /// The SHA-256 of the coordinator's authority's public key, 32 bytes; empty if it uses plain text. A standby of another
+    /// authority, or of none, does not take over. Builds before this field do not write it.
     #[prost(bytes = "bytes", optional, tag = "5")]
     pub authority: ::core::option::Option<::prost::bytes::Bytes>,
 }
-/// An identity that sent a wrong output, as a trusted worker has shown: nothing counts that rests on its word alone, and it is let
-/// in nowhere. Object convicted/IDENTITY. The name alone convicts, so that no damage acquits anybody.
+/// An identity that sent a wrong output, as a trusted worker has shown. Nothing counts that rests on its word alone, and it
+/// may not connect. Object convicted/IDENTITY. The name alone convicts, so that no damage acquits anybody.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Conviction {
     /// The number of the identity.
@@ -2310,8 +2297,7 @@ pub struct Conviction {
     #[prost(string, tag = "2")]
     pub what: ::prost::alloc::string::String,
 }
-/// An identity or a token that an operator has revoked. Object revoked/ID; the name alone revokes. It is never
-/// removed.
+/// An identity or a token that an operator has revoked. Object revoked/ID; the name alone revokes. It is never removed.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Revocation {
     /// The number of the identity or the token.
@@ -2321,11 +2307,12 @@ pub struct Revocation {
     #[prost(string, tag = "2")]
     pub by: ::prost::alloc::string::String,
 }
-/// Some lines of the audit log, written by the coordinator that led in that epoch. Object audit-rights/EPOCH-NUMBER-DIGEST for what
-/// operators and coordinators did and what changed rights, audit/EPOCH-NUMBER-DIGEST for the rest: neither pushes out the other.
+/// Some lines of the audit log, written by the coordinator that led in that epoch. Object audit-rights/EPOCH-NUMBER-DIGEST for
+/// what operators and coordinators did and for changes of rights, audit/EPOCH-NUMBER-DIGEST for the rest. Neither can crowd
+/// out the other.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuditLog {
-    /// JSON objects in the order in which they were written; each has the epoch and its number in it.
+    /// JSON objects in the order in which they were written; each contains the epoch and its number.
     #[prost(string, repeated, tag = "1")]
     pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -2348,7 +2335,7 @@ pub struct JoinRequest {
 /// A request for a new certificate.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewRequest {
-    /// As JoinRequest.request; the key may be another one.
+    /// As JoinRequest.request. The key may differ from the old one.
     #[prost(bytes = "bytes", tag = "1")]
     pub request: ::prost::bytes::Bytes,
 }
@@ -2362,16 +2349,16 @@ pub struct Certificate {
     #[prost(bytes = "bytes", tag = "2")]
     pub authority: ::prost::bytes::Bytes,
 }
-/// What a token is to be good for.
+/// The properties of the new token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateTokenRequest {
     /// viewer, operator, worker or trusted-worker.
     #[prost(string, tag = "1")]
     pub role: ::prost::alloc::string::String,
-    /// How long it can be used, in seconds: 1 to 31,536,000 (a year).
+    /// How long the token can be used, in seconds: 1 to 31,536,000 (a year).
     #[prost(uint64, tag = "2")]
     pub lifetime_s: u64,
-    /// How many times it can be used: 1 to 100,000.
+    /// How many times the token can be used: 1 to 100,000.
     #[prost(uint32, tag = "3")]
     pub uses: u32,
 }
@@ -2400,7 +2387,7 @@ pub struct Token {
     pub id: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub role: ::prost::alloc::string::String,
-    /// How many times it can still be used.
+    /// How many times the token can still be used.
     #[prost(uint32, tag = "3")]
     pub uses: u32,
     /// Seconds since 1970.
@@ -2417,13 +2404,13 @@ pub struct Identity {
     pub id: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub role: ::prost::alloc::string::String,
-    /// As given when it joined.
+    /// The name given when it joined.
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
     /// The token with which it joined; empty for an operator made by `evoxo-coordinator init`.
     #[prost(string, tag = "4")]
     pub token: ::prost::alloc::string::String,
-    /// Where it joined from.
+    /// The address from which it joined.
     #[prost(string, tag = "5")]
     pub address: ::prost::alloc::string::String,
     /// When its newest certificate expires, in seconds since 1970.
@@ -2439,10 +2426,10 @@ pub struct RevokeRequest {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
 }
-/// What was revoked.
+/// The result of a revocation.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RevokeResponse {
-    /// Whether the ID was that of a known identity or token; one that is not known is refused too.
+    /// Whether the ID was that of a known identity or token. An unknown ID is rejected from now on, too.
     #[prost(bool, tag = "1")]
     pub known: bool,
     /// The connections that were ended.
@@ -2458,7 +2445,7 @@ pub struct ReadLogRequest {
     /// The newest lines, 1 to 1,000; 0 means 100.
     #[prost(uint32, tag = "1")]
     pub lines: u32,
-    /// Without what was refused: what was done, and what may have been done.
+    /// Leave out what was refused: return only what was done, or may have been done.
     #[prost(bool, tag = "2")]
     pub done: bool,
 }
@@ -2468,7 +2455,7 @@ pub struct ReadLogResponse {
     /// JSON objects, oldest first.
     #[prost(string, repeated, tag = "1")]
     pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// If either the coordinator's host or the store cannot be read: why. Lines that only the other one has are missing.
+    /// Why the coordinator's host or the store cannot be read, if so. Lines that only the unreadable one has are missing.
     #[prost(string, tag = "2")]
     pub missing: ::prost::alloc::string::String,
 }
@@ -2565,8 +2552,8 @@ pub mod access_service_client {
             self
         }
         /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
-        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. A client that asks again with the same token and key,
-        /// because the answer was lost, gets the same ID, and the token is not used once more nor its secret checked.
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. A client that repeats the call with the same token
+        /// and key, because the answer was lost, gets the same ID. That does not use the token again, and its secret is not checked.
         /// May: everybody, also without a certificate.
         pub async fn join(
             &mut self,
@@ -2589,9 +2576,8 @@ pub mod access_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.AccessService", "Join"));
             self.inner.unary(req, path, codec).await
         }
-        /// A new certificate with the same role and ID. As long as less than half of the newest certificate's life is over, the new one
-        /// ends when that one does, and the coordinator writes nothing.
-        /// May: viewer, operator, worker, trusted-worker.
+        /// A new certificate with the same role and ID. In the first half of the newest certificate's life, the new one ends when
+        /// that one does, and the coordinator writes nothing. May: viewer, operator, worker, trusted-worker.
         pub async fn renew(
             &mut self,
             request: impl tonic::IntoRequest<super::RenewRequest>,
@@ -2665,8 +2651,7 @@ pub mod access_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.AccessService", "ListAccess"));
             self.inner.unary(req, path, codec).await
         }
-        /// Refuses an identity, or a token, from now on, and ends the identity's connections at once.
-        /// May: operator.
+        /// Rejects an identity, or a token, from now on, and ends the identity's connections at once. May: operator.
         pub async fn revoke(
             &mut self,
             request: impl tonic::IntoRequest<super::RevokeRequest>,
@@ -2688,8 +2673,7 @@ pub mod access_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.AccessService", "Revoke"));
             self.inner.unary(req, path, codec).await
         }
-        /// The newest lines of both parts of the audit log, merged in order of time: see AuditLog in store.proto.
-        /// May: operator.
+        /// The newest lines of both parts of the audit log, merged in order of time: see AuditLog in store.proto. May: operator.
         pub async fn read_log(
             &mut self,
             request: impl tonic::IntoRequest<super::ReadLogRequest>,
@@ -2730,16 +2714,15 @@ pub mod access_service_server {
     #[async_trait]
     pub trait AccessService: std::marker::Send + std::marker::Sync + 'static {
         /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
-        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. A client that asks again with the same token and key,
-        /// because the answer was lost, gets the same ID, and the token is not used once more nor its secret checked.
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. A client that repeats the call with the same token
+        /// and key, because the answer was lost, gets the same ID. That does not use the token again, and its secret is not checked.
         /// May: everybody, also without a certificate.
         async fn join(
             &self,
             request: tonic::Request<super::JoinRequest>,
         ) -> std::result::Result<tonic::Response<super::Certificate>, tonic::Status>;
-        /// A new certificate with the same role and ID. As long as less than half of the newest certificate's life is over, the new one
-        /// ends when that one does, and the coordinator writes nothing.
-        /// May: viewer, operator, worker, trusted-worker.
+        /// A new certificate with the same role and ID. In the first half of the newest certificate's life, the new one ends when
+        /// that one does, and the coordinator writes nothing. May: viewer, operator, worker, trusted-worker.
         async fn renew(
             &self,
             request: tonic::Request<super::RenewRequest>,
@@ -2762,14 +2745,12 @@ pub mod access_service_server {
             tonic::Response<super::ListAccessResponse>,
             tonic::Status,
         >;
-        /// Refuses an identity, or a token, from now on, and ends the identity's connections at once.
-        /// May: operator.
+        /// Rejects an identity, or a token, from now on, and ends the identity's connections at once. May: operator.
         async fn revoke(
             &self,
             request: tonic::Request<super::RevokeRequest>,
         ) -> std::result::Result<tonic::Response<super::RevokeResponse>, tonic::Status>;
-        /// The newest lines of both parts of the audit log, merged in order of time: see AuditLog in store.proto.
-        /// May: operator.
+        /// The newest lines of both parts of the audit log, merged in order of time: see AuditLog in store.proto. May: operator.
         async fn read_log(
             &self,
             request: tonic::Request<super::ReadLogRequest>,
