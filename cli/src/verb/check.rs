@@ -63,18 +63,21 @@ type Way = (&'static str, &'static str);
 const FIRST: &str = "the first run";
 const AGAIN: Way = (
     "the same process once more",
-    "something is kept from one candidate to the next, or a clock or unseeded random numbers are used",
+    "the program keeps something from one candidate to the next, or uses a clock or unseeded random numbers",
 );
 const REVERSED: Way = ("the same process in reversed order", "the value depends on the candidates before it");
 const ALONE: Way = ("the same process, one at a time", "the value depends on the candidates of the same batch");
 const BATCHES: Way = ("the same process, in small batches", "the value depends on the candidates of the same batch");
-const FRESH: Way =
-    ("a fresh process", "a clock, unseeded random numbers, or something that differs from start to start is used");
+const FRESH: Way = (
+    "a fresh process",
+    "the program uses a clock, unseeded random numbers, or something that differs from start to start",
+);
 // If a process keeps something when it first sees a candidate, this shows only in a process that has seen other candidates
 // before.
 const FRESH_REVERSED: Way = ("a fresh process in reversed order", "the value depends on the candidates before it");
 const FRESH_SHUFFLED: Way = ("a fresh process, odd numbers first", "the value depends on the candidates before it");
-const SEEDED: Way = ("a fresh process with another PYTHONHASHSEED", "the order of a set, or hash() of a text, is used");
+const SEEDED: Way =
+    ("a fresh process with another PYTHONHASHSEED", "the program uses the order of a set, or hash() of a text");
 
 /// The answers of one run, by candidate.
 struct Run {

@@ -72,7 +72,7 @@ fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
     let kept = compiled(directory.path(), "kept", COST, impurities[0].1);
     let (_, said) = check(&["--program", &kept, "--candidates", "4"]);
     let first =
-        "candidate 0 (all genes low), and 3 more: other values in the same process once more: something is kept";
+        "candidate 0 (all genes low), and 3 more: other values in the same process once more: the program keeps";
     assert!(said.starts_with(first), "{said}");
     assert!(said.ends_with("rosen is not pure: its values must follow from the genes and the seed alone\n"), "{said}");
 }
