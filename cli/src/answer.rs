@@ -60,7 +60,7 @@ fn alone(config: &Config, best: &Best, answer: &Answer, directory: &Path, width:
     text
 }
 
-/// The beginning of a part: as much of it as somebody would read.
+/// The beginning of a part: as much as a person would read.
 fn beginning(text: &str) -> String {
     if text.chars().count() <= LETTERS_MAX {
         return text.to_owned();

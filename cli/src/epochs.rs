@@ -60,7 +60,7 @@ impl Epochs {
             Some(file) if !accepted => {
                 let (epoch, file) = (led.epoch, file.display());
                 return Err(anyhow!(
-                    "{address} leads no more: it says epoch {epoch}, and a later one was seen. Ask the addresses of all \
+                    "{address} no longer leads: it says epoch {epoch}, and a later one was seen. Ask the addresses of all \
                      coordinators; if the store was restored from a backup, remove {file}"
                 ));
             }
@@ -82,7 +82,7 @@ mod tests {
         let say = |cluster: u8, epoch: u64| Epochs::of(Some(&access))?.check(&address, &Led::new([cluster; 16], epoch));
         assert!([(1, 5), (1, 5), (2, 1), (1, 7)].iter().all(|(cluster, epoch)| say(*cluster, *epoch).is_ok()));
         let refused = format!("{:#}", say(1, 6).unwrap_err());
-        assert!(refused.starts_with("lab1:7600 leads no more: it says epoch 6"), "{refused}");
+        assert!(refused.starts_with("lab1:7600 no longer leads: it says epoch 6"), "{refused}");
         assert!(refused.ends_with("mine.access.epochs"), "{refused}");
         say(2, 1).unwrap();
         std::fs::write(directory.path().join("mine.access.epochs"), "nonsense").unwrap();

@@ -100,7 +100,7 @@ fn states(replicas: &[v1::Replica], origin: &Origin, config: &Config) -> anyhow:
         let finished = v1::Finished::decode(body).with_context(|| format!("{name} as stored"))?;
         if finished.signature != origin.signature {
             return Err(usage(format_args!(
-                "{name} was computed by a build that computes other results: choose another directory with --out"
+                "{name} was computed by a build that computes different results: choose another directory with --out"
             )));
         }
         let state = finished.replica.with_context(|| format!("the stored {name} has no state"))?;

@@ -98,7 +98,10 @@ fn check_state(config: &Config, replica: &Replica, demand: &Demand, place: &str)
     assert_most(saved.state.len(), demand.state_bytes, "bytes of a state", place);
     assert_most(saved.history.len(), demand.rows, "rows of the history", place);
     let columns = config.kind.columns.len();
-    assert!(saved.history.iter().all(|row| row.values.len() == columns), "{place}: a row has not {columns} values");
+    assert!(
+        saved.history.iter().all(|row| row.values.len() == columns),
+        "{place}: a row does not have {columns} values"
+    );
     let restored = Replica::restore(config, &saved);
     let restored = restored.unwrap_or_else(|why| panic!("{place}: its state cannot be restored: {why}"));
     assert!(restored.save() == saved, "{place}: the restored replica is saved as something else");

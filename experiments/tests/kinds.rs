@@ -87,7 +87,7 @@ fn replicas_of_every_kind_can_end_before_their_length() {
     );
 }
 
-/// If these change, workers of earlier builds are rejected, and runs give other results.
+/// If these change, workers of earlier builds are rejected, and runs give different results.
 #[test]
 fn what_this_build_computes_is_pinned() {
     let registry = registry();

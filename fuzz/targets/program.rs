@@ -1,4 +1,4 @@
-//! Everything that programs beside workers write: their introductions and their answers.
+//! Everything that the programs of users write to workers: their introductions and their answers.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Standard output. A program that cannot write to it reports a failure, because results that nobody receives are no success.
+//! Standard output. A program that cannot write to it reports a failure, because a command whose results are lost has not succeeded.
 
 use std::{
     error::Error,

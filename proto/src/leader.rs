@@ -1,15 +1,15 @@
-//! How a coordinator that leads says so: a header of every response.
+//! The header in every response of a coordinator that leads.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// The header of the responses of a coordinator that leads: its cluster and its epoch, for example
-/// `00112233445566778899aabbccddeeff:7`. A standby sends none.
+/// `00112233445566778899aabbccddeeff:7`. A standby does not send it.
 pub const LEADER_HEADER: &str = "evoxo-leader";
 
-/// The header with which a standby asks for the leader's health: who leads knows by it that another coordinator can.
+/// The header with which a standby asks for the leader's health. It shows the leader that another coordinator can take over.
 pub const STANDBY_HEADER: &str = "evoxo-standby";
 
-/// The digits of a cluster's identifier.
+/// The number of digits of a cluster's identifier.
 const CLUSTER_DIGITS: usize = 32;
 
 /// Which cluster a coordinator leads, and in which epoch. Of two coordinators of one cluster, the one with the higher epoch
@@ -18,7 +18,7 @@ const CLUSTER_DIGITS: usize = 32;
 pub struct Led {
     /// Lower-case hexadecimal digits, drawn when the cluster's store was first used.
     pub cluster: String,
-    /// From 1.
+    /// The epoch's number, from 1.
     pub epoch: u64,
 }
 
@@ -54,16 +54,16 @@ impl FromStr for Led {
 /// The most clusters whose epochs are remembered.
 const CLUSTERS_MAX: usize = 16;
 
-/// The highest epoch of each cluster that a client has seen. As text, a line for each.
+/// The highest epoch of each cluster that a client has seen. As text, it has a line for each cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen(BTreeMap<String, u64>);
 
 impl Seen {
-    /// Whether a coordinator that says this may be used: false if a higher epoch of its cluster was seen, so that it leads no
-    /// more and does not know it yet.
+    /// Whether a coordinator that sends this may be used. False if a higher epoch of its cluster was seen: then it no longer
+    /// leads, but does not know it yet.
     pub fn accepts(&mut self, led: &Led) -> bool {
         if !self.0.contains_key(&led.cluster) && self.0.len() >= CLUSTERS_MAX {
-            // Only somebody who means harm has that many.
+            // Only an attacker has that many.
             self.0.clear();
         }
         let highest = self.0.entry(led.cluster.clone()).or_default();

@@ -5,15 +5,15 @@ mod leader;
 
 pub use leader::{LEADER_HEADER, Led, STANDBY_HEADER, Seen};
 
-/// Version 1 of the protocol.
+/// The messages and services of version 1 of the protocol.
 #[rustfmt::skip]
 #[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
 pub mod v1 {
     include!("generated/evoxo.v1.rs");
 }
 
-/// The messages and services of version 1, as an encoded `google.protobuf.FileDescriptorSet`: for tools that ask a server what
-/// it speaks.
+/// The messages and services of version 1, as an encoded `google.protobuf.FileDescriptorSet`: for tools that ask a server which
+/// services it has.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/evoxo.v1.binpb");
 
 /// The version of the worker protocol that a [`v1::Hello`] must carry.
@@ -28,7 +28,7 @@ pub const TASK_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The most shared byte strings that a worker keeps in a session.
 pub const SHARED_PIECES_MAX: usize = 64;
 
-/// The most bytes of them together; the newest is always kept.
+/// The most bytes of these strings together. The newest string is always kept.
 pub const SHARED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The most slots of one worker.

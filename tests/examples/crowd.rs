@@ -181,7 +181,7 @@ impl Crowd {
     }
 }
 
-/// How long a worker waits that is told to come back later: up to a second.
+/// How long a worker that must come back later waits: up to a second.
 fn wait(rng: &mut Generator) -> Duration {
     Duration::from_millis(below(rng, 1000))
 }

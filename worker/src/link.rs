@@ -89,7 +89,7 @@ impl Dial {
             wait = OTHERS_TIMEOUT;
             match attempt {
                 Ok((Ok(session), _)) if self.accepts(&session) => return Ok(session),
-                Ok((Ok(session), _)) => down.push(format!("{} leads no more", session.uri)),
+                Ok((Ok(session), _)) => down.push(format!("{} no longer leads", session.uri)),
                 // No other coordinator would admit this worker either, not even one that is away now.
                 Ok((Err(Event::LinkRefused(why)), true)) => return Err(Event::LinkRefused(why)),
                 Ok((Err(Event::LinkRefused(why)), false)) => refused.push(why),

@@ -196,7 +196,7 @@ fn finish(
 fn write_unfinished(arguments: &Arguments, directory: &Directory, results: &Results, legs: Legs) -> anyhow::Result<()> {
     directory.write_results(results, &results.to_json(Provenance::Computed(legs)))?;
     let (out, program) = (directory.path().display(), program());
-    tell(format_args!("the results so far are in {out}: `{program} report {out}` shows it"));
+    tell(format_args!("the results so far are in {out}: `{program} report {out}` shows them"));
     tell(format_args!("a report of it to send to others is {}", directory.path().join(REPORT).display()));
     if arguments.populations {
         directory.write_populations(results)?;

@@ -167,7 +167,7 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     for worker in workers {
         if !worker.kinds_refused.is_empty() {
             let refused = worker.kinds_refused.join(", ");
-            let sentence = format!("other results than the coordinator for {refused}, because of another build");
+            let sentence = format!("different results than the coordinator for {refused}, because of another build");
             said.entry(sentence).or_default().push(&worker.name);
         }
         if !worker.programs.is_empty() {

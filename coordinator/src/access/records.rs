@@ -206,7 +206,7 @@ impl Records {
         let token = self.tokens.get(id).filter(|token| token.secret.is_of(secret));
         let Some(token) = token else {
             return Err(
-                "the token is not known here: it was revoked, has expired, was used up, or is damaged; ask the \
+                "the token is not known here, or it was revoked, has expired, was used up or is damaged: ask the \
                  operator for another one",
             );
         };

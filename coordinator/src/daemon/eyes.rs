@@ -142,7 +142,7 @@ impl Eyes {
         Look::Nothing
     }
 
-    /// Whether the leader answers. An error if somebody there refuses this standby's question, or if the leader's name cannot
+    /// Whether the leader answers. An error if the server there refuses to answer this standby, or if the leader's name cannot
     /// be resolved here.
     async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> Result<bool, String> {
         let is_good =

@@ -343,7 +343,7 @@ fn question(what: &str, query: &Query<'_>) -> Option<HistoryQuery> {
     })
 }
 
-/// The question of somebody who plays.
+/// A question of a person who plays.
 fn asked(what: &str, query: &Query<'_>) -> Option<PlayRequest> {
     let wanted = match what {
         "introduction" => Wanted::Introduction,

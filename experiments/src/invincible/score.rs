@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// If these numbers change, every run gives other results.
+    /// If these numbers change, every run gives different results.
     #[test]
     fn scores_are_pinned() {
         for (side, pinned) in [

@@ -209,7 +209,7 @@ settings! {
         weak_at_times: Fate = choice("keep"),
         /// The number of cycles between these replacements. Our choice.
         weak_cycles: u32 = whole(1, CYCLES_MAX, "10") when weak_at_times is ["replace"],
-        /// The rules with at most this weight are replaced then. Our choice.
+        /// Rules with at most this weight are replaced then. Our choice.
         weak_at_times_weight: i32 = signed(-1_000_000, 1_000_000, "0") when weak_at_times is ["replace"],
         /// What an agent's weight counts. A reading: the page does not say.
         agent_weights: AgentWeights = choice("accumulate"),

@@ -482,7 +482,7 @@ fn states_that_do_not_fit_are_refused() {
     assert!(Replica::restore(&config, &good).is_err_and(|why| why.contains("cannot be read")));
 }
 
-/// If these numbers change, every run gives other results.
+/// If these numbers change, every run gives different results.
 #[test]
 fn results_are_pinned() {
     let replicas = run("cycles = 100");

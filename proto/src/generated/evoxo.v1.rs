@@ -236,7 +236,7 @@ pub enum CloseKind {
     Unspecified = 0,
     /// Come back after a while.
     Retry = 1,
-    /// Do not come back: this build computes other results, or sent an invalid message.
+    /// Do not come back: this build computes different results, or sent an invalid message.
     Refused = 2,
 }
 impl CloseKind {

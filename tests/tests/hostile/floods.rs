@@ -24,7 +24,7 @@ use super::frames::{
 };
 use crate::{echoes, pause};
 
-/// Another address of this machine, from which nobody floods.
+/// Another address of this machine, from which no flood comes.
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 /// How many connections flood at once.
 const PEERS: usize = 4;

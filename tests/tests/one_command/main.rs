@@ -342,7 +342,10 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
                 "{log}"
             );
             // The partial results have the form of results, and say that they are incomplete.
-            assert!(log.contains(&format!("the results so far are in {out}: `evoxo report {out}` shows it")), "{log}");
+            assert!(
+                log.contains(&format!("the results so far are in {out}: `evoxo report {out}` shows them")),
+                "{log}"
+            );
             let unfinished = desk.result(&out);
             assert_eq!((&unfinished["state"], unfinished["digest"].is_null()), (&"unfinished".into(), true));
             let conclusion = unfinished["conclusion"].as_str().expect("a sentence").to_owned();

@@ -198,7 +198,7 @@ async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
         let refused = runs(&addresses);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(1), "{said}");
-        assert!(said.contains("leads no more: it says epoch 2, and a later one was seen"), "{said}");
+        assert!(said.contains("no longer leads: it says epoch 2, and a later one was seen"), "{said}");
     }
     assert!(runs(&new).status.success());
     // As after a restored backup.

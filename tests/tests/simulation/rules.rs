@@ -138,7 +138,7 @@ fn first_task(prepared: &Prepared, task: usize) -> Digest {
     Encoder::default().encode(replica.plan(task..task + 1).remove(0)).hash
 }
 
-/// With every fault that a seed draws, there is any share of liars, who lie always or now and then, and one trusted worker.
+/// With every fault that a seed draws, there is any share of liars, which lie always or sometimes, and one trusted worker.
 #[test]
 fn liars_never_change_a_verified_result() {
     let (mut convicted, mut liars) = (0, 0);

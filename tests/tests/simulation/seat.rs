@@ -110,7 +110,7 @@ impl Seat {
         self.views.clear();
     }
 
-    /// Looks who leads. The coordinators of these epochs answer.
+    /// Checks who leads. The coordinators of these epochs answer.
     pub(super) fn look(&mut self, settings: Settings, answering: &[u64]) -> Seen {
         if let Some(process) = &self.process {
             let leader = process.store.leader().expect("objects in memory can be listed");

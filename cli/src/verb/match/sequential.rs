@@ -96,11 +96,11 @@ impl SprtGames {
         let percent = 100.0 * ERROR;
         match self.test.verdict(&self.pairs) {
             Verdict::Greater => format!(
-                "The first is more than {elo0} points stronger. (If it is not, the test finds this in at most {percent:.0} % \
+                "The first is more than {elo0} points stronger. (If it is not, the test still says so in at most {percent:.0} % \
                 of matches.)"
             ),
             Verdict::Lesser => format!(
-                "The first is less than {elo1} points stronger. (If it is not, the test finds this in at most {percent:.0} % \
+                "The first is less than {elo1} points stronger. (If it is not, the test still says so in at most {percent:.0} % \
                 of matches.)"
             ),
             Verdict::Open => {

@@ -58,8 +58,8 @@ fn both_lists_are_seen() {
     assert!(text[23].starts_with("q quit"));
 }
 
-/// That nobody computes stands at the beginning, where no screen cuts it off. The number of workers is shown only for runs
-/// that go on.
+/// The notice that no worker computes a run is at the beginning, where no screen cuts it off. The number of workers is shown
+/// only for runs that go on.
 #[test]
 fn nobody_computes_is_seen_on_a_narrow_screen() {
     let mut screen = screen(2, 0);

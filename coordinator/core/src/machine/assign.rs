@@ -148,7 +148,7 @@ impl Coordinator {
         let run = Some(&self.runs[open.run]).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref().expect("there is evidence against every suspect");
         let each_us = run.expected.us(open.replica.arm, open.work);
-        // If the evidence suffices but the required witnesses are missing, only workers that have not been heard can decide.
+        // If the evidence suffices but the required witnesses are missing, only workers that can be such witnesses decide.
         let all = self.each_failure_counts(open);
         let accused = evidence.accusation(all).is_some();
         let jury = Jury::of(run.level);

@@ -1,5 +1,5 @@
-//! Questions about workers and tasks: which workers may compute a task, whose failures count, and when a run must fail. The
-//! answers depend on how the run is verified. Nothing here changes anything or acts on an answer.
+//! Questions about workers and tasks: which workers may compute a task, whose outputs and failures count, and when a run must
+//! fail. The answers depend on how the run is verified. Nothing here changes anything or acts on an answer.
 
 use evoxo_common::digest::Digest;
 

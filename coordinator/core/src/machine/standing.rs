@@ -102,7 +102,7 @@ struct Standing {
     aside_until: Millis,
     /// The number of tasks that it must still compute to end its trial.
     trial: u32,
-    /// The time that it was told to wait for because of its neighbours.
+    /// The time until which it was told to wait because of its neighbours.
     told: Option<Millis>,
     /// When the record last changed.
     last: Millis,

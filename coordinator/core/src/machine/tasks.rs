@@ -276,7 +276,7 @@ impl Tasks {
     }
 
     /// Drops outputs of an identity that do not count yet or are to be recomputed. A task that recomputes outputs is closed
-    /// once none is left. Returns the runs of the closed tasks that their run waits for, one entry for each.
+    /// once none is left. Returns the run of each closed task, if the run waits for that task.
     pub(super) fn drop_claims(&mut self, identity: &Arc<str>) -> Vec<RunId> {
         let of = |claim: &Claim| claim.identity() == Some(identity);
         let claimed = self.open.iter().filter(|(_, task)| task.claims.iter().any(of));

@@ -70,7 +70,7 @@ impl Asker {
         Self { role: OWN, account: cause.to_owned(), strong: true, ..Self::default() }
     }
 
-    /// Whether this coordinator acts because of somebody who need not be an operator.
+    /// Whether people other than operators can cause this action of the coordinator.
     pub(super) fn is_caused(&self) -> bool {
         self.role == OWN && !self.account.is_empty()
     }

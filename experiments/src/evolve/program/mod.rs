@@ -235,8 +235,8 @@ impl Asked<'_> {
         }
         self.programs.disown();
         self.refuse(
-            "of this worker gives other answers than the one with which the run was started: give the worker that program; if it \
-             has it, `evoxo check` shows whether the program answers the same twice",
+            "of this worker gives different answers than the one with which the run was started: give the worker that program; \
+             if it has it, `evoxo check` shows whether the program answers the same twice",
         )
     }
 

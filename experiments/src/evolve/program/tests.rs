@@ -156,7 +156,7 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     for stops in [1, 2] {
         let refused = task.run_asking(&mut programs).unwrap_err().0;
         assert!(
-            refused.starts_with("the program p of this worker gives other answers than the one with which"),
+            refused.starts_with("the program p of this worker gives different answers than the one with which"),
             "{refused}"
         );
         assert_eq!((programs.stops, programs.disowned), (stops, true));

@@ -106,7 +106,7 @@ settings! {
         known_front: String = execution text(KNOWN_FRONT_MAX, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Front))),
         /// Whether curves of the best candidates show means or medians over replicas.
         curves: CurvesName = execution choice("fitting"),
-        /// Candidates of a task, or as many as fit into 4 MiB. 0: 100 of a built-in problem, 10 of a module, 1 of a program.
+        /// Candidates of a task; fewer if these would exceed 4 MiB. 0: 100 of a built-in problem, 10 of a module, 1 of a program.
         /// With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
         /// The time limit of a program for one candidate, in seconds. When it is exceeded, the program is stopped and its

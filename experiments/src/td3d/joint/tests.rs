@@ -222,7 +222,7 @@ fn weights_that_blow_up_end_the_replica_with_a_sentence() {
     assert_eq!(restored.state, experiment.state);
 }
 
-/// If this digest changes, every such run gives other results.
+/// If this digest changes, every such run gives different results.
 #[test]
 fn the_digest_is_pinned() {
     let config = config("learners = 3\nepisodes = 2\nouter_rate = \"0.7\"\nmomentum = \"0.9\"");

@@ -100,7 +100,7 @@ settings! {
         averaging_games: u64 = whole(0, TRIAL_GAMES_MAX, "0"),
         /// Games of a trial. The paper: 1,000,000.
         games: u64 = whole(1, TRIAL_GAMES_MAX, "1000000"),
-        /// Games between two tests. They must divide `games`. The paper: 10,000.
+        /// Games between two tests; a divisor of `games`. The paper: 10,000.
         test_every: u64 = whole(1, TRIAL_GAMES_MAX, "10000"),
         /// Games of a test against the benchmark player. The paper: 1,000.
         test_games: u32 = whole(1, TEST_GAMES_MAX, "1000"),

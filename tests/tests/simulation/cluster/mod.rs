@@ -96,7 +96,7 @@ enum SimEvent {
     Crash,
     /// A seat, and whether its process is started as a standby.
     Start(usize, bool),
-    /// A coordinator looks who leads.
+    /// A coordinator checks who leads.
     Look(usize, u64),
     /// A coordinator is stopped for a while, or all are cut off from each other.
     StopOrSplit,

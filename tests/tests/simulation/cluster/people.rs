@@ -34,7 +34,7 @@ pub(super) struct People {
     pub(super) deleted: BTreeMap<usize, u64>,
     /// The runs that nobody submits again.
     gone: BTreeSet<usize>,
-    /// The runs as they were before somebody asked for more replicas, until that request is answered.
+    /// The runs as they were before more replicas were requested, until that request is answered.
     smaller: BTreeMap<usize, Arc<Prepared>>,
 }
 

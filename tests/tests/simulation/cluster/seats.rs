@@ -16,7 +16,7 @@ use evoxo_tests::registry;
 use super::{Cluster, Ends, Event, SimEvent, below, chance, damage, v1};
 use crate::{objects::Objects, seat::Seen};
 
-/// How often a coordinator looks who leads, in milliseconds.
+/// How often a coordinator checks who leads, in milliseconds.
 const LOOK_MS: u64 = 100;
 /// The longest time that a coordinator is stopped, or that coordinators cannot reach each other.
 const PAUSE_MS_MAX: u64 = 3000;
@@ -89,7 +89,7 @@ impl Cluster {
         (0..self.runs.len()).for_each(|run| self.plan(20, SimEvent::Submit(run)));
     }
 
-    /// Lets a coordinator look who leads.
+    /// Lets a coordinator check who leads.
     pub(super) fn look(&mut self, seat: usize) {
         if self.is_stopped(seat) {
             let ms = self.after_stop_ms(seat);

@@ -114,7 +114,7 @@ pub(super) trait Rule: Send {
     fn check(&self, _out_us: &dyn Fn(RunId) -> u64, _look: &Look) {}
 }
 
-/// All rules. If several rules have an opinion, the first one in the list decides.
+/// All rules. If several rules reject a proposal or prefer a run, the first one in the list decides.
 pub(super) struct Rules(Vec<Box<dyn Rule>>);
 
 impl Rules {
