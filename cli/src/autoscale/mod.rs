@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_found_by_the_numbers_of_their_jobs() {
+    fn workers_are_matched_to_their_jobs() {
         let state = RunState::Running.into();
         let run = v1::Run {
             kind: "rules".into(),
