@@ -164,7 +164,7 @@ mod tests {
     const FILE: &str = "experiment = \"sums\"\nreplicas = 2\n[settings]\nrounds = 2\n";
 
     #[test]
-    fn a_good_kind_passes() {
+    fn a_correct_kind_passes() {
         let config = Config::parse(&testing::registry(), "test", FILE, &[]).unwrap();
         let replicas = local::run(&config).unwrap();
         let digest = ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string();
@@ -175,7 +175,7 @@ mod tests {
     #[should_panic(
         expected = "sums, replica 0 of arm \"main\", round 1: 2 bytes of an output, where the demand says 1 at most"
     )]
-    fn a_demand_that_is_too_small_is_found() {
+    fn an_underestimated_memory_demand_is_found() {
         static SMALL: Kind =
             Kind { demand: |settings| Demand { output_bytes: 1, ..(testing::SUMS.demand)(settings) }, ..testing::SUMS };
         let _ = check(&Registry::new([&SMALL]), FILE);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "round 2: the restored replica is saved as something else")]
-    fn a_state_that_is_forgotten_is_found() {
+    fn an_incompletely_saved_state_is_found() {
         static FORGETFUL: Kind = Kind {
             restore: |config, arm, replica, _| Ok((testing::SUMS.start)(config, arm, replica)),
             ..testing::SUMS

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_by_its_table_and_is_called_by_it() {
+    fn stop_conditions_end_a_run_and_change_its_name() {
         let whole = testing::config(TEN);
         assert_eq!(rounds(&whole), 10);
         let mut replica = Replica::start(&whole, &whole.arms[0], 0);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_sentences() {
+    fn mistakes_have_messages() {
         let mistake = |ends: &str| {
             let text = format!("experiment = \"sums\"\n[ends]\n{ends}\n");
             Config::parse(&testing::registry(), "test", &text, &[]).expect_err(ends).to_string()
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_ends_at_the_first_row_that_is_good_enough_or_once_nothing_gets_better() {
+    fn a_replica_ends_at_its_target_or_without_improvement() {
         let values = [1.0, 3.0, 2.0, 3.0, 3.0, 4.0, 4.0];
         let three = Some(Ratio::new(3, 1));
         assert_eq!(over_after(Goal::Maximize, three, None, &values), Some(2));

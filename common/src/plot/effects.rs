@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn names_do_not_stand_on_each_other() {
+    fn labels_do_not_overlap() {
         let mut taken = Vec::new();
         let mut place = |right: f64, down: f64| spot(&mut taken, (right, down), "L test_first_move");
         assert_eq!(place(100.0, 50.0), (107.0, 62.0));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_overlap_unless_the_effect_is_found() {
+    fn intervals_overlap_unless_the_effect_is_significant() {
         let svg = main_effects().svg();
         // Of a bar "Mx lowVhigh": the low end and the high end.
         let bars: Vec<&str> = svg.lines().filter(|line| line.contains("h8M")).collect();

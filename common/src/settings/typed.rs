@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "there is no setting needles")]
-    fn values_of_another_schema_are_not_taken() {
+    fn values_of_another_schema_are_rejected() {
         let _ = Green::of(&TREE.defaults());
     }
 
@@ -520,7 +520,7 @@ mod tests {
 
     /// Additions are written only if they differ from their defaults, so names of runs and of tasks stay the same.
     #[test]
-    fn additions_are_left_out_at_their_default() {
+    fn additions_are_omitted_at_their_default() {
         let values = SCHEMA.defaults();
         let before = values.to_text();
         assert!(before.ends_with("numbers = [1, 2.5]\n"), "{before}");

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_without_shared_bytes_is_named_by_its_own() {
+    fn a_task_without_shared_bytes_is_hashed_by_its_own_bytes() {
         let task = task(5, b"");
         let encoded = encode([task.clone()]).remove(0);
         assert_eq!(encoded.hash, Digest::of(&message(&task).encode_to_vec()));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_limited_with_what_it_shares() {
+    fn a_tasks_size_limit_includes_shared_bytes() {
         let encoded = encode([task(7, &vec![0; TASK_BYTES_MAX])]).remove(0);
         assert!(registry().decode(&encoded).unwrap_err().0.contains("more than 8388608"));
     }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_assignments_are_refused_with_a_sentence() {
+    fn invalid_assignments_are_rejected_with_a_reason() {
         let tasks = encode([task(1, b"abc")]);
         let good = SharedCache::<()>::default().pack(3, &tasks);
         let with = |change: &dyn Fn(&mut Assignment)| {
