@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_is_given_up_after_so_many_misses_in_a_row() {
+    fn a_leader_is_superseded_after_enough_misses_in_a_row() {
         let mut watch = Watch::new(3);
         for answers in [false, false, true, false, false] {
             assert!(!watch.look(&leader(1, answers)));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_superseded_soon_is_more_patient_the_next_time() {
+    fn a_coordinator_superseded_soon_is_more_patient_the_next_time() {
         let mut patience = Patience::new(Duration::from_secs(5));
         let mut waited = Vec::new();
         for _ in 0..8 {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_the_leader_answers_for_long_is_as_patient_as_in_the_beginning() {
+    fn long_contact_with_the_leader_resets_the_patience() {
         let mut patience = Patience::new(Duration::from_secs(5));
         assert!(!patience.calm_down());
         patience.superseded(Duration::ZERO);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standby_of_another_authority_or_of_none_does_not_take_over() {
+    fn a_standby_without_the_same_authority_does_not_take_over() {
         let [one, other] = [1, 2].map(|byte| Security::Authority([byte; 32].as_slice().try_into().unwrap()));
         for own in [Security::PlainText, one] {
             assert_eq!(conflict(own, Some(own)), None);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_leader_gets_the_same_time_and_an_unused_store_none() {
+    fn a_new_leader_gets_the_full_time_and_an_unused_store_none() {
         let mut watch = Watch::new(2);
         for number in 1..9 {
             assert!(!watch.look(&leader(number, false)), "somebody takes over again and again");

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_its_uses_its_time_and_its_secret() {
+    fn a_token_is_limited_by_its_uses_its_time_and_its_secret() {
         let (id, secret) = (Id::draw(), Secret::draw());
         let mut records = Records::default();
         records.apply(token(&id, &secret, 2));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_again_with_the_same_token_and_key_is_the_same() {
+    fn rejoining_with_the_same_token_and_key_keeps_the_identity() {
         let (id, secret) = (Id::draw(), Secret::draw());
         let mut records = Records::default();
         records.apply(token(&id, &secret, 1));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_records_lead_to_the_same_state() {
+    fn compacted_records_lead_to_the_same_state() {
         let (id, secret) = (Id::draw(), Secret::draw());
         let mut records = Records::default();
         records.apply(token(&id, &secret, 3));

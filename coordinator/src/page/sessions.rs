@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_the_token_that_has_most_makes_room() {
+    fn the_oldest_session_of_the_busiest_token_makes_room() {
         let mut sessions = Sessions::default();
         let [few, many] = [Id::draw(), Id::draw()];
         let (first, secret, _) = begin(&mut sessions, &few, 0);

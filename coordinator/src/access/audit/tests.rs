@@ -47,7 +47,7 @@ fn all(audit: &Audit) -> Vec<Value> {
 }
 
 #[test]
-fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
+fn lines_name_the_caller_and_strangers_cannot_fill_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.write(0, &operator(), "pause", "a \"run\"\n", Outcome::Done);
@@ -88,7 +88,7 @@ fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
 
 /// Lines of operators and about rights have a file and batches of their own, whatever others do.
 #[test]
-fn no_weak_role_pushes_out_what_operators_did() {
+fn weaker_roles_cannot_push_out_lines_of_operators() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.lead(Some(1));
@@ -130,7 +130,7 @@ fn no_weak_role_pushes_out_what_operators_did() {
 
 /// Repeated joins are counted, and the count is written even if no further join follows.
 #[test]
-fn joins_that_are_repeated_are_a_number() {
+fn repeated_joins_are_only_counted() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.lead(Some(1));
@@ -158,7 +158,7 @@ fn joins_that_are_repeated_are_a_number() {
 
 /// A line left out of one share waits for all shares that it needs.
 #[test]
-fn what_many_strangers_were_refused_comes_later_and_slowly() {
+fn refusals_of_many_strangers_are_written_later_and_slowly() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.lead(Some(1));
@@ -175,7 +175,7 @@ fn what_many_strangers_were_refused_comes_later_and_slowly() {
 
 /// An answer of a few lines also has lines of the other part.
 #[test]
-fn others_have_half_of_what_is_shown() {
+fn other_lines_get_half_of_the_shown_lines() {
     let line = |second: u64, what: &str| line::line(second, &operator(), what, "", Outcome::Done).to_string();
     let many = |what: &str, count: u64| (0..count).map(|second| line(second, what)).collect::<Vec<_>>();
     let shown = |rights: u64, others: u64, count: usize| {
@@ -192,7 +192,7 @@ fn others_have_half_of_what_is_shown() {
 
 /// A caller that is refused all the time makes one batch per hour, and the batch has everything that happened.
 #[test]
-fn refusals_alone_wait_for_the_store() {
+fn only_refusals_wait_before_they_are_stored() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let asker = operator();
@@ -216,7 +216,7 @@ fn refusals_alone_wait_for_the_store() {
 
 /// The store failed half way, or another coordinator leads: an action that may have been carried out must not look refused.
 #[test]
-fn what_may_have_been_done_is_not_called_refused() {
+fn actions_that_may_have_happened_are_not_logged_as_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let asker = operator();
@@ -242,7 +242,7 @@ fn what_may_have_been_done_is_not_called_refused() {
 
 /// A backup of the store was restored, and the coordinator leads in the same epoch again.
 #[test]
-fn lines_whose_epoch_and_number_come_again_are_there() {
+fn lines_with_a_repeated_epoch_and_number_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let mut stored = Vec::new();
@@ -257,7 +257,7 @@ fn lines_whose_epoch_and_number_come_again_are_there() {
 }
 
 #[test]
-fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
+fn lines_of_two_hosts_are_merged_in_order_without_duplicates() {
     let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let [mut one, mut two] = [&one, &two].map(|directory| Audit::open(directory.path()).unwrap());
     let asker = operator();
@@ -287,7 +287,7 @@ fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
 
 /// The store cannot be written when the coordinator starts, but later it can.
 #[test]
-fn lines_wait_for_a_store_that_cannot_be_written_yet() {
+fn lines_wait_until_the_store_can_be_written() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let asker = operator();

@@ -12,7 +12,7 @@ fn add(store: &Store, log: &mut Log, texts: &[&str]) -> Result<(), String> {
 }
 
 #[test]
-fn what_leaders_write_is_read_in_order_and_damage_is_left_out() {
+fn leaders_lines_are_read_in_order_without_damaged_ones() {
     let (directory, store) = with_run(1);
     assert!(lines(&store, 9).is_empty());
     let mut late = Log::new(store.reader(), 2);
@@ -30,7 +30,7 @@ fn what_leaders_write_is_read_in_order_and_damage_is_left_out() {
 }
 
 #[test]
-fn a_batch_whose_answer_is_lost_is_there_once_and_one_that_failed_is_tried_again() {
+fn a_batch_is_stored_once_after_a_lost_answer_or_a_failure() {
     for fault in [Fault::WrittenButDenied, Fault::WrittenButTaken, Fault::Failed] {
         let (shown, fails) = (format!("{fault:?}"), matches!(fault, Fault::Failed));
         let objects = Arc::new(Faulty::default());
@@ -48,7 +48,7 @@ fn a_batch_whose_answer_is_lost_is_there_once_and_one_that_failed_is_tried_again
 
 /// The newest 1,024 batches stay whatever the clock says, because it may be wrong.
 #[test]
-fn old_batches_go_if_there_are_many() {
+fn old_batches_are_removed_if_there_are_many() {
     let (directory, store) = with_run(1);
     let mut log = Log::new(store.reader(), 1);
     add(&store, &mut log, &["old"]).unwrap();
@@ -70,7 +70,7 @@ fn old_batches_go_if_there_are_many() {
 
 /// Batches of operators stay, however many batches of others there are.
 #[test]
-fn batches_of_one_part_push_none_of_the_other_out() {
+fn batches_of_one_part_do_not_push_out_those_of_the_other() {
     let (directory, store) = with_run(1);
     let mut log = Log::new(store.reader(), 1);
     store.runtime.block_on(log.add(LogPart::Rights, vec!["order".into()])).unwrap();

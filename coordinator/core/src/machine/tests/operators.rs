@@ -37,7 +37,7 @@ impl Story {
 
 /// A worker that is asked to leave keeps its tasks, gets no more, and does not count as lost when it goes.
 #[test]
-fn a_drained_worker_finishes_what_it_has() {
+fn a_drained_worker_finishes_its_tasks() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -59,7 +59,7 @@ fn a_drained_worker_finishes_what_it_has() {
 
 /// The request may be lost with the connection. The same process is asked again; another process is not.
 #[test]
-fn a_process_that_comes_back_is_asked_again() {
+fn a_process_that_reconnects_is_asked_to_leave_again() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -78,7 +78,7 @@ fn a_process_that_comes_back_is_asked_again() {
 }
 
 #[test]
-fn only_those_who_are_meant_are_asked() {
+fn only_the_selected_workers_are_asked_to_leave() {
     let mut story = Story::begin(Settings::default());
     for (session, name, host) in [(1, "twin", "lab1"), (2, "twin", "lab2"), (3, "only", "lab2")] {
         story.greet_from(session, name, host);
