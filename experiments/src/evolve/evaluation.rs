@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_turned_for_maximisation() {
+    fn signs_are_reversed_for_maximisation() {
         let said = messages::Evaluation { objectives: vec![3.0, 4.0], measures: vec![0.5], ..Default::default() };
         let evaluation = Evaluation::minimised(&said, &[true, false]);
         assert_eq!((evaluation.objectives.as_slice(), evaluation.failed), (&[-3.0, 4.0][..], false));

@@ -26,7 +26,7 @@ use crate::{
 };
 
 #[test]
-fn every_algorithm_keeps_the_promises() {
+fn every_algorithm_meets_the_contract() {
     let files = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\nevaluations = 250\n",
         "problem = \"sphere\"\nlength = 3\nevaluations = 130\npopulation = 20\nslice = 7\n",
@@ -61,7 +61,7 @@ fn every_algorithm_keeps_the_promises() {
 
 /// The number of candidates of a task does not change a result.
 #[test]
-fn slices_do_not_matter() {
+fn results_do_not_depend_on_the_slice() {
     let file = |slice| {
         format!(
             "experiment = \"evolve\"\nreplicas = 2\n[settings]\nevaluations = 400\npopulation = 40\nslice = {slice}\n"
@@ -72,7 +72,7 @@ fn slices_do_not_matter() {
 }
 
 #[test]
-fn a_task_has_no_more_candidates_than_it_can_have_bytes() {
+fn the_size_of_a_task_limits_its_candidates() {
     let settings = "evaluations = 10000\npopulation = 10000\nslice = 10000\nproblem = \"sphere\"\nlength = 1000\n";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
     let replica = Replica::start(&config, &config.arms[0], 0);
@@ -85,7 +85,7 @@ fn a_task_has_no_more_candidates_than_it_can_have_bytes() {
 
 /// Whatever is computed together, a replica with a window moves on candidate by candidate.
 #[test]
-fn slices_do_not_matter_to_windows() {
+fn windowed_results_do_not_depend_on_the_slice() {
     let file = |slice| {
         format!(
             "experiment = \"evolve\"\nreplicas = 2\n[settings]\nevaluations = 90\npopulation = 9\nwindow = 6\nslice = {slice}\n"
@@ -118,7 +118,7 @@ fn a_target_ends_a_replica() {
 }
 
 #[test]
-fn mistakes_have_their_sentence() {
+fn mistakes_have_messages() {
     let all = [
         "problem = \"spere\"",
         "problem = \"program:a b\"",
@@ -181,7 +181,7 @@ fn completed(text: &str) -> Config {
 }
 
 #[test]
-fn random_search_is_added_once_to_the_arms_that_have_none() {
+fn random_search_is_added_once_if_no_arm_has_it() {
     let names = |config: &Config| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
     let alone = completed("[settings]\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"");
     assert_eq!(names(&alone), ["main", "random search"]);
@@ -247,7 +247,7 @@ fn arms_are_tested_against_each_other() {
 
 /// With several objectives, the figures in the headline are those that are tested.
 #[test]
-fn a_conclusion_about_several_objectives_is_about_their_hypervolume() {
+fn several_objectives_are_compared_by_their_hypervolume() {
     let arms = "[arms.short]\nevaluations = 100\n[arms.long]\nevaluations = 400";
     let settings = "[settings]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"\nlength = 3\npopulation = 20";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 6\n{settings}\n{arms}\n"));
@@ -286,7 +286,7 @@ fn fronts_and_maps_are_tables() {
 }
 
 #[test]
-fn a_failure_is_not_a_number() {
+fn a_failure_has_no_value() {
     let failed = Evaluation { failure: "why".into(), ..Evaluation::default() };
     assert!(super::evaluation::Evaluation::minimised(&failed, &[true]).failed);
 }
@@ -343,7 +343,7 @@ fn settings_are_checked_by_their_figures() {
 
 /// A configuration has every setting of each arm, and can be read again.
 #[test]
-fn what_is_written_can_be_read() {
+fn written_configurations_can_be_read() {
     let parts: Vec<String> = (0..40).map(|part| format!("{{ name = \"x{part}\" }}")).collect();
     let arms: String = (0..40).map(|arm| format!("[arms.a{arm}]\npopulation = {}\n", 10 + arm)).collect();
     let file = of_program("min f", 1, &arms).replace("{ length = 1 }", &parts.join(", "));
@@ -353,7 +353,7 @@ fn what_is_written_can_be_read() {
 }
 
 #[test]
-fn names_are_given_once() {
+fn duplicate_names_are_rejected() {
     let found = problems(&of_program("min a, max a", 1, "algorithm = \"nsga2\"")).to_string();
     assert!(found.contains("two objectives are called a"), "{found}");
     let found = problems(&of_program("min a", 1, "measures = 2\nmeasure_names = \"b, b\"")).to_string();
@@ -364,7 +364,7 @@ fn names_are_given_once() {
 }
 
 #[test]
-fn a_hypervolume_that_is_estimated_is_told() {
+fn an_estimated_hypervolume_is_reported() {
     let notes = |objectives: &str, reference: &str| {
         let config = parse(&of_program(objectives, 1, &format!("algorithm = \"nsga2\"\nreference = {reference}")));
         let report = config.report(&[Replica::start(&config, &config.arms[0], 0)]);
@@ -378,7 +378,7 @@ fn a_hypervolume_that_is_estimated_is_told() {
 
 /// Arms with different problems share neither a direction nor a name.
 #[test]
-fn different_objectives_are_told_in_neutral_words() {
+fn different_objectives_are_described_in_neutral_words() {
     let settings = "length = 4\nevaluations = 100\n[arms.a]\n[arms.b]\nproblem = \"onemax\"\n";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
     let report = config.report(&run(&config));
@@ -397,7 +397,7 @@ fn a_replica_that_ended_early_has_no_failures() {
 }
 
 #[test]
-fn states_that_a_search_cannot_reach_are_refused() {
+fn unreachable_states_are_rejected() {
     let of_algorithm = |state: &mut SearchState, change: &dyn Fn(&mut PopulationState)| {
         let mut own = PopulationState::decode(&state.algorithm[..]).unwrap();
         change(&mut own);
@@ -436,7 +436,7 @@ fn states_that_a_search_cannot_reach_are_refused() {
 
 /// Without a goal, a screen uses the objective of the first arm's search.
 #[test]
-fn the_goal_of_a_screen_is_that_of_its_search() {
+fn the_goal_of_a_screen_is_its_searchs_goal() {
     let goal = |settings: &str| {
         let factors = "[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]\n";
         parse(&format!("experiment = \"evolve\"\n[settings]\n{settings}\n{factors}")).screen.unwrap().goal
@@ -461,7 +461,7 @@ fn a_card_has_room_for_every_gene() {
 
 /// All values of a candidate are on its card by name, and in the columns of a table.
 #[test]
-fn constraints_and_measures_are_told_by_name() {
+fn constraints_and_measures_are_reported_by_name() {
     let of = "constraints = 2\nconstraint_names = \"late, heavy\"\nmeasures = 1";
     let settings = Settings::of(&parse(&of_program("min f", 1, of)).arms[0].settings);
     let candidate = settings.genome().random(&mut Stream::root(1).rng());

@@ -110,7 +110,7 @@ mod tests {
     /// A million games find every decision board long before the last game. The source's 57 and 38 are therefore not bad
     /// luck.
     #[test]
-    fn the_sources_search_finds_all_boards() {
+    fn the_published_search_finds_all_boards() {
         for seed in 0..3 {
             let found = search(Stream::root(seed), SEARCH_GAMES);
             assert_eq!(found.map(|found| found.boards), [58, 43]);

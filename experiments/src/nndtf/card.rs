@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_cards_are_refused_with_a_sentence() {
+    fn invalid_cards_are_rejected_with_a_reason() {
         let genes = vec!["0.5"; 89].join(", ");
         let card = |rest: &str| read(&format!("{{\"kind\": \"nndtf\", {rest}}}")).map(|_| ()).unwrap_err();
         let good = format!("\"network\": \"traditional\", \"genes\": [{genes}]");

@@ -86,7 +86,7 @@ mod tests {
 
     /// The order of additions and the `exp` differ, so outputs differ by rounding errors, but no choice differs.
     #[test]
-    fn outputs_are_those_of_the_reference() {
+    fn outputs_match_the_reference() {
         let networks = [(Kind::Double, 8, 1), (Kind::Double, 8, 2), (Kind::Traditional, 8, 1), (Kind::Double, 5, 1)];
         let more = [(Kind::Double, 8, 0), (Kind::Traditional, 16, 1), (Kind::Logistic, 8, 1)];
         let both = |formula| [Occupied::Nearest, Occupied::Nothing].map(|occupied| Measure { formula, occupied });

@@ -139,7 +139,7 @@ fn selection_says_who_survives() {
 }
 
 #[test]
-fn every_couple_of_parents_has_two_children_in_turn() {
+fn couples_of_parents_have_two_children_in_turn() {
     let before = ranked(40, 100);
     let children = |settings: &str| family(settings, &before).1;
     let ordered = children("parents = \"by-weight\"");
@@ -239,7 +239,7 @@ fn learnt(settings: &str, before: &Population) -> Population {
 }
 
 #[test]
-fn knowledge_is_ones_own_or_shared() {
+fn knowledge_is_private_or_shared() {
     let mut before = ranked(4, 2);
     // The winning rule also belongs to two other agents. One of them lost with it, and the other has it twice.
     let [one, two] = [before.agents[0].rules[0], before.agents[2].rules[1]];
@@ -256,7 +256,7 @@ fn knowledge_is_ones_own_or_shared() {
 }
 
 #[test]
-fn agents_weights_are_points_of_all_cycles_or_of_the_last() {
+fn agents_weights_count_all_cycles_or_the_last() {
     let before = ranked(4, 2);
     let weights =
         |settings: &str| learnt(settings, &before).agents.iter().map(|agent| agent.weight).collect::<Vec<_>>();
@@ -265,7 +265,7 @@ fn agents_weights_are_points_of_all_cycles_or_of_the_last() {
 }
 
 #[test]
-fn new_agents_weigh_nothing_or_as_their_parents() {
+fn new_agents_have_no_weight_or_their_parents() {
     let before = ranked(40, 10);
     let weights = |settings: &str| {
         let after = bred(&format!("parents = \"by-weight\"\n{settings}"), &before);
@@ -276,7 +276,7 @@ fn new_agents_weigh_nothing_or_as_their_parents() {
 }
 
 #[test]
-fn inherited_rules_keep_their_weights_or_begin_anew() {
+fn inherited_rules_keep_or_reset_their_weights() {
     let before = ranked(40, 10);
     let child = |settings: &str| {
         let mut after = bred(&format!("mutation = 0\nparents = \"by-weight\"\n{settings}"), &before);
@@ -288,7 +288,7 @@ fn inherited_rules_keep_their_weights_or_begin_anew() {
 }
 
 #[test]
-fn a_rigged_generator_makes_rules_presumed_useful_wherever_rules_are_born() {
+fn a_rigged_generator_makes_all_new_rules_presumed_useful() {
     let useful = |agents: &[Agent]| {
         let rules = agents.iter().flat_map(|agent| &agent.rules);
         let count = rules.clone().filter(|rule| {
@@ -381,7 +381,7 @@ const SMALL: &str = "agents = 12\nrules = 30\ncycles = 25\ngames = 4\ngenerator 
 
 /// Every setting is used. Given the other settings here, each setting changes the digest, unless it only says how to compute.
 #[test]
-fn every_setting_changes_the_digest_unless_it_only_says_how_to_compute() {
+fn every_setting_that_affects_results_changes_the_digest() {
     let cases = [
         ("agents", "", "14"),
         ("rules", "", "31"),
@@ -435,7 +435,7 @@ fn merged(settings: &str, others: &str) -> String {
 
 /// With all options at once, states and histories are the same, computed whole or in slices of any size.
 #[test]
-fn results_do_not_depend_on_how_work_is_divided() {
+fn results_do_not_depend_on_the_division_of_work() {
     let every = format!(
         "{SMALL}\nmutations = \"clustered\"\nselection = \"ends\"\nparents = \"by-weight\"\nidentical_parents = \"mutate\"\n\
          similar = \"penalise\"\nknowledge = \"shared\"\nrepeated = \"replace\"\nweak_at_times = \"replace\"\nweak_cycles = 4\n\
@@ -468,7 +468,7 @@ fn a_restored_replica_continues() {
 }
 
 #[test]
-fn states_that_do_not_fit_are_refused() {
+fn mismatched_states_are_rejected() {
     let config = config(SMALL);
     let mut replica = local::start(&config).next().unwrap();
     assert!(Replica::restore(&config, &replica.save()).is_ok());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_over_all_or_over_those_that_changed_it() {
+    fn means_are_over_all_learners_or_those_that_changed_a_weight() {
         let old = [1.0, 2.0, 3.0];
         let news = [vec![2.0, 2.0, 3.0], vec![4.0, 4.0, 3.0]];
         assert_eq!(joined(&old, &[], &news, PLAIN).0, [3.0, 4.0, 3.0]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_updates_are_refused_with_a_sentence() {
+    fn invalid_updates_are_rejected_with_a_reason() {
         let update = |changed: &[u8], bytes: usize| messages::WeightUpdate {
             changed: changed.to_vec().into(),
             values: vec![0; bytes].into(),
@@ -223,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn joins_are_those_of_the_reference(
+        fn joins_match_the_reference(
             old in weights(),
             velocity in weights(),
             news in prop::collection::vec(weights(), 1..6),
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn one_learner_alone_gives_its_own_weights(old in weights(), new in weights(), all: bool) {
+        fn joining_one_learner_keeps_its_weights(old in weights(), new in weights(), all: bool) {
             let over = if all { Over::All } else { Over::Touched };
             let (joined, _) = joined(&old, &[], std::slice::from_ref(&new), Outer { over, ..PLAIN });
             prop_assert!(joined.iter().zip(&new).all(|(one, other)| one.to_bits() == other.to_bits()));

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn games_to_a_percentage() {
+    fn games_to_reach_a_percentage_are_counted() {
         let games_to = |wins: &[u32]| reached(wins).games_to;
         assert_eq!(games_to(&[1, 5, 4, 8, 10]), [Some(200), Some(400), Some(500), Some(500), Some(500)]);
         assert_eq!(games_to(&[1, 8, 4]), [Some(200), Some(200), None, None, None]);

@@ -30,7 +30,7 @@ fn failed() -> Evaluation {
 
 /// The finalist with the best mean is chosen, and its value comes from other seeds than those of the choice.
 #[test]
-fn what_is_chosen_is_evaluated_once_more() {
+fn the_chosen_candidate_is_evaluated_again() {
     let mut stages = Confirmation::start([0.1, 0.2, 0.3].map(candidate).to_vec(), 2, 7.0);
     let seeds = Seeds::of(5, 3);
     assert_eq!((stages.left(), stages.answer()), (6, None));
@@ -61,14 +61,14 @@ fn what_is_chosen_is_evaluated_once_more() {
 }
 
 #[test]
-fn of_several_objectives_the_front_of_the_means_is_chosen() {
+fn several_objectives_are_chosen_by_the_front_of_means() {
     let mut stages = Confirmation::start([0.1, 0.2, 0.3].map(candidate).to_vec(), 2, 0.0);
     stages.take(&[[0.0, 3.0], [2.0, 1.0], [2.0, 3.0], [2.0, 3.0], [3.0, 0.0], [3.0, 0.0]].map(|it| seen(&it)));
     assert_eq!((&stages.candidates[..], stages.left()), (&[0.1, 0.3].map(candidate)[..], 4));
 }
 
 #[test]
-fn without_a_value_there_is_no_answer() {
+fn without_a_value_there_is_no_conclusion() {
     let mut stages = Confirmation::start(vec![candidate(0.5)], 2, 0.0);
     stages.take(&[failed(), failed()]);
     stages.take(&[failed(), failed()]);

@@ -34,7 +34,7 @@ fn every_instruction_set_gives_the_same_bits() {
 }
 
 #[test]
-fn invalid_tasks_are_refused_with_a_sentence() {
+fn invalid_tasks_are_rejected_with_a_reason() {
     fn trial(task: &mut LearnTask) -> &mut TrialMessage {
         task.trial.as_mut().unwrap()
     }
@@ -88,7 +88,7 @@ fn invalid_tasks_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn outputs_of_the_wrong_shape_are_refused() {
+fn outputs_of_the_wrong_shape_are_rejected() {
     let task = small();
     let good = computed(&task);
     check(&task, &good).unwrap();
