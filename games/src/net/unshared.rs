@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_that_share_weights_have_no_such_form() {
+    fn filters_that_share_weights_have_no_unshared_form() {
         let architecture = Architecture {
             shape: Shape::SCORE_FOUR,
             first: First::Tuples { states: 3 },

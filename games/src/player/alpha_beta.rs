@@ -389,7 +389,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_are_those_of_minimax(game in 0..4_usize, plies in 0..28_usize, depth in 1..4_u32, seed: u64) {
+        fn values_match_minimax(game in 0..4_usize, plies in 0..28_usize, depth in 1..4_u32, seed: u64) {
             let geometry = [tic_tac_toe(), connect_four(), qubic(), score_four()][game];
             let depth = if game == 2 { depth.min(2) } else { depth };
             let plies = plies.min(geometry.cells().count_ones() as usize / 2 - 1);
@@ -423,7 +423,7 @@ mod tests {
 
     /// Earlier questions to a solver change neither what it solves nor what it gives up.
     #[test]
-    fn answers_do_not_depend_on_earlier_ones() {
+    fn answers_do_not_depend_on_earlier_answers() {
         let mut solver = Solver::new(score_four());
         let positions: Vec<Position> = (0..200).filter_map(|seed| drawn(score_four(), 32, seed)).take(8).collect();
         let once: Vec<_> = positions.iter().map(|position| Solver::new(score_four()).best(*position)).collect();

@@ -246,7 +246,7 @@ fn epsilon_is_the_share_of_moves_that_explore() {
 /// Every move explores, and none is the best one. The best move is the script's, or the lowest cell after the end of the
 /// script.
 #[test]
-fn exploring_moves_can_be_others_than_the_best() {
+fn exploring_moves_can_exclude_the_best() {
     let learning = Learning { epsilon: 1.0, explores_others: true, ..BARE };
     for seed in 0..50 {
         let recorder = train(learning, DRAWN, seed, 0..1);
