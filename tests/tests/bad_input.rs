@@ -374,7 +374,7 @@ fn file(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn submitted_files_are_refused_with_all_problems() {
+async fn submitted_files_are_rejected_with_all_problems() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -433,7 +433,7 @@ async fn invalid_bytes_on_the_port_affect_no_run() {
 }
 
 #[tokio::test]
-async fn damaged_checkpoints_are_reported_and_the_result_stays_the_same() {
+async fn damaged_checkpoints_are_reported_and_change_no_result() {
     type Damage = fn(&mut Vec<u8>);
     let damages: [(&str, Damage); 4] = [
         ("cut", |bytes| bytes.truncate(bytes.len() / 2)),

@@ -86,7 +86,7 @@ fn check(name: &str, html: &str) {
 }
 
 #[test]
-fn every_committed_result_is_a_page_by_itself() {
+fn every_committed_result_is_a_self_contained_page() {
     let results = results();
     assert!(results.len() > 20, "only {} results", results.len());
     for result in results {
@@ -126,7 +126,7 @@ fn a_gallery_has_a_page_for_each_run() {
 
 /// A result that cannot be read is named and left out, and the others have their pages.
 #[test]
-fn a_gallery_leaves_out_what_it_cannot_read() {
+fn a_gallery_omits_unreadable_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let good = workspace().join("docs/reproduction/rules/result-best.json");
     fs::write(directory.path().join("cut.json"), "{").expect("a file");
@@ -149,7 +149,7 @@ fn a_gallery_leaves_out_what_it_cannot_read() {
 
 /// A run's directory also has champions and a conclusion in numbers. Names are treated as text, whatever they contain.
 #[test]
-fn a_run_with_names_that_mean_harm() {
+fn malicious_names_are_shown_as_text() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("harm.toml");
     let bad = "</script><script>alert(1)</script>";

@@ -68,7 +68,7 @@ async fn metrics_of(coordinator: &Coordinator) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn figures_are_those_of_the_run() {
+async fn the_metrics_match_the_run() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--metrics", "0"]);
     let mut person = Person::of(coordinator.address);
@@ -110,7 +110,7 @@ async fn figures_are_those_of_the_run() {
 
 /// Strangers read nothing through somebody's browser, and requests for anything but figures are refused.
 #[tokio::test]
-async fn only_figures_are_served_and_only_here() {
+async fn only_metrics_are_served_and_only_locally() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--metrics", "127.0.0.1:0"]);
     let to = metrics_of(&coordinator).await;
@@ -207,7 +207,7 @@ fn line<'a>(lines: &'a [Value], part: &str) -> &'a Value {
 
 /// The lines of both sides have the same fields, and only trouble is a warning.
 #[tokio::test]
-async fn logs_of_both_sides_can_be_joined() {
+async fn logs_of_both_sides_can_be_correlated() {
     let site = Site::new();
     let mut coordinator = site.coordinator(&["--log-format", "json"]);
     let mut person = Person::of(coordinator.address);

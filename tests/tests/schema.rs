@@ -82,7 +82,7 @@ fn fractions_with_numbers(value: &Value) -> usize {
 }
 
 #[test]
-fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
+fn the_output_of_every_kind_conforms_and_errors_do_not() {
     let (schema, desk) = (schema(), tempfile::tempdir().expect("a temporary directory"));
     let known: Vec<&str> = SMALL.iter().map(|(kind, _)| *kind).collect();
     assert!(registry().kinds().iter().all(|kind| known.contains(&kind.name)), "a kind has no small run here");

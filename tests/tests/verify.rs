@@ -115,7 +115,7 @@ fn headline(text: &str) -> String {
 }
 
 #[test]
-fn results_are_as_computed_and_doctored_ones_are_found() {
+fn genuine_results_pass_and_forged_ones_are_found() {
     let desk = tempfile::tempdir().expect("a directory");
     run(desk.path());
     let good = desk.path().join("good");
@@ -196,7 +196,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
 
 /// The sentence may be worded by another build. Whoever changed it, the right one is shown.
 #[test]
-fn another_sentence_is_told() {
+fn a_changed_conclusion_is_reported() {
     let desk = tempfile::tempdir().expect("a directory");
     run(desk.path());
     let result = desk.path().join("good/result.json");
@@ -252,7 +252,7 @@ fn the_digest_after_any_round_is_shown() {
 
 /// The state of each replica is in the store, if there is a store.
 #[test]
-fn a_replica_that_the_store_lacks_is_found() {
+fn a_replica_missing_from_the_store_is_found() {
     let desk = tempfile::tempdir().expect("a directory");
     run(desk.path());
     let lacks = |change: &dyn Fn(&[PathBuf])| {
@@ -279,7 +279,7 @@ fn a_replica_that_the_store_lacks_is_found() {
 
 /// A damaged replica is computed again and stored next to what is left of it.
 #[test]
-fn a_repaired_run_is_as_computed() {
+fn a_repaired_run_matches_the_computed_one() {
     let desk = tempfile::tempdir().expect("a directory");
     let run = || run(desk.path());
     run();
@@ -314,7 +314,7 @@ fn a_repaired_run_is_as_computed() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused_with_a_sentence() {
+fn unverifiable_results_are_rejected_with_a_reason() {
     let desk = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| fs::write(desk.path().join(name), text).expect("a file");
     write("x.json", "{\"experiment\": \"invincible\"}");

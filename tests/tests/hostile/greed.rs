@@ -56,7 +56,7 @@ async fn replicas_are_opened_as_memory_allows() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_fit_is_refused_with_a_sentence() {
+async fn a_run_that_cannot_fit_is_rejected_with_a_reason() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--memory", "16MiB"]);
     let mut person = Person::of(coordinator.address);

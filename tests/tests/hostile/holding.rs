@@ -208,7 +208,7 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
 /// All clients are behind one router. Clients that watch as often as they can make room for a new one, whose calls they
 /// cannot affect. A client that reads nothing at all loses its connection.
 #[tokio::test]
-async fn watchers_of_one_address_leave_room_for_others_there() {
+async fn watchers_at_one_address_leave_room_for_others_there() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);

@@ -68,7 +68,7 @@ async fn attack(site: &Site, coordinator: std::net::SocketAddr, token: &Token, o
 
 /// After the attack, all lines of the operator are still there: in the file, and in the store when the files are gone.
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_a_token_hides_nothing_that_operators_did() {
+async fn holders_of_tokens_cannot_hide_the_actions_of_operators() {
     const OTHERS: usize = 300;
     let site = Site::new();
     let secure = Secure::init(&site, "access");

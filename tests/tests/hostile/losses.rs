@@ -22,7 +22,7 @@ use crate::{pause, some_seconds};
 
 /// During the whole run, one of three workers is killed as soon as it has tasks, and restarted.
 #[tokio::test]
-async fn one_worker_of_three_is_killed_again_and_again() {
+async fn one_worker_of_three_is_killed_repeatedly() {
     let site = Site::new();
     // The run is long enough for three kills on a fast machine.
     let config = some_seconds(6, 360);

@@ -47,7 +47,7 @@ fn only(directory: &Path) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
+async fn a_start_needs_no_memory_for_accumulated_results() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--memory", "512MiB"]);
     let address = coordinator.address.to_string();
@@ -91,7 +91,7 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
 
 /// Both objects of a replica are damaged: the replica is computed again, and the run has the same digest.
 #[tokio::test]
-async fn a_result_that_is_lost_is_computed_again() {
+async fn a_lost_result_is_recomputed() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--memory", "512MiB"]);
     let address = coordinator.address.to_string();

@@ -183,7 +183,7 @@ async fn ends(mut stream: TlsStream<TcpStream>) {
 }
 
 #[tokio::test]
-async fn nothing_is_shown_without_a_session_and_a_login_gives_one() {
+async fn the_page_needs_a_session_which_a_login_gives() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let stranger = lab.browser();
@@ -229,7 +229,7 @@ async fn nothing_is_shown_without_a_session_and_a_login_gives_one() {
 }
 
 #[tokio::test]
-async fn tokens_are_exchanged_as_often_as_they_may_be_and_workers_have_none() {
+async fn tokens_are_exchanged_up_to_their_limit_and_not_by_workers() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let token = lab.token(Role::Operator, 1).await;
@@ -254,7 +254,7 @@ async fn tokens_are_exchanged_as_often_as_they_may_be_and_workers_have_none() {
 }
 
 #[tokio::test]
-async fn a_viewer_changes_nothing_an_operator_does_and_the_log_says_who() {
+async fn only_operators_change_runs_and_the_log_names_them() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let mut person = lab.secure.person(lab.coordinator.address);
@@ -342,7 +342,7 @@ async fn a_session_ends_with_its_time() {
 
 /// Guesses are slow. Neither people who are logged in nor those with a valid token notice them.
 #[tokio::test]
-async fn guessing_is_limited_for_each_address() {
+async fn guessing_is_limited_per_address() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let known = lab.known(Role::Operator).await;
@@ -409,7 +409,7 @@ async fn strangers_have_few_connections() {
 
 /// One login opens as many streams as it can. Another one behind the same router still sees the page and its events.
 #[tokio::test]
-async fn one_session_leaves_connections_and_events_to_others_of_its_address() {
+async fn one_session_leaves_connections_to_others_at_its_address() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let (greedy, known) = (lab.known(Role::Viewer).await, lab.known(Role::Viewer).await);
@@ -437,7 +437,7 @@ async fn one_session_leaves_connections_and_events_to_others_of_its_address() {
 }
 
 #[tokio::test]
-async fn the_page_speaks_tls_1_3_alone_and_the_port_of_workers_has_none() {
+async fn the_page_uses_only_tls_1_3_and_is_not_on_the_workers_port() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let plain = format!("GET / HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\r\n", lab.page.port());

@@ -16,7 +16,7 @@ use super::http::{Answer, Events, exchange, get, send};
 use crate::RUN;
 
 #[tokio::test]
-async fn requests_that_are_too_large_are_refused() {
+async fn requests_that_are_too_large_are_rejected() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let to = coordinator.address;
@@ -42,7 +42,7 @@ async fn requests_that_are_too_large_are_refused() {
 }
 
 #[tokio::test]
-async fn who_sends_slowly_or_nothing_is_disconnected() {
+async fn slow_and_silent_senders_are_disconnected() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let begun = Instant::now();
@@ -90,7 +90,7 @@ async fn garbage_is_dropped() {
 /// One address gets three quarters of a page's connections, and three quarters of the places for events. The oldest make
 /// room, so every newcomer is answered. gRPC continues.
 #[tokio::test]
-async fn pages_have_a_share_of_the_connections() {
+async fn pages_get_a_share_of_the_connections() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut held = Vec::new();

@@ -38,7 +38,7 @@ fn told(desk: &Desk) -> (u64, String) {
 }
 
 #[test]
-fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
+fn a_run_is_reported_while_it_runs_and_after_a_kill() {
     for workers in ["2", "0"] {
         let desk = Desk::new();
         let arguments = ["--workers", workers, "--replicas", MANY];
@@ -88,7 +88,7 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
 
 /// The report in a run's directory is the one that is made from the directory.
 #[test]
-fn the_report_to_send_is_that_of_the_directory() {
+fn the_report_to_send_matches_the_directory() {
     let desk = Desk::new();
     let printed = desk.run(&["--workers", "0"]);
     assert!(printed.ends_with("a report to send to others is out/table/report.html\n"), "{printed}");

@@ -63,7 +63,7 @@ fn told(desk: &Desk, out: &str) -> (Value, Value) {
 /// A run with one checkpoint is killed. Whatever single object is damaged after that, every round in the checkpoint is still
 /// there.
 #[test]
-fn a_damaged_object_costs_a_killed_run_nothing() {
+fn a_damaged_object_does_not_affect_a_killed_run() {
     let desk = Desk::new();
     let begin = |out: &str| {
         let log = fs::File::create(desk.path(&format!("{out}.log"))).expect("a file");
@@ -103,7 +103,7 @@ fn a_damaged_object_costs_a_killed_run_nothing() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_for_a_while_is_told_and_the_run_goes_on() {
+fn a_temporarily_unwritable_directory_is_reported() {
     for workers in ["0", "2"] {
         let desk = Desk::new();
         let log = fs::File::create(desk.path("log")).expect("a file");

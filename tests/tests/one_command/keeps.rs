@@ -19,7 +19,7 @@ fn evoxo(desk: &Desk, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_report_is_written_over_no_other_file_of_the_run() {
+fn a_report_overwrites_no_other_file_of_the_run() {
     let desk = Desk::new();
     desk.run(&["--workers", "0", "--set", "generations=2", "--out", "out"]);
     for name in ["result.json", "history.csv", "config.toml", "champions/X-0.json", "plots/X.svg"] {
@@ -59,7 +59,7 @@ fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
 /// A refused run has computed nothing, so its directory is free for other settings. The directory of a run that has started
 /// is not.
 #[test]
-fn a_refused_run_is_not_in_the_way_of_its_correction() {
+fn a_rejected_run_does_not_block_its_correction() {
     let desk = Desk::new();
     let run = |more: &[&str]| {
         let all = [&["--workers", "0", "--out", "out", "--memory", "16MiB"], more].concat();
@@ -115,7 +115,7 @@ fn a_closed_terminal_is_a_clean_stop() {
 }
 
 #[test]
-fn a_missing_card_is_told() {
+fn a_missing_card_is_reported() {
     let desk = Desk::new();
     desk.run(&["--workers", "0", "--set", "generations=2", "--replicas", "1", "--out", "out"]);
     fs::remove_file(desk.path("out/champions/O-1-0.json")).expect("a card");
@@ -125,7 +125,7 @@ fn a_missing_card_is_told() {
 
 /// A history that was cut or changed is not trusted: the report uses the stored conclusion, with a note.
 #[test]
-fn a_history_that_is_not_that_of_the_result_is_not_believed() {
+fn a_history_that_contradicts_the_result_is_rejected() {
     let desk = Desk::new();
     desk.run(&["--workers", "0", "--set", "generations=2", "--out", "out"]);
     let (path, conclusion) = (desk.path("out/history.csv"), desk.result("out")["conclusion"].clone());
@@ -151,7 +151,7 @@ fn a_history_that_is_not_that_of_the_result_is_not_believed() {
 }
 
 #[test]
-fn a_store_that_is_removed_while_it_is_used_ends_the_command() {
+fn removing_the_store_during_a_run_ends_the_command() {
     let desk = Desk::new();
     let child = desk.begin("out", &["--workers", "1", "--replicas", "1000"]);
     // Processes that are just writing there may create the directory again.
@@ -163,7 +163,7 @@ fn a_store_that_is_removed_while_it_is_used_ends_the_command() {
 }
 
 #[test]
-fn too_few_open_files_are_refused_at_once() {
+fn too_low_a_limit_on_open_files_is_rejected_at_once() {
     let desk = Desk::new();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 64; exec \"$0\" run table.toml --no-page --workers 2 --out out"]);

@@ -54,7 +54,7 @@ fn written(desk: &Desk, out: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_kind_that_can_goes_on() {
+fn every_extendable_kind_continues() {
     for (file, longer) in KINDS {
         let desk = Desk::new();
         fs::write(desk.path("table.toml"), file.replace("\n[settings]", "\nreplicas = 2\n[settings]")).expect("a file");
@@ -97,7 +97,7 @@ fn a_longer_run_survives_kills() {
 /// If a greater number changes what was computed before, or if the number is smaller, the directory is refused with that
 /// number, and stays unchanged.
 #[test]
-fn other_changes_are_refused() {
+fn other_changes_are_rejected() {
     let desk = Desk::new();
     let networks =
         "experiment = \"nndtf\"\nreplicas = 1\n[settings]\nboards = 9\nalgorithm = \"traditional\"\niterations = 5\n";

@@ -115,7 +115,7 @@ fn files(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn cluster_and_one_thread_leave_the_same_files() {
+fn a_cluster_and_one_thread_write_the_same_files() {
     let desk = Desk::new();
     let printed = desk.run(&["--workers", "2", "--out", "two"]);
     assert!(printed.contains("Our results and the page's") && printed.contains(&expected(3)), "{printed}");
@@ -183,7 +183,7 @@ fn a_long_history_is_restored_under_any_name() {
 }
 
 #[test]
-fn a_finished_directory_prints_again_and_more_replicas_are_added() {
+fn a_finished_directory_reprints_and_accepts_more_replicas() {
     let desk = Desk::new();
     let first = desk.run(&["--workers", "1"]);
     assert_eq!(desk.run(&[]), first, "the same output again");
@@ -252,7 +252,7 @@ fn the_best_of_each_arm_is_found() {
 
 /// An arm with several objectives is ranked by hypervolume, the others by their best value.
 #[test]
-fn the_best_is_named_by_what_decides_it() {
+fn the_best_is_chosen_by_the_deciding_column() {
     let desk = Desk::new();
     let arms = "[arms.one]\nproblem = \"sphere\"\n[arms.two]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"\n";
     let settings = "[settings]\nlength = 4\nevaluations = 200\npopulation = 20\n";
@@ -288,7 +288,7 @@ fn populations_are_written_or_reported_as_missing() {
 
 /// Even if standard error is closed, the exit status shows the result.
 #[test]
-fn a_closed_standard_error_does_no_harm() {
+fn a_closed_standard_error_is_harmless() {
     let desk = Desk::new();
     let status = |arguments: &[&str]| {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -301,7 +301,7 @@ fn a_closed_standard_error_does_no_harm() {
 
 /// The content of a run without a valid order, or copy of one, is unknown, so the run is refused at once.
 #[test]
-fn a_run_whose_order_is_damaged_is_refused_at_once() {
+fn a_run_whose_order_is_damaged_is_rejected_at_once() {
     let desk = Desk::new();
     desk.run(&["--workers", "0"]);
     for directory in ["order", "order-copy"] {

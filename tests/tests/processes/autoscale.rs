@@ -84,7 +84,7 @@ fn worker_script() -> PathBuf {
 /// Jobs start while there are more tasks than slots, end when they are of no use, start again, and are gone at the end of the
 /// run.
 #[tokio::test]
-async fn jobs_follow_what_is_open() {
+async fn jobs_follow_the_open_tasks() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -111,7 +111,7 @@ async fn jobs_follow_what_is_open() {
 
 /// At the end of the run the command succeeds, and so do its jobs.
 #[tokio::test]
-async fn a_run_is_computed_by_jobs_alone() {
+async fn a_run_is_computed_only_by_jobs() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -145,7 +145,7 @@ async fn jobs_end_with_the_command() {
 }
 
 #[tokio::test]
-async fn what_keeps_jobs_from_working_is_said() {
+async fn obstacles_to_jobs_are_reported() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);

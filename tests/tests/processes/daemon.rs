@@ -112,7 +112,7 @@ async fn results_can_be_fetched_from_a_full_disk() {
 }
 
 #[tokio::test]
-async fn a_full_disk_delays_the_run_and_nothing_saved_is_lost() {
+async fn a_full_disk_only_delays_the_run() {
     let site = Site::new();
     let config = echoes(1_000_000);
     let mut coordinator = site.limited_coordinator("trap '' XFSZ; ulimit -f 256", &[]);

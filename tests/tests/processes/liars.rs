@@ -97,7 +97,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
 /// A liar computes everything alone, on its own word. The coordinator is killed after the liar's conviction. All of the
 /// liar's work is undone.
 #[tokio::test]
-async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
+async fn a_convicted_workers_results_are_undone() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -128,7 +128,7 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
 /// The coordinator was killed when the store had a conviction but the access directory did not. The token is refused all the
 /// same.
 #[tokio::test]
-async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
+async fn a_convicted_workers_token_is_revoked_even_after_a_kill() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -149,7 +149,7 @@ async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
 /// The standby's copy of the access directory is older. A liar is convicted, a guest is revoked, and the leader is killed.
 /// Both stay out, as does a newcomer with the liar's token, and the liar's work is undone.
 #[tokio::test]
-async fn who_is_refused_stays_out_when_a_standby_takes_over() {
+async fn revoked_workers_stay_out_when_a_standby_takes_over() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut one = secure.coordinator("127.0.0.1:0", &[]);

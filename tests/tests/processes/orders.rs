@@ -52,7 +52,7 @@ async fn sigterm_saves_everything_and_exits_with_0() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_asked_to_leave_finishes_its_tasks() {
+async fn a_worker_asked_to_leave_finishes_its_tasks() {
     let site = Site::new();
     let config = lasting(3, 30);
     let coordinator = site.coordinator(&["--batch", "4"]);
@@ -74,7 +74,7 @@ async fn a_worker_that_is_asked_to_leave_finishes_its_tasks() {
 }
 
 #[tokio::test]
-async fn submitting_twice_is_one_run_and_more_replicas_extend_it() {
+async fn submitting_twice_gives_one_run_and_more_replicas_extend_it() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);
@@ -204,7 +204,7 @@ fn broken_once(coordinator: SocketAddr, bytes: u64) -> SocketAddr {
 
 /// The connection breaks as it does at a takeover.
 #[tokio::test]
-async fn fetched_results_are_whole_if_the_connection_breaks_in_the_middle() {
+async fn fetched_results_are_complete_despite_a_broken_connection() {
     let site = Site::new();
     let config = lasting(3, 3);
     let coordinator = site.coordinator(&[]);

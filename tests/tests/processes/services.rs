@@ -49,7 +49,7 @@ async fn a_lost_worker_is_replaced_and_its_late_results_are_accepted() {
 }
 
 #[tokio::test]
-async fn a_stopped_coordinator_tells_its_workers_to_come_back() {
+async fn a_stopped_coordinator_tells_its_workers_to_reconnect() {
     let site = Site::new();
     let mut coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);

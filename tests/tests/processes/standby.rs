@@ -73,7 +73,7 @@ async fn advances(person: &mut Person, rounds: u64) {
 }
 
 #[tokio::test]
-async fn a_run_outlives_the_coordinators_that_lead_it() {
+async fn a_run_survives_the_loss_of_its_leaders() {
     let site = Site::new();
     let mut one = site.coordinator(&[]);
     let two = site.coordinator(&STANDBY);
@@ -115,7 +115,7 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
 /// The standby's process hangs in the store, as on a share whose server is gone, and the operating system does not interrupt
 /// it.
 #[tokio::test]
-async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
+async fn a_standby_that_hangs_while_loading_is_superseded() {
     let site = Site::new();
     let config = lasting(1, 3);
     let one = site.coordinator(&[]);
@@ -155,7 +155,7 @@ async fn a_standby_does_not_take_over_from_an_epoch_that_is_damaged() {
 
 /// Both start as if from hosts that do not see the lock: the later one leads, and the other one waits for its turn.
 #[tokio::test]
-async fn of_two_coordinators_on_one_store_the_later_one_leads() {
+async fn the_later_of_two_coordinators_on_one_store_leads() {
     let site = Site::new();
     let config = lasting(3, 100);
     let first = site.coordinator(&STANDBY[1..]);
@@ -175,7 +175,7 @@ async fn of_two_coordinators_on_one_store_the_later_one_leads() {
 
 /// A client that has seen a later epoch with its access file does not trust an earlier one, even if nobody else answers.
 #[tokio::test]
-async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
+async fn tools_do_not_return_to_a_superseded_leader() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     drop(secure.coordinator("127.0.0.1:0", &[]));
@@ -208,7 +208,7 @@ async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
 
 /// As after a start without the share that both use: a client that knows both addresses takes neither cluster for the other.
 #[tokio::test]
-async fn tools_refuse_the_addresses_of_two_clusters() {
+async fn tools_reject_the_addresses_of_two_clusters() {
     let site = Site::new();
     let one = site.coordinator(&[]);
     let empty = site.path("empty");
@@ -227,7 +227,7 @@ async fn tools_refuse_the_addresses_of_two_clusters() {
 
 /// Three standbys on an unused store: one leads, and then another one.
 #[tokio::test]
-async fn of_several_standbys_one_leads() {
+async fn one_of_several_standbys_leads() {
     let site = Site::new();
     let mut standbys: Vec<Coordinator> = (0..3).map(|_| site.coordinator(&STANDBY)).collect();
     for left in [3, 2, 1] {
@@ -306,7 +306,7 @@ async fn standbys_of_another_authority_and_in_plain_text_wait() {
 }
 
 #[tokio::test]
-async fn a_leader_whose_name_nobody_knows_is_not_superseded() {
+async fn a_leader_with_an_unresolvable_name_is_not_superseded() {
     let site = Site::new();
     let leader = site.coordinator(&["--advertise", "nobody.invalid:7600"]);
     let standby = site.coordinator(&STANDBY);
@@ -328,7 +328,7 @@ async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)
 
 /// The leader is stopped and comes back. The audit log has the lines of both hosts, and outlives the first host's own.
 #[tokio::test]
-async fn who_led_is_in_the_audit_log_of_whoever_leads() {
+async fn the_current_leaders_audit_log_names_earlier_leaders() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let one = secure.coordinator("127.0.0.1:0", &[]);

@@ -66,7 +66,7 @@ async fn ends(coordinator: &Coordinator, messages: Vec<Outgoing>) -> (Option<Clo
 }
 
 #[tokio::test]
-async fn unsuitable_workers_are_refused() {
+async fn unsuitable_workers_are_rejected() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let hello = || hello("stranger");
@@ -88,7 +88,7 @@ async fn unsuitable_workers_are_refused() {
 }
 
 #[tokio::test]
-async fn invalid_messages_end_their_session_and_nothing_else() {
+async fn invalid_messages_end_only_their_session() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);

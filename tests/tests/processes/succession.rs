@@ -101,14 +101,14 @@ async fn leaders_fall(start: &dyn Fn(&str, &[&str]) -> Coordinator, worker: impl
 }
 
 #[tokio::test]
-async fn runs_outlive_whoever_leads_on_files() {
+async fn runs_survive_changes_of_leader_on_files() {
     let site = Site::new();
     let start = |listen: &str, arguments: &[&str]| site.coordinator_on(listen, arguments);
     leaders_fall(&start, |both| site.program("evoxo-worker", &["--coordinator", both, "--slots", "1"])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_outlive_whoever_leads_on_a_bucket() {
+async fn runs_survive_changes_of_leader_on_a_bucket() {
     let (site, s3) = (Site::new(), S3::new());
     let start = |listen: &str, arguments: &[&str]| site.coordinator_of_bucket(&s3, listen, arguments);
     leaders_fall(&start, |both| site.program("evoxo-worker", &["--coordinator", both, "--slots", "1"])).await;

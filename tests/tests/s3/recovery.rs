@@ -46,12 +46,12 @@ async fn trials(restarts: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_goes_on_soon_after_a_bucket_has_recovered() {
+async fn work_continues_soon_after_a_bucket_recovers() {
     trials(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_coordinator_that_starts_while_a_bucket_misbehaves_says_so_and_works_when_it_can() {
+async fn a_start_waits_for_a_misbehaving_bucket() {
     trials(true).await;
 }
 

@@ -166,7 +166,7 @@ fn liars_never_change_a_verified_result() {
 /// If everything is audited, every absorbed output of a liar is found and computed again, whoever leads and whatever is
 /// stopped.
 #[test]
-fn what_liars_did_is_undone_if_everything_is_audited() {
+fn liars_results_are_undone_if_everything_is_recomputed() {
     let (mut convicted, mut undone) = (0, 0);
     // In the last seed, a void replica is still being written when it is finished for the second time.
     for seed in clusters(100).chain([1108]) {
@@ -239,7 +239,7 @@ fn liars_who_do_not_agree_are_outvoted() {
 /// Two liars that lie alike are a quorum. A trusted worker, which takes part like any other, convicts every worker that
 /// differs from it. As soon as both liars are convicted, nothing rests on their word alone any more, even in finished runs.
 #[test]
-fn what_two_accomplices_agreed_on_is_undone_when_both_are_convicted() {
+fn two_accomplices_results_are_undone_when_both_are_convicted() {
     let (mut both, mut undone) = (0, 0);
     for seed in clusters(200) {
         let mut rng = Stream::root(seed).text("accomplices").rng();
@@ -261,7 +261,7 @@ fn what_two_accomplices_agreed_on_is_undone_when_both_are_convicted() {
 
 /// All peers fall silent. The coordinator notices because the core asks for a wake.
 #[test]
-fn silence_is_noticed_when_nothing_else_happens() {
+fn silence_is_noticed_without_other_events() {
     let rng = Stream::root(1).rng();
     let mut cluster = Cluster::new(rng, calm(400), vec![("run".into(), long_run(1))], &[Character::Honest]);
     cluster.run_until(|cluster| cluster.has_assigned(), 1);
