@@ -232,7 +232,7 @@ mod tests {
         assert!(format!("{nowhere:#}").contains("cannot write"), "{nowhere:#}");
         fs::write(waiting(&access), format!("{TOKEN}{}\nno key", second.id)).unwrap();
         let replaced = key(&second);
-        assert_eq!(key(&second), replaced, "a damaged one is replaced");
+        assert_eq!(key(&second), replaced, "a damaged key is replaced");
     }
 
     #[test]

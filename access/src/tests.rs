@@ -152,7 +152,7 @@ fn wrong_clocks_cause_no_permanent_rejection() {
     };
     assert!(!refused(now_s()), "the coordinator's clock is wrong");
     assert!(!refused(now_s() - 7 * DAY_S), "it can be renewed");
-    assert!(refused(now_s() - 9 * DAY_S), "both clocks say so");
+    assert!(refused(now_s() - 9 * DAY_S), "both clocks agree that it has expired");
 }
 
 #[test]
