@@ -303,7 +303,7 @@ mod tests {
         let desk = tempfile::tempdir().unwrap();
         let directory = Directory::open(&registry, desk.path(), &config, false).unwrap();
         let unfinished = Results::of(config, Vec::new(), Vec::new(), None);
-        assert!(directory.keep_finished(&unfinished).is_ok(), "there is nothing");
+        assert!(directory.keep_finished(&unfinished).is_ok(), "there is no earlier result");
         for (digest, refused) in [(Value::Null, false), ("77".into(), true)] {
             directory.write(RESULT, serde_json::json!({ "digest": digest }).to_string()).unwrap();
             assert_eq!(directory.keep_finished(&unfinished).is_err(), refused, "{digest}");

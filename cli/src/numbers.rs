@@ -47,6 +47,6 @@ mod tests {
             "fitness": 3, "draw": "no", "settings": {"win": "1"}, "a": {"draw": "3/4", "draw_number": 0.75}}]);
         assert_eq!(value, expected);
         beside(&mut value);
-        assert_eq!(value, expected, "once is enough");
+        assert_eq!(value, expected, "a second call adds nothing");
     }
 }

@@ -261,7 +261,7 @@ mod tests {
         };
         assert_eq!([shown(0, 1), shown(1, 2), shown(2, 3)], [Some(1); 3]);
         assert_eq!([shown(4, 3), shown(8, 3)], [Some(2), Some(3)]);
-        assert_eq!([shown(12, 1), shown(16, 1)], [Some(1), Some(1)], "the one that moves on comes first");
+        assert_eq!([shown(12, 1), shown(16, 1)], [Some(1), Some(1)], "the arm that advances is shown first");
         assert_eq!(shown(20, 2), Some(2));
         run.arms.iter_mut().for_each(|arm| arm.replicas_finished = 10);
         assert_eq!(turns.next(start + Duration::from_secs(99), &run), None);

@@ -220,8 +220,12 @@ mod tests {
         assert_eq!(at(&mut scale, 60, &quiet), end(&["5_2"]));
         assert_eq!(at(&mut scale, 61, &seen(1, &[BUSY, IDLE])), [], "a job that was asked to end has not failed");
         assert_eq!(at(&mut scale, 121, &seen(1, &[BUSY, IDLE])), end(&["5_1"]));
-        assert_eq!(at(&mut scale, 122, &seen(1, &[BUSY, IDLE])), [], "it is leaving");
-        assert_eq!(at(&mut scale, 181, &seen(1, &[BUSY, IDLE])), end(&["5_1"]), "and does not leave");
+        assert_eq!(at(&mut scale, 122, &seen(1, &[BUSY, IDLE])), [], "the job is leaving");
+        assert_eq!(
+            at(&mut scale, 181, &seen(1, &[BUSY, IDLE])),
+            end(&["5_1"]),
+            "the job did not leave, so it is asked again"
+        );
     }
 
     #[test]

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_fit_names() {
+    fn patterns_match_names() {
         let fit =
             [("a*", "abc"), ("*", ""), ("a?c", "abc"), ("*b*d", "abcbd"), ("a", "a"), ("a**", "a"), ("*c", "abcc")];
         let others = [("a*", "ba"), ("a?", "a"), ("", "a"), ("*b", "abc"), ("a", "ab"), ("a?c", "ac")];

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_arguments_are_refused() {
+    fn invalid_arguments_are_rejected() {
         let sentence = |change: &dyn Fn(&mut Arguments)| {
             let mut arguments = arguments("random", "benchmark", Game::ConnectFour);
             change(&mut arguments);

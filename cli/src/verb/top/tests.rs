@@ -75,7 +75,7 @@ fn the_selection_moves_and_stays_on_its_entry() {
     let mut screen = screen(100, 50);
     assert_eq!(marked(&mut screen), "run000");
     assert_eq!(screen.press(Key::Down, 24), None);
-    assert_eq!(marked(&mut screen), "run002", "running ones come first");
+    assert_eq!(marked(&mut screen), "run002", "running runs come first");
     screen.press(Key::Character('s'), 24);
     assert_eq!(marked(&mut screen), "run002");
     screen.press(Key::Down, 24);
