@@ -182,7 +182,7 @@ mod tests {
         let (mother, father) = ([0, 1, 2, 3, 4, 5, 6, 7, 8], [8, 2, 6, 7, 1, 5, 4, 0, 3]);
         let mut rng = Stream::root(1).rng();
         let seen = (0..1000).any(|_| order_crossover(&mut rng, &mother, &father) == [2, 7, 1, 3, 4, 5, 6, 0, 8]);
-        assert!(seen, "the part of the example is one of 36");
+        assert!(seen, "the example's segment is one of 36");
     }
 
     /// The paper measured that 1 to 1.5 % of the edges are in neither parent. The edge back to the start is not counted,

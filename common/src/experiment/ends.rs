@@ -239,7 +239,11 @@ mod tests {
         );
         assert_eq!(over_after(Goal::Maximize, None, Some(4), &values), None);
         assert_eq!(over_after(Goal::Minimize, None, Some(2), &values), Some(3));
-        assert_eq!(over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(3), &values), Some(5), "whichever is first");
+        assert_eq!(
+            over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(3), &values),
+            Some(5),
+            "the earlier condition ends the run"
+        );
         assert_eq!(
             over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(1), &[-0.0, 0.0]),
             Some(2),

@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(
             text(&small).lines().filter(|line| line.starts_with("{\"name\":")).count(),
             2,
-            "a line for each arm"
+            "there is one line for each arm"
         );
         let again = self::small(&whole(small.clone()).unwrap(), &|_, _| true, 4);
         assert_eq!(again, small, "a small result is as small as it gets");
