@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(patience.time().as_secs(), 5);
         let mut patience = Patience::new(Duration::from_secs(3600));
         patience.superseded(Duration::ZERO);
-        assert_eq!(patience.time().as_secs(), 3600, "it was configured to be that patient");
+        assert_eq!(patience.time().as_secs(), 3600, "that patience was configured");
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
         watch.look(&Look::Nothing);
         assert!(watch.is_sure(), "such a look says nothing about the leader");
         watch.look(&leader(2, true));
-        assert!(!watch.is_sure(), "another one leads");
+        assert!(!watch.is_sure(), "another coordinator leads");
     }
 
     /// Two processes that cannot reach each other, with times in seconds: the leader is superseded when the other one's
@@ -232,7 +232,7 @@ mod tests {
         let [one, other] = [1, 2].map(|byte| Security::Authority([byte; 32].as_slice().try_into().unwrap()));
         for own in [Security::PlainText, one] {
             assert_eq!(conflict(own, Some(own)), None);
-            assert_eq!(conflict(own, None), None, "an earlier build does not say it");
+            assert_eq!(conflict(own, None), None, "an earlier build does not record the authority");
         }
         for (own, led, mend) in [
             (Security::PlainText, one, "start it with --access"),
@@ -248,7 +248,7 @@ mod tests {
     fn a_new_leader_gets_the_full_time_and_an_unused_store_none() {
         let mut watch = Watch::new(2);
         for number in 1..9 {
-            assert!(!watch.look(&leader(number, false)), "somebody takes over again and again");
+            assert!(!watch.look(&leader(number, false)), "another coordinator takes over each time");
         }
         assert!(watch.look(&leader(8, false)));
         assert!(Watch::new(9).look(&Look::NoLeader));

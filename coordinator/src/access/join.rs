@@ -254,7 +254,10 @@ mod tests {
                     access.renew_at(at_s, &identity, &request(&format!("{name}{at_s}"))).unwrap();
                 let facts = Certificate::read(&renewed).unwrap();
                 assert!(renewed != first.0 && authority == first.1 && facts.identity == identity);
-                assert!((at_s + LIFE_S / 2..=at_s + LIFE_S).contains(&facts.expires_s), "half of a life at least");
+                assert!(
+                    (at_s + LIFE_S / 2..=at_s + LIFE_S).contains(&facts.expires_s),
+                    "at least half of its life is left"
+                );
                 ends.push(facts.expires_s);
             }
         }

@@ -290,14 +290,14 @@ mod tests {
         records.apply(renewed(&key));
         assert_eq!(records.joined(&number, &key, 10), same, "the second answer was lost too");
         records.apply(renewed(""));
-        assert_eq!(records.joined(&number, &key, 10), None, "an old copy of the key");
+        assert_eq!(records.joined(&number, &key, 10), None, "an old copy of the key is not accepted");
         assert!(records.identities.contains_key(&one));
         let (two, record) = joined(&id, 50);
         records.apply(record);
         let key = format!("key of {two}");
         assert!(records.joined(&number, &key, 10).is_some());
         records.apply(Record::Revoked { id: two, convicted: false });
-        assert_eq!(records.joined(&number, &key, 10), None, "it was revoked");
+        assert_eq!(records.joined(&number, &key, 10), None, "the identity was revoked");
     }
 
     #[test]
@@ -325,6 +325,6 @@ mod tests {
         assert_eq!(again.len(), 2, "an expired certificate may be renewed: {again:?}");
         again.prune(10 * 366 * 24 * 3600);
         assert_eq!(again.len(), 1, "{again:?}");
-        assert!(again.is_revoked(&one), "however late it seems to be");
+        assert!(again.is_revoked(&one), "even if the clock says that it is late");
     }
 }

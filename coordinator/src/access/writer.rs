@@ -361,7 +361,7 @@ mod tests {
         // More than the queue, the batch on its way and the pipe can hold.
         (0..LINES).for_each(|number| drop(writer.write(format!("{number:01000}"))));
         assert!(lost.get() > 0);
-        assert!(!writer.last().wait_here(Duration::from_millis(50)), "nobody reads");
+        assert!(!writer.last().wait_here(Duration::from_millis(50)), "the pipe is not read");
         // At first an answer waits for a while; later answers do not wait.
         writer.last().wait().await;
         std::thread::sleep(PATIENCE);

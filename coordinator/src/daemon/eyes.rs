@@ -298,6 +298,6 @@ mod tests {
         // The coordinator does not lead in that epoch, or a proxy reaches no coordinator.
         assert!(!is_there(Status::not_found("unknown")) && !is_there(Status::unavailable("no backend")));
         let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-        assert!(!is_there(Status::from_error(Box::new(broken))), "nobody answered");
+        assert!(!is_there(Status::from_error(Box::new(broken))), "there was no answer");
     }
 }

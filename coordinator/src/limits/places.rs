@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(of_three.len(), 25, "all have the same number in the end");
         let has = |who: &Owner| places.lock().of(&HERE, who);
         assert_eq!([&one, &two, &three].map(has), [25, 25, 25]);
-        assert!(must_go(&of_one[0]).await && !must_go(&of_one[56]).await, "the oldest goes first");
+        assert!(must_go(&of_one[0]).await && !must_go(&of_one[56]).await, "the oldest connection is ended first");
         assert!(!must_go(&of_three[0]).await);
         drop((of_one, of_two));
         assert_eq!([&one, &two, &three].map(has), [0, 0, 25]);

@@ -29,7 +29,7 @@ fn read(text: &str) -> BTreeMap<String, f64> {
                 assert!(!rest.contains(['\\', '\n', '"']) || rest.matches('"').count() == 2, "{line}");
                 name.clone_into(&mut family);
             }
-            assert_eq!(name, family, "a family's lines stand together");
+            assert_eq!(name, family, "a family's lines are adjacent");
             match what {
                 "TYPE" => drop(types.insert(name.to_owned(), rest.to_owned())),
                 "UNIT" => assert!(name.ends_with(&format!("_{rest}")), "{line}"),

@@ -213,11 +213,11 @@ mod tests {
         );
         assert_eq!(evidence(&three[..2]).accusation(false), None);
         let nine: Vec<Loss> = (0..9).map(|number| lost(number, "a", true, true)).collect();
-        assert_eq!(evidence(&nine).accusation(false), None, "one worker, repeatedly");
+        assert_eq!(evidence(&nine).accusation(false), None, "one worker was lost repeatedly");
         let company: Vec<Loss> = (0..99).map(|number| lost(number, &format!("w{number}"), false, true)).collect();
         assert_eq!(evidence(&company).accusation(false), None, "never alone");
         let unproven = [lost(1, "a", true, false), lost(2, "b", true, false), lost(3, "c", true, false)];
-        assert_eq!(evidence(&unproven).accusation(false), None, "they had not proved themselves");
+        assert_eq!(evidence(&unproven).accusation(false), None, "the workers were not proven");
     }
 
     #[test]
@@ -246,7 +246,11 @@ mod tests {
         let mut trusted = same;
         trusted.failures[1].trusted = true;
         assert_eq!(verdicts(&trusted), [true, false, true]);
-        assert_eq!(verdicts(&Evidence { witnessed: true, ..failed(&["a", "b"]) }), [false; 3], "two are too few");
+        assert_eq!(
+            verdicts(&Evidence { witnessed: true, ..failed(&["a", "b"]) }),
+            [false; 3],
+            "two identities are too few"
+        );
     }
 
     #[test]

@@ -200,6 +200,10 @@ mod tests {
         let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|address| vec![Whose::at(address), Whose::Strangers]);
         let taken = |shares: &mut Shares, whose: &[Whose]| (0..99).filter(|_| shares.take(5, whose).is_ok()).count();
         assert_eq!((taken(&mut shares, &one), taken(&mut shares, &other)), (8, 8));
-        assert_eq!(taken(&mut shares, &[Whose::Strangers]), 64 - 16, "other addresses have what one was refused");
+        assert_eq!(
+            taken(&mut shares, &[Whose::Strangers]),
+            64 - 16,
+            "other addresses have the room that one address was denied"
+        );
     }
 }

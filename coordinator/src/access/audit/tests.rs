@@ -152,7 +152,7 @@ fn repeated_joins_are_only_counted() {
     assert_eq!(told(&audit), [at_once[0].clone(), at_once[1].clone(), ("one".into(), 9_998)]);
     audit.write_left_out(9999);
     again(&mut audit, 9999, "one", 7);
-    assert_eq!(told(&audit).last(), Some(&("one".into(), 0)), "each is counted once");
+    assert_eq!(told(&audit).last(), Some(&("one".into(), 0)), "each repeated join is counted once");
     assert_eq!(told(&audit).len(), 4);
 }
 
@@ -203,7 +203,7 @@ fn only_refusals_wait_before_they_are_stored() {
     assert_eq!(audit.unsaved(rights, SAVE_WAIT_S).len(), 1);
     audit.write(1, &asker, "pause", "run", Outcome::Done);
     let both = audit.unsaved(rights, 1);
-    assert_eq!(both.len(), 2, "others do not wait");
+    assert_eq!(both.len(), 2, "other lines do not wait");
     assert_eq!(both.iter().map(|line| says_done(line)).collect::<Vec<_>>(), [false, true]);
     assert_eq!(here(&audit, 1, true)[0], both[1..]);
     audit.saved(rights, 1, &both);
@@ -237,7 +237,7 @@ fn actions_that_may_have_happened_are_not_logged_as_refused() {
     let written = audit.unsaved(LogPart::Rights, 1);
     audit.saved(LogPart::Rights, 1, &written);
     drop(audit.write(2, &asker, "cancel", "run", Outcome::Unknown("another leads")));
-    assert_eq!(audit.unsaved(LogPart::Rights, 2).len(), 1, "it does not wait for the store as refusals do");
+    assert_eq!(audit.unsaved(LogPart::Rights, 2).len(), 1, "the line does not wait for the store as refusals do");
 }
 
 /// A backup of the store was restored, and the coordinator leads in the same epoch again.
@@ -262,7 +262,7 @@ fn lines_of_two_hosts_are_merged_in_order_without_duplicates() {
     let [mut one, mut two] = [&one, &two].map(|directory| Audit::open(directory.path()).unwrap());
     let asker = operator();
     one.write(1, &asker, "before", "", Outcome::Done);
-    assert!(one.unsaved(LogPart::Rights, NOW).is_empty(), "nobody leads");
+    assert!(one.unsaved(LogPart::Rights, NOW).is_empty(), "no coordinator leads");
     one.lead(Some(7));
     // The same action happens three times in one second. The store has two of the lines when the host is lost.
     (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Outcome::Done)));
@@ -282,7 +282,7 @@ fn lines_of_two_hosts_are_merged_in_order_without_duplicates() {
     };
     assert_eq!(told(&one, 9), ["before", "logout", "pause", "pause", "pause", "resume"]);
     assert_eq!(told(&two, 9), ["logout", "pause", "pause", "resume"]);
-    assert_eq!(told(&one, 2), ["logout", "resume"], "each part has a place");
+    assert_eq!(told(&one, 2), ["logout", "resume"], "each part gets one of the two lines");
 }
 
 /// The store cannot be written when the coordinator starts, but later it can.
@@ -304,7 +304,7 @@ fn lines_wait_until_the_store_can_be_written() {
     assert_eq!(what(&stored[0]), ["pause", "pause", "lead"]);
     let told = merge(here(&audit, 9, false), stored.clone(), 9);
     assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each line is there once");
-    assert_eq!(what(&merge(Default::default(), stored, 9)), ["pause", "pause", "lead"], "the host is gone");
+    assert_eq!(what(&merge(Default::default(), stored, 9)), ["pause", "pause", "lead"], "the other host is gone");
     audit.lead(Some(8));
     assert!(audit.unsaved(LogPart::Rights, NOW).is_empty(), "lines of an earlier period as leader are not repeated");
 }

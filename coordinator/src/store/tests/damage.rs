@@ -441,7 +441,7 @@ fn names_taken_by_foreign_objects_are_skipped() {
     store.write("demo", &order(2)).unwrap();
     let cluster = store.cluster();
     let mut next = leading(directory.path());
-    assert_eq!((next.epoch().unwrap().number, next.cluster()), (4, cluster), "it is the same cluster");
+    assert_eq!((next.epoch().unwrap().number, next.cluster()), (4, cluster), "the cluster is the same");
     let saved = loaded(&mut next, "demo");
     assert_eq!((saved.order_number, saved.order.rounds_done), (3, 2));
     assert!(matches!(store.write("demo", &order(4)), Err(StoreFault::Superseded(_))));

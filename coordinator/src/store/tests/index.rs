@@ -45,7 +45,7 @@ fn indexed_objects_are_not_read_at_a_start() {
     let objects = Arc::new(Faulty::default());
     let store = computed(&objects, 1);
     let all = in_directory(&store, "finished");
-    assert_eq!((all.len(), in_directory(&store, "index").len()), (5, 2), "the newest two indices stay");
+    assert_eq!((all.len(), in_directory(&store, "index").len()), (5, 2), "the newest two indices are kept");
     for object in all {
         // The start would fail if it read this object.
         objects.cannot_read(Some(object));

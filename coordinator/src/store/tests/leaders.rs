@@ -76,7 +76,7 @@ fn a_higher_epoch_fences() {
     );
     new.write("demo", &checkpoint(2)).unwrap();
     assert_eq!(rounds(&mut open(&directory)), 2);
-    assert_eq!(names(&directory.path().join("leader")), ["000002"], "older epochs go");
+    assert_eq!(names(&directory.path().join("leader")), ["000002"], "older epochs are removed");
     assert!(superseded(old.write("demo", &Write::Load)), "the old leader does not load the run");
 }
 
@@ -230,8 +230,8 @@ fn a_late_deletion_does_not_affect_the_next_run_of_that_name() {
         let meanwhile = move || {
             let mut new = over(&others);
             new.lead().unwrap();
-            assert_eq!(new.load().unwrap().0.len(), 0, "it is deleted");
-            assert!(new.list("runs").unwrap().1.is_empty(), "nothing of it is left");
+            assert_eq!(new.load().unwrap().0.len(), 0, "the run is deleted");
+            assert!(new.list("runs").unwrap().1.is_empty(), "no object of the run is left");
             for write in [order(7), checkpoint(5), finished(3)] {
                 new.write("demo", &write).unwrap();
             }
@@ -390,7 +390,7 @@ fn an_epoch_records_its_authority() {
     let mut store = over(&objects);
     let led = |store: &Store| store.leader().unwrap().and_then(|leader| leader.security);
     store.lead().unwrap();
-    assert_eq!(led(&store), None, "like the object of an earlier build");
+    assert_eq!(led(&store), None, "the object looks like that of an earlier build");
     for security in [Security::PlainText, Security::Authority([7; 32].as_slice().try_into().unwrap())] {
         store.speak(security);
         store.lead().unwrap();

@@ -21,12 +21,12 @@ fn leaders_lines_are_read_in_order_without_damaged_ones() {
     add(&store, &mut log, &["a", "b"]).unwrap();
     add(&store, &mut log, &["c"]).unwrap();
     assert_eq!(lines(&store, 9), ["a", "b", "c", "d"]);
-    assert_eq!(lines(&store, 2), ["c", "d"], "no more is read than is needed");
+    assert_eq!(lines(&store, 2), ["c", "d"], "only the needed batches are read");
     let batches = names(&directory.path().join("audit"));
     assert!(batches[0].starts_with("000001-000001-") && batches[2].starts_with("000002-000001-"), "{batches:?}");
     fs::write(directory.path().join("audit").join(&batches[1]), b"x").unwrap();
     assert_eq!(lines(&store, 9), ["a", "b", "d"]);
-    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "it is no run");
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "the log is not a run");
 }
 
 #[test]
@@ -85,5 +85,5 @@ fn batches_of_one_part_do_not_push_out_those_of_the_other() {
     assert_eq!(names(&audit).len(), 4097, "batches older than the newest 4,096 are gone");
     let rights = store.runtime.block_on(store.reader().newest_log(LogPart::Rights, 9, |_| true));
     assert_eq!((rights.unwrap(), lines(&store, 1)), (vec!["order".to_owned()], vec!["newest".to_owned()]));
-    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "the objects are not runs");
 }

@@ -133,7 +133,7 @@ fn a_damaged_checkpoint_is_reported_and_the_previous_one_used() {
         let path = object(&directory, &checkpoint(3));
         damage(&path, fs::read(&path).unwrap());
         let mut store = open(&directory);
-        assert_eq!(rounds(&mut store), 3, "its copy is good");
+        assert_eq!(rounds(&mut store), 3, "its copy is valid");
         fs::remove_dir_all(directory.path().join("runs/demo/checkpoint-copy")).unwrap();
         let run = store.load().unwrap().0.remove(0);
         assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 2);
@@ -223,7 +223,7 @@ fn deleting_also_removes_half_written_files() {
     store.write("demo", &finished(0)).unwrap();
     let half = format!("{}#1", object(&directory, &checkpoint(4)).display());
     fs::write(&half, b"half").unwrap();
-    assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is no object");
+    assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is not an object");
     store.write("demo", &Write::Delete).unwrap();
     assert_eq!(names(directory.path()), ["leader"]);
     // The name can be used again.
@@ -357,5 +357,5 @@ fn a_second_coordinator_on_this_machine_learns_which_process_uses_the_store() {
     standby.take_if_free(spec);
     drop(first);
     standby.take_if_free(spec);
-    assert!(Lock::take(spec).is_err(), "the standby has it now");
+    assert!(Lock::take(spec).is_err(), "the standby has the store now");
 }

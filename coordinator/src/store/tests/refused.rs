@@ -45,7 +45,7 @@ fn the_next_leader_knows_revocations_even_if_damaged() {
     assert_eq!(refused.convicted.iter().map(|id| &**id).collect::<Vec<_>>(), [LIAR]);
     assert_eq!(refused.revoked.iter().map(ToString::to_string).collect::<Vec<_>>(), [GUEST]);
     assert_eq!(notices, ["revoked/notes was not written by evoxo and is not used"]);
-    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "the objects are not runs");
     // Another coordinator has found the same, and words it differently.
     assert!(open(&directory).lead().is_ok());
     let mut next = open(&directory);

@@ -193,7 +193,7 @@ fn a_process_that_reconnects_clears_its_tasks() {
     story.submit("r", CONFIG).unwrap();
     for session in 1..100 {
         story.greet(session, v1::Hello { process: 7, name: "w".into(), ..Story::hello(session, 2) });
-        assert!(!story.closed.contains_key(&session), "it is not set aside");
+        assert!(!story.closed.contains_key(&session), "the worker is not set aside");
         assert!(story.tasks_of(session).len() == 2, "no task is a suspect");
         story.leave(session);
     }

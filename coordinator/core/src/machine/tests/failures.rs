@@ -196,7 +196,7 @@ fn a_working_host_of_the_same_identity_may_join() {
     go_on(&mut story, 5, &[(1, panicking), (2, honest)]);
     assert!(story.closed.contains_key(&1));
     story.greet_as(3, "lab", false);
-    assert!(!story.closed.contains_key(&3) && story.tasks_of(3).len() == 1, "it may join, on trial");
+    assert!(!story.closed.contains_key(&3) && story.tasks_of(3).len() == 1, "the worker may join on trial");
     assert_eq!(story.run("r").state(), RunState::Running);
 }
 

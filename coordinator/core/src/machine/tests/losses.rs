@@ -29,7 +29,7 @@ fn a_failed_task_is_retried_alone_and_may_fail_twice() {
     story.answer(2, honest);
     assert_eq!(story.tasks_of(2), suspect, "the suspect is sent alone");
     story.say(2, heartbeat());
-    assert_eq!(story.tasks_of(2), suspect, "it stays alone");
+    assert_eq!(story.tasks_of(2), suspect, "the suspect stays alone");
     story.answer(2, panicking);
     while story.answer(1, honest) + story.answer(2, honest) > 0 {}
     assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND), "the third try succeeds");
@@ -80,7 +80,7 @@ fn queued_tasks_are_copied_before_running_ones() {
     story.join(1, 1);
     story.answer(1, honest);
     let of_first = story.tasks_of(1);
-    assert_eq!(of_first.len(), 2, "one is being computed, one waits");
+    assert_eq!(of_first.len(), 2, "one task is being computed and one is queued");
     story.join(2, 1);
     story.wait(350);
     story.say(2, heartbeat());
@@ -100,7 +100,7 @@ fn a_task_of_unknown_duration_gets_a_second_copy_after_seconds() {
         (1..3).for_each(|session| story.say(session, heartbeat()));
         while story.answer(2, honest) > 0 {}
     }
-    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "six seconds later worker 2 has done all of it");
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "six seconds later worker 2 has computed all tasks");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn rejected_workers_are_counted_and_rarely_logged() {
     story.wait(1000);
     refuse(&mut story, 1001);
     assert!(story.log.iter().any(|(_, line)| line.contains("(968 more were refused")), "{:?}", story.log.last());
-    assert_eq!(story.closed.len(), 1001, "each gets the reason");
+    assert_eq!(story.closed.len(), 1001, "each rejected worker gets the reason");
 }
 
 /// Without certificates, one address gets three quarters of the places, and a worker from another address is still admitted.
@@ -242,7 +242,7 @@ fn a_failed_checkpoint_is_repeated_even_without_other_events() {
     story.store = Ok(());
     story.wait(5_000);
     story.wait(5_000);
-    assert_eq!(checkpoints(&story), 2, "one retry, and then there is nothing new");
+    assert_eq!(checkpoints(&story), 2, "there is one retry and then nothing new to write");
 }
 
 /// A write takes 400 ms, so the next checkpoint starts at least eight seconds later.
@@ -271,12 +271,16 @@ fn shared_bytes_are_sent_once_per_session_and_saved_with_poison() {
     story.join(1, 2);
     assert_eq!((story.assigned[&1].len(), story.shared.len()), (2, 1), "two assignments, one round");
     story.join(2, 1);
-    assert_eq!((story.shared.len(), &story.shared[0]), (2, &story.shared[1]), "another worker needs it too");
+    assert_eq!(
+        (story.shared.len(), &story.shared[0]),
+        (2, &story.shared[1]),
+        "another worker also needs the shared bytes"
+    );
     story.answer(1, honest);
     story.say(2, from_worker::Message::Drain(v1::Drain {}));
     story.leave(2);
     story.work_to_the_end(1);
-    assert_eq!(story.shared.len(), 1 + 1 + 2, "each round has its own");
+    assert_eq!(story.shared.len(), 1 + 1 + 2, "each round has its own shared bytes");
     assert_eq!(story.run("r").digest, expected_digest(&config));
 
     story.submit("bad", &config.replace("replicas = 1", "replicas = 1\nseed = 9")).unwrap();

@@ -56,7 +56,7 @@ fn the_replicas_of_all_runs_are_bounded() {
     assert!(why.contains("that 10.0.0.9 submitted have 5000 replicas, and at most 6144 are remembered"), "{why}");
     assert!(story.submit("first", &of(6145)).is_err(), "replicas added to a run count too");
     story.submit("first", &of(6144)).unwrap();
-    assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "the rest is for other submitters");
+    assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "the rest is reserved for other submitters");
     story.submit_by("10.0.0.8", "second", &of(2048)).unwrap();
 }
 
@@ -106,7 +106,11 @@ fn a_recovered_run_with_too_many_started_replicas_continues() {
     let mut story = Story::begin(singly());
     story.submit("r", &config).unwrap();
     story.join(1, 8);
-    assert_eq!((0..9).map(|_| story.answer(1, honest)).sum::<usize>(), 9, "more than the first round of both");
+    assert_eq!(
+        (0..9).map(|_| story.answer(1, honest)).sum::<usize>(),
+        9,
+        "more than the first round of both replicas was planned"
+    );
     story.tell(Event::Stop);
     let mut next = Story::go_on(settings, story.objects);
     let run = next.run("r");

@@ -46,9 +46,9 @@ fn a_drained_worker_finishes_its_tasks() {
     assert_eq!(story.drain(named(&["w1"], &[], "")), Ok(vec![1]));
     assert_eq!(story.left_to, [(1, "an operator requested it".to_owned())]);
     story.wait(300);
-    assert_eq!(story.run("r").workers, 0, "it no longer counts as a worker of the run");
+    assert_eq!(story.run("r").workers, 0, "the worker no longer counts for the run");
     while story.answer(1, honest) > 0 {}
-    assert_eq!(story.figures().tally.tasks_done, had as u64, "it got no more tasks");
+    assert_eq!(story.figures().tally.tasks_done, had as u64, "the worker got no more tasks");
     assert_eq!(story.figures().workers_leaving, 1);
     story.leave(1);
     assert!(story.lost().is_empty() && story.logged(Topic::WorkerLost) == 0);
@@ -65,11 +65,11 @@ fn a_process_that_reconnects_is_asked_to_leave_again() {
     story.join(1, 1);
     story.drain(named(&[], &[1], "")).unwrap();
     story.leave(1);
-    assert_eq!(story.lost().len(), 1, "it left before its tasks were done");
+    assert_eq!(story.lost().len(), 1, "the worker left before its tasks were done");
     let again = |session| v1::Hello { process: 1, name: "w1".into(), ..Story::hello(session, 1) };
     story.greet(2, again(2));
     assert_eq!(story.left_to.len(), 2);
-    assert!(!story.assigned.contains_key(&2), "it gets no tasks");
+    assert!(!story.assigned.contains_key(&2), "the worker gets no tasks");
     story.leave(2);
     // The process has left normally, so a new start with the same number works again.
     story.greet(3, again(3));

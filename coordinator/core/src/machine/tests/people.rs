@@ -142,7 +142,7 @@ fn an_order_waits_for_the_previous_one() {
     let effects = tell(stored(resume));
     let answers = answers(&effects);
     assert_eq!(state(answers[0].1), (RunState::Running, 3));
-    assert_eq!((answers.len(), order(&effects)), (14, None), "the others need no order");
+    assert_eq!((answers.len(), order(&effects)), (14, None), "the other calls need no order");
 }
 
 /// Requests that wait for a run are answered if the run could not be created or is gone.
@@ -158,7 +158,7 @@ fn requests_waiting_for_a_deleted_run_are_answered() {
     let [(1, Err(Rejection::Unstored(_))), (2, Err(Rejection::NotFound(_)))] = answers(&effects)[..] else {
         panic!("{effects:?}")
     };
-    assert!(order(&effects).is_some(), "the other submission is tried");
+    assert!(order(&effects).is_some(), "the other submission is retried");
     assert!(answers(&tell(ask(4, Request::Pause { name: "r".into() }))).is_empty());
     story.core.remove_run(story.core.runs.find("r").unwrap());
     let effects = story.core.handle(story.now, Event::Wake);
@@ -241,10 +241,10 @@ fn replicas_can_be_read_at_any_time_wherever_they_are() {
     story.join(1, 1);
     let begun = replicas(&mut story);
     assert_eq!(begun.len(), 2);
-    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Bytes(_)), "it is in memory");
+    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Bytes(_)), "the replica is in memory");
     (0..9).for_each(|_| _ = story.answer(1, honest));
     story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
-    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Checkpoint(_)), "it is in the last checkpoint");
+    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Checkpoint(_)), "the replica is in the last checkpoint");
     story.submit("r", CONFIG).unwrap();
     story.work_to_the_end(1);
     let place = place(&mut story, begun[1].0);
@@ -355,7 +355,7 @@ fn runs_share_the_workers_fairly() {
             story.wait(task_us / 1000);
             story.answer(1, honest);
         }
-        assert_eq!(story.run("small").state(), RunState::Finished, "it does not wait for the big run");
+        assert_eq!(story.run("small").state(), RunState::Finished, "the small run does not wait for the big run");
     }
 }
 
@@ -416,7 +416,7 @@ fn a_removed_run_is_not_written_until_it_exists_again() {
     let pause = story.ask(Request::Pause { name: "r".into() });
     assert!(matches!(pause, Err(Rejection::Conflict(why)) if why.contains("reads it again")));
     let resume = story.ask(Request::Resume { name: "r".into() });
-    assert!(matches!(resume, Err(Rejection::Conflict(_))), "it is still gone");
+    assert!(matches!(resume, Err(Rejection::Conflict(_))), "the run is still removed");
     story.store = Ok(());
     story.ask(Request::Resume { name: "r".into() }).unwrap();
     assert!(story.healthy);
@@ -485,7 +485,7 @@ fn states_of_another_build_are_not_used() {
     assert!(matches!(next.ask(Request::Resume { name: "r".into() }), Err(Rejection::Conflict(_))));
     assert!(next.healthy && next.objects == objects);
     next.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
-    assert!(next.objects.is_empty(), "it can be deleted");
+    assert!(next.objects.is_empty(), "the run can be deleted");
 }
 
 /// The store is slow to delete, and the run is submitted again during the deletion. The new order must not be written after

@@ -27,7 +27,7 @@ fn tasks_until_finished(others: usize, before: usize) -> usize {
     let mut tasks = 0;
     while story.views["mine"].state() != RunState::Finished {
         tasks += work(&mut story);
-        assert!(tasks < 10_000, "it never ends");
+        assert!(tasks < 10_000, "the run never ends");
         if tasks % 20 == 0 {
             story.wait(200);
         }
@@ -121,7 +121,7 @@ fn twice_the_priority_gives_twice_as_much_of_the_submitters_share() {
     let Response::Submitted { created, .. } = submit_on(&mut story, "a", 1, &[("priority", "5")]).unwrap() else {
         panic!("another response");
     };
-    assert!(created, "it gives an order");
+    assert!(created, "the new terms need an order");
     near(work(&mut story, 1), [100, 200, 300]);
     assert_eq!(story.run("a").terms, [v1::Term { name: "priority".into(), value: "5".into() }]);
     story.tell(Event::Stop);

@@ -362,7 +362,7 @@ fn invalid_outputs_are_blamed_on_their_worker() {
     }
     story.join(4, 1);
     story.work_to_the_end(4);
-    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "none of this counts against a task");
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "these results do not count against a task");
 }
 
 /// Outputs of an earlier session, or for the coordinator before its restart, are accepted too.

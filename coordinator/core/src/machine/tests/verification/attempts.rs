@@ -140,7 +140,7 @@ fn suspects_that_no_worker_may_take_do_not_block_others() {
     assert!(suspects > 64, "{suspects}");
     story.submit("r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
     fail_often(&mut story);
-    assert_eq!(story.run("r").state(), RunState::Failed, "it was tried three times");
+    assert_eq!(story.run("r").state(), RunState::Failed, "the task was tried three times");
     assert!((0..12).all(|seed| story.run(&format!("q{seed}")).state() == RunState::Running));
 }
 

@@ -97,7 +97,7 @@ fn an_identity_cannot_confirm_itself() {
     story.greet_as(2, "one", false);
     work(&mut story, &[(1, honest), (2, honest)]);
     let run = story.run("r");
-    assert!(run.tasks_done == 0 && run.tasks_waiting > 0, "they wait for a second identity");
+    assert!(run.tasks_done == 0 && run.tasks_waiting > 0, "the outputs wait for a second identity");
     assert!(run.message.contains("certificates of two identities"), "{}", run.message);
     story.greet_as(3, "two", false);
     work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
@@ -126,10 +126,10 @@ fn an_equal_output_of_another_identity_confirms_an_output() {
         taken
     };
     assert!(!send(&mut replicas, "one", honest));
-    assert!(!send(&mut replicas, "one", honest), "an identity does not second itself");
-    assert!(!send(&mut replicas, "two", lie), "another output");
+    assert!(!send(&mut replicas, "one", honest), "an identity does not confirm itself");
+    assert!(!send(&mut replicas, "two", lie), "a different output confirms nothing");
     replicas.run(Job::Forget { identity: "one".into() });
-    assert!(!send(&mut replicas, "three", honest), "the first is forgotten");
+    assert!(!send(&mut replicas, "three", honest), "the first output is dropped");
     assert!(send(&mut replicas, "four", honest));
 }
 
@@ -190,11 +190,11 @@ fn earlier_outputs_of_a_convicted_identity_do_not_count() {
         let outcome = if of_quorum(&story, hash) { honest } else { lie };
         story.answer(1, outcome);
     }
-    assert!(story.core.tasks.claimed().len() == 2, "it has answered in both runs");
+    assert!(story.core.tasks.claimed().len() == 2, "the identity has answered in both runs");
     story.greet_as(2, "trusted", true);
     while story.convicted.is_empty() && story.answer(2, honest) > 0 {}
     assert_eq!(story.convicted.len(), 1);
-    assert!(story.core.tasks.claimed().is_empty(), "none of its outputs waits for a second one");
+    assert!(story.core.tasks.claimed().is_empty(), "none of its outputs waits for confirmation");
     work(&mut story, &[(2, honest)]);
     assert_eq!(story.run("q").digest, expected_digest(SMALL));
 }
@@ -217,7 +217,7 @@ fn liars_cannot_fail_a_run_with_trusted_workers() {
         story.say(6, heartbeat());
     }
     let run = story.run("r");
-    assert_eq!(run.state(), RunState::Failed, "it fails on the trusted worker too");
+    assert_eq!(run.state(), RunState::Failed, "the task also fails on the trusted worker");
 }
 
 #[test]
@@ -235,7 +235,10 @@ fn a_level_is_stored_and_cannot_be_changed_by_submitting_again() {
     again.greet_as(1, "one", false);
     work(&mut again, &[(1, honest)]);
     assert_eq!(again.run("r").tasks_done, 0);
-    assert!(again.submit("r", &SMALL.replace("replicas = 1", "replicas = 2")).is_ok(), "more replicas, the same level");
+    assert!(
+        again.submit("r", &SMALL.replace("replicas = 1", "replicas = 2")).is_ok(),
+        "more replicas have the same level"
+    );
     assert_eq!(again.run("r").verification(), v1::Verification::Verified);
 }
 

@@ -20,7 +20,7 @@ fn of_liars() -> Story {
         [1, 2].into_iter().for_each(|session| story.say(session, heartbeat()));
     }
     assert_eq!(story.run("q").state(), RunState::Finished);
-    assert_ne!(story.run("q").digest, expected_digest(&small()), "they are a quorum");
+    assert_ne!(story.run("q").digest, expected_digest(&small()), "the two identities are a quorum");
     story
 }
 
