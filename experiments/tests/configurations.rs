@@ -61,7 +61,7 @@ fn settings_without_effect_are_noted() {
         "at its default too"
     );
     let mixed = format!("{sweeps}[arms.b]\ncoupling = \"final\"\n");
-    assert_eq!(idle(&mixed, &[]), [""; 0], "one of the arms needs it");
+    assert_eq!(idle(&mixed, &[]), [""; 0], "one of the arms needs the setting");
     let rival = "\"nndtf\"\n[settings]\ncrossover = 0.5\n[arms.a]\nnetwork = \"traditional\"\ncoupling = \"final\"\nsweeps = 3\n[arms.b]\n";
     assert_eq!(
         idle(rival, &[]),
@@ -84,7 +84,11 @@ fn settings_without_effect_are_noted() {
     ] {
         assert_eq!(idle(text, &[]), [format!("arm \"main\": {says}")]);
     }
-    assert_eq!(idle("\"invincible\"", &[("fitness", "exact"), ("games", "9")]).len(), 1, "also what was typed");
+    assert_eq!(
+        idle("\"invincible\"", &[("fitness", "exact"), ("games", "9")]).len(),
+        1,
+        "typed settings are checked too"
+    );
     // A stored configuration gives every setting, so nothing is noted again.
     for kind in registry().kinds() {
         let schema = kind.schema;

@@ -151,7 +151,7 @@ fn an_unfinished_screen_names_its_omissions() {
                 early, or without a solution).";
     assert!(report.notes.iter().any(|note| note == says), "{:?}", report.notes);
     let nothing = config.report(&local::start(&config).collect::<Vec<_>>());
-    assert_eq!(nothing.tables.len(), 1, "only the design");
+    assert_eq!(nothing.tables.len(), 1, "only the design is shown");
 }
 
 /// A row that violates constraints is not a response, neither at the end nor as the best of all rounds.

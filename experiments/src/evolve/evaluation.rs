@@ -141,7 +141,11 @@ mod tests {
         assert_eq!(ranks[4].violation(), 0.5);
         let failed = Evaluation { failed: true, ..Default::default() };
         assert_eq!(failed.compare(&ranks[7]), Ordering::Equal);
-        assert_eq!(evaluation(5.0, &[0.5]).compare(&ranks[4]), Ordering::Equal, "objectives do not count yet");
+        assert_eq!(
+            evaluation(5.0, &[0.5]).compare(&ranks[4]),
+            Ordering::Equal,
+            "objectives do not count before constraints are satisfied"
+        );
     }
 
     #[test]

@@ -102,7 +102,7 @@ mod tests {
             igd_plus(&front.iter().collect::<Vec<_>>(), &known)
         };
         assert_eq!(far(&[[0.0, 1.0], [1.0, 0.0]]), Some(0.0));
-        assert_eq!(far(&[[-1.0, -1.0]]), Some(0.0), "better than the front");
+        assert_eq!(far(&[[-1.0, -1.0]]), Some(0.0), "a candidate better than the front has distance 0");
         // The first point is 0.5 short in one objective; the second is 3 and 4 short.
         assert_eq!(far(&[[0.5, 1.0], [4.0, 4.0]]), Some(f64::midpoint(0.5, 1.0)));
         assert_eq!(far(&[[3.0, 5.0]]), Some(f64::midpoint(5.0, 29.0_f64.sqrt())));

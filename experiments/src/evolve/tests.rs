@@ -108,7 +108,7 @@ fn a_target_ends_a_replica() {
     let config = parse(text);
     let report = config.report(&replicas);
     insta::assert_snapshot!(format!("{}\n{}", report.tables[0], report.notes.join("\n")));
-    assert_eq!(report.figures[0].references, [Reference::new("target", 10.0)], "which is the optimum");
+    assert_eq!(report.figures[0].references, [Reference::new("target", 10.0)], "the target is the optimum");
     let lower = parse(&text.replace("\"10\"", "\"9\""));
     let lines = lower.report(&run(&lower)).figures.swap_remove(0).references;
     assert_eq!(lines, [Reference::new("target", 9.0), Reference::new("optimum", 10.0)]);
@@ -188,12 +188,16 @@ fn random_search_is_added_once_if_no_arm_has_it() {
     let added = Settings::of(&alone.arms[1].settings);
     assert_eq!((added.algorithm, added.evaluations, added.population), (BASELINE, 300, 20));
     let written = parse(&alone.to_toml());
-    assert_eq!((&written, written.clone().completed(true)), (&alone, alone.clone()), "what was written is complete");
+    assert_eq!(
+        (&written, written.clone().completed(true)),
+        (&alone, alone.clone()),
+        "the written configuration is complete"
+    );
     let settings = |config: &Config| config.arms[0].settings.to_text();
     assert_eq!(
         settings(&alone),
         settings(&parse(&alone.to_toml().replace("\"none\"", "\"random\""))),
-        "it is not in tasks"
+        "the setting is not in tasks"
     );
     // The added arm is an ordinary search: any arm with this name and these settings finds the same.
     assert_eq!(run(&alone).len(), 4);
@@ -282,7 +286,7 @@ fn fronts_and_maps_are_tables() {
         sheet("problem = \"arm\"\nalgorithm = \"map-elites\"\nlength = 2\nevaluations = 200\ninitial = 50");
     let map = map.unwrap();
     assert_eq!((map.name, map.rows.len(), map.header.len()), ("map", kept, 5), "{:?}", map.header);
-    assert_eq!(sheet("problem = \"sphere\"\nevaluations = 200").0, None, "its champions are all there is");
+    assert_eq!(sheet("problem = \"sphere\"\nevaluations = 200").0, None, "there are only champions");
 }
 
 #[test]
@@ -306,7 +310,7 @@ fn a_replica_without_a_value_counts() {
     let mut last = [60.0, 7.0, 7.0, 0.0, 0.0, 0.0, 10.0];
     assert_eq!((KIND.metric(&[]), KIND.metric(&last)), (None, Some(7.0)));
     last[VIOLATION] = 0.5;
-    assert_eq!(KIND.metric(&last), None, "it breaks a constraint");
+    assert_eq!(KIND.metric(&last), None, "the candidate breaks a constraint");
     assert!(report.json["summary"]["main"]["compared"].is_null(), "{}", report.json["summary"]);
 }
 

@@ -151,7 +151,7 @@ mod tests {
             lines.push(format!("{side:?} never loses from penalty {penalty}: {}", odds(safe)));
             let below = optimum(side, penalty - Ratio::new(1, 1000));
             assert!(penalty == Ratio::ZERO || below.odds.loss > Ratio::ZERO);
-            assert_eq!(optimum(side, penalty).odds, safe, "of equally fit players the one that loses least is chosen");
+            assert_eq!(optimum(side, penalty).odds, safe, "of equally fit players, the one that loses least is chosen");
         }
         insta::assert_snapshot!(lines.join("\n"));
     }

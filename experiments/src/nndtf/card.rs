@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_read_as_it_was_written() {
+    fn a_card_survives_a_round_trip() {
         for (kind, hidden, sweeps, numbering) in [
             (Kind::Double, 8, 3, Numbering::RightToLeft),
             (Kind::Double, 1, 1, Numbering::LeftToRight),

@@ -122,7 +122,7 @@ fn clustered_mutations_come_in_runs() {
 }
 
 #[test]
-fn selection_says_who_survives() {
+fn selection_decides_which_agents_survive() {
     let before = ranked(40, 100);
     let lives = |selection: &str| family(&format!("selection = \"{selection}\""), &before).0;
     assert_eq!(lives("half"), (0..20).collect::<Vec<_>>());
@@ -151,7 +151,7 @@ fn couples_of_parents_have_two_children_in_turn() {
     let random = children("");
     assert!(random != ordered && random.chunks(2).all(|two| two[0] == two[1]), "{random:?}");
     let parents: BTreeSet<usize> = random.iter().flatten().copied().collect();
-    assert_eq!(parents, (0..20).collect(), "each is a parent once");
+    assert_eq!(parents, (0..20).collect(), "each agent is a parent once");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn players_are_paired_at_random_or_by_weight() {
     weights = couples("").into_iter().map(|couple| couple.map(|agent| before.agents[agent].weight)).collect();
     assert!(weights.iter().filter(|two| two[0] - two[1] == 1).count() < 5, "{weights:?}");
     let all: BTreeSet<i32> = weights.into_iter().flatten().collect();
-    assert_eq!(all.len(), 40, "each plays once");
+    assert_eq!(all.len(), 40, "each agent plays once");
 }
 
 #[test]
@@ -218,7 +218,11 @@ fn an_agent_similar_to_a_better_one_is_penalised() {
         "equal agents keep their order"
     );
     assert_eq!(order("similar = \"penalise\""), [0, 1, 3, 4, 5, 2]);
-    assert_eq!(order("similar = \"penalise\"\nsimilar_share = 1"), [0, 1, 2, 3, 4, 5], "nine of ten are not all");
+    assert_eq!(
+        order("similar = \"penalise\"\nsimilar_share = 1"),
+        [0, 1, 2, 3, 4, 5],
+        "nine of ten rules are not all of them"
+    );
     assert_eq!(order("similar = \"penalise\"\nsimilar_share = 0.91"), [0, 1, 2, 3, 4, 5]);
 }
 
@@ -332,7 +336,7 @@ fn repeated_rules_may_be_replaced() {
     assert_eq!(renewed("", 3), agent);
     for cycle in [0, 3] {
         let after = renewed("repeated = \"replace\"", cycle);
-        assert_eq!((after.weight, &after.weights), (5, &vec![1, 2, 0, 4, 0, 0]), "the first of equal rules stays");
+        assert_eq!((after.weight, &after.weights), (5, &vec![1, 2, 0, 4, 0, 0]), "the first of equal rules is kept");
         let kept: Vec<bool> = after.rules.iter().zip(&agent.rules).map(|(after, before)| after == before).collect();
         assert_eq!(kept, [true, true, false, true, false, false]);
     }
@@ -370,7 +374,7 @@ fn weak_rules_may_be_replaced_at_times() {
     }
     let both = format!("{at_times}\nweak = \"replace\"\nweak_weight = -2");
     assert_eq!(replaced(&both, 1), [true, false, false, false, false]);
-    assert_eq!(replaced(&both, 3), [true, true, false, false, false], "the greater of both weights");
+    assert_eq!(replaced(&both, 3), [true, true, false, false, false], "the greater of both weights decides");
 }
 
 fn run(settings: &str) -> Vec<Replica> {

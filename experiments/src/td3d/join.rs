@@ -178,7 +178,7 @@ mod tests {
     fn momentum_continues_without_updates() {
         let outer = Outer { rate: 0.5, momentum: 0.5, ..PLAIN };
         let (weights, velocity) = joined(&[1.0], &[0.0], &[vec![3.0]], outer);
-        assert_eq!((weights[0], velocity[0]), (2.5, -2.0), "half of 2 and of half of 2");
+        assert_eq!((weights[0], velocity[0]), (2.5, -2.0), "half of 2, and half of that");
         let (weights, velocity) = joined(&weights, &velocity, std::slice::from_ref(&weights), outer);
         assert_eq!((weights[0], velocity[0]), (2.75, -1.0));
     }

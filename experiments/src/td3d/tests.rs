@@ -286,7 +286,10 @@ fn a_champion_is_the_network_that_was_tested() {
         assert_eq!(about["strength"]["losses"], tally.losses, "{}", arm.name);
         assert_eq!((&about["games"], &about["seed"]), (&120.into(), &1.into()));
     }
-    assert!(local::start(&config).all(|replica| replica.champion().is_none()), "before the first game there is none");
+    assert!(
+        local::start(&config).all(|replica| replica.champion().is_none()),
+        "there is no champion before the first game"
+    );
 }
 
 #[test]

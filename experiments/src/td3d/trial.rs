@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_read_again() {
+    fn json_is_read_back() {
         let trial = |failure: Option<&str>| Trial {
             replica: 3,
             rows: 4,
@@ -193,6 +193,6 @@ mod tests {
         assert_eq!(read(&json!(trial(Some("x")))), Ok(trial(Some("x"))));
         let mut failed = json.clone();
         failed["failure"] = "x".into();
-        assert_eq!(read(&failed), Ok(trial(Some("x"))), "its figures do not count");
+        assert_eq!(read(&failed), Ok(trial(Some("x"))), "the figures of a failed trial do not count");
     }
 }

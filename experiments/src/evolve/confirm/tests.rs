@@ -122,7 +122,7 @@ fn verdicts_are_not_about_luck() {
         let share = covered as f64 / answers as f64;
         assert!((0.92..=0.98).contains(&share), "{problem}: {share}");
         assert!(wrong <= 5 && verdicts >= 20, "{problem}: {wrong} of {verdicts}");
-        assert!(luck * 10 > answers * 7, "{problem}: what a search sees is luck");
+        assert!(luck * 10 > answers * 7, "{problem}: the values that a search sees are lucky");
     }
 }
 
@@ -151,5 +151,5 @@ fn intervals_of_values_that_pile_up_cover() {
     }
     let share = f64::from(u32::try_from(covered).unwrap()) / 400.0;
     assert!((0.92..=0.98).contains(&share), "{share}");
-    assert!((160..=260).contains(&luck), "what is chosen is evaluated once more, so no luck is left: {luck}");
+    assert!((160..=260).contains(&luck), "the choice is evaluated again, so no luck is left: {luck}");
 }

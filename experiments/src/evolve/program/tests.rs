@@ -136,7 +136,7 @@ fn a_program_without_a_genome_is_tried_with_the_files_genome() {
     let config = signed(&text, &mut bare(sphere));
     let answers = |config: &Config| Settings::of(&config.arms[0].settings).answers;
     assert_eq!(answers(&config).len(), 64);
-    assert_eq!(answers(&signed(PROGRAM, &mut actor(sphere))), "", "they are in the signature");
+    assert_eq!(answers(&signed(PROGRAM, &mut actor(sphere))), "", "the answers are in the signature");
     let mut silent = bare(sphere);
     silent.introduction["canned"] = 0.into();
     assert_eq!(answers(&signed(&text, &mut silent)), "");

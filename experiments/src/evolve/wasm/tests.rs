@@ -110,7 +110,7 @@ fn genes_are_written_part_after_part() {
 
 /// The seed arrives, and each number is in its place.
 #[test]
-fn numbers_have_their_places() {
+fn numbers_are_in_their_documented_places() {
     let bytes = module(
         "(f64.store (local.get 0) (f64.convert_i64_s (local.get 2)))
          (f64.store offset=8 (local.get 0) (f64.convert_i32_s (local.get 1)))

@@ -149,7 +149,7 @@ fn rounds_are_counted_and_end_at_tests() {
     while step(&mut experiment) {
         games.push(experiment.state.games);
     }
-    assert_eq!(games, [6, 12, 13, 13, 19, 25, 26, 26], "and each test is a round of its own");
+    assert_eq!(games, [6, 12, 13, 13, 19, 25, 26, 26], "each test is a separate round");
     assert_eq!(experiment.joint.unwrap().rounds(26), 8);
     let replicas = testing::run(&config);
     let tests: Vec<f64> = replicas[0].history().iter().map(|row| row[Row::games]).collect();

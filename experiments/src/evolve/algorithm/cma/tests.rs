@@ -165,7 +165,7 @@ fn an_optimum_outside_optional_bounds_is_found() {
 
 /// Without restarts, the search ends when it has converged.
 #[test]
-fn a_run_that_has_converged_ends() {
+fn a_converged_run_ends() {
     let (births, least) = until("sphere", 5, &plain(), 0.0, 100_000);
     assert!(births < 5000 && least < 1e-12, "{births} {least}");
     let mut cma = Cma::start(&plain(), search(problem::find("sphere").unwrap(), 5, 100_000)).unwrap();
