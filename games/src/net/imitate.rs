@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(
             audit(&lessons, &learnt).json.as_object().unwrap().keys().collect::<Vec<_>>(),
             ["O"],
-            "what it was taught"
+            "the pupil is analysed as the side that it was taught"
         );
         let (text, file) = card(&lessons, &learnt).write("pupil");
         let read = Card::read(&[&CARD], &text, &mut |_| Ok(file.clone().unwrap().1)).unwrap();

@@ -431,7 +431,7 @@ mod tests {
         let nodes = solver.nodes;
         assert_eq!(once, again);
         let last = *positions.last().unwrap();
-        assert_eq!((solver.best(last), solver.nodes), (again[7], nodes), "it takes as many nodes as before");
+        assert_eq!((solver.best(last), solver.nodes), (again[7], nodes), "the search takes as many nodes as before");
     }
 
     #[test]

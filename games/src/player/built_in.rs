@@ -249,7 +249,7 @@ mod tests {
 
     /// The teacher takes the cell with the highest score, and names the score.
     #[test]
-    fn the_teacher_plays_as_it_scores() {
+    fn the_teacher_plays_by_its_scores() {
         let mut teacher = built_in("teacher", tic_tac_toe()).unwrap();
         let board = tic_tac_toe().board_of("..X/OXX/OO.").unwrap();
         let position = Position::of(tic_tac_toe(), board);
