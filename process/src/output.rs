@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_standard_output_says_so_and_keeps_its_kind() {
+    fn an_error_of_standard_output_is_named_and_keeps_its_kind() {
         let error = on("/dev/full").write_all(b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("cannot write to standard output: No space left"), "{error}");

@@ -432,7 +432,7 @@ async fn a_worker_uses_no_lower_epoch_than_it_has_seen() {
     let mut old = Coordinator::leading(free, led(6)).await;
     let mut refused = old.session().await;
     let said = timeout(PATIENCE, refused.incoming.message()).await.expect("the worker decides");
-    assert!(!matches!(said, Ok(Some(_))), "it greets a coordinator of an older epoch: {said:?}");
+    assert!(!matches!(said, Ok(Some(_))), "the worker greets a coordinator of an older epoch: {said:?}");
     // Another address of the same cluster works as well as the first.
     old.end().await;
     Coordinator::leading(free, led(8)).await.session().await.welcomes().await;

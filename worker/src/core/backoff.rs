@@ -92,7 +92,10 @@ mod tests {
         let mut backoff = Backoff::new(1);
         assert!(backoff.wait_away_ms() <= 150);
         (0..20).for_each(|_| assert!(backoff.wait_away_ms() <= 4_500));
-        assert!(backoff.wait_away_ms() >= 1_500 && backoff.wait_ms(0, 0) >= 7_500, "these count as failures too");
+        assert!(
+            backoff.wait_away_ms() >= 1_500 && backoff.wait_ms(0, 0) >= 7_500,
+            "these answers count as failures too"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn an_exit_is_noticed_while_a_child_holds_the_output() {
     let ends = |last: &str| answer(&format!("echo intro; read q; sleep 60 & {last}"));
     let why = ends("exit 7").unwrap_err().0;
     assert!(why.contains("ended (exit status: 7) before it could answer"), "{why}");
-    assert_eq!(ends("echo \"to $q\"").unwrap(), (1, "to question".into()), "what it wrote last counts");
+    assert_eq!(ends("echo \"to $q\"").unwrap(), (1, "to question".into()), "the last line that it wrote counts");
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn an_outage_neither_stops_computing_nor_loses_results() {
 }
 
 #[test]
-fn queued_tasks_are_dropped_when_a_new_session_begins() {
+fn queued_tasks_are_dropped_when_a_new_session_starts() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(assignment(2, [2]));
@@ -325,13 +325,13 @@ fn shutdown_does_not_wait_forever() {
 }
 
 #[test]
-fn shutdown_in_an_outage_sends_results_once_more() {
+fn shutdown_during_an_outage_resends_results() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(assignment(2, [2]));
     bench.on(down());
     bench.now = bench.now + 1;
-    assert_eq!(bench.on(Event::DrainAsked), ["connect"], "it does not wait for the next try");
+    assert_eq!(bench.on(Event::DrainAsked), ["connect"], "the worker does not wait for the next attempt");
     assert_eq!(bench.on(computed(0)), [""; 0], "queued tasks are dropped");
     assert_eq!(bench.on(Event::LinkUp), ["hello w 1"]);
     assert_eq!(bench.on(welcome()), ["drain", "1@0"]);
