@@ -157,7 +157,7 @@ impl Person {
                 Err(status) if !is_absence(status) => panic!("{status}"),
                 _ => {}
             }
-            assert!(start.elapsed() < PATIENCE, "it takes too long: {seen:?}");
+            assert!(start.elapsed() < PATIENCE, "waiting for the run takes too long: {seen:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

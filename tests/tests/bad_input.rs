@@ -388,7 +388,7 @@ async fn submitted_files_are_rejected_with_all_problems() {
     }
     let missing = person.get("nothing").await.expect_err("there is none");
     assert_eq!((missing.code(), missing.message().contains("there is no run \"nothing\"")), (Code::NotFound, true));
-    assert!(person.submit("run", "experiment = \"dispatch\"").await, "it still serves");
+    assert!(person.submit("run", "experiment = \"dispatch\"").await, "the coordinator still serves");
 }
 
 /// Sends bytes to a port, and reads the reply until it is closed, or for a while.
@@ -473,7 +473,7 @@ async fn damaged_checkpoints_are_reported_and_change_no_result() {
         assert!(run.notices.iter().any(|notice| notice.contains(object)), "{name}: {object} in {:?}", run.notices);
         assert!(coordinator.process.log().contains(object), "{name}: the log names it too");
         assert_eq!(run.state(), RunState::Running, "{name}");
-        assert!(run.rounds_done > 0, "{name}: the checkpoint before is used");
+        assert!(run.rounds_done > 0, "{name}: the previous checkpoint is used");
         let _worker = site.worker(coordinator.address, &[]);
         assert_eq!(person.finished("run").await.digest, expected(), "{name}");
     }

@@ -167,7 +167,7 @@ async fn workers_leave_when_they_are_asked() {
     let log = twins[gone].log();
     assert_eq!(twins[gone].end().await.code(), Some(0), "{log}");
     assert!(log.contains("an operator requested it") && log.contains("all results were accepted"), "{log}");
-    assert!(!log.contains("WARN"), "an ordinary end is no warning: {log}");
+    assert!(!log.contains("WARN"), "a normal exit is not a warning: {log}");
     assert_eq!(drain(&mut person, one).await, Err(Code::NotFound));
     // For a whole host, the command-line client waits.
     let address = coordinator.address.to_string();
@@ -219,7 +219,7 @@ async fn logs_of_both_sides_can_be_correlated() {
     killed.kill();
     let start = Instant::now();
     while person.lost().await.is_empty() {
-        assert!(start.elapsed() < PATIENCE, "it is not missed");
+        assert!(start.elapsed() < PATIENCE, "the killed worker is not reported as lost");
     }
     person.finished("long").await;
     worker.signal("TERM");

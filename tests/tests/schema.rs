@@ -118,5 +118,5 @@ fn the_output_of_every_kind_conforms_and_errors_do_not() {
         }
     }
     assert!(fractions > 4, "numbers next to fractions");
-    assert_eq!(faults(&schema, &json!({})).len(), 8, "what is required");
+    assert_eq!(faults(&schema, &json!({})).len(), 8, "all required keys are reported");
 }

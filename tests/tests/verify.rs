@@ -271,10 +271,14 @@ fn a_replica_missing_from_the_store_is_found() {
     };
     let remove = |object: &PathBuf| fs::remove_file(object).expect("an object");
     assert_eq!(lacks(&|objects| remove(&objects[0])), 1);
-    assert_eq!(lacks(&|objects| assert!(fs::copy(&objects[1], &objects[0]).is_ok())), 1, "it is another one's");
+    assert_eq!(
+        lacks(&|objects| assert!(fs::copy(&objects[1], &objects[0]).is_ok())),
+        1,
+        "an object of another replica does not count"
+    );
     assert_eq!(lacks(&|objects| objects.iter().for_each(remove)), 6);
     fs::remove_dir_all(desk.path().join("good/store")).expect("a store");
-    assert_eq!(verify(desk.path(), &["good", "--share", "1%"]).1, Some(0), "as results that were fetched");
+    assert_eq!(verify(desk.path(), &["good", "--share", "1%"]).1, Some(0), "fetched results have no store");
 }
 
 /// A damaged replica is computed again and stored next to what is left of it.

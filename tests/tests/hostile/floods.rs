@@ -157,7 +157,7 @@ async fn endure(flood: &'static Flood, coordinator: &Coordinator) {
     over.store(true, Ordering::Relaxed);
     floods.into_iter().for_each(|flood| flood.join().expect("it ends"));
     let sent = sent.load(Ordering::Relaxed);
-    assert!(sent > 100_000, "{name}: {sent} bytes are no flood");
+    assert!(sent > 100_000, "{name}: {sent} bytes are not a flood");
     if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
         assert!(bytes < MEMORY_BYTES_MAX, "{name}: {} MiB", bytes >> 20);
     }

@@ -107,7 +107,7 @@ async fn lie(liar: &mut Session, other: &mut Session) {
     let second = other.next_tasks().await.expect("copies");
     let common: Vec<Encoded> =
         first.tasks.iter().filter(|task| second.tasks.iter().any(|copy| copy.hash == task.hash)).cloned().collect();
-    assert!(!common.is_empty(), "nothing was given to both");
+    assert!(!common.is_empty(), "no task was assigned to both workers");
     other.answer(second.id, &second.tasks, honest).await;
     let wrong = |task: &Encoded| {
         let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };

@@ -197,7 +197,7 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     // Places that it gives back can be taken again.
     watches.truncate(1000);
     let mut again = Person::with(coordinator.address, &greedy);
-    assert!(again.get("run").await.is_ok(), "streams are apart from other calls");
+    assert!(again.get("run").await.is_ok(), "streams have their own limit");
     let start = Instant::now();
     while let Err(status) = again.client.watch(WatchRequest { name: "run".into() }).await {
         assert!(status.code() == Code::ResourceExhausted && start.elapsed() < PATIENCE, "{status}");

@@ -174,8 +174,8 @@ async fn ends(mut stream: TlsStream<TcpStream>) {
         let mut received = Vec::new();
         while !received.ends_with(b"0\r\n\r\n") {
             let mut more = [0; 4096];
-            let count = stream.read(&mut more).await.expect("it is not cut off");
-            assert!(count > 0, "it is not cut off");
+            let count = stream.read(&mut more).await.expect("the viewer is not disconnected");
+            assert!(count > 0, "the viewer is not disconnected");
             received.extend(&more[..count]);
         }
     };

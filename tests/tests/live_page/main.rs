@@ -256,7 +256,7 @@ async fn events_report_changes() {
 }
 
 #[tokio::test]
-async fn without_a_page_there_is_only_grpc() {
+async fn without_a_page_only_grpc_is_served() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--no-page"]);
     let answer = send(coordinator.address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;

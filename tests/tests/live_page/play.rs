@@ -83,7 +83,7 @@ async fn a_champion_of_an_unfinished_run_can_play_once_stored() {
     let _worker = site.worker(to, &[]);
     let begun = Instant::now();
     while get(to, "/api/play/introduction?player=long/0/0").await.json()["game"].is_null() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no champion comes");
+        assert!(begun.elapsed() < Duration::from_secs(60), "no champion appears");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     // The checkpoint that was found may be replaced by a newer one before it is read.

@@ -78,7 +78,7 @@ fn a_damaged_object_does_not_affect_a_killed_run() {
     let whole = told(&desk, "out");
     assert!(whole.0.as_u64() > Some(0), "{whole:?}");
     let objects = below(&desk.path("out/store/runs")).1;
-    assert!(objects.len() >= 4, "two of the order and two of the checkpoint: {objects:?}");
+    assert!(objects.len() >= 4, "there are two orders and two checkpoints: {objects:?}");
     for (object, how) in
         objects.iter().flat_map(|it| ["deleted", "emptied", "halved", "flipped", "directory"].map(|how| (it, how)))
     {

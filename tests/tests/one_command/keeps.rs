@@ -46,14 +46,22 @@ fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
     let refused = run(&["2", "--set", "generations=4"]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("has 4 replicas of each arm"), "{said}");
-    assert_eq!(objects_in(&finished).len(), 8, "all are there");
+    assert_eq!(objects_in(&finished).len(), 8, "all objects are there");
     assert!(run(&["4", "--set", "generations=4"]).status.success());
-    assert_eq!(files(&desk.path("out/populations")), Vec::<String>::new(), "those were of the shorter run");
+    assert_eq!(
+        files(&desk.path("out/populations")),
+        Vec::<String>::new(),
+        "the populations of the shorter run are removed"
+    );
     assert!(run(&["4", "--set", "generations=4", "--populations"]).status.success());
     assert!(run(&["2", "--set", "generations=4"]).status.success());
     let champions = ["O-1-0.json", "O-1-1.json", "X-0.json", "X-1.json", "mine.json"];
-    assert_eq!(files(&desk.path("out/champions")), champions, "from the two replicas of the report");
-    assert_eq!(files(&desk.path("out/populations")).len(), 2 * 2 * 20, "they still belong to these replicas");
+    assert_eq!(files(&desk.path("out/champions")), champions, "the champions come from the two replicas of the report");
+    assert_eq!(
+        files(&desk.path("out/populations")).len(),
+        2 * 2 * 20,
+        "the populations still belong to these replicas"
+    );
 }
 
 /// A refused run has computed nothing, so its directory is free for other settings. The directory of a run that has started

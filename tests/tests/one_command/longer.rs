@@ -69,7 +69,7 @@ fn every_extendable_kind_continues() {
         assert_eq!(digest("on"), digest("whole"), "{file}");
         assert!(digest("on") != short && again.contains(digest("on").as_str().expect("a digest")));
         assert_eq!(written(&desk, "on"), written(&desk, "whole"), "{file}");
-        assert_eq!(files(&desk.path("on")), files(&desk.path("whole")), "nothing is left over");
+        assert_eq!(files(&desk.path("on")), files(&desk.path("whole")), "no other file is left");
         assert_eq!(desk.result("on")["provenance"]["legs"].as_array().map(Vec::len), Some(2));
     }
 }
@@ -141,5 +141,5 @@ fn all_players_of_a_run_are_shown() {
     fs::remove_dir_all(desk.path("out/table/store")).expect("a directory");
     assert_eq!(show(&["out/table", "--json"]).stdout, champions);
     let json: Value = serde_json::from_slice(&show(&["out/table", "--json"]).stdout).expect("JSON");
-    assert_eq!(json.as_object().map(serde_json::Map::len), Some(4), "the champions");
+    assert_eq!(json.as_object().map(serde_json::Map::len), Some(4), "the JSON output has the champions");
 }

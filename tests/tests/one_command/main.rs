@@ -213,7 +213,7 @@ fn a_finished_directory_reprints_and_accepts_more_replicas() {
     assert_eq!(desk.result("out/table")["digest"], expected(3));
     let json: Value = serde_json::from_str(&desk.run(&["--json", "--populations"])).expect("JSON");
     let (all, card) = (desk.path("out/table/populations"), "X-2.json");
-    assert_eq!(files(&all).len(), 6 * 200, "every player of every replica");
+    assert_eq!(files(&all).len(), 6 * 200, "every player of every replica is written");
     let player =
         |path: PathBuf| -> Value { serde_json::from_str(&fs::read_to_string(path).expect("a card")).expect("JSON") };
     assert_eq!(player(all.join("X-2-0.json")), player(desk.path("out/table/champions").join(card)));
@@ -296,7 +296,7 @@ fn a_closed_standard_error_is_harmless() {
         desk.command(arguments).stderr(writer).stdout(Stdio::null()).status().expect("evoxo starts").code()
     };
     assert_eq!(status(&["--set", "populaton=5"]), Some(2));
-    assert_eq!(status(&["--workers", "0"]), Some(0), "nor does closed progress output");
+    assert_eq!(status(&["--workers", "0"]), Some(0), "closed progress output does no harm either");
 }
 
 /// The content of a run without a valid order, or copy of one, is unknown, so the run is refused at once.

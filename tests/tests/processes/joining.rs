@@ -64,7 +64,7 @@ async fn a_worker_whose_answer_is_lost_joins_with_the_same_token() {
 /// The command-line client does not retry by itself. It keeps the key for the next start, and that works even after the
 /// coordinator was restarted.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_whose_answer_is_lost_joins_with_the_same_token() {
+async fn a_user_whose_answer_is_lost_joins_with_the_same_token() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);

@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 async fn is_revoked(secure: &Secure<'_>, token: &Token, coordinator: SocketAddr) {
     let again = secure.join(coordinator, token, "another").await;
     let refused = matches!(&again, Err(Refusal::Final(why)) if why.contains("revoked"));
-    assert!(refused, "its token is good for nobody: {again:?}");
+    assert!(refused, "the token is not revoked: {again:?}");
 }
 
 fn id_of(access: &AccessFile) -> String {
@@ -70,7 +70,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
     let run = person.wait(RUN, |run| run.message.contains("trusted worker")).await;
-    assert_eq!((run.tasks_done, run.verification()), (0, Verification::Verified), "nothing of it counts");
+    assert_eq!((run.tasks_done, run.verification()), (0, Verification::Verified), "none of its outputs counts");
     let trusted = secure.token(address, Role::TrustedWorker, 3600, 1).await;
     let trusted = secure.worker(address, &trusted, "trusted");
     assert_eq!(person.finished(RUN).await.digest, digest_of_one_thread(DISPATCH));
@@ -83,7 +83,10 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     }
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);
-    assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
+    assert!(
+        Session::join_over(channel(address, Some(&access)), "liar").await.is_err(),
+        "the liar is excluded permanently"
+    );
     is_revoked(&secure, &token, address).await;
     let lines = secure.audit_log(address, 100).await.lines;
     let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -112,7 +115,11 @@ async fn a_convicted_workers_results_are_undone() {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
     let run = person.wait(RUN, |run| run.rounds_done >= 3).await;
-    assert_eq!((run.state(), run.replicas_finished), (RunState::Running, 0), "it waits for audits: {run:?}");
+    assert_eq!(
+        (run.state(), run.replicas_finished),
+        (RunState::Running, 0),
+        "the run waits for recomputations: {run:?}"
+    );
     let token = secure.token(address, Role::TrustedWorker, 3600, 1).await;
     let trusted = secure.worker(address, &token, "trusted");
     while secure.identities(address).await.iter().any(|known| known.id == id) {
@@ -142,7 +149,7 @@ async fn a_convicted_workers_token_is_revoked_even_after_a_kill() {
     fs::write(convicted.join(id_of(&access)), "").expect("a file");
     coordinator = secure.coordinator(&address.to_string(), &[]);
     is_revoked(&secure, &token, address).await;
-    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "it is refused by later leaders too");
+    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "later leaders reject the token too");
     drop(coordinator);
 }
 
@@ -191,11 +198,14 @@ async fn revoked_workers_stay_out_when_a_standby_takes_over() {
     tokio::time::timeout(PATIENCE, is_kept).await.expect("the store knows of the token");
     one.process.kill();
     let records = fs::read_to_string(site.path("copy/records.jsonl")).expect("records");
-    assert!(!records.contains("revoked"), "the copy knows of nobody: {records}");
+    assert!(!records.contains("revoked"), "the copy already has revocations: {records}");
     let run = secure.person(two.address).finished(RUN).await;
     assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
-    assert!(Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(), "it is out for good");
-    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "the revoked guest is out too");
+    assert!(
+        Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(),
+        "the liar is excluded permanently"
+    );
+    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "the revoked guest is excluded too");
     is_revoked(&secure, &liars, two.address).await;
     drop(trusted);
 }

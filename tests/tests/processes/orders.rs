@@ -81,20 +81,24 @@ async fn submitting_twice_gives_one_run_and_more_replicas_extend_it() {
     let mut person = Person::of(coordinator.address);
     let (two, four) = (lasting(2, 5), lasting(4, 5));
     assert!(person.submit("run", &two).await, "it is new");
-    assert!(!person.submit("run", &two).await, "it is not new");
+    assert!(!person.submit("run", &two).await, "the run is not new");
     let first = person.finished("run").await;
-    assert!(!person.submit("run", &two).await, "it is finished");
+    assert!(!person.submit("run", &two).await, "the run is finished");
     assert_eq!(person.client.list(ListRequest {}).await.expect("a list").into_inner().runs.len(), 1);
     assert_eq!(first.digest, digest_of_one_thread(&two));
     let other = person.try_submit("run", INVINCIBLE).await.expect_err("another configuration");
     assert_eq!(other.code(), Code::FailedPrecondition);
     assert!(other.message().contains("choose another name"), "{other}");
 
-    assert!(person.submit("run", &four).await, "there is more to do");
+    assert!(person.submit("run", &four).await, "the run has more to compute");
     let extended = person.finished("run").await;
     assert_eq!(extended.digest, digest_of_one_thread(&four));
-    assert_eq!((first.tasks_done, extended.tasks_done), (2 * 2 * 5 * 10, 2 * 4 * 5 * 10), "only the new ones");
-    assert!(!person.submit("run", &two).await, "fewer replicas exist already");
+    assert_eq!(
+        (first.tasks_done, extended.tasks_done),
+        (2 * 2 * 5 * 10, 2 * 4 * 5 * 10),
+        "only the new replicas are computed"
+    );
+    assert!(!person.submit("run", &two).await, "the run already has more replicas");
     assert_eq!(person.get("run").await.expect("the run is there").digest, extended.digest);
 }
 
@@ -119,7 +123,7 @@ async fn paused_runs_stay_paused_if_the_coordinator_is_killed() {
     let _coordinator = site.coordinator_on(&address.to_string(), &[]);
     let rest = person.wait("run", |_| true).await;
     assert_eq!((rest.state(), rest.tasks_done), (RunState::Paused, 0));
-    assert!(rest.rounds_done > 0, "a pause saves: {rest:?}");
+    assert!(rest.rounds_done > 0, "a pause saves the run: {rest:?}");
     assert!(!person.submit("run", &config).await, "submitting it again does not resume it");
     person.client.resume(ResumeRequest { name: name() }).await.expect("it goes on");
     person.wait("run", |run| run.rounds_done > rest.rounds_done).await;
@@ -144,7 +148,7 @@ async fn cancelled_runs_can_be_continued_or_deleted() {
     person.client.cancel(cancel(true)).await.expect("it is deleted");
     assert_eq!(person.get("run").await.expect_err("it is gone").code(), Code::NotFound);
     assert!(["order", "finished", "checkpoint"].iter().all(|kind| site.objects("run", kind).is_empty()));
-    assert!(person.submit("run", DISPATCH).await, "its name is free");
+    assert!(person.submit("run", DISPATCH).await, "the run's name is free");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
 }
 

@@ -46,7 +46,7 @@ async fn until<T>(what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = seen() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "it takes too long: {what}");
+        assert!(start.elapsed() < PATIENCE, "waiting takes too long: {what}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }

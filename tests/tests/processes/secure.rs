@@ -177,7 +177,7 @@ async fn tokens_are_limited_by_uses_time_secret_and_cluster() {
     assert!(!coordinator.process.log().contains(&secret), "secrets are not logged");
     for name in ["records.jsonl", "audit.jsonl"] {
         let text = fs::read_to_string(secure.directory.join(name)).expect("a file");
-        assert!(!text.contains(&secret), "secrets are not kept");
+        assert!(!text.contains(&secret), "secrets are not stored");
     }
 }
 

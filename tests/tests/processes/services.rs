@@ -61,7 +61,7 @@ async fn a_stopped_coordinator_tells_its_workers_to_reconnect() {
     assert_eq!(coordinator.process.end().await.code(), Some(0), "{}", coordinator.process.log());
     let again = site.coordinator(&[]);
     let run = Person::of(again.address).get("run").await.expect("the run is there");
-    assert!(run.rounds_done > 0, "what was absorbed is saved: {run:?}");
+    assert!(run.rounds_done > 0, "absorbed outputs are saved: {run:?}");
 }
 
 /// A worker of another build may compute one kind in the same way and another one differently.

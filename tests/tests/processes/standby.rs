@@ -52,7 +52,10 @@ async fn names(standby: &mut Person, leader: SocketAddr) {
             return;
         }
         // A coordinator that was just superseded says so and ends its connections, but may not know the new leader yet.
-        assert!(is_absence(&refused) && start.elapsed() < PATIENCE, "it does not say who leads: {refused}");
+        assert!(
+            is_absence(&refused) && start.elapsed() < PATIENCE,
+            "the rejection does not name the leader: {refused}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -192,7 +195,7 @@ async fn tools_do_not_return_to_a_superseded_leader() {
         command.output().expect("it starts")
     };
     let [old, new] = [&superseded, &leader].map(|coordinator| coordinator.address.to_string());
-    assert!(runs(&old).status.success(), "nothing is known yet");
+    assert!(runs(&old).status.success(), "the client knows no epoch yet");
     assert!(runs(&format!("{old},{new}")).status.success());
     for addresses in [old.clone(), format!("{old},127.0.0.1:9")] {
         let refused = runs(&addresses);

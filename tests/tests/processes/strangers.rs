@@ -151,7 +151,7 @@ async fn an_oversized_message_ends_its_session_and_a_name_cannot_colour_the_log(
     strange.send(Outgoing::Hello(Hello { slots: u32::MAX, name: "\u{1b}[31m".repeat(1000), ..hello("w") })).await;
     assert_eq!(strange.end().await.expect("a last word").kind(), CloseKind::Refused);
     works(&coordinator).await;
-    assert!(!coordinator.process.log().contains('\u{1b}'), "a worker's name can not colour the log");
+    assert!(!coordinator.process.log().contains('\u{1b}'), "a worker's name cannot colour the log");
 }
 
 /// Sends bytes and waits until the other side closes.

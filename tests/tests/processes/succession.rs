@@ -55,7 +55,7 @@ impl Pair<'_> {
         serves(self.waits.address, ServingStatus::Serving).await;
         self.leads.process.signal("CONT");
         serves(self.leads.address, ServingStatus::NotServing).await;
-        assert_eq!(health(self.waits.address).await, ServingStatus::Serving, "the later one leads");
+        assert_eq!(health(self.waits.address).await, ServingStatus::Serving, "the later coordinator leads");
         // A coordinator that is superseded again and again is more patient each time.
         self.kill().await;
     }
@@ -73,7 +73,7 @@ async fn until(asked: &[SocketAddr; 2], name: &str, is_so: impl Fn(&Run) -> bool
                 return run;
             }
         }
-        assert!(start.elapsed() < PATIENCE, "{name} does not go on");
+        assert!(start.elapsed() < PATIENCE, "{name} does not continue");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }

@@ -127,7 +127,7 @@ fn a_late_write_is_found_by_the_next_one() {
     let late = "lab/a/runs/demo/order/000001-000002".to_owned();
     let start = Instant::now();
     while !s3.names().contains(&late) {
-        assert!(start.elapsed() < PATIENCE, "it does not come");
+        assert!(start.elapsed() < PATIENCE, "the late write does not arrive");
         thread::sleep(Duration::from_millis(20));
     }
     // Another order must not take the same number and hide the late one.

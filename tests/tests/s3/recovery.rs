@@ -102,7 +102,7 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
             if fault != Fault::Mix {
                 let page = page(killed.address).await;
                 assert!(page.starts_with("HTTP/1.1 503 ") && page.contains("this coordinator is starting"), "{page}");
-                assert!(page.contains("\r\nrefresh: 2\r\n"), "the window asks again: {page}");
+                assert!(page.contains("\r\nrefresh: 2\r\n"), "the browser does not reload the page: {page}");
             }
             return process;
         }

@@ -189,7 +189,7 @@ fn liars_results_are_undone_if_everything_is_recomputed() {
     }
     assert!(
         often(convicted > 100 && undone > 100),
-        "{convicted} liars were convicted, and {undone} replicas begun anew"
+        "{convicted} liars were convicted, and {undone} replicas were restarted"
     );
 }
 
@@ -219,7 +219,7 @@ fn copies_that_differ_are_settled_after_kills_and_pauses() {
 
 /// If two workers are honest, liars that do not agree with each other do not change the result of a quorum either.
 #[test]
-fn liars_who_do_not_agree_are_outvoted() {
+fn disagreeing_liars_are_outvoted() {
     for seed in clusters(60) {
         let mut rng = Stream::root(seed).text("quorum").rng();
         // The run has many tasks. With 40 s each it would take hours, and its simulation minutes.
@@ -231,7 +231,7 @@ fn liars_who_do_not_agree_are_outvoted() {
         let mut cluster = Cluster::new(rng, faults, vec![("run".into(), long_run(1))], &characters);
         cluster.run_until(|cluster| cluster.is_over(), seed);
         let Outcome { failure, convicted, .. } = cluster.outcome();
-        assert_eq!((failure, convicted.len()), (&None, 0), "seed {seed}: nobody is trusted");
+        assert_eq!((failure, convicted.len()), (&None, 0), "seed {seed}: no worker is trusted");
         cluster.check(seed);
     }
 }
@@ -256,7 +256,7 @@ fn two_accomplices_results_are_undone_when_both_are_convicted() {
             undone += cluster.outcome().undone;
         }
     }
-    assert!(often(both > 100 && undone > 50), "{both} times both were convicted, and {undone} replicas begun anew");
+    assert!(often(both > 100 && undone > 50), "{both} times both were convicted, and {undone} replicas were restarted");
 }
 
 /// All peers fall silent. The coordinator notices because the core asks for a wake.
