@@ -70,7 +70,7 @@ fn crates_depend_in_one_direction() {
     let mut wrong = Vec::new();
     for (package, allowed) in OURS {
         let dependencies = dependencies(package);
-        assert!(package == "tidy" || dependencies.len() > 1, "{package} has a manifest of another form");
+        assert!(package == "tidy" || dependencies.len() > 1, "the manifest of {package} has an unexpected form");
         for dependency in dependencies {
             if dependency.starts_with("evoxo") && !allowed.contains(&dependency.as_str()) {
                 wrong.push(format!("{package} must not depend on {dependency}"));
@@ -108,7 +108,7 @@ fn libraries_name_no_experiment() {
 }
 
 #[test]
-fn files_of_different_folders_do_not_use_each_other_in_circles() {
+fn files_of_different_folders_do_not_use_each_other_in_cycles() {
     let sources = files(".rs");
     let graph = graph(&sources);
     let arrows: usize = graph.values().map(BTreeSet::len).sum();
@@ -124,7 +124,7 @@ fn files_of_different_folders_do_not_use_each_other_in_circles() {
 }
 
 #[test]
-fn files_do_not_call_the_methods_of_one_type_in_circles() {
+fn files_do_not_call_the_methods_of_one_type_in_cycles() {
     let sources = files(".rs");
     let spread = spread_types(&sources);
     assert!(spread > 15, "only {spread} types are implemented in several files: the scan is broken");
