@@ -133,7 +133,7 @@ fn check_report(config: &Config, replicas: &[Replica]) {
     let report = config.report(replicas);
     let arms = report.json["arms"].as_array().expect("a report has its arms");
     assert_eq!(arms.len(), config.arms.len(), "a report has other arms than the run");
-    let read: Vec<Value> = serde_json::from_str(&json!(arms).to_string()).expect("what was just written is JSON");
+    let read: Vec<Value> = serde_json::from_str(&json!(arms).to_string()).expect("the report was just written as JSON");
     let mut again =
         (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made from a result: {why}"));
     add_ends(config, &mut again);

@@ -200,7 +200,7 @@ struct Maker {
 impl Maker {
     fn new(geometry: &'static Geometry) -> Self {
         let players = PLAYERS.map(|(name, plies)| {
-            let mut player = built_in(name, geometry).expect("these play every game");
+            let mut player = built_in(name, geometry).expect("these players play every game");
             assert!(player.play.look_ahead(plies) || plies == 0, "{name} looks ahead");
             player
         });

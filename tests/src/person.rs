@@ -153,7 +153,7 @@ impl Person {
         loop {
             let seen = self.get(name).await;
             match &seen {
-                Ok(run) if wanted(run) => return seen.expect("it was looked at"),
+                Ok(run) if wanted(run) => return seen.expect("the run was observed"),
                 Err(status) if !is_absence(status) => panic!("{status}"),
                 _ => {}
             }

@@ -30,8 +30,8 @@ const LONG: &str = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds 
 
 /// An answer of the listener for figures: status and body.
 async fn ask(to: SocketAddr, request: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(to).await.expect("it listens");
-    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut stream = TcpStream::connect(to).await.expect("the server listens");
+    stream.write_all(request.as_bytes()).await.expect("the server reads");
     let mut answer = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("an end").expect("an answer");
     let text = String::from_utf8(answer).expect("text");
@@ -127,7 +127,7 @@ async fn only_metrics_are_served_and_only_locally() {
     // Silent connections keep others out only briefly, and the coordinator works.
     let mut silent = Vec::new();
     for _ in 0..40 {
-        silent.push(TcpStream::connect(to).await.expect("it listens"));
+        silent.push(TcpStream::connect(to).await.expect("the server listens"));
     }
     assert!(scrape(to).await.contains("evoxo_build_info{"));
     drop(silent);
@@ -248,7 +248,7 @@ async fn services_are_described_and_healthy() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let channel = tonic::transport::Endpoint::new(format!("http://{}", coordinator.address)).expect("a good URL");
-    let channel = channel.connect().await.expect("it listens");
+    let channel = channel.connect().await.expect("the server listens");
     let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
     let services = ["evoxo.v1.WorkerService", "evoxo.v1.RunService", "evoxo.v1.AccessService"];
     for service in services {

@@ -67,7 +67,8 @@ fn change_result(directory: &Path, change: impl FnOnce(&mut Value)) {
 /// Replaces a finished replica in the store by another one, with a valid checksum.
 fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) -> PathBuf {
     let finished = directory.join("store/runs/table/finished");
-    let mut objects: Vec<PathBuf> = fs::read_dir(finished).expect("a store").map(|it| it.expect("it").path()).collect();
+    let mut objects: Vec<PathBuf> =
+        fs::read_dir(finished).expect("a store").map(|it| it.expect("an entry").path()).collect();
     objects.sort();
     let path = objects.swap_remove(0);
     let bytes = Bytes::from(fs::read(&path).expect("an object"));
@@ -242,7 +243,7 @@ fn the_digest_after_any_round_is_shown() {
     assert!(none.is_empty() && !told.is_empty(), "{told}");
     // The digest of an earlier round was changed.
     change_text(&csv, |text| {
-        let line = text.lines().find(|line| line.contains(",1,40,")).expect("round 40 is kept");
+        let line = text.lines().find(|line| line.contains(",1,40,")).expect("round 40 is stored");
         let digest = line.rsplit(',').next().expect("five fields");
         text.replace(digest, &format!("r1:{}", "0".repeat(64)))
     });
@@ -261,7 +262,7 @@ fn a_replica_missing_from_the_store_is_found() {
         copy(&desk.path().join("good"), &bad);
         for of in ["finished", "finished-copy"] {
             let found = fs::read_dir(bad.join("store/runs/table").join(of)).expect("a store");
-            let mut objects: Vec<PathBuf> = found.map(|it| it.expect("it").path()).collect();
+            let mut objects: Vec<PathBuf> = found.map(|it| it.expect("an entry").path()).collect();
             objects.sort();
             change(&objects);
         }
@@ -309,7 +310,7 @@ fn a_repaired_run_matches_the_computed_one() {
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(text.contains("it is not needed, because other objects hold all replicas") && status == Some(0), "{text}");
     // Without results there is nothing to verify.
-    fs::remove_file(desk.path().join("good/result.json")).expect("it was there");
+    fs::remove_file(desk.path().join("good/result.json")).expect("the file exists");
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(
         text.contains("which a run writes when it is finished or stopped by Ctrl-C: the command") && status == Some(2),

@@ -193,7 +193,7 @@ fn declarations_are_read() {
 }
 
 #[test]
-fn cycles_are_found() {
+fn circles_are_found() {
     let file = |name: &str, text: &str| (format!("x/src/{name}.rs"), format!("//! {name}\n{text}\n"));
     let sources = BTreeMap::from([
         file("lib", "mod a;\nmod b;\nuse a::A;"),

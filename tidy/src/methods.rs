@@ -191,7 +191,7 @@ mod tests {
     const LIB: &str = "mod a;\nmod b;\npub struct Core {\n    field: u8,\n}\n\nimpl Core {\n    fn run(&mut self) {\n        self.a();\n    }\n}";
 
     #[test]
-    fn a_planted_cycle_is_found() {
+    fn a_planted_circle_is_found() {
         let a = "use super::Core;\n\nimpl Core {\n    pub(super) fn a(&mut self) {\n        if self.field > 0 {\n            self\n                .b(1);\n        }\n    }\n\n    fn again(&self) {}\n}";
         let b = "use crate::Core;\n\nimpl Core {\n    pub(super) fn b(&mut self, _: u8) {\n        (0..2).for_each(|_| Self::again(self));\n    }\n}";
         let found = method_circles(&sources(&[("lib", LIB), ("a", a), ("b", b)]));

@@ -108,7 +108,7 @@ fn libraries_name_no_experiment() {
 }
 
 #[test]
-fn files_of_different_folders_do_not_use_each_other_in_cycles() {
+fn files_of_different_folders_do_not_use_each_other_in_circles() {
     let sources = files(".rs");
     let graph = graph(&sources);
     let arrows: usize = graph.values().map(BTreeSet::len).sum();
@@ -124,7 +124,7 @@ fn files_of_different_folders_do_not_use_each_other_in_cycles() {
 }
 
 #[test]
-fn files_do_not_call_the_methods_of_one_type_in_cycles() {
+fn files_do_not_call_the_methods_of_one_type_in_circles() {
     let sources = files(".rs");
     let spread = spread_types(&sources);
     assert!(spread > 15, "only {spread} types are implemented in several files: the scan is broken");

@@ -173,7 +173,7 @@ mod tests {
     fn rounds(config: &Config) -> u64 {
         let mut replica = Replica::start(config, &config.arms[0], 0);
         while step(&mut replica).expect("tasks that can be computed") {
-            let restored = Replica::restore(config, &replica.save()).expect("what was saved");
+            let restored = Replica::restore(config, &replica.save()).expect("the saved state is valid");
             assert_eq!(restored.is_finished(), replica.is_finished());
         }
         assert_eq!(replica.links().last().map(|link| link.digest), Some(replica.digest()));

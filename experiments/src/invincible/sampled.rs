@@ -73,7 +73,7 @@ impl States {
         entries.resize(ENTRIES, 0);
         Self {
             states,
-            entries: entries.try_into().expect("it was just given this length"),
+            entries: entries.try_into().expect("the vector was just given this length"),
             decisions,
             start: state(graph, graph.start()) as u16,
             steps: steps(graph, graph.start()),

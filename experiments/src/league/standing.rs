@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_found_with_its_scores() {
+    fn a_circle_is_found_with_its_scores() {
         let won = [6.0, 2.0, 2.0];
         let results = league(
             4,

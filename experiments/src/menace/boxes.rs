@@ -85,7 +85,7 @@ impl Boxes {
         let geometry = tic_tac_toe();
         let mut levels = vec![vec![Board::EMPTY]];
         for _ in 0..CELLS {
-            let last = levels.last().expect("there is the first").iter();
+            let last = levels.last().expect("the first level exists").iter();
             let open = last.filter(|board| geometry.outcome(**board).is_none());
             let mut next: Vec<Board> =
                 open.flat_map(|board| cells(geometry.legal(*board)).map(|cell| board.play(cell))).collect();

@@ -67,7 +67,7 @@ fn family(settings: &str, before: &Population) -> (Vec<usize>, Vec<Vec<usize>>) 
     let parents: Vec<usize> = after.agents.iter().map_while(place).collect();
     let children = after.agents[parents.len()..].iter().map(|child| {
         let owners: BTreeSet<usize> =
-            ancestors(before, child).into_iter().map(|owner| owner.expect("inherited")).collect();
+            ancestors(before, child).into_iter().map(|owner| owner.expect("every rule is inherited")).collect();
         owners.into_iter().collect()
     });
     let children = children.collect();

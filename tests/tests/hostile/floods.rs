@@ -149,7 +149,7 @@ async fn endure(flood: &'static Flood, coordinator: &Coordinator) {
         let start = Instant::now();
         match answer {
             0 => drop(elsewhere.submit(&name, &config).await),
-            _ => drop(elsewhere.get(&name).await.expect("it serves")),
+            _ => drop(elsewhere.get(&name).await.expect("the coordinator answers")),
         }
         assert!(start.elapsed() < ANSWER_WITHIN, "{name}: an answer took {:?}", start.elapsed());
     }

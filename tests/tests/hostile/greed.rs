@@ -89,7 +89,7 @@ async fn files_full_of_mistakes_delay_no_one_else() {
     let arms: String = (0..9000).map(|number| format!("[arms.a{number}]\n")).collect();
     let nested = "a = ".to_owned() + &"[".repeat(200_000);
     for file in [repeated, different, long, arms, nested] {
-        let refused = person.try_submit("run", &file).await.expect_err("it is no experiment");
+        let refused = person.try_submit("run", &file).await.expect_err("the file is not an experiment");
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
         assert!(refused.message().len() < 4096, "{} bytes of message", refused.message().len());
     }

@@ -107,7 +107,7 @@ impl Browser {
     }
 
     async fn connect(&self) -> TlsStream<TcpStream> {
-        let stream = TcpStream::connect(self.page).await.expect("it listens");
+        let stream = TcpStream::connect(self.page).await.expect("the server listens");
         let name = "localhost".try_into().expect("a name");
         TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await.expect("TLS")
     }
@@ -156,7 +156,7 @@ impl Browser {
     async fn events(&self) -> TlsStream<TcpStream> {
         let mut stream = self.connect().await;
         let head = self.head("GET", "/api/events", &format!("https://{}", self.host()));
-        stream.write_all(format!("{head}\r\n").as_bytes()).await.expect("it reads");
+        stream.write_all(format!("{head}\r\n").as_bytes()).await.expect("the server reads");
         let mut seen = String::new();
         while !seen.contains("data: ") {
             let mut more = [0; 4096];
@@ -266,7 +266,7 @@ async fn only_operators_change_runs_and_the_log_names_them() {
         assert!(refused.text().contains("your role is viewer"), "{}", refused.text());
     }
     assert_eq!(viewer.ask("POST", "/api/workers/1/drain").await.status, 403);
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Running);
     // Another page in the operator's browser may not give orders, nor may this page without TLS.
     let host = operator.host();
     for origin in ["null", "https://evil.example", "https://localhost:1", &format!("http://{host}")] {
@@ -277,7 +277,7 @@ async fn only_operators_change_runs_and_the_log_names_them() {
     assert_eq!(operator.send(&foreign.replace("Host: localhost", "Host: evil.example")).await.status, 421);
     let site_of = format!("{foreign}Sec-Fetch-Site: same-site\r\n");
     assert_eq!(operator.send(&site_of).await.status, 403, "another port of this host is another page");
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Running);
     let paused = operator.ask("POST", "/api/runs/run/pause").await;
     assert_eq!((paused.status, paused.json()["state"].clone()), (200, json!("paused")));
     let (viewer, operator) = (viewer.id().await, operator.id().await);
@@ -361,7 +361,7 @@ async fn guessing_is_limited_per_address() {
     let (mut stream, mut received) = (guess.connect().await, String::new());
     let all = async {
         for sent in (20..=400).step_by(20) {
-            stream.write_all(some.as_bytes()).await.expect("it reads");
+            stream.write_all(some.as_bytes()).await.expect("the server reads");
             while received.matches("HTTP/1.1 ").count() < sent && !received.contains("HTTP/1.1 429") {
                 let mut more = [0; 4096];
                 let count = stream.read(&mut more).await.expect("an answer");
@@ -391,7 +391,7 @@ async fn strangers_have_few_connections() {
     let watching = known.events().await;
     let mut held = Vec::new();
     for _ in 0..120 {
-        held.push(TcpStream::connect(lab.page).await.expect("it listens"));
+        held.push(TcpStream::connect(lab.page).await.expect("the server listens"));
     }
     let mut dropped = 0;
     for stream in &mut held {
@@ -401,7 +401,7 @@ async fn strangers_have_few_connections() {
     assert!((20..=40).contains(&dropped), "{dropped} of 120 were dropped at once");
     for stream in &mut held {
         let ended = timeout(Duration::from_secs(15), stream.read(&mut [0; 1])).await;
-        ended.expect("it is disconnected").ok();
+        ended.expect("the connection is closed").ok();
     }
     assert_eq!(known.ask("GET", "/api/runs").await.status, 200);
     drop(watching);
@@ -448,7 +448,7 @@ async fn the_page_uses_only_tls_1_3_and_is_not_on_the_workers_port() {
     assert_eq!(connection.protocol_version(), Some(tokio_rustls::rustls::ProtocolVersion::TLSv1_3));
     // HTTP/2 is for programs, on the other port.
     let mut stream = stream;
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("it reads");
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("the server reads");
     let mut received = Vec::new();
     let _ = timeout(PATIENCE, stream.read_to_end(&mut received)).await.expect("it ends");
     assert!(!String::from_utf8_lossy(&received).contains("200"), "{received:?}");

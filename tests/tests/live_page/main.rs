@@ -91,10 +91,10 @@ async fn foreign_host_names_and_origins_are_rejected() {
         let ask = format!("POST /api/runs/run/cancel HTTP/1.1\r\nHost: {}\r\n{origin}\r\n", coordinator.address);
         assert_eq!(send(coordinator.address, &ask).await.status, 403, "{origin}");
     }
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Running);
     // The page's own request is accepted.
     assert_eq!(post(coordinator.address, "/api/runs/run/cancel").await.status, 200);
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Cancelled);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Cancelled);
 }
 
 #[tokio::test]

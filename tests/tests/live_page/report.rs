@@ -121,7 +121,7 @@ async fn tables_of_a_league_appear_while_it_is_played() {
     let newer = asked(coordinator.address, path, |found| found["tables"] != first["tables"]).await.json();
     assert_eq!((&newer["state"], newer["tables"].as_array().map(Vec::len)), (&json!("unfinished"), Some(3)));
     assert!(!interval(&newer).is_empty());
-    assert_eq!(person.get("league").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("league").await.expect("the coordinator answers").state(), RunState::Running);
     // A paused run has the report of what was stored, and so has a cancelled one.
     for verb in ["pause", "cancel"] {
         assert_eq!(post(coordinator.address, &format!("/api/runs/league/{verb}")).await.status, 200);

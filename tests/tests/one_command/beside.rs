@@ -62,8 +62,8 @@ fn a_run_is_reported_while_it_runs_and_after_a_kill() {
         assert!(shows_so_far(&desk));
         goes_on(&mut child);
         computing.iter().for_each(|pid| kill("-CONT", *pid));
-        child.kill().expect("it can be killed");
-        child.wait().expect("it has ended");
+        child.kill().expect("the process can be killed");
+        child.wait().expect("the process has ended");
         wait_until("no child is left", || {
             desk.processes("worker").is_empty() && desk.processes("coordinator").is_empty()
         });

@@ -106,7 +106,7 @@ fn a_closed_terminal_is_a_clean_stop() {
         let finished = desk.path(workers).join("store/runs/table/finished");
         wait_until("the first replica is finished", || !objects_in(&finished).is_empty());
         (0..2).for_each(|_| kill("-HUP", child.id()));
-        let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+        let Output { status, stderr, .. } = child.wait_with_output().expect("the process ends");
         let said = String::from_utf8_lossy(&stderr);
         assert!(status.code() == Some(1) && said.contains("rounds, which are saved"), "{:?}: {said}", status.signal());
         assert_eq!(desk.result(workers)["state"], "unfinished");
@@ -118,7 +118,7 @@ fn a_closed_terminal_is_a_clean_stop() {
     let finished = desk.path("nohup/store/runs/table/finished");
     wait_until("the first replica is finished", || !objects_in(&finished).is_empty());
     kill("-HUP", child.id());
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the process ends").success());
     assert_eq!(desk.result("nohup")["digest"], expected(3));
 }
 
@@ -164,7 +164,7 @@ fn removing_the_store_during_a_run_ends_the_command() {
     let child = desk.begin("out", &["--workers", "1", "--replicas", "1000"]);
     // Processes that are just writing there may create the directory again.
     wait_until("the store is removed", || fs::remove_dir_all(desk.path("out/store")).is_ok());
-    let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+    let Output { status, stderr, .. } = child.wait_with_output().expect("the process ends");
     let said = String::from_utf8_lossy(&stderr);
     assert!(status.code() == Some(1) && said.contains("the store of this run was removed or moved away"), "{said}");
     assert!(!said.contains("which are saved"), "{said}");

@@ -88,7 +88,7 @@ fn a_longer_run_survives_kills() {
     let checkpoints = desk.path("on/store/runs/table/checkpoint");
     wait_until("the longer run has begun", || !objects_in(&checkpoints).is_empty());
     kill("-KILL", child.id());
-    child.wait().expect("it ends");
+    child.wait().expect("the process ends");
     desk.run(&[&longer[..], &["on", "--workers", "2"]].concat());
     assert_eq!(desk.result("on")["digest"], desk.result("whole")["digest"]);
     assert_eq!(written(&desk, "on"), written(&desk, "whole"));

@@ -162,7 +162,7 @@ fn a_run_killed_at_its_start_continues() {
         let mut child = desk.command(&["--workers", "1", "--out", &out]).spawn().expect("evoxo starts");
         std::thread::sleep(Duration::from_millis(after_ms));
         drop(child.kill());
-        child.wait().expect("it ends");
+        child.wait().expect("the process ends");
         assert!(desk.run(&["--workers", "0", "--out", &out]).contains(&expected(3)), "killed after {after_ms} ms");
     }
 }
@@ -312,7 +312,7 @@ fn a_run_whose_order_is_damaged_is_rejected_at_once() {
     for workers in ["0", "1"] {
         let mut child = desk.command(&["--workers", workers]).spawn().expect("evoxo starts");
         wait_until("it ends by itself", || child.try_wait().is_ok_and(|status| status.is_some()));
-        let Output { status, stderr, .. } = child.wait_with_output().expect("it has ended");
+        let Output { status, stderr, .. } = child.wait_with_output().expect("the process has ended");
         let log = String::from_utf8_lossy(&stderr);
         assert!(status.code() == Some(1) && log.lines().count() == 1, "{workers}: {log}");
         assert!(log.contains("has no valid order and is not used") && log.contains("directory"), "{workers}: {log}");
@@ -330,7 +330,7 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
         kill("-INT", child.id());
         let mut log = String::new();
         child.stderr.take().expect("piped").read_to_string(&mut log).expect("text");
-        let status = child.wait().expect("it ends");
+        let status = child.wait().expect("the process ends");
         if status.code() == Some(1) {
             assert!(
                 log.contains("rounds, which are saved. Continue with")
@@ -348,7 +348,8 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
             let conclusion = unfinished["conclusion"].as_str().expect("a sentence").to_owned();
             assert!(conclusion.starts_with("The run is not finished: "), "{conclusion}");
             assert!(!files(&desk.path(&out).join("plots")).is_empty() && desk.path(&out).join("history.csv").exists());
-            let report = Command::new(program("evoxo")).arg("report").arg(desk.path(&out)).output().expect("it starts");
+            let report =
+                Command::new(program("evoxo")).arg("report").arg(desk.path(&out)).output().expect("the program starts");
             assert!(report.status.success() && report.stdout.starts_with(conclusion.as_bytes()), "{report:?}");
             let legs = unfinished["provenance"]["legs"].as_array().expect("legs").clone();
             stopped = Some((legs, unfinished["provenance"]["seconds"].as_f64().expect("seconds")));
@@ -376,8 +377,8 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
 fn children_die_with_a_killed_parent_and_the_run_continues() {
     let desk = Desk::new();
     let mut child = desk.begin("out", &["--workers", "3", "--replicas", "12"]);
-    child.kill().expect("it can be killed");
-    child.wait().expect("it has ended");
+    child.kill().expect("the process can be killed");
+    child.wait().expect("the process has ended");
     wait_until("no child is left", || desk.processes("worker").is_empty() && desk.processes("coordinator").is_empty());
     desk.run(&["--replicas", "12", "--out", "out"]);
     assert_eq!(desk.result("out")["digest"], expected(12));
@@ -391,6 +392,6 @@ fn killed_children_are_replaced() {
         desk.processes(verb).into_iter().for_each(|pid| kill("-9", pid));
         std::thread::sleep(Duration::from_millis(150));
     }
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the process ends").success());
     assert_eq!(desk.result("out")["digest"], expected(12));
 }

@@ -63,7 +63,7 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_blocks_no_call() {
     let mut person = secure.person(address);
     let asked = async {
         person.submit("run", DISPATCH).await;
-        person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is none");
+        person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is no such run");
         let token = secure.token(address, Role::Worker, 3600, 1).await;
         let worker = secure.worker(address, &token, "one");
         person.worker("one").await;

@@ -28,7 +28,7 @@ fn answer_lost(secure: &Secure<'_>, coordinator: SocketAddr) -> SocketAddr {
     relay(move |near| {
         let (log, lost) = (log.clone(), Arc::clone(&lost));
         async move {
-            let far = TcpStream::connect(coordinator).await.expect("it listens");
+            let far = TcpStream::connect(coordinator).await.expect("the server listens");
             let ((mut requests, mut answers), (mut from_far, mut to_far)) = (near.into_split(), far.into_split());
             let carrying = tokio::spawn(async move { copy(&mut requests, &mut to_far).await });
             let mut bytes = [0; 4096];

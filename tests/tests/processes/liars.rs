@@ -64,7 +64,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     let token = secure.token(address, Role::Worker, 60, 9).await.parse().expect("a token");
     let access = secure.join(address, &token, "liar").await.expect("an access file");
     let id = id_of(&access);
-    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
+    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("the client is admitted");
     for _ in 0..3 {
         let assigned = liar.next_tasks().await.expect("tasks");
         liar.answer(assigned.id, &assigned.tasks, lie).await;
@@ -109,7 +109,7 @@ async fn a_convicted_workers_results_are_undone() {
     let mut person = secure.person(address);
     let access = secure.newcomer(address, Role::Worker, "liar").await;
     let id = id_of(&access);
-    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
+    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("the client is admitted");
     // Until no task is left for it.
     while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
@@ -172,7 +172,7 @@ async fn revoked_workers_stay_out_when_a_standby_takes_over() {
     let mut third = with(&liars.to_string(), "third");
     secure.person(one.address).worker("third").await;
     let known = secure.identities(one.address).await;
-    let id = &known.iter().find(|known| known.name == "third").expect("it has joined").id;
+    let id = &known.iter().find(|known| known.name == "third").expect("the worker has joined").id;
     assert!(secure.revoke(one.address, id).await.known);
     assert_eq!(third.end().await.code(), Some(3), "{}", third.log());
     assert!(submit(&secure, &site, one.address, "audited:100%").0);
@@ -180,7 +180,8 @@ async fn revoked_workers_stay_out_when_a_standby_takes_over() {
     let guest = secure.newcomer(one.address, Role::Viewer, "guest").await;
     assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
     assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
-    let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
+    let mut liar =
+        Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("the client is admitted");
     while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }

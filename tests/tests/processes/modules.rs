@@ -67,7 +67,7 @@ async fn a_module_has_the_same_result_as_the_function_everywhere() {
     let _workers = [1, 2].map(|_| site.worker(coordinator.address, &[]));
     assert_eq!(person.finished("rosen").await.digest, right);
     evoxo(&site, &["fetch", "rosen", "--coordinator", &address, "--out", "fetched"]).await;
-    fs::remove_dir_all(site.path("mine")).expect("it is there");
+    fs::remove_dir_all(site.path("mine")).expect("the directory exists");
     evoxo(&site, &["run", "fetched/config.toml", "--workers", "0", "--out", "again"]).await;
     assert_eq!((digest(&site, "fetched"), digest(&site, "again")), (right.clone(), right));
 }

@@ -114,7 +114,7 @@ async fn paused_runs_stay_paused_if_the_coordinator_is_killed() {
     let name = || "run".to_owned();
     person.submit("run", &config).await;
     person.wait("run", |run| run.tasks_done > 20).await;
-    let paused = person.client.pause(PauseRequest { name: name() }).await.expect("it rests").into_inner();
+    let paused = person.client.pause(PauseRequest { name: name() }).await.expect("the run is paused").into_inner();
     assert_eq!(paused.state(), RunState::Paused);
     let rest = person.wait("run", |run| run.tasks_assigned == 0).await;
     tokio::time::sleep(Duration::from_millis(400)).await;
@@ -125,7 +125,7 @@ async fn paused_runs_stay_paused_if_the_coordinator_is_killed() {
     assert_eq!((rest.state(), rest.tasks_done), (RunState::Paused, 0));
     assert!(rest.rounds_done > 0, "a pause saves the run: {rest:?}");
     assert!(!person.submit("run", &config).await, "submitting it again does not resume it");
-    person.client.resume(ResumeRequest { name: name() }).await.expect("it goes on");
+    person.client.resume(ResumeRequest { name: name() }).await.expect("the run continues");
     person.wait("run", |run| run.rounds_done > rest.rounds_done).await;
 }
 
@@ -137,16 +137,16 @@ async fn cancelled_runs_can_be_continued_or_deleted() {
     let mut person = Person::of(coordinator.address);
     person.submit("run", &config).await;
     let cancel = |delete| CancelRequest { name: "run".into(), delete };
-    let cancelled = person.client.cancel(cancel(false)).await.expect("it ends").into_inner();
+    let cancelled = person.client.cancel(cancel(false)).await.expect("the run is cancelled").into_inner();
     assert_eq!(cancelled.state(), RunState::Cancelled);
     let _worker = site.worker(coordinator.address, &[]);
-    let refused = person.client.resume(ResumeRequest { name: "run".into() }).await.expect_err("it is cancelled");
+    let refused = person.client.resume(ResumeRequest { name: "run".into() }).await.expect_err("the run is cancelled");
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(person.submit("run", &config).await, "submitting it again continues it");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 
-    person.client.cancel(cancel(true)).await.expect("it is deleted");
-    assert_eq!(person.get("run").await.expect_err("it is gone").code(), Code::NotFound);
+    person.client.cancel(cancel(true)).await.expect("the run is deleted");
+    assert_eq!(person.get("run").await.expect_err("the run is gone").code(), Code::NotFound);
     assert!(["order", "finished", "checkpoint"].iter().all(|kind| site.objects("run", kind).is_empty()));
     assert!(person.submit("run", DISPATCH).await, "the run's name is free");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
@@ -193,7 +193,7 @@ fn broken_once(coordinator: SocketAddr, bytes: u64) -> SocketAddr {
     relay(move |near| {
         let broken = Arc::clone(&broken);
         async move {
-            let far = TcpStream::connect(coordinator).await.expect("it listens");
+            let far = TcpStream::connect(coordinator).await.expect("the server listens");
             let ((mut requests, mut answers), (from_far, mut to_far)) = (near.into_split(), far.into_split());
             let carrying = tokio::spawn(async move { copy(&mut requests, &mut to_far).await });
             let mut beginning = from_far.take(bytes);

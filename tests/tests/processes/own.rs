@@ -122,7 +122,7 @@ async fn an_endless_process_ends_with_its_run_or_coordinator() {
     person.submit("cancelled", THREE).await;
     let own = until("a process", || children_of(id).first().copied()).await;
     person.submit("killed", &THREE.replace("replicas = 1", "replicas = 1\nseed = 2")).await;
-    person.client.cancel(CancelRequest { name: "cancelled".into(), delete: false }).await.expect("it is there");
+    person.client.cancel(CancelRequest { name: "cancelled".into(), delete: false }).await.expect("the run exists");
     until("it ends with its run", || is_over(own).then_some(())).await;
     // The next run gets its turn. Killing its process does not end the coordinator.
     let next = until("the next one", || children_of(id).first().copied()).await;

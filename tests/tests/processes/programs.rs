@@ -326,7 +326,7 @@ async fn no_program_outlives_a_run_that_is_stopped() {
             run.signal("INT");
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        let status = tokio::time::timeout(Duration::from_secs(60), run.end()).await.expect("it ends");
+        let status = tokio::time::timeout(Duration::from_secs(60), run.end()).await.expect("the process ends");
         assert_eq!(status.code(), Some(1), "{}", run.log());
         have_ended(&site, "ones.sh").await;
     }

@@ -80,7 +80,7 @@ async fn a_store_that_recovers_gets_the_whole_audit_log() {
     let token = secure.token(address, Role::Worker, 3600, 1).await;
     let worker = secure.worker(address, &token, "one");
     assert!(!site.path("store/audit").exists(), "the store cannot be written");
-    fs::remove_file(&leader).expect("it is there");
+    fs::remove_file(&leader).expect("the file exists");
     let stored = || {
         let parts = ["store/audit", "store/audit-rights"].map(|part| objects_in(&site.path(part)));
         let batches = parts.into_iter().flatten().map(|batch| fs::read(batch).expect("a batch"));
@@ -114,7 +114,7 @@ async fn a_revoked_worker_is_excluded_at_once_and_its_run_continues() {
     person.submit("run", &config).await;
     let (_, _) = (person.worker("one").await, person.worker("two").await);
     let identities = secure.identities(address).await;
-    let id = &identities.iter().find(|known| known.name == "one").expect("it has joined").id;
+    let id = &identities.iter().find(|known| known.name == "one").expect("the worker has joined").id;
     let revoked = secure.revoke(address, id).await;
     assert!(revoked.known && revoked.connections == 1 && token.contains(&revoked.token), "{revoked:?}");
     assert!(gone(&mut one).await.contains("because it was revoked"), "{}", one.log());
@@ -339,7 +339,7 @@ async fn replacing_the_authority_ends_its_connections() {
     let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let mut before = secure.access(coordinator.address);
-    before.list_access(ListAccessRequest {}).await.expect("it is let in");
+    before.list_access(ListAccessRequest {}).await.expect("the client is admitted");
     for file in ["ca.key", "ca.pem", "server.pem"] {
         fs::copy(other.directory.join(file), secure.directory.join(file)).expect("a copy");
     }
@@ -400,9 +400,9 @@ async fn the_audit_log_names_callers_and_calls() {
     let mut looking = Person::with(address, &viewer);
     let denied = looking.try_submit("other", DISPATCH).await.expect_err("a viewer");
     assert_eq!(denied.code(), Code::PermissionDenied);
-    person.client.pause(PauseRequest { name: "run".into() }).await.expect("it is paused");
-    person.client.cancel(CancelRequest { name: "run".into(), delete: true }).await.expect("it is deleted");
-    person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is none");
+    person.client.pause(PauseRequest { name: "run".into() }).await.expect("the run is paused");
+    person.client.cancel(CancelRequest { name: "run".into(), delete: true }).await.expect("the run is deleted");
+    person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is no such run");
     let lines = secure.audit_log(address, 0).await.lines;
     let operator = secure.operator().certificate().expect("a certificate").identity.id.to_string();
     let seen: Vec<bool> = [
@@ -435,7 +435,7 @@ fn mistakes_about_access_have_a_message() {
         ("evoxo", &["access", "revoke", "x"], 2, "an ID has 12 digits of 0-9 and a-f"),
     ];
     for (name, arguments, status, says) in cases {
-        let output = Command::new(program(name)).args(arguments).output().expect("it starts");
+        let output = Command::new(program(name)).args(arguments).output().expect("the program starts");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(status) && text.contains(says), "{name} {arguments:?}: {output:?}");
     }

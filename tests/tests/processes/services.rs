@@ -17,7 +17,7 @@ async fn the_health_service_responds() {
     let site = Site::new();
     let Coordinator { address, .. } = &site.coordinator(&[]);
     let channel = tonic::transport::Endpoint::new(format!("http://{address}")).expect("a good URL");
-    let mut health = HealthClient::new(channel.connect().await.expect("it listens"));
+    let mut health = HealthClient::new(channel.connect().await.expect("the server listens"));
     for service in ["", "evoxo.v1.WorkerService", "evoxo.v1.RunService"] {
         let answer = health.check(HealthCheckRequest { service: service.into() }).await.expect("an answer");
         assert_eq!(answer.into_inner().status(), ServingStatus::Serving, "{service:?}");

@@ -128,13 +128,13 @@ async fn a_standby_that_hangs_while_loading_is_superseded() {
     let orders = site.path("store/runs/run/order");
     let order = fs::read_dir(&orders).expect("orders").next().expect("an order").expect("an entry").path();
     let kept = site.path("order");
-    fs::rename(&order, &kept).expect("it is moved");
+    fs::rename(&order, &kept).expect("the order is moved");
     // A process that opens the pipe waits for a writer.
-    assert!(Command::new("mkfifo").arg(&order).status().expect("it starts").success());
+    assert!(Command::new("mkfifo").arg(&order).status().expect("the program starts").success());
     let two = site.coordinator(&STANDBY);
     says(&two.process, "the store has not answered for 30 s").await;
     assert!(two.process.log().contains(TAKES_OVER), "{}", two.process.log());
-    fs::rename(&kept, &order).expect("it is moved back");
+    fs::rename(&kept, &order).expect("the order is moved back");
     let three = site.coordinator(&STANDBY);
     let _worker = site.worker(three.address, &[]);
     let mut person = Person::of(three.address);
@@ -192,7 +192,7 @@ async fn tools_do_not_return_to_a_superseded_leader() {
     let runs = |coordinator: &str| {
         let mut command = Command::new(program("evoxo"));
         command.args(["runs", "--coordinator", coordinator, "--access"]).arg(&access);
-        command.output().expect("it starts")
+        command.output().expect("the program starts")
     };
     let [old, new] = [&superseded, &leader].map(|coordinator| coordinator.address.to_string());
     assert!(runs(&old).status.success(), "the client knows no epoch yet");
@@ -205,7 +205,7 @@ async fn tools_do_not_return_to_a_superseded_leader() {
     }
     assert!(runs(&new).status.success());
     // As after a restored backup.
-    fs::remove_file(site.path("access/operator.access.epochs")).expect("it was kept");
+    fs::remove_file(site.path("access/operator.access.epochs")).expect("the file exists");
     assert!(runs(&old).status.success());
 }
 
@@ -220,7 +220,8 @@ async fn tools_reject_the_addresses_of_two_clusters() {
     drop(site.coordinator(&empty));
     let two = site.coordinator(&empty);
     for both in [[&one, &two], [&two, &one]].map(|[first, next]| format!("{},{}", first.address, next.address)) {
-        let runs = Command::new(program("evoxo")).args(["runs", "--coordinator", &both]).output().expect("it starts");
+        let runs =
+            Command::new(program("evoxo")).args(["runs", "--coordinator", &both]).output().expect("the program starts");
         let said = String::from_utf8_lossy(&runs.stderr).into_owned();
         assert_eq!(runs.status.code(), Some(1), "{said}");
         assert!(said.contains("lead two different clusters"), "{said}");

@@ -103,7 +103,7 @@ fn a_failed_answer_changes_nothing() {
         let s3 = S3::new();
         let mut store = store(&s3);
         s3.next_creations(&[trouble]);
-        store.lead().expect("it finds out that it leads");
+        store.lead().expect("the store finds that it leads");
         for write in [order(1), order(2), checkpoint(1), finished(3)] {
             s3.next_creations(&[trouble, trouble]);
             store.write("demo", &write).unwrap_or_else(|fault| panic!("{trouble:?}, {write:?}: {fault:?}"));

@@ -118,10 +118,10 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
 
 /// The answer that a browser gets here.
 async fn page(address: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("it reads");
+    let mut stream = TcpStream::connect(address).await.expect("the server listens");
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("the server reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("it answers and closes");
+    stream.read_to_string(&mut answer).await.expect("the server answers and closes");
     answer
 }
 

@@ -295,7 +295,7 @@ fn shared_bytes_are_sent_once_per_session_and_saved_with_poison() {
         Write::Poison { bytes, .. } => Some(bytes.clone()),
         _ => None,
     });
-    let saved: Bytes = saved.expect("it failed three times");
+    let saved: Bytes = saved.expect("the task failed three times");
     let whole = Encoded::of_whole(&saved).unwrap();
     assert_eq!((whole.hash, honest(&whole)), (poison.hash, honest(&poison)), "the file is complete");
 }
