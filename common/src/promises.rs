@@ -70,7 +70,7 @@ fn check_round(registry: &Registry, replica: &Replica, demand: &Demand, place: &
         assert_most(encoded.own.len(), demand.task_bytes, "bytes of a task", place);
         shared.extend(encoded.shared.as_ref().map(|shared| (shared.hash, shared.bytes.len())));
         assert_eq!(registry.decode(&encoded).as_ref(), Ok(&task), "{place}: a task is another one when it arrives");
-        let output = task.run().unwrap_or_else(|why| panic!("{place}: a planned task is refused: {why}"));
+        let output = task.run().unwrap_or_else(|why| panic!("{place}: a planned task is rejected: {why}"));
         assert_eq!(
             registry.run(&encoded, &mut crate::task::NoPrograms).as_ref(),
             Ok(&output),
@@ -98,7 +98,10 @@ fn check_state(config: &Config, replica: &Replica, demand: &Demand, place: &str)
     assert_most(saved.state.len(), demand.state_bytes, "bytes of a state", place);
     assert_most(saved.history.len(), demand.rows, "rows of the history", place);
     let columns = config.kind.columns.len();
-    assert!(saved.history.iter().all(|row| row.values.len() == columns), "{place}: a row has not {columns} values");
+    assert!(
+        saved.history.iter().all(|row| row.values.len() == columns),
+        "{place}: a row does not have {columns} values"
+    );
     let restored = Replica::restore(config, &saved);
     let restored = restored.unwrap_or_else(|why| panic!("{place}: its state cannot be restored: {why}"));
     assert!(restored.save() == saved, "{place}: the restored replica is saved as something else");

@@ -28,7 +28,7 @@ fn extended_runs_reach_the_same_end() {
         let short = parse(&[]);
         let settings = &short.arms[0].settings;
         let Some((field, value)) = settings.iter().find(|(field, _)| field.scope == Scope::Length) else { continue };
-        let Value::Integer(value) = value else { panic!("{} is no whole number", field.name) };
+        let Value::Integer(value) = value else { panic!("{} is not a whole number", field.name) };
         let long = parse(&[(field.name.into(), (2 * value).to_string())]);
         assert_eq!(short.change_from(&short), Change::None);
         assert!(matches!(long.change_from(&short), Change::Longer(_)));

@@ -113,7 +113,7 @@ mod tests {
                     assert!((part - exact.to_f64()).abs() < 1e-12, "{part} {exact}");
                 }
                 let [win, draw, loss] = walk.odds(&machine, true);
-                assert!(win == 0.0 && (draw + loss - 1.0).abs() < 1e-12, "nobody wins against perfect play");
+                assert!(win == 0.0 && (draw + loss - 1.0).abs() < 1e-12, "no side wins against perfect play");
             }
         }
     }

@@ -141,7 +141,7 @@ struct NetworkPlay {
 
 impl Play for NetworkPlay {
     fn choose_move(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Move {
-        let cell = self.player.choose(position.board()).expect("a game that goes on has an empty cell");
+        let cell = self.player.choose(position.board()).expect("an unfinished game has an empty cell");
         Move::new(cell, "its output is nearest to that cell's number")
     }
 
@@ -228,7 +228,7 @@ mod tests {
     use evoxo_common::{card::Card, rng::Stream};
 
     fn read(text: &str) -> Result<Card, String> {
-        Card::read(&[&CARD], text, &mut |_| panic!("it has no file beside it"))
+        Card::read(&[&CARD], text, &mut |_| panic!("the card has no file next to it"))
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn series(openings: &[Board], first: &NetworkPlayer, second: &NetworkPlayer)
     let mut duel = Duel::default();
     for opening in openings {
         let answer = |player: &NetworkPlayer, position: Position| {
-            player.choose(position.board()).expect("the game goes on, so a cell is empty")
+            player.choose(position.board()).expect("the game is not over, so a cell is empty")
         };
         // Networks never move at random, so the generator is not used.
         let rng = &mut shared(0, 0).rng();

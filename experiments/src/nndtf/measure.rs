@@ -73,7 +73,7 @@ impl Measure {
             Occupied::Nearest => boards()[index as usize],
             Occupied::Nothing => Board::EMPTY,
         };
-        self.worth(index, network.nearest(among, number).expect("the game goes on, so a cell is empty"))
+        self.worth(index, network.nearest(among, number).expect("the game is not over, so a cell is empty"))
     }
 
     /// The total worth of the best cells of these boards, which is a fitness of 1.

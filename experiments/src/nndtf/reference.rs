@@ -64,7 +64,7 @@ pub fn fitness(network: Network, measure: Measure, genes: &[f32], indices: &[u32
         let board = boards()[*index as usize];
         let number = 5.0 + 4.0 * output(network, genes, &network.input(board));
         let among = if measure.occupied == Occupied::Nothing { Board::EMPTY } else { board };
-        let cell = network.nearest(among, number).expect("the game goes on, so a cell is empty");
+        let cell = network.nearest(among, number).expect("the game is not over, so a cell is empty");
         let scores = scores(board);
         (f64::from(scores[usize::from(cell)]), f64::from(*scores.iter().max().expect("there are nine")))
     };

@@ -187,7 +187,7 @@ impl NetworkPlay {
         let moves = cells(position.legal(geometry)).map(value);
         moves
             .reduce(|best, next| if next.1 > best.1 { next } else { best })
-            .expect("a game that goes on has a legal move")
+            .expect("an unfinished game has a legal move")
     }
 }
 

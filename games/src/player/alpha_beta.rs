@@ -66,7 +66,7 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
                 (best, alpha) = (Some(child), value);
             }
         }
-        Choice { cell: best.expect("a game that goes on has a legal move"), value: alpha, exact: false }
+        Choice { cell: best.expect("an unfinished game has a legal move"), value: alpha, exact: false }
     }
 
     /// The value of each legal move. Each move is searched by itself, including moves that win at once.
@@ -215,7 +215,7 @@ impl<'g> Solver<'g> {
                 break;
             }
         }
-        Some(best.expect("a game that goes on has a legal move"))
+        Some(best.expect("an unfinished game has a legal move"))
     }
 
     /// All of the best moves as a mask, with the outcome. If some moves win at once, only those are included. `None` if this

@@ -453,7 +453,7 @@ async fn the_page_uses_only_tls_1_3_and_is_not_on_the_workers_port() {
     let _ = timeout(PATIENCE, stream.read_to_end(&mut received)).await.expect("it ends");
     assert!(!String::from_utf8_lossy(&received).contains("200"), "{received:?}");
     let elsewhere = Browser { page: lab.coordinator.address, ..lab.browser() };
-    assert_eq!(elsewhere.ask("GET", "/").await.status, 0, "no page beside gRPC");
+    assert_eq!(elsewhere.ask("GET", "/").await.status, 0, "the gRPC port serves no page");
     for (arguments, why) in [
         (&["--page", "127.0.0.1:0"][..], "--access"),
         (&["--access", "access", "--page-host", "lab"], "add --page ADDRESS:PORT"),

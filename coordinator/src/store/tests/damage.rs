@@ -49,7 +49,7 @@ fn leading(directory: &Path) -> Store {
 
 fn loaded(store: &mut Store, run: &str) -> SavedRun {
     let (runs, _) = store.load().unwrap();
-    runs.into_iter().find(|saved| saved.name == run).unwrap_or_else(|| panic!("{run} is there"))
+    runs.into_iter().find(|saved| saved.name == run).unwrap_or_else(|| panic!("the store has no run {run}"))
 }
 
 /// How many rounds of each replica the store has.
@@ -429,7 +429,7 @@ fn a_late_copy_does_not_bring_a_deleted_run_back() {
         });
     });
     old.write("demo", &order(1)).unwrap();
-    assert!(old.list("runs").unwrap().1.is_empty(), "nothing is left of it");
+    assert!(old.list("runs").unwrap().1.is_empty(), "no object of the run is left");
 }
 
 #[test]

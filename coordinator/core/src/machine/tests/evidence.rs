@@ -93,7 +93,7 @@ fn repeated_losses_of_one_worker_fail_no_run() {
         }
     }
     assert_eq!(story.run("r").state(), RunState::Running, "{}", story.run("r").message);
-    assert!(refused > tries * 9 / 10, "it was refused {refused} of {tries} times");
+    assert!(refused > tries * 9 / 10, "the worker was rejected {refused} of {tries} times");
     assert!(story.run("r").tasks_done > 10_000);
 }
 

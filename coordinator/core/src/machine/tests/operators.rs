@@ -83,7 +83,9 @@ fn only_the_selected_workers_are_asked_to_leave() {
     for (session, name, host) in [(1, "twin", "lab1"), (2, "twin", "lab2"), (3, "only", "lab2")] {
         story.greet_from(session, name, host);
     }
-    let Err(Rejection::Conflict(why)) = story.drain(named(&["only", "twin"], &[], "")) else { panic!("it is refused") };
+    let Err(Rejection::Conflict(why)) = story.drain(named(&["only", "twin"], &[], "")) else {
+        panic!("the drain was not rejected")
+    };
     assert!(why.contains("in the sessions 1 (from 10.0.0.1), 2 (from 10.0.0.1): select one with --session"), "{why}");
     assert!(matches!(story.drain(named(&["only", "nobody"], &[], "")), Err(Rejection::NotFound(_))));
     assert!(matches!(story.drain(named(&["only"], &[9], "")), Err(Rejection::NotFound(_))));
