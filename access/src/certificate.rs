@@ -171,7 +171,7 @@ mod tests {
 
     /// A certificate made while the clock was ahead is replaced once the clock is right again.
     #[test]
-    fn a_coordinators_certificate_is_neither_kept_too_long_nor_before_its_time() {
+    fn a_coordinators_certificate_is_used_only_within_its_time() {
         const DAY_S: u64 = 24 * 3600;
         let directory = tempfile::tempdir().unwrap();
         let now_s = crate::now_s();

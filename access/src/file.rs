@@ -134,7 +134,7 @@ mod tests {
     use crate::Role;
 
     #[test]
-    fn access_files_are_private_and_survive_a_file() {
+    fn access_files_are_private_and_read_back_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine");
         let authority = Authority::create(directory.path(), crate::now_s()).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_access_file_has_a_sentence() {
+    fn invalid_access_files_are_rejected_with_a_reason() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine");
         assert!(format!("{:#}", AccessFile::load(&path).unwrap_err()).contains("cannot read"));

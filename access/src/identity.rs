@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identities_survive_a_certificate_and_nothing_else_is_one() {
+    fn only_valid_uris_are_identities() {
         for role in Role::ALL {
             let identity = Identity { id: Id::draw(), role };
             assert_eq!(Identity::from_uri(&identity.uri()), Some(identity));

@@ -198,7 +198,7 @@ mod tests {
     use crate::{Authority, Id, Identity, Role, Secret, now_s};
 
     #[tokio::test]
-    async fn a_stranger_at_one_address_keeps_nobody_from_the_next() {
+    async fn a_stranger_at_one_address_does_not_block_the_next_address() {
         let [first, second]: [Address; 2] = ["lab1:7600", "lab2:7600"].map(|text| text.parse().unwrap());
         let (refused, away) = (Refusal::Final("no".into()), Refusal::Other("away".into()));
         let ask = async |of_first: Result<u8, Refusal>, of_second: Result<u8, Refusal>| {
@@ -218,7 +218,7 @@ mod tests {
 
     /// The key is the same after an interrupted attempt, unless another token is given.
     #[test]
-    fn a_newcomer_keeps_the_key() {
+    fn a_joining_worker_keeps_its_key_between_attempts() {
         let directory = tempfile::tempdir().unwrap();
         let access = directory.path().join("mine");
         let pin = Authority::create(directory.path(), now_s()).unwrap().pin().unwrap();
@@ -232,11 +232,11 @@ mod tests {
         assert!(format!("{nowhere:#}").contains("cannot write"), "{nowhere:#}");
         fs::write(waiting(&access), format!("{TOKEN}{}\nno key", second.id)).unwrap();
         let replaced = key(&second);
-        assert_eq!(key(&second), replaced, "a damaged one is replaced");
+        assert_eq!(key(&second), replaced, "a damaged key is replaced");
     }
 
     #[test]
-    fn a_certificate_of_another_authority_is_not_taken() {
+    fn a_certificate_of_another_authority_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let authority = Authority::create(directory.path(), now_s()).unwrap();
         let identity = Identity { id: Id::draw(), role: Role::Worker };

@@ -205,7 +205,7 @@ mod tests {
 
     /// A worker with a new token joins again, and so does one that was away for more than a week.
     #[test]
-    fn a_kept_file_is_used_for_its_token_alone_and_while_it_is_good() {
+    fn a_stored_file_is_used_only_with_its_token_and_while_valid() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine");
         let authority = Authority::create(directory.path(), now_s()).unwrap();

@@ -64,7 +64,7 @@ fn shake_hands(client: ClientConfig, server: ServerConfig) -> Result<(), Error> 
 }
 
 #[test]
-fn who_was_revoked_or_belongs_to_another_cluster_is_not_let_in() {
+fn revoked_and_foreign_certificates_are_rejected() {
     let (directory, ours) = authority();
     let (_other, theirs) = authority();
     let file = |by: &Authority, identity: &Identity, now_s| AccessFile::made_by(by, identity, now_s, DAY_S).unwrap();
@@ -98,7 +98,7 @@ fn who_was_revoked_or_belongs_to_another_cluster_is_not_let_in() {
 /// A newcomer has only a token with a pin. A server that presents the right authority's certificate after one that the
 /// authority has not signed is an impostor.
 #[test]
-fn a_newcomer_believes_only_who_the_pinned_authority_has_signed() {
+fn a_joining_worker_trusts_only_the_pinned_authority() {
     let (directory, ours) = authority();
     let (_other, theirs) = authority();
     let shake = |signs: &Authority, shows: &Authority, pin: Pin| {
@@ -136,7 +136,7 @@ fn only_the_key_of_a_request_is_used() {
 
 /// A wrong clock can be corrected, but another authority stays another authority.
 #[test]
-fn clocks_refuse_nobody_for_good() {
+fn wrong_clocks_cause_no_permanent_rejection() {
     let of = |error: Error| Refusal::of(&std::io::Error::other(error)).unwrap();
     let alert = |said| of(Error::AlertReceived(said));
     assert!(matches!(of(Error::InvalidCertificate(CertificateError::NotValidYet)), Refusal::Clock(_)));
@@ -152,11 +152,11 @@ fn clocks_refuse_nobody_for_good() {
     };
     assert!(!refused(now_s()), "the coordinator's clock is wrong");
     assert!(!refused(now_s() - 7 * DAY_S), "it can be renewed");
-    assert!(refused(now_s() - 9 * DAY_S), "both clocks say so");
+    assert!(refused(now_s() - 9 * DAY_S), "both clocks agree that it has expired");
 }
 
 #[test]
-fn who_answers_without_the_protocol_is_no_coordinator() {
+fn a_server_without_the_protocol_is_not_a_coordinator() {
     use tonic::Status;
     let refuses = Status::unauthenticated("give --access FILE");
     let http = Status::unimplemented("grpc-status header missing, mapped from HTTP status code 404");

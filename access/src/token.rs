@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_read_as_they_are_printed_and_nothing_else_is() {
+    fn only_printed_tokens_can_be_parsed() {
         let directory = tempfile::tempdir().unwrap();
         let authority = crate::Authority::create(directory.path(), crate::now_s()).unwrap();
         let token = Token { id: Id::draw(), secret: Secret::draw(), pin: authority.pin().unwrap() };

@@ -197,7 +197,7 @@ mod tests {
 
     /// A paragraph is one line, which only the terminal breaks. Lines of examples fit into 80 columns.
     #[test]
-    fn help_after_the_options_is_broken_by_the_terminal_alone() {
+    fn help_after_the_options_is_wrapped_only_by_the_terminal() {
         let mut commands = vec![Command::command()];
         while let Some(command) = commands.pop() {
             let (name, help) = (command.get_name(), command.get_after_help().map(ToString::to_string));

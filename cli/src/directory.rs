@@ -296,14 +296,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_finished_does_not_take_the_place_of_what_is() {
+    fn unfinished_results_do_not_replace_finished_ones() {
         let registry = evoxo_experiments::registry();
         let text = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\n";
         let config = Config::parse(&registry, "a file", text, &[]).unwrap();
         let desk = tempfile::tempdir().unwrap();
         let directory = Directory::open(&registry, desk.path(), &config, false).unwrap();
         let unfinished = Results::of(config, Vec::new(), Vec::new(), None);
-        assert!(directory.keep_finished(&unfinished).is_ok(), "there is nothing");
+        assert!(directory.keep_finished(&unfinished).is_ok(), "there is no earlier result");
         for (digest, refused) in [(Value::Null, false), ("77".into(), true)] {
             directory.write(RESULT, serde_json::json!({ "digest": digest }).to_string()).unwrap();
             assert_eq!(directory.keep_finished(&unfinished).is_err(), refused, "{digest}");
@@ -312,7 +312,7 @@ mod tests {
 
     /// A store that cannot be read must not pass for an empty one.
     #[test]
-    fn a_store_is_read_or_it_is_said_why_not() {
+    fn an_unreadable_store_is_an_error() {
         let desk = tempfile::tempdir().unwrap();
         assert_eq!(stored(desk.path()).unwrap(), None);
         fs::create_dir(desk.path().join(STORE)).unwrap();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_says_what_differs() {
+    fn the_message_names_the_differences() {
         let registry = evoxo_experiments::registry();
         let config = |text: &str| Config::parse(&registry, "a file", text, &[]).unwrap();
         let text = "experiment = \"dispatch\"\nseed = 1\nreplicas = 1\n[settings]\nrounds = 2\n[arms.a]\n[arms.b]\n";
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_one_is_refused_with_the_reason() {
+    fn an_unusable_directory_is_rejected_with_the_reason() {
         use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
         let registry = evoxo_experiments::registry();
         let config = Config::parse(&registry, "a file", "experiment = \"dispatch\"\n", &[]).unwrap();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn two_processes_write_into_different_files() {
+    fn two_processes_write_to_different_files() {
         let desk = tempfile::tempdir().unwrap();
         let directory = Directory { path: desk.path().to_owned(), is_shorter: false, is_void: false };
         // If another process is writing the same file, this one cannot write it.

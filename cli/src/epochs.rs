@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_epoch_is_kept_beside_the_access_file() {
+    fn the_highest_epoch_is_stored_next_to_the_access_file() {
         let directory = tempfile::tempdir().unwrap();
         let access = directory.path().join("mine.access");
         let address: Address = "lab1:7600".parse().unwrap();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_access_file_nothing_is_kept() {
+    fn without_an_access_file_no_epoch_is_stored() {
         let address: Address = "lab1:7600".parse().unwrap();
         let say = |epoch: u64| Epochs::of(None)?.check(&address, &Led::new([1; 16], epoch));
         assert!(say(5).is_ok() && say(4).is_ok());

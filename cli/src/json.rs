@@ -52,7 +52,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn numbers_stay_on_a_line() {
+    fn lists_of_numbers_stay_on_one_line() {
         let value = json!({
             "a": [1, 2.5, -3],
             "b": {"c": [], "d": {}, "e": ["x\"", null], "f": [[1, 2], [3]], "g\n": true},
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn long_whole_numbers_are_texts() {
+    fn long_whole_numbers_are_strings() {
         let value = json!({"seed": 9_007_199_254_740_993_u64, "most": [9_007_199_254_740_992_u64, -9_007_199_254_740_993_i64], "f": 1e300});
         let told = "{\n  \"seed\": \"9007199254740993\",\n  \"most\": [9007199254740992,\"-9007199254740993\"],\n  \"f\": 1e+300\n}\n";
         assert_eq!(text(&value), told);

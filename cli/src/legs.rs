@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn legs_are_added_to_those_before() {
+    fn new_legs_are_appended() {
         let run = |rounds_done| v1::Run { rounds_done, ..v1::Run::default() };
         let first = Leg::begin(Instant::now(), 2, None).end(&run(7), None);
         assert_eq!((first.workers(), first.legs.len()), (2, 1));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_does_not_grow_without_end() {
+    fn the_length_of_the_list_is_limited() {
         let before = json!({"seconds": 1.0, "legs": vec![json!({"workers": 3, "seconds": 1.0}); LEGS_MAX]});
         let legs = Leg::begin(Instant::now(), 1, None).end(&v1::Run::default(), Some(&before));
         assert_eq!((legs.legs.len(), legs.legs[LEGS_MAX - 1]["workers"].as_u64()), (LEGS_MAX, Some(1)));

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_fits_the_run_that_it_has() {
+    fn a_directory_matches_its_run() {
         let registry = evoxo_experiments::registry();
         let config = |rounds: u32, seed: u32| {
             let text = format!("experiment = \"dispatch\"\nseed = {seed}\n[settings]\nrounds = {rounds}\n");

@@ -40,13 +40,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn fractions_get_numbers_and_nothing_else_does() {
+    fn only_fractions_get_an_additional_number() {
         let mut value = json!([{"win": "1/4", "loss": "0", "name": "1/2", "fitness": 3, "draw": "no", "settings": {"win": "1"}, "a": {"draw": "3/4"}}]);
         beside(&mut value);
         let expected = json!([{"win": "1/4", "win_number": 0.25, "loss": "0", "loss_number": 0.0, "name": "1/2",
             "fitness": 3, "draw": "no", "settings": {"win": "1"}, "a": {"draw": "3/4", "draw_number": 0.75}}]);
         assert_eq!(value, expected);
         beside(&mut value);
-        assert_eq!(value, expected, "once is enough");
+        assert_eq!(value, expected, "a second call adds nothing");
     }
 }

@@ -251,7 +251,7 @@ mod tests {
 
     /// Every arm that goes on has its turn, even if only one advances. Finished arms are not shown.
     #[test]
-    fn no_arm_is_shown_for_ever() {
+    fn unfinished_arms_are_shown_in_turn() {
         let (mut turns, start) = (Turns::default(), Instant::now());
         let mut run = run(10);
         run.arms.push(v1::ArmProgress { name: "four".into(), replicas_total: 10, ..v1::ArmProgress::default() });
@@ -261,14 +261,14 @@ mod tests {
         };
         assert_eq!([shown(0, 1), shown(1, 2), shown(2, 3)], [Some(1); 3]);
         assert_eq!([shown(4, 3), shown(8, 3)], [Some(2), Some(3)]);
-        assert_eq!([shown(12, 1), shown(16, 1)], [Some(1), Some(1)], "the one that moves on comes first");
+        assert_eq!([shown(12, 1), shown(16, 1)], [Some(1), Some(1)], "the arm that advances is shown first");
         assert_eq!(shown(20, 2), Some(2));
         run.arms.iter_mut().for_each(|arm| arm.replicas_finished = 10);
         assert_eq!(turns.next(start + Duration::from_secs(99), &run), None);
     }
 
     #[test]
-    fn rates_have_as_many_digits_as_make_sense() {
+    fn rates_have_a_sensible_number_of_digits() {
         let rates = [123_456.0, 1_000.4, 123.4, 12.3, 1.23, 0.5, 0.001].map(rate_text);
         let texts = [
             "123,000 a second",

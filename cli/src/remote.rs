@@ -290,7 +290,7 @@ mod tests {
 
     /// Regardless of which address answers first, and of how high its epoch is.
     #[test]
-    fn addresses_of_two_clusters_are_refused() {
+    fn addresses_of_two_clusters_are_rejected() {
         let [one, two] = ["lab1:7600", "lab2:7600"].map(|address| address.parse::<Address>().unwrap());
         for (cluster, epoch, refused) in [(1, 1, false), (1, 9, false), (2, 1, true), (2, 9, true)] {
             let answer = of_one_cluster(&(one.clone(), Led::new([1; 16], 5)), &two, &Led::new([cluster; 16], epoch));

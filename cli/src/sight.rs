@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_is_refused_looks_no_more() {
+    async fn a_rejected_client_stops_looking() {
         let why = anyhow::Error::new(Refused("it was revoked".into()));
         let ended = Sight::Seen.look_again("run", why, |note| panic!("{note}")).await;
         assert_eq!(ended.unwrap_err().to_string(), "it was revoked");
     }
 
     #[test]
-    fn a_run_that_was_seen_is_looked_for_for_a_minute_each_time_it_is_lost() {
+    fn a_known_run_is_searched_for_a_minute_whenever_it_disappears() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(Sight::Never.lose(start), (false, false));

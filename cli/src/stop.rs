@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_signals_at_once_are_one() {
+    fn two_signals_at_once_count_as_one() {
         assert!(!is_another(false, Duration::ZERO) && !is_another(true, ONE_WITHIN / 2));
         assert!(is_another(true, ONE_WITHIN) && is_another(true, Duration::from_secs(60)));
     }

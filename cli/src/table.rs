@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_less_is_left_out_and_names_are_cut() {
+    fn less_important_columns_are_omitted_and_names_cut() {
         let wide = lines(&COLUMNS, &rows(), None);
         assert_eq!(wide[0], "name                       tasks  host              build");
         assert_eq!(wide[2], "a-worker-with-a-long-name     12  lab7.example.org  0.1.0 (abc)");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_too_wide() {
+    fn no_line_exceeds_the_width() {
         for width in 0..120 {
             for line in lines(&COLUMNS, &rows(), Some(width)) {
                 assert!(line.width() <= width, "{width}: {line:?}");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_without_texts_is_left_out() {
+    fn an_empty_column_is_omitted() {
         let rows = [["a", "1", "", ""].map(str::to_owned)];
         assert_eq!(lines(&COLUMNS, &rows, None), ["name  tasks", "a         1"]);
     }

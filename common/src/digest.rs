@@ -63,13 +63,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_vector() {
+    fn the_digest_matches_the_published_vector() {
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Digest::of(b"abc").to_string(), expected);
     }
 
     #[test]
-    fn pieces_do_not_run_together() {
+    fn the_digest_depends_on_piece_boundaries() {
         let cut = Digest::of_pieces([b"ab".as_slice(), b"c"]);
         assert_ne!(cut, Digest::of_pieces([b"a".as_slice(), b"bc"]));
         assert_ne!(cut, Digest::of_pieces([b"abc".as_slice()]));

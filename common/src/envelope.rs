@@ -115,14 +115,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_opens(body: Vec<u8>) {
+        fn sealed_envelopes_can_be_opened(body: Vec<u8>) {
             let sealed = seal(Kind::Checkpoint, &body);
             prop_assert_eq!(open(Kind::Checkpoint, &sealed).unwrap(), &body[..]);
             prop_assert!(open(Kind::Order, &sealed).is_err());
         }
 
         #[test]
-        fn any_flip_or_cut_is_noticed(body: Vec<u8>, position: prop::sample::Index, bit in 0..8_u8) {
+        fn flipped_bits_and_truncation_are_detected(body: Vec<u8>, position: prop::sample::Index, bit in 0..8_u8) {
             let sealed = seal(Kind::Checkpoint, &body);
             let mut flipped = sealed.to_vec();
             flipped[position.index(sealed.len())] ^= 1 << bit;

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_of_the_greatest_numbers_are_finite() {
+    fn means_of_the_largest_floats_are_finite() {
         assert_eq!(mean(&[f64::MAX; 3]), Some(f64::MAX));
         assert_eq!(mean(&[f64::MAX, f64::MAX, f64::MIN, f64::MIN]), Some(0.0));
         assert!((mean(&[1e308, 1.5e308]).unwrap() / 1.25e308 - 1.0).abs() < 1e-15);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_and_angles_are_those_of_mathematics() {
+    fn powers_and_angles_match_known_values() {
         assert_eq!([pow(2.0, 10.0), pow(9.0, 0.5), pow(5.0, 0.0), pow(0.0, 2.5)], [1024.0, 3.0, 1.0, 0.0]);
         for step in -100..100 {
             let x = f64::from(step) / 7.0;

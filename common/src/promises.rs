@@ -70,7 +70,7 @@ fn check_round(registry: &Registry, replica: &Replica, demand: &Demand, place: &
         assert_most(encoded.own.len(), demand.task_bytes, "bytes of a task", place);
         shared.extend(encoded.shared.as_ref().map(|shared| (shared.hash, shared.bytes.len())));
         assert_eq!(registry.decode(&encoded).as_ref(), Ok(&task), "{place}: a task is another one when it arrives");
-        let output = task.run().unwrap_or_else(|why| panic!("{place}: a planned task is refused: {why}"));
+        let output = task.run().unwrap_or_else(|why| panic!("{place}: a planned task is rejected: {why}"));
         assert_eq!(
             registry.run(&encoded, &mut crate::task::NoPrograms).as_ref(),
             Ok(&output),
@@ -136,7 +136,7 @@ fn check_report(config: &Config, replicas: &[Replica]) {
     let report = config.report(replicas);
     let arms = report.json["arms"].as_array().expect("a report has its arms");
     assert_eq!(arms.len(), config.arms.len(), "a report has other arms than the run");
-    let read: Vec<Value> = serde_json::from_str(&json!(arms).to_string()).expect("what was just written is JSON");
+    let read: Vec<Value> = serde_json::from_str(&json!(arms).to_string()).expect("the report was just written as JSON");
     let mut again =
         (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made from a result: {why}"));
     add_ends(config, &mut again);
@@ -167,7 +167,7 @@ mod tests {
     const FILE: &str = "experiment = \"sums\"\nreplicas = 2\n[settings]\nrounds = 2\n";
 
     #[test]
-    fn a_good_kind_passes() {
+    fn a_correct_kind_passes() {
         let config = Config::parse(&testing::registry(), "test", FILE, &[]).unwrap();
         let replicas = local::run(&config).unwrap();
         let digest = ResultDigest::of_run(replicas.iter().map(Replica::digest)).to_string();
@@ -178,7 +178,7 @@ mod tests {
     #[should_panic(
         expected = "sums, replica 0 of arm \"main\", round 1: 2 bytes of an output, where the demand says 1 at most"
     )]
-    fn a_demand_that_is_too_small_is_found() {
+    fn an_underestimated_memory_demand_is_found() {
         static SMALL: Kind =
             Kind { demand: |settings| Demand { output_bytes: 1, ..(testing::SUMS.demand)(settings) }, ..testing::SUMS };
         let _ = check(&Registry::new([&SMALL]), FILE);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "round 2: the restored replica is saved as something else")]
-    fn a_state_that_is_forgotten_is_found() {
+    fn an_incompletely_saved_state_is_found() {
         static FORGETFUL: Kind = Kind {
             restore: |config, arm, replica, _| Ok((testing::SUMS.start)(config, arm, replica)),
             ..testing::SUMS

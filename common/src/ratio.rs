@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arithmetic_is_that_of_fractions(a in -99..99_i128, b in 1..99_i128, c in -99..99_i128, d in 1..99_i128) {
+        fn arithmetic_is_exact(a in -99..99_i128, b in 1..99_i128, c in -99..99_i128, d in 1..99_i128) {
             let (left, right) = (Ratio::new(a, b), Ratio::new(c, -d));
             prop_assert_eq!(right, Ratio::new(-c, d));
             prop_assert_eq!(left + right, Ratio::new(a * d - c * b, b * d));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the fraction 3/0 was asked for")]
-    fn nothing_is_divided_by_zero() {
+    fn division_by_zero_has_no_result() {
         let _ = Ratio::from(3) / Ratio::ZERO;
     }
 }

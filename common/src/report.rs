@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_point_stay() {
+    fn the_first_and_last_points_are_kept() {
         assert_eq!(spread(5, 300).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
         assert_eq!(spread(1001, 3).collect::<Vec<_>>(), [0, 500, 1000]);
         assert_eq!(spread(1, 3).collect::<Vec<_>>(), [0]);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_fits_is_whole() {
+    fn a_table_that_fits_is_not_split() {
         let whole = "What came of it\n\
                      arm           won  drawn  lost\n\
                      ------------------------------\n\
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_of_the_first_column_are_wrapped_where_that_keeps_a_table_whole() {
+    fn long_texts_of_the_first_column_are_wrapped_to_avoid_a_split() {
         let mut table = table();
         table.rows[0][0] = "  something that is told of the arm".into();
         let whole = [
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_table_comes_in_blocks_with_the_first_column_before_each() {
+    fn a_wide_table_is_split_and_repeats_its_first_column() {
         let blocks = "What came of it\n\
                       arm           won  drawn\n\
                       ------------------------\n\

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_anywhere_give_other_numbers() {
+    fn different_stream_names_give_different_numbers() {
         let mut names = vec![Stream::root(0), Stream::root(1), Stream::root(0).word(0), Stream::root(0).text("")];
         for word in 0..1000 {
             names.push(Stream::root(0).word(word).word(1));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_numbers_are_normal() {
+    fn normal_numbers_have_a_normal_distribution() {
         let mut rng = Stream::root(2).rng();
         let values: Vec<f64> = (0..100_000).flat_map(|_| normal_pair(&mut rng)).collect();
         let moment = |power: i32| values.iter().map(|value| (0..power).fold(1.0, |x, _| x * value)).sum::<f64>() / 2e5;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_read_from_words_is_the_same_name() {
+    fn a_stream_name_survives_a_round_trip() {
         let name = Stream::root(9).text("games");
         assert_eq!(Stream::from_words(name.high(), name.low()), name);
     }

@@ -113,12 +113,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_zero_has_no_sign_for_people() {
+    fn a_displayed_zero_has_no_sign() {
         assert_eq!([rounded(-0.0), rounded(0.0), exact(-0.0)], ["0", "0", "-0"], "a table for programs has every bit");
     }
 
     #[test]
-    fn great_numbers_have_an_exponent() {
+    fn large_numbers_have_an_exponent() {
         let all = [0.1, -3.0, 9e15, 1e16, 9_007_199_254_740_994.0, -1e300, f64::MAX, 5e-324];
         for value in all {
             assert_eq!(exact(value).parse(), Ok(value));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_four_digits() {
+    fn displayed_numbers_have_four_digits() {
         let numbers =
             [27.050_211, 0.5, 0.000_069_774, 0.0099996, 1_234_567.8, 12_345_678.0, 1.2345e-9, -0.25, 0.0, 1.0];
         let texts = ["27.05", "0.5", "6.977e-5", "0.01", "1234568", "1.235e7", "1.235e-9", "-0.25", "0", "1"];
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_break_at_spaces_and_lose_nothing() {
+    fn texts_are_wrapped_at_spaces_without_loss() {
         let text = "- Peak: a trial's best test, as in the paper; incomprehensibilities are whole.";
         let lines = wrapped(text, 20, "  ");
         assert_eq!(lines, "- Peak: a trial's\n  best test, as in\n  the paper;\n  incomprehensibilities\n  are whole.");

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_counts_in_a_moment_are_few_in_memory() {
+    fn many_simultaneous_counts_use_little_memory() {
         let (mut rate, start) = (Rate::default(), Instant::now());
         for count in 0..100_000 {
             rate.note(start + Duration::from_millis(count), 3 * count);

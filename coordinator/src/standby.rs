@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_is_given_up_after_so_many_misses_in_a_row() {
+    fn a_leader_is_superseded_after_enough_misses_in_a_row() {
         let mut watch = Watch::new(3);
         for answers in [false, false, true, false, false] {
             assert!(!watch.look(&leader(1, answers)));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_superseded_soon_is_more_patient_the_next_time() {
+    fn a_coordinator_superseded_soon_is_more_patient_the_next_time() {
         let mut patience = Patience::new(Duration::from_secs(5));
         let mut waited = Vec::new();
         for _ in 0..8 {
@@ -184,11 +184,11 @@ mod tests {
         assert_eq!(patience.time().as_secs(), 5);
         let mut patience = Patience::new(Duration::from_secs(3600));
         patience.superseded(Duration::ZERO);
-        assert_eq!(patience.time().as_secs(), 3600, "it was configured to be that patient");
+        assert_eq!(patience.time().as_secs(), 3600, "that patience was configured");
     }
 
     #[test]
-    fn whom_the_leader_answers_for_long_is_as_patient_as_in_the_beginning() {
+    fn long_contact_with_the_leader_resets_the_patience() {
         let mut patience = Patience::new(Duration::from_secs(5));
         assert!(!patience.calm_down());
         patience.superseded(Duration::ZERO);
@@ -210,7 +210,7 @@ mod tests {
         watch.look(&Look::Nothing);
         assert!(watch.is_sure(), "such a look says nothing about the leader");
         watch.look(&leader(2, true));
-        assert!(!watch.is_sure(), "another one leads");
+        assert!(!watch.is_sure(), "another coordinator leads");
     }
 
     /// Two processes that cannot reach each other, with times in seconds: the leader is superseded when the other one's
@@ -228,11 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn a_standby_of_another_authority_or_of_none_does_not_take_over() {
+    fn a_standby_without_the_same_authority_does_not_take_over() {
         let [one, other] = [1, 2].map(|byte| Security::Authority([byte; 32].as_slice().try_into().unwrap()));
         for own in [Security::PlainText, one] {
             assert_eq!(conflict(own, Some(own)), None);
-            assert_eq!(conflict(own, None), None, "an earlier build does not say it");
+            assert_eq!(conflict(own, None), None, "an earlier build does not record the authority");
         }
         for (own, led, mend) in [
             (Security::PlainText, one, "start it with --access"),
@@ -245,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn a_new_leader_gets_the_same_time_and_an_unused_store_none() {
+    fn a_new_leader_gets_the_full_time_and_an_unused_store_none() {
         let mut watch = Watch::new(2);
         for number in 1..9 {
-            assert!(!watch.look(&leader(number, false)), "somebody takes over again and again");
+            assert!(!watch.look(&leader(number, false)), "another coordinator takes over each time");
         }
         assert!(watch.look(&leader(8, false)));
         assert!(Watch::new(9).look(&Look::NoLeader));

@@ -1,12 +1,12 @@
-"""CMA-ES of evoxo beside pycma on the 24 noiseless functions of BBOB, as COCO's package computes them.
+"""evoxo's CMA-ES compared with pycma on the 24 noiseless functions of BBOB, as COCO's package computes them.
 
     python3 bbob.py run --dimensions 2,5,10 --instances 1-15    adds to bbob-DIMENSION.csv
     python3 bbob.py tables                                         prints the tables, and draws bbob.svg
-    python3 bbob.py coco --data DIRECTORY                          what COCO's own program makes of evoxo's data
+    python3 bbob.py coco --data DIRECTORY                          runs COCO's own program on evoxo's data
 
-With --data DIRECTORY `run` keeps what COCO records of evoxo's searches. All searches see f - f_opt, may use 2,000 evaluations for each gene, and end at 1e-8. bbob-DIMENSION.csv has, for
-each search, function and instance, the evaluation at which each target was first reached; one that was not reached has
-no number. `evoxo run` asks this file as a program.
+With --data DIRECTORY, `run` keeps COCO's records of evoxo's searches. All searches see f - f_opt, may use 2,000 evaluations
+per gene, and end at 1e-8. bbob-DIMENSION.csv has, for each search, function and instance, the evaluation at which each target
+was first reached. A target that was not reached has no number. `evoxo run` calls this file as a program.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ import common
 HERE = Path(__file__).resolve().parent
 DIMENSIONS = (2, 5, 10, 20)
 BUDGET = 2000
-"""Evaluations of a search, for each gene."""
+"""Evaluations per search and gene."""
 TARGETS = ["1e1", "1e0", "1e-1", "1e-2", "1e-3", "1e-5", "1e-7", "1e-8"]
-"""Differences from the optimum that are looked at: those of COCO's tables, and 1e-8."""
+"""Distances from the optimum that are recorded: those of COCO's tables, and 1e-8."""
 COLUMNS = ["search", "function", "instance", *TARGETS]
-"""Of a dimension's file."""
+"""The columns of a dimension's file."""
 
 Settings = Dict[str, object]
 SEARCHES: Dict[str, Settings] = {
@@ -44,16 +44,17 @@ SEARCHES: Dict[str, Settings] = {
     "evoxo in the box": {},
     "pycma in the box": {"bounds": [-5, 5], "start": 4, "sigma": 2},
 }
-"""All start anywhere from -4 to 4, with a first step of 2: first without bounds, as pycma is usually shown on BBOB, then in the
-box from -5 to 5, as is evoxo's default."""
+"""All start at random from -4 to 4, with a first step of 2. The first two have no bounds, as pycma is usually run on BBOB; the
+others have the box from -5 to 5, which is evoxo's default."""
 PAIRS = (("evoxo", "pycma"), ("evoxo in the box", "pycma in the box"))
 """Searches that are compared."""
 
 
 class Watched:
-    """A function of BBOB less its optimum. It tells after how many evaluations each target is first reached.
+    """A BBOB function minus its optimum. It reports after how many evaluations each target is first reached.
 
-    data: a directory in which COCO records the first `budget` evaluations, until the last target is reached; or none.
+    data: a directory in which COCO records the first `budget` evaluations, or fewer if the
+    last target is reached earlier; empty for no records.
     """
 
     def __init__(
@@ -68,17 +69,17 @@ class Watched:
         import cocoex
         import ioh
 
-        cocoex.log_level("warning")  # It would write on standard output.
+        cocoex.log_level("warning")  # COCO would write to standard output.
         options = f"dimensions:{dimension} function_indices:{function}"
         self._suite = cocoex.Suite("bbob", f"instances:{instance}", options)
         self._problem = self._suite[0]
         self._observer, self._recorded = None, budget
         if data:
-            # COCO begins a directory of its own for each observer, and records one problem at a time.
+            # COCO creates a directory for each observer, and records one problem at a time.
             folder = f"outer_folder:{data} result_folder:f{function}-{dimension}-{instance} algorithm_name:evoxo"
             self._observer = cocoex.Observer("bbob", folder)
             self._problem.observe_with(self._observer)
-        # COCO does not tell the optimum; the package ioh does, and computes the same functions.
+        # COCO does not expose the optimum. The package ioh does, and computes the same functions.
         kind = ioh.ProblemClass.BBOB
         self._optimum = ioh.get_problem(function, instance=instance, dimension=dimension, problem_class=kind).optimum.y
         self._tell = tell
@@ -94,7 +95,7 @@ class Watched:
             self._tell(self._reached, self.evaluations)
             self._reached += 1
         if self._observer and (self._reached == len(TARGETS) or self.evaluations == self._recorded):
-            # It is written when the problem is given back. Nobody looks at what comes later.
+            # COCO writes the record when the problem is freed. Later evaluations are not recorded.
             self._problem.free()
             self._problem, self._observer = self._suite[0], None
         return max(difference, 0.0)
@@ -105,11 +106,11 @@ def program(arguments: argparse.Namespace) -> None:
     part = {"name": "x", "type": "real", "length": arguments.dimension, "low": -5, "high": 5}
     said = {"evoxo": 1, "name": "bbob", "version": "1", "objectives": ["min f"], "genome": [part], "canned": 0}
     print(json.dumps(said), flush=True)
-    # Not buffered: evoxo kills the program when it needs it no more.
+    # Line buffering: evoxo kills the program when it is no longer needed.
     with open(arguments.log, "a", buffering=1) as log:
         watched = None
         for line in sys.stdin:
-            # Not before: evoxo asks it to introduce itself, and nothing else, in another process.
+            # Not earlier: evoxo also starts a process only to read the introduction.
             watched = watched or Watched(
                 arguments.function,
                 arguments.dimension,
@@ -124,11 +125,11 @@ def program(arguments: argparse.Namespace) -> None:
 
 
 Reached = Dict[int, Dict[int, int]]
-"""The evaluations until each target by its index, by instance."""
+"""For each instance, the evaluations until each target, by the target's index."""
 
 
 def of_evoxo(settings: Settings, function: int, dimension: int, instances: range, budget: int, data: str) -> Reached:
-    """A run for each instance."""
+    """One run per instance."""
     usual = {"problem": "program:bbob", "algorithm": "cma-es", "evaluations": budget, "target": "1e-8"}
     reached: Reached = {}
     for instance in instances:
@@ -144,7 +145,7 @@ def of_evoxo(settings: Settings, function: int, dimension: int, instances: range
 
 
 class Enough(Exception):
-    """The budget is used, or the last target is reached."""
+    """The budget is used up, or the last target is reached."""
 
 
 def of_pycma(settings: Settings, function: int, dimension: int, instances: range, budget: int, _: str) -> Reached:
@@ -214,14 +215,14 @@ def rows_of(found: List[Dict[str, str]], dimension: int, function: int) -> Runs:
     if not mine:
         return {search: [] for search in SEARCHES}
     instances = {search: {row["instance"] for row in mine if row["search"] == search} for search in SEARCHES}
-    # Only those instances that all have, of those who have any.
+    # Only instances that all searches with results have.
     shared = set.intersection(*(known for known in instances.values() if known))
     mine = [row for row in mine if row["instance"] in shared]
     return {search: [row for row in mine if row["search"] == search] for search in SEARCHES}
 
 
 def ert(rows: Sequence[Dict[str, str]], target: str) -> float:
-    """The expected running time: all evaluations until the target or the end, for each time that it was reached."""
+    """The expected running time: all evaluations until the target or the end, divided by the searches that reached it."""
     times = sum(1 for row in rows if row[target])
     return sum(int(row[target] or BUDGET * int(row["dimension"])) for row in rows) / times if times else math.inf
 
@@ -235,7 +236,7 @@ def ert_text(rows: Sequence[Dict[str, str]], target: str) -> str:
 
 
 def ratios(found: List[Runs], target: str, own: str, other: str) -> List[float]:
-    """One's expected running time by the other's, of functions on which both reached the target in most runs."""
+    """Ratios of expected running times, for the functions on which both reached the target in most runs."""
     known = []
     for runs in found:
         both = [runs[own], runs[other]]
@@ -245,7 +246,7 @@ def ratios(found: List[Runs], target: str, own: str, other: str) -> List[float]:
 
 
 def median_ratio(found: List[Runs], target: str, own: str, other: str) -> str:
-    """The median over the functions, its 95 % interval if instances are drawn anew, and the number of functions."""
+    """The median over the functions, its 95 % interval by resampling instances, and the number of functions."""
     rng, drawn = random.Random(1), []
     for _ in range(1000):
         again = [{one: rng.choices(rows, k=len(rows)) for one, rows in runs.items() if rows} for runs in found]
@@ -256,7 +257,7 @@ def median_ratio(found: List[Runs], target: str, own: str, other: str) -> str:
 
 
 def compared(found: List[Dict[str, str]], pair: Sequence[str]) -> List[Runs]:
-    """The runs of two searches, of those functions and instances that both have; none if one of them was not run."""
+    """The runs of two searches on the functions and instances that both have; empty if one of them was not run."""
     mine = {search: [row for row in found if row["search"] == search] for search in pair}
     of = {search: {(row["function"], row["instance"]): row for row in rows} for search, rows in mine.items()}
     both = set.intersection(*(set(rows) for rows in of.values()))
@@ -293,7 +294,7 @@ def tables(_: argparse.Namespace) -> None:
 
 
 def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
-    """The share of all targets of all functions and instances that was reached, over the evaluations for each gene."""
+    """The share of all targets of all functions and instances that was reached, by evaluations per gene."""
     width, height, left = 230, 220, 50
     colours = dict(zip(SEARCHES, ("#0060a8", "#c04000", "#508020", "#905090")))
     text = 'font-family="sans-serif" font-size="12"'
@@ -316,7 +317,7 @@ def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
                 parts.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{share} %</text>')
         for search, colour in colours.items():
             mine = [row for row in rows if row["search"] == search]
-            # Over other functions a curve would say something else.
+            # Curves over different functions would not be comparable.
             if len(mine) < sum(1 for row in rows if row["search"] == "evoxo"):
                 continue
             reached = sorted(int(row[target]) / dimension for row in mine for target in TARGETS if row[target])
@@ -346,7 +347,7 @@ def slim(svg: str) -> str:
         points = [(letter, tuple(round(float(number), 1) for number in numbers.split())) for letter, numbers in steps]
         kept: List[Tuple[str, Tuple[float, ...]]] = []
         for letter, numbers in points:
-            # Two lines of which one goes on from the other, along an axis.
+            # Two consecutive lines along the same axis.
             if letter == "L" and len(kept) > 1 and kept[-1][0] == "L" and kept[-2][0] in "LM":
                 before, last = kept[-2][1], kept[-1][1]
                 if any(before[axis] == last[axis] == numbers[axis] for axis in range(2)):
@@ -378,7 +379,7 @@ def slim(svg: str) -> str:
 
 
 def coco(arguments: argparse.Namespace) -> None:
-    """The table and the picture that COCO's own program makes: beside the best of 31 searches of 2009, which its wheel has."""
+    """The table and picture of COCO's own program, which compares with the best of 31 searches of 2009 in its wheel."""
     warnings.simplefilter("ignore")
     import cocopp
     from cocopp import bestalg

@@ -1,11 +1,11 @@
-"""OneMax, its family and LeadingOnes with the functions of ioh: evoxo's genetic algorithm beside a (1+1)-EA.
+"""OneMax, its family and LeadingOnes with the functions of ioh: evoxo's genetic algorithm compared with a (1+1)-EA.
 
     python3 bits.py run       writes bits.csv
     python3 bits.py tables    prints the table
 
-The (1+1)-EA flips each bit with probability 1/n, and draws again if none was flipped. evoxo's genetic algorithm has its
-defaults (100 individuals, crossover), and then two individuals of which the better stays, which is nearly a (1+1)-EA.
-`evoxo run` asks this file as a program.
+The (1+1)-EA flips each bit with probability 1/n, and draws again if none was flipped. evoxo's genetic algorithm runs with its
+defaults (100 individuals, crossover), and with two individuals of which the better survives, which is nearly a (1+1)-EA.
+`evoxo run` calls this file as a program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FUNCTIONS = {
     "ruggedness 2": 9,
     "ruggedness 3": 10,
 }
-"""Their numbers in the class PBO of ioh. All but leadingones are OneMax, of which the W-model makes something harder."""
+"""Function numbers in ioh's class PBO. All but leadingones are OneMax, made harder by the W-model."""
 SEARCHES: Dict[str, Dict[str, object]] = {
     "evoxo, defaults": {},
     "evoxo, two individuals": {"population": 2, "elite": 1, "tournament": 2, "crossover": 0},
@@ -61,7 +61,7 @@ def program(function: str) -> None:
 
 
 def of_evoxo(search: str, function: str) -> List[Optional[int]]:
-    """Evaluations of each seed until the optimum, if it is found within the budget."""
+    """For each seed, the evaluations until the optimum, if it is found within the budget."""
     with tempfile.TemporaryDirectory() as directory:
         target = made(function).optimum.y
         settings = {"problem": "program:bits", "algorithm": "ga", "evaluations": BUDGET, "target": f"{target:.0f}"}

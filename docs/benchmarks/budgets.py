@@ -1,14 +1,14 @@
-"""What a budget of games, or of processor time, buys: leagues of players of every kind, by budget.
+"""How strong players of every kind become with a budget of games or processor time: one league per budget.
 
     python3 budgets.py run [score-four]       writes budgets.csv or budgets-score-four.csv: minutes of one core
     python3 budgets.py tables [score-four]    prints the tables of docs/league.md
 
-Every method learns with 10,000, 100,000 and a million games, in Score Four with 1,000, 10,000 and 100,000 (`nndtf` has
-boards instead of games), in five replicas. A method with a player for each side spends half of the games on each. The
-players of replica r, of all methods and budgets, play a league with players that need no learning: tic-tac-toe by exact
-odds from the empty board, Score Four (4x4x4) by games from random openings. So there are five leagues, and a figure is the
-mean of five with its 95 % interval: points above one player of the same league, 400 of which are odds of 10 to 1.
-Processor time is that of whole runs, with starting and reports, for one replica.
+Every method learns with 10,000, 100,000 and a million games, or 1,000, 10,000 and 100,000 in Score Four, in five replicas
+(`nndtf` evaluates boards instead of games). A method with a player per side spends half of the games on each. The players of
+replica r, of all methods and budgets, play a league with players that need no learning: tic-tac-toe by exact odds from the
+empty board, Score Four (4x4x4) by games from random openings. So there are five leagues. A rating is the mean of five with its
+95 % interval, in points above one player of the same league; 400 points are odds of 10 to 1. Processor time is that of whole
+runs, including start and reports, for one replica.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import common
 
 REPLICAS = 5
 ITERATIONS = [500, 5_000, 50_000]
-"""Of nndtf, which evaluates boards and plays no games: it stands in the table of times alone."""
+"""The budgets of nndtf, which evaluates boards and plays no games. It is only in the table of times."""
 T_95 = 2.776
-"""Student's t for 95 % and five values."""
+"""Student's t for a 95 % interval of five values."""
 Settings = Dict[str, object]
 Method = Tuple[str, Callable[[int], Settings], List[str]]
-"""The kind of experiment, its settings for a number of games of one player, and the sides ("" for a player of both)."""
+"""The kind of experiment, its settings for a player's number of games, and the sides ("" for a player of both sides)."""
 
 OF_TIC_TAC_TOE: Dict[str, Method] = {
     "tables (invincible)": (
@@ -86,7 +86,7 @@ OF_SCORE_FOUR: Dict[str, Method] = {
 
 
 class Game(NamedTuple):
-    """A game, its methods, budgets of games, players that need no learning, which of them figures are above, and the league."""
+    """A game: budgets in games, methods, players without learning, the one that ratings are relative to, and the league."""
 
     csv: str
     budgets: List[int]
@@ -129,7 +129,7 @@ def evoxo(file: Path, text: str, out: Path) -> float:
 
 
 def learned(directory: Path, name: str, method: Method, budget: int) -> Tuple[float, Dict[str, List[Path]]]:
-    """Players of a method with a budget: their processor time, and the cards for each side by replica."""
+    """Trains a method with a budget. Returns the processor time, and each side's cards by replica."""
     kind, settings, sides = method
     seconds, cards = 0.0, {}
     for side in sides:

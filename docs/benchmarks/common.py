@@ -1,4 +1,4 @@
-"""What the benchmarks have in common: runs of the program evoxo, intervals, and tables in Markdown."""
+"""Shared by the benchmarks: runs of the program evoxo, intervals, and tables in Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 HERE = Path(__file__).resolve().parent
 
 BOOTSTRAPS = 2000
-"""Resamplings of a bootstrap interval."""
+"""Resamples of a bootstrap interval."""
 
 
 def evoxo(
@@ -26,13 +26,13 @@ def evoxo(
     program: Optional[str] = None,
     tables: str = "",
 ) -> Path:
-    """Runs `evolve` on one thread, in a directory that is there. Returns that of the results; ends if the run fails.
+    """Runs `evolve` on one thread, in an existing directory. Returns the directory of results; exits if the run fails.
 
     program: the command of the program that has the name in settings["problem"].
     tables: further tables of the experiment file.
     """
     lines = ['experiment = "evolve"', f"seed = {seed}", f"replicas = {replicas}", "[settings]"]
-    # What is measured is one search.
+    # One search is measured.
     lines += [f"{key} = {json.dumps(value)}" for key, value in {"baseline": "none", **settings}.items()]
     file, out = Path(directory) / "run.toml", Path(directory) / "out"
     file.write_text("\n".join(lines) + "\n" + tables, encoding="utf-8")
@@ -46,20 +46,20 @@ def evoxo(
 
 
 def cards(out: Path, replica: int) -> List[Dict[str, Any]]:
-    """The cards of the last population of a replica, of a run with --populations."""
+    """The cards of a replica's last population, for a run with --populations."""
     files = sorted((out / "populations").glob(f"main-{replica}-*.json"))
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
 def interval(values: Sequence[float], of: Callable[[Sequence[float]], float] = statistics.median) -> List[float]:
-    """The median, or another figure, with the ends of its 95 % interval by the bootstrap."""
+    """The median, or another statistic, with the ends of its 95 % bootstrap interval."""
     rng = random.Random(1)
     again = sorted(of(rng.choices(values, k=len(values))) for _ in range(BOOTSTRAPS))
     return [of(values), again[BOOTSTRAPS * 25 // 1000], again[BOOTSTRAPS * 975 // 1000 - 1]]
 
 
 def write(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Writes a CSV beside the scripts."""
+    """Writes a CSV into the scripts' directory."""
     with open(HERE / name, "w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(columns)
@@ -73,7 +73,7 @@ def read_file(path: Path) -> List[Dict[str, str]]:
 
 
 def read(name: str) -> List[Dict[str, str]]:
-    """The rows of a CSV beside the scripts."""
+    """The rows of a CSV in the scripts' directory."""
     return read_file(HERE / name)
 
 

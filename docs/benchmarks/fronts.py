@@ -1,6 +1,6 @@
-"""NSGA-II of evoxo beside that of pymoo: the hypervolume of the last population, by one code for both.
+"""NSGA-II of evoxo and of pymoo: the hypervolume of the last population, computed by the same code for both.
 
-    python3 fronts.py run [PROBLEM...]    writes fronts.csv, or the rows of these problems in it
+    python3 fronts.py run [PROBLEM...]    writes fronts.csv, or only the rows of these problems
     python3 fronts.py tables              prints the table
 """
 
@@ -18,7 +18,7 @@ PROBLEMS = ["zdt1", "zdt2", "zdt3", "zdt4", "zdt6", "dtlz2"]
 
 
 def hypervolume(front: List[List[float]]) -> float:
-    """That of a population, with 1.1 in each objective as its reference point."""
+    """The hypervolume of a population; the reference point is 1.1 in each objective."""
     import numpy
     from pymoo.indicators.hv import HV
 

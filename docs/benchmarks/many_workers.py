@@ -1,11 +1,11 @@
-"""Seconds of one learner by how many learn beside one another, and by how many processes compute, for docs/many-workers.md.
+"""Seconds that one learner takes, by the number of parallel learners and processes, for docs/many-workers.md.
 
     python3 many_workers.py run      measures; evoxo must be in PATH, and nothing else should run
-    python3 many_workers.py table    prints the table of what was measured
+    python3 many_workers.py table    prints the table of the measurements
     python3 many_workers.py hosts    prints the tables of simulated hosts, from many-hosts.csv, which is the output of
                                      cargo sim one_learner_on_many_hosts --ignored
 
-Every combination is measured ROUNDS times, one after the other in turns, so that what else the machine does falls on all alike.
+Every combination is measured ROUNDS times, in turns, so that other load on the machine affects all of them alike.
 """
 
 import csv
@@ -49,7 +49,7 @@ def run():
             for arm in ARMS:
                 for processes in PROCESSES:
                     took, digest = seconds(arm, processes)
-                    assert digests.setdefault(arm, digest) == digest, f"{arm}: another digest"
+                    assert digests.setdefault(arm, digest) == digest, f"{arm}: the digests differ"
                     lines.writerow([arm, processes, f"{took:.2f}"])
                     file.flush()
 
@@ -69,8 +69,8 @@ def table():
         print(f"| {arm} | {' | '.join(cells)} |")
 
 
-# Thousands of games to 95 and to 98 % by the number of learners (0 is the serial one): medians of the page's first table. Who is
-# missing has too few trials that came there.
+# Thousands of games to 95 and to 98 % by the number of learners (0 is the serial one): medians of the page's first table.
+# Numbers are missing where too few trials reached the percentage.
 TO_95 = {0: 10.752, 2: 8.96, 4: 6.912, 8: 7.424, 16: 8.96}
 TO_98 = {2: 18.432, 4: 13.568, 8: 15.872, 16: 15.36}
 

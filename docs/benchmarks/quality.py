@@ -1,11 +1,11 @@
-"""MAP-Elites of evoxo beside pyribs, with as many evaluations, the same grid and the same kind of steps.
+"""evoxo's MAP-Elites compared with pyribs, with equal evaluations, the same grid and the same kind of steps.
 
     python3 quality.py run       writes quality.csv
     python3 quality.py tables    prints the table
 
 `sphere` and `rastrigin` with 20 genes have the two measures of Fontaine et al. 2020: sums of the clipped halves of the
-genome. `arm` is that of evoxo, with 10 joints. A score is 100 for the best objective and 0 for the worst; both maps are
-measured by one code. `evoxo run` asks this file as a program.
+genome. `arm` is evoxo's, with 10 joints. A score is 100 for the best objective and 0 for the worst. Both maps are measured
+by the same code. `evoxo run` calls this file as a program.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SEEDS = 11
 GENES = {"sphere": 20, "rastrigin": 20, "arm": 10}
 BOUND = {"sphere": 5.12, "rastrigin": 5.12, "arm": 3.141592}
 REACH = {"sphere": 51.2, "rastrigin": 51.2, "arm": 1.0}
-"""Each measure is from this number's negative to it."""
+"""Each measure ranges from minus this number to plus this number."""
 SHIFT = 2.048
-"""Where each gene's optimum is."""
+"""The optimum of each gene."""
 
 
 def evaluate(problem: str, x: Sequence[float]) -> Tuple[float, float, float]:

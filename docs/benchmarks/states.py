@@ -1,4 +1,4 @@
-"""How many boards 4x4x4 with gravity has: all of them counted, those without a finished line by a sample.
+"""The number of boards of 4x4x4 with gravity: all are counted; the share without a finished line is estimated by a sample.
 
     python3 states.py
 
@@ -13,12 +13,12 @@ COLUMNS, HEIGHT, SAMPLE = 16, 4, 40_000
 
 
 def columns() -> dict[tuple[int, int], int]:
-    """The number of columns with x stones of X and y of O, by (x, y)."""
+    """The number of different columns with x stones of X and y stones of O, by (x, y)."""
     return {(x, h - x): comb(h, x) for h in range(HEIGHT + 1) for x in range(h + 1)}
 
 
 def boards() -> list[dict[tuple[int, int], int]]:
-    """For 0 to 16 columns: boards of that number of columns, by the stones of X and of O."""
+    """For 0 to 16 columns: the number of boards with that many columns, by the stones of X and of O."""
     found: list[dict[tuple[int, int], int]] = [{(0, 0): 1}]
     for _ in range(COLUMNS):
         more: dict[tuple[int, int], int] = {}

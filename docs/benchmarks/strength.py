@@ -1,10 +1,10 @@
-"""How strong champions of td3d are against alpha-beta of fixed depth, over all champions of an arm.
+"""How strong td3d's champions are against alpha-beta of fixed depth, for all champions of an arm.
 
-    python3 strength.py run RUN-DIRECTORY...  writes strength.csv; a RUN-DIRECTORY is what `evoxo run` wrote
+    python3 strength.py run RUN-DIRECTORY...  writes strength.csv; a RUN-DIRECTORY was written by `evoxo run`
     python3 strength.py tables                prints the tables
 
-Each champion plays the same 100 of the 256 openings of two plies, each of them twice, once with each side. So nobody gains by an
-opening that is better for one side.
+Each champion plays the same 100 of the 256 openings of two plies, each opening once as each side. So an opening that favours
+one side helps neither player.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(directories: List[Path]) -> None:
 
 
 def quantile(freedom: float) -> float:
-    """Student's 97.5 % quantile by Cornish and Fisher's expansion: right to 0.01 from five degrees of freedom on."""
+    """Student's 97.5 % quantile by the Cornish-Fisher expansion; accurate to 0.01 from five degrees of freedom."""
     z = 1.959964
     terms = [z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384]
     return sum(term / freedom**power for power, term in enumerate(terms))

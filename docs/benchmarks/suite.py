@@ -1,10 +1,10 @@
-"""Some thirty problems of every kind of genome: evoxo's defaults beside pymoo and DEAP.
+"""Some thirty problems of every kind of genome: evoxo's defaults compared with pymoo and DEAP.
 
     python3 suite.py run [--half tuned|other]    writes suite.csv, or adds to it
     python3 suite.py tables                      prints the tables
 
-The defaults of `ga` were chosen by the problems of the first half and a few like them. Those of the other half are of other kinds,
-sizes or random numbers, and nothing was chosen by them. `evoxo run` asks this file as a program.
+The defaults of `ga` were chosen on the problems of the first half and a few similar ones. The other half differs in kind, size
+or random numbers, and nothing was tuned on it. `evoxo run` calls this file as a program.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def leading(b: Sequence[int]) -> int:
 
 
 def trap(size: int) -> Callable[[Sequence[int]], float]:
-    """Deceptive blocks: all ones are best, and each one fewer than that is worse than none."""
+    """Deceptive blocks: all ones are best; otherwise the fewer ones, the better."""
 
     def value(b: Sequence[int]) -> int:
         ones = (sum(b[i : i + size]) for i in range(0, len(b), size))
@@ -95,7 +95,7 @@ def trap(size: int) -> Callable[[Sequence[int]], float]:
 
 
 def nk(length: int, size: int, seed: int, near: bool) -> Callable[[Sequence[int]], float]:
-    """Kauffman's NK: each bit has a random table over itself and `size - 1` others, its neighbours or any."""
+    """Kauffman's NK: each bit has a random table over itself and `size - 1` others, neighbours or random."""
     others = [
         [(i + j) % length if near else i if j == 0 else mix(seed + i * 100 + j) % length for j in range(size)]
         for i in range(length)
@@ -133,7 +133,7 @@ def far(x: Sequence[int]) -> int:
 
 
 def pairs(values: int, seed: int) -> Callable[[Sequence[int]], float]:
-    """A random table for each gene and another one."""
+    """Each gene has a random table over itself and one other gene."""
     return lambda x: sum(
         share(seed + (i << 16) + v * values + x[(i * 7 + 3) % len(x)]) for i, v in enumerate(x)
     )
@@ -144,7 +144,7 @@ def queens(x: Sequence[int]) -> int:
 
 
 def jobs(count: int, machines: int, seed: int) -> Callable[[Sequence[int]], int]:
-    """A job shop with random orders and times; a permutation of all operations says which job goes on next."""
+    """A job shop with random orders and times; a permutation of all operations says which job continues next."""
     orders = [sorted(range(machines), key=lambda m: mix(seed + j * 64 + m)) for j in range(count)]
     return shop([[(m, 1 + mix(seed + 5000 + j * 64 + m) % 99) for m in order] for j, order in enumerate(orders)])
 
@@ -197,7 +197,7 @@ def flow_shop(size: int, machines: int, seed: int) -> Callable[[Sequence[int]], 
 
 
 Problem = Tuple[str, str, int, float, float, Callable[[Sequence[Any]], float]]
-"""Half, type of the genes, their number, their bounds, and what is minimised."""
+"""Half, type of the genes, their number, their bounds, and the function to minimise."""
 
 PROBLEMS: Dict[str, Problem] = {
     "sphere 10": ("tuned", "real", 10, -5, 5, sphere),
@@ -261,7 +261,7 @@ def evoxo(name: str) -> List[float]:
 
 
 def pymoo(name: str) -> List[float]:
-    """Its GA as its documentation shows it for each type of genes."""
+    """pymoo's GA, as its documentation shows it for each type of genes."""
     from pymoo.algorithms.soo.nonconvex.ga import GA
     from pymoo.core.problem import ElementwiseProblem
     from pymoo.operators.crossover.ox import OrderCrossover
@@ -300,7 +300,7 @@ def pymoo(name: str) -> List[float]:
 
 
 def deap(name: str) -> List[float]:
-    """The (mu + lambda) of its examples, with the operators of its library for each type of genes."""
+    """The (mu + lambda) of DEAP's examples, with the library's operators for each type of genes."""
     from deap import algorithms, base, creator, tools
 
     if not hasattr(creator, "Own"):
@@ -352,7 +352,7 @@ PEERS: Dict[str, Callable[[str], List[float]]] = {"evoxo": evoxo, "pymoo": pymoo
 
 
 def run(half: str, who: Sequence[str]) -> None:
-    """Adds to the CSV what it lacks."""
+    """Adds the missing rows to the CSV."""
     path = common.HERE / "suite.csv"
     rows = [tuple(row.values()) for row in common.read_file(path)] if path.exists() else []
     for name, (own, *_) in PROBLEMS.items():

@@ -1,15 +1,15 @@
-"""Evaluations a second of a function that takes no time, 1 ms or 100 ms: through evoxo and through others.
+"""Evaluations a second of a function that takes no time, 1 ms or 100 ms, with evoxo and with other tools.
 
     python3 throughput.py run       writes throughput.csv and cost.csv
     python3 throughput.py tables    prints the tables
 
-The function is Rosenbrock's with 30 genes, in Python, and sleeps. Everybody has two workers and evaluates batches of
-100; with DEAP a generation of its algorithm. Starting is not counted: a rate is that behind a first batch, or, of what is
-built in or in C, that of the evaluations that a long run has more than a short one. All are measured one after the
-other, three times.
+The function is Rosenbrock's with 30 genes, in Python, plus a sleep. Each tool has two workers and evaluates batches of 100; in
+DEAP a batch is a generation of its algorithm. The start is not counted: a rate begins after the first batch. For built-in
+functions and C, it is computed from the additional evaluations and time of a long run over a short one. All tools are measured
+one after the other, three times.
 
-The cost is processor time of all processes, coordinator, workers and programs, for an evaluation in Python, without that of
-the function: what a long run takes more than a short one. Other programs disturb it less than a rate.
+The cost is the processor time of all processes (coordinator, workers and programs) per evaluation in Python, without the
+function's own: the difference between a long run and a short one. Other programs disturb it less than a rate.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ BATCH = 100
 PASSES = 3
 MILLISECONDS = [0, 1, 100]
 COUNTS = {0: 10_000, 1: 1_000, 100: 100}
-"""Evaluations that are measured, by the milliseconds of one."""
+"""The number of measured evaluations, by the milliseconds of one evaluation."""
 EVERY = {0: 100, 1: 10, 100: 1}
-"""The evaluations after which a program of evoxo writes down the time, by cost."""
+"""After how many evaluations evoxo's program records the time, by the milliseconds of one evaluation."""
 COSTS, COSTS_BATCH, COST_COUNT = (1, 10, 100), 1_000, 50_000
-"""Candidates a task whose cost is measured, candidates of a batch there, and evaluations."""
+"""For the cost: candidates per task, candidates per batch, and evaluations."""
 SLOW = {"Dask": 1_000, "Ray": 1_000}
-"""Fewer, for those who need seconds for them, if the function takes no time."""
+"""Fewer evaluations for slow tools, if the function takes no time."""
 
 
 def rosen(x: List[float]) -> float:
@@ -55,7 +55,7 @@ def slept(x: List[float], milliseconds: int) -> float:
 
 
 class Slept:
-    """The function, for those who send functions to other processes."""
+    """The function, for tools that send functions to other processes."""
 
     def __init__(self, milliseconds: int) -> None:
         self.milliseconds = milliseconds
@@ -65,23 +65,23 @@ class Slept:
 
 
 def experiment(directory: str, problem: str, evaluations: int, more: str, population: int = BATCH) -> List[str]:
-    """Writes an experiment file. Returns the words that run it with two worker processes."""
+    """Writes an experiment file. Returns the command that runs it with two worker processes."""
     file = Path(directory) / f"{evaluations}.toml"
-    # Random search: what is measured is how evaluations come and go.
+    # Random search: only the transport of evaluations is measured.
     settings = f'problem = "{problem}"\nalgorithm = "random"\nevaluations = {evaluations}\npopulation = {population}\n'
     file.write_text(f'experiment = "evolve"\nseed = 1\nreplicas = 1\n[settings]\n{settings}{more}\n')
     return ["evoxo", "run", str(file), "--workers", str(WORKERS), "--out", f"{directory}/out-{evaluations}"]
 
 
 def start(words: List[str]) -> float:
-    """The seconds of a command."""
+    """The seconds that a command takes."""
     began = time.monotonic()
     subprocess.run(words, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     return time.monotonic() - began
 
 
 def between_runs(count: int, problem: str, more: str, program: str = "") -> float:
-    """The rate of `count` evaluations that a long run has more than a short one; `more` are settings and the genome."""
+    """The rate of the `count` additional evaluations of a long run; `more` has settings and the genome."""
     with tempfile.TemporaryDirectory() as directory:
         if program:
             program = program.format(directory=directory)
@@ -93,7 +93,7 @@ def between_runs(count: int, problem: str, more: str, program: str = "") -> floa
 
 
 def of_python(milliseconds: int, count: int) -> float:
-    """The rate behind the first batch, by times that the programs write down."""
+    """The rate after the first batch, from times that the programs record."""
     with tempfile.TemporaryDirectory() as directory:
         times, every = Path(directory) / "times", EVERY[milliseconds]
         more = f"slice = {10 if milliseconds == 0 else 1}"
@@ -128,7 +128,7 @@ def spent() -> float:
 
 
 def of_function(count: int) -> float:
-    """The processor seconds of the function alone, for one evaluation."""
+    """The processor seconds of one evaluation of the function alone."""
     genes = batches(BATCH)[0][0]
     began = time.process_time()
     for _ in range(count):
@@ -137,7 +137,7 @@ def of_function(count: int) -> float:
 
 
 def cost(size: int, count: int) -> float:
-    """The microseconds that an evaluation in Python costs beside the function, `size` candidates a task."""
+    """The microseconds that an evaluation in Python costs, without the function, with `size` candidates per task."""
     used: List[float] = []
     with tempfile.TemporaryDirectory() as directory:
         given = ["--program", f"rosen={sys.executable} {EXAMPLES / 'rosen.py'}"]
@@ -156,7 +156,7 @@ def batches(count: int) -> List[List[List[float]]]:
 
 
 def rate(evaluate: Callable[[List[List[float]]], object], count: int) -> float:
-    """The rate behind a first batch."""
+    """The rate after a first batch."""
     first, *rest = batches(count + BATCH)
     evaluate(first)
     began = time.monotonic()
@@ -180,7 +180,7 @@ def of_futures(milliseconds: int, count: int) -> float:
 
 
 def of_deap(milliseconds: int, count: int) -> float:
-    """A genetic algorithm of DEAP, with everything that belongs to it, in generations of 100."""
+    """DEAP's complete genetic algorithm, in generations of 100."""
     import multiprocessing
     import random
 
@@ -210,7 +210,7 @@ def of_deap(milliseconds: int, count: int) -> float:
 
 
 class SleptTuple(Slept):
-    """As DEAP wants it."""
+    """The function in the form that DEAP needs."""
 
     def __call__(self, x: List[float]):  # type: ignore[no-untyped-def,override]
         return (slept(x, self.milliseconds),)

@@ -3,13 +3,13 @@
     export PATH=$PWD/../../target/release:$PATH
     python3 viewers.py [PAIRS]
 
-Two runs: one of tasks that do nothing, so that the coordinator is the limit, and one that evolves tables. Each is measured in
-many short turns without and with the pages, on one coordinator that is never restarted: processor time for 1,000 tasks, of the
-coordinator alone and with the worker, and tasks a second. Ratios are those of neighbouring turns. Shown are medians, with 95 %
-intervals by a bootstrap over turns.
+There are two runs: one of tasks that do nothing, so that the coordinator is the limit, and one that evolves tables. Each is
+measured in many short turns without and with the pages, on one coordinator that is never restarted: processor time per 1,000
+tasks, of the coordinator alone and with the worker, and tasks a second. Ratios compare neighbouring turns. The results are
+medians with 95 % bootstrap intervals over turns.
 
-Who else computes on the machine changes tasks a second from turn to turn, and processor time far less. A rate cannot fall by more
-than what a task costs rises: where the coordinator is the limit, its own time; where all wait for the same cores, that of both.
+Other load on the machine changes tasks a second from turn to turn, but processor time far less. A rate cannot fall by more than
+the cost of a task rises: the coordinator's time if the coordinator is the limit; that of both if all wait for the same cores.
 
 A page that is not stalled does what the page of a run does in a browser: it reads the events, and asks for the curves every
 2.5 s. A stalled one opens the events and reads nothing. The pages are read on the same machine: their own processor time is
@@ -63,15 +63,15 @@ class Turn:
     rate: float
     """Tasks a second."""
     milliseconds: float
-    """Of the coordinator's processor time, for 1,000 tasks."""
+    """Milliseconds of the coordinator's processor time per 1,000 tasks."""
     both: float
     """The same of the coordinator and the worker."""
     cores: float
     """The coordinator's processor time a second."""
     reads: float
-    """Events and curves that were read, a second."""
+    """Events and curves read a second."""
     pages: float
-    """Cores that reading them took."""
+    """Cores used to read them."""
 
 
 class Pages:
@@ -100,7 +100,7 @@ class Pages:
             writer.transport.abort()
 
     async def connect(self, path: str, limit: int = 1 << 20) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        # What is received beyond twice the limit stays in the sockets: such a reader stalls.
+        # Bytes beyond twice the limit stay in the sockets, so such a reader stalls.
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=limit)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
         return reader, writer
@@ -115,7 +115,7 @@ class Pages:
         raise ConnectionError("a stream of events has ended")
 
     async def ask(self, later: float) -> None:
-        """Asks for curves; what the browser has already is not sent again."""
+        """Requests curves. Data that the browser already has is not sent again."""
         await asyncio.sleep(later)
         path, tag = f"/api/runs/{self.run}/curves?column=0", ""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
@@ -137,7 +137,7 @@ class Pages:
 
 
 def tasks_of(port: int, run: str) -> int:
-    """Tasks that were computed so far."""
+    """The number of tasks computed so far."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/runs/{run}") as answer:
         found = json.load(answer)
     if found["state"] != "running":
@@ -154,7 +154,7 @@ def processor_s(process: int) -> float:
 async def turn(port: int, coordinator: int, worker: int, run: str, pages: Optional[Pages]) -> Turn:
     look = lambda: (tasks_of(port, run), processor_s(coordinator), processor_s(worker), time.monotonic())
     await asyncio.sleep(SETTLING_S)
-    # Asking takes a moment, in which pages are read too.
+    # The request takes a moment, in which pages are read too.
     began = await asyncio.to_thread(look)
     read, own = pages.reads if pages else 0, time.process_time()
     await asyncio.sleep(MEASURED_S)
@@ -198,7 +198,7 @@ async def compare(name: str, pairs: int) -> None:
             without: List[Turn] = []
             viewed: List[Turn] = []
             for pair in range(pairs):
-                # Without and with, then with and without: what changes slowly counts for both alike.
+                # Without and with, then with and without: slow changes affect both alike.
                 for open_pages in (pair % 2 == 1, pair % 2 == 0):
                     if open_pages:
                         async with Pages(port, name) as pages:

@@ -1,4 +1,4 @@
-"""How busy the slots of workers are in a search with generations and in one with a window.
+"""How busy workers' slots are in a search with generations and in one with a window.
 
     python3 docs/benchmarks/windows.py EVOXO [SLOTS]
 
@@ -28,7 +28,7 @@ FIRST_LINE = {
 
 
 def serve():
-    """The program: a line of JSON each way (docs/own-problem.md)."""
+    """The program: one line of JSON in each direction (docs/own-problem.md)."""
     log = os.environ.get("SLOW_LOG")
     print(json.dumps(FIRST_LINE), flush=True)
     for line in sys.stdin:

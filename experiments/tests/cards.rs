@@ -40,7 +40,7 @@ fn champions_of_every_experiment_are_read_back() {
 }
 
 #[test]
-fn invalid_cards_are_refused_with_a_sentence() {
+fn invalid_cards_are_rejected_with_a_reason() {
     let kinds = "only \"candidate\", \"table\", \"menace\", \"nndtf\", \"rules\", \"network\", \"ternary\" are known";
     for (text, says) in [
         ("", "not JSON"),

@@ -17,7 +17,7 @@ fn setting(config: &Config, arm: usize, name: &str) -> String {
 }
 
 #[test]
-fn every_mistake_is_told_at_once_with_its_place() {
+fn all_mistakes_are_reported_at_once_with_their_places() {
     let text = r#"experiment = "invincible"
 sead = 3
 replicas = 0
@@ -61,7 +61,7 @@ fn settings_without_effect_are_noted() {
         "at its default too"
     );
     let mixed = format!("{sweeps}[arms.b]\ncoupling = \"final\"\n");
-    assert_eq!(idle(&mixed, &[]), [""; 0], "one of the arms needs it");
+    assert_eq!(idle(&mixed, &[]), [""; 0], "one of the arms needs the setting");
     let rival = "\"nndtf\"\n[settings]\ncrossover = 0.5\n[arms.a]\nnetwork = \"traditional\"\ncoupling = \"final\"\nsweeps = 3\n[arms.b]\n";
     assert_eq!(
         idle(rival, &[]),
@@ -84,7 +84,11 @@ fn settings_without_effect_are_noted() {
     ] {
         assert_eq!(idle(text, &[]), [format!("arm \"main\": {says}")]);
     }
-    assert_eq!(idle("\"invincible\"", &[("fitness", "exact"), ("games", "9")]).len(), 1, "also what was typed");
+    assert_eq!(
+        idle("\"invincible\"", &[("fitness", "exact"), ("games", "9")]).len(),
+        1,
+        "typed settings are checked too"
+    );
     // A stored configuration gives every setting, so nothing is noted again.
     for kind in registry().kinds() {
         let schema = kind.schema;
@@ -97,7 +101,7 @@ fn settings_without_effect_are_noted() {
 }
 
 #[test]
-fn each_mistake_has_its_sentence() {
+fn each_mistake_has_a_message() {
     let cases: &[(&str, &[(&str, &str)])] = &[
         ("", &[]),
         ("experiment = \"invincibel\"", &[]),
@@ -145,7 +149,7 @@ fn an_override_replaces_the_file_and_one_of_an_arm_replaces_one_of_all() {
 
 /// An override for all arms makes the arms' names misleading if they differ in it.
 #[test]
-fn overrides_of_arms_settings_are_reported() {
+fn overrides_of_an_arms_settings_are_reported() {
     let text =
         "experiment = \"ternary\"\n[arms.long]\nalphabet = 9\n[arms.b]\nalphabet = \"3\"\n[arms.c]\nalphabet = \"9\"";
     let of = |key: &str, value: &str, arms: &[String]| {
@@ -166,7 +170,7 @@ fn overrides_of_arms_settings_are_reported() {
 /// A setting that hardly does anything in combination with the others is noted, with its arms, but not rejected: some files
 /// that come with evoxo have such arms.
 #[test]
-fn settings_that_hardly_do_anything_are_told() {
+fn settings_with_little_effect_are_reported() {
     let head = "experiment = \"rules\"\nreplicas = 2\n[settings]\nagents = 4\nrules = 3\ncycles = 1\n";
     let rigged = "[arms.a]\n[arms.b]\ngenerator = \"rigged\"\nrepeated = \"replace\"\n";
     assert_eq!(parse(&(head.to_owned() + rigged), &[]).unwrap().notes(), [""; 0]);
@@ -193,7 +197,7 @@ fn templates_are_valid_and_pinned() {
 }
 
 #[test]
-fn the_hash_covers_what_is_computed_not_how() {
+fn the_hash_covers_results_and_not_how_they_are_computed() {
     let parse = |text: &str, overrides: &[(&str, &str)]| parse(text, overrides).unwrap().hash();
     let text = "experiment = \"invincible\"\n";
     assert_eq!(parse(text, &[]), parse(text, &[("replicas", "3"), ("slice", "17")]));

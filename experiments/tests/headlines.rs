@@ -71,7 +71,7 @@ fn every_committed_result_has_its_headline() {
 }
 
 #[test]
-fn headlines_say_what_tables_say() {
+fn headlines_agree_with_tables() {
     // Replicas of the same number have the same boards. A difference that is hidden by the variation between boards shows in
     // pairs.
     let paired = said("nndtf/result-paper.json");
@@ -128,7 +128,7 @@ fn the_best_replica_has_the_greatest_figure() {
 
 /// Arms that share nothing are not called paired, and arms that are called paired by boards do share them.
 #[test]
-fn only_nndtf_shares_anything() {
+fn only_replicas_of_nndtf_share_anything() {
     for (path, config, result) in committed() {
         let shared = headline(&config, &result).questions.iter().any(|question| question.shared.is_some());
         assert!(!shared || config.kind.name == "nndtf", "{path}");

@@ -11,7 +11,7 @@ use evoxo_experiments::registry;
 use small::SMALL;
 
 #[test]
-fn every_kind_keeps_its_promises() {
+fn every_kind_meets_its_contract() {
     for file in SMALL {
         let _ = promises::check(&registry(), file);
     }
@@ -19,7 +19,7 @@ fn every_kind_keeps_its_promises() {
 
 /// If a setting only makes a run longer, a shorter run can be continued to the same end.
 #[test]
-fn shorter_runs_go_on_to_the_same_end() {
+fn extended_runs_reach_the_same_end() {
     let mut kinds = std::collections::BTreeSet::new();
     for file in SMALL {
         let parse = |overrides: &[(String, String)]| {
@@ -28,7 +28,7 @@ fn shorter_runs_go_on_to_the_same_end() {
         let short = parse(&[]);
         let settings = &short.arms[0].settings;
         let Some((field, value)) = settings.iter().find(|(field, _)| field.scope == Scope::Length) else { continue };
-        let Value::Integer(value) = value else { panic!("{} is no whole number", field.name) };
+        let Value::Integer(value) = value else { panic!("{} is not a whole number", field.name) };
         let long = parse(&[(field.name.into(), (2 * value).to_string())]);
         assert_eq!(short.change_from(&short), Change::None);
         assert!(matches!(long.change_from(&short), Change::Longer(_)));
@@ -89,7 +89,7 @@ fn replicas_of_every_kind_can_end_before_their_length() {
 
 /// If these change, workers of earlier builds are rejected, and runs give different results.
 #[test]
-fn what_this_build_computes_is_pinned() {
+fn the_results_of_this_build_are_pinned() {
     let registry = registry();
     let lines: Vec<String> =
         registry.kinds().iter().map(|kind| format!("{} {}", kind.name, registry.signature(kind))).collect();

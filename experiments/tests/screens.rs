@@ -42,7 +42,7 @@ const ARMS: [(&str, &str, [&str; 5]); 8] = [
 ];
 
 #[test]
-fn a_screen_is_a_run_of_its_treatments() {
+fn a_screen_runs_its_treatments() {
     let mut text = "experiment = \"ternary\"\nreplicas = 3\n[settings]\ngenerations = 3\n".to_owned();
     for (name, side, [population, opponents, games, crossover, _]) in ARMS {
         text += &format!(
@@ -69,7 +69,7 @@ fn a_screen_is_a_run_of_its_treatments() {
 }
 
 #[test]
-fn the_report_of_a_screen_is_pinned_and_made_again_from_its_result() {
+fn the_report_of_a_screen_is_pinned_and_repeatable() {
     let config = parse(SMALL, &[]).unwrap();
     let replicas = local::run(&config).unwrap();
     let report = config.report(&replicas);
@@ -138,7 +138,7 @@ fn effects_are_differences_of_means_of_the_response() {
 
 /// Unfinished replicas are left out, in all treatments of their arm.
 #[test]
-fn an_unfinished_screen_says_what_is_left_out() {
+fn an_unfinished_screen_names_its_omissions() {
     let config = parse(SMALL, &[]).unwrap();
     let mut replicas = local::run(&config).unwrap();
     let fresh = local::start(&config).nth(4).unwrap();
@@ -151,12 +151,12 @@ fn an_unfinished_screen_says_what_is_left_out() {
                 early, or without a solution).";
     assert!(report.notes.iter().any(|note| note == says), "{:?}", report.notes);
     let nothing = config.report(&local::start(&config).collect::<Vec<_>>());
-    assert_eq!(nothing.tables.len(), 1, "only the design");
+    assert_eq!(nothing.tables.len(), 1, "only the design is shown");
 }
 
 /// A row that violates constraints is not a response, neither at the end nor as the best of all rounds.
 #[test]
-fn replicas_without_a_feasible_candidate_are_left_out() {
+fn replicas_without_a_feasible_candidate_are_omitted() {
     let screen = "experiment = \"evolve\"\nreplicas = 6\n[settings]\nproblem = \"g06\"\n[screen]\nat = \"end\"\n\
                   [screen.factors]\nA.evaluations = [100, 2000]\n";
     for at in ["end", "peak"] {
@@ -177,7 +177,7 @@ fn replicas_without_a_feasible_candidate_are_left_out() {
 }
 
 #[test]
-fn each_mistake_has_its_sentence() {
+fn each_mistake_has_a_message() {
     let file = |screen: &str| format!("experiment = \"ternary\"\n[screen]\n{screen}");
     let factors = "[screen.factors]\nA.population = [10, 20]\nB.elite = [1, 2]\nC.mutations = [1, 2]\n";
     let with = |top: &str| file(&format!("{top}\n{factors}"));

@@ -25,7 +25,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut program = Said(steps(input, 8).collect());
     for task in tasks() {
         if let Ok(output) = registry().run(task, &mut program) {
-            let task = registry().decode(task).expect("it was encoded here");
+            let task = registry().decode(task).expect("the task was encoded here");
             assert_eq!(task.check(&output), Ok(output), "the coordinator refuses what a worker has accepted");
         }
     }

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_moves_and_the_end() {
+    fn positions_moves_and_ends_are_answered() {
         let start = ask("score-four", "", Who::Nobody, Wanted::Position).unwrap();
         assert_eq!((start["to_move"].as_str(), start["legal"].as_array().map(Vec::len)), (Some("X"), Some(16)));
         let won = ask("tic-tac-toe", "a1.b2.b1.b3.c1", Who::Nobody, Wanted::Position).unwrap();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_refused_with_a_sentence() {
+    fn garbage_is_rejected_with_a_reason() {
         let wrong = |game: &str, moves: &str, who: Who<'_>, wanted: Wanted| ask(game, moves, who, wanted).unwrap_err();
         assert_eq!(wrong("chess", "", Who::Nobody, Wanted::Position), "there is no game \"chess\"");
         assert_eq!(wrong("qubic", "z9", Who::Nobody, Wanted::Position), "\"z9\" is not a legal move here");

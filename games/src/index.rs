@@ -234,7 +234,7 @@ mod tests {
 
     /// The chapter's table of the first boards on which X is to move.
     #[test]
-    fn the_sample_table_of_the_chapter() {
+    fn the_sample_table_matches_the_chapter() {
         let index = Index::of(Side::X, Strings::Long, Classes::Rotations);
         let sample = [(0, 1, 0), (5, 2, 0), (7, 3, 0), (11, 4, 0), (15, 2, 1), (19, 4, 2)];
         for (code, class, variation) in sample {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_classes_as_the_chapter_says() {
+    fn the_number_of_classes_matches_the_chapter() {
         let counts = |classes: Classes| {
             Side::BOTH.map(|side| Strings::BOTH.map(|strings| Index::of(side, strings, classes).len()))
         };
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_have_their_numbers() {
+    fn cells_are_numbered_as_documented() {
         for cell in cells(tic_tac_toe().cells()) {
             assert_eq!(PLACEMENT[usize::from(number_of(cell))], cell);
         }

@@ -200,7 +200,7 @@ struct Maker {
 impl Maker {
     fn new(geometry: &'static Geometry) -> Self {
         let players = PLAYERS.map(|(name, plies)| {
-            let mut player = built_in(name, geometry).expect("these play every game");
+            let mut player = built_in(name, geometry).expect("these players play every game");
             assert!(player.play.look_ahead(plies) || plies == 0, "{name} looks ahead");
             player
         });
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_suite_is_written_as_it_is_read() {
+    fn the_committed_suite_survives_a_round_trip() {
         let suite = committed();
         assert_eq!(
             (suite.game, suite.puzzles.len() >= 50, suite.to_text().as_str()),
@@ -396,13 +396,13 @@ mod tests {
 
     /// The file contains what making the suite gives. The test compares its first positions.
     #[test]
-    fn the_suite_is_made_again() {
+    fn the_suite_can_be_regenerated() {
         assert_eq!(Suite::make(Game::ScoreFour, 1, &mut |_| ()).puzzles, committed().puzzles[..1]);
     }
 
     /// A random player keeps the value in proportion to the moves that do. A player that looks ahead does so more often.
     #[test]
-    fn players_are_judged() {
+    fn players_are_scored() {
         let suite = committed();
         let judge = |name: &str| suite.judge(&mut built_in(name, score_four()).unwrap()).unwrap();
         let random = judge("random");
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_suites_are_refused_with_a_sentence() {
+    fn invalid_suites_are_rejected_with_a_reason() {
         let wrong = |text: &str| Suite::read(text).unwrap_err();
         assert_eq!(wrong("# nothing\n"), "it is empty, not a suite of solved positions");
         assert!(wrong("chess\n").starts_with("it does not begin with the name of a game: tic-tac-toe"));

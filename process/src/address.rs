@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_completed_or_refused() {
+    fn addresses_are_completed_or_rejected() {
         for (text, full) in [
             ("http://127.0.0.1:7600", "127.0.0.1:7600"),
             ("lab7:80", "lab7:80"),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn several_addresses_are_read_as_they_are_written() {
+    fn lists_of_addresses_survive_a_round_trip() {
         let several: Addresses = "lab7, [::1]:9".parse().unwrap();
         assert_eq!(several.to_string(), "lab7:7600,[::1]:9");
         assert_eq!(several.to_string().parse(), Ok(several));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_system_refuses_is_a_lack() {
+    fn only_system_limits_count_as_a_lack() {
         for (text, wanted) in [
             ("OS can't spawn worker thread: Resource temporarily unavailable (os error 11)", "threads or memory"),
             (

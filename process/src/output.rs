@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_standard_output_says_so_and_keeps_its_kind() {
+    fn an_error_of_standard_output_is_named_and_keeps_its_kind() {
         let error = on("/dev/full").write_all(b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("cannot write to standard output: No space left"), "{error}");
     }
 
     #[test]
-    fn what_was_closed_takes_nothing() {
+    fn a_closed_output_accepts_nothing() {
         let mut closed = Out { closed: true, ..on("/dev/null") };
         let error = closed.write_all(b"x").unwrap_err();
         assert_eq!(error.to_string(), "cannot write to standard output: it is closed");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_reader_of_standard_output_may_leave() {
+    fn only_a_closed_standard_output_is_not_an_error() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(Unwritten::is_left(&unwritten(broken())));
         assert!(!Unwritten::is_left(&broken()), "a connection");

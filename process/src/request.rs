@@ -84,9 +84,9 @@ mod tests {
     use super::ignored_in;
 
     #[test]
-    fn nohup_is_seen() {
+    fn nohup_is_detected() {
         let status = |mask: &str| format!("Name:\tevoxo\nSigIgn:\t{mask}\nSigCgt:\t0000000000000001\n");
         assert!(!ignored_in(&status("0000000000001000")) && ignored_in(&status("0000000000001001")));
-        assert!(ignored_in("Name:\tevoxo\n"), "nothing is known");
+        assert!(ignored_in("Name:\tevoxo\n"), "without a mask, signals count as ignored");
     }
 }

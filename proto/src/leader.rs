@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lower_epochs_of_the_same_cluster_are_refused() {
+    fn lower_epochs_of_the_same_cluster_are_rejected() {
         let mut seen = Seen::default();
         for (cluster, epoch, accepted) in
             [(1, 5, true), (1, 5, true), (1, 4, false), (2, 1, true), (1, 6, true), (1, 5, false), (2, 1, true)]
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_is_written_and_nothing_else_is() {
+    fn only_written_leader_records_can_be_read() {
         let led = Led::new([0xab; 16], 12);
         assert_eq!(led.to_string().parse(), Ok(led));
         for bad in ["", ":", "ab:1", "abababababababababababababababAB:1", "abababababababababababababababab:x"] {

@@ -1,4 +1,4 @@
-// A coordinator and workers as processes, with a store of their own.
+// A coordinator and workers as processes, with their own store.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -9,13 +9,13 @@ import { setTimeout as pause } from "node:timers/promises";
 const PROGRAMS = process.env.EVOXO_PROGRAMS ?? "target/release";
 const PATIENCE_MS = 120_000;
 
-/** Waits until `holds` gives something true, and returns it. */
+/** Waits until `holds` returns a true value, and returns it. `what` completes the sentence "waiting until". */
 export async function until(what, holds) {
   const begun = Date.now();
   for (;;) {
     const found = await holds();
     if (found) return found;
-    if (Date.now() - begun > PATIENCE_MS) throw new Error(`it does not happen: ${what}`);
+    if (Date.now() - begun > PATIENCE_MS) throw new Error(`timed out waiting until ${what}`);
     await pause(50);
   }
 }
@@ -23,7 +23,7 @@ export async function until(what, holds) {
 export class Cluster {
   directory = mkdtempSync(join(tmpdir(), "evoxo-page-"));
   address = "127.0.0.1:0";
-  /** Where the page is. */
+  /** The origin of the page. */
   origin = "";
   /** The access directory, if there is one. */
   access = "";
@@ -36,7 +36,7 @@ export class Cluster {
     return child;
   }
 
-  /** From now on only those see the page who log in. */
+  /** From now on the page requires a login. */
   async secure() {
     this.access = join(this.directory, "access");
     const child = this.#start("evoxo-coordinator", ["init", "--name", "localhost", "--access", this.access], "ignore");
@@ -44,7 +44,7 @@ export class Cluster {
     this.processes.delete(child);
   }
 
-  /** Starts the coordinator, on the address that it had before. */
+  /** Starts the coordinator, on its previous address if it had one. */
   async coordinator() {
     const options = ["--listen", this.address, "--store", join(this.directory, "store"), "--announce"];
     if (this.access) options.push("--access", this.access, "--page", "127.0.0.1:0");
@@ -71,7 +71,7 @@ export class Cluster {
     this.processes.delete(child);
   }
 
-  /** What the command-line client prints. */
+  /** The output of the command-line client. */
   async evoxo(...words) {
     const access = this.access ? { EVOXO_ACCESS: join(this.access, "operator.access") } : {};
     const env = { ...process.env, ...access };

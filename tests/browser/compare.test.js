@@ -1,5 +1,5 @@
-// Two runs beside one another: what differs, curves over one another, digests, tests, results; while they go on and at
-// their ends, by keyboard, with axe.
+// Two runs compared: differences, overlaid curves, digests, tests and results, while the runs continue and at their ends; by
+// keyboard, with axe.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -43,18 +43,18 @@ before(async () => {
 
 after(end);
 
-/** The texts of the rows of a table that is shown. */
+/** The texts of a visible table's rows. */
 function cells(tab, label) {
   const rows = tab.getByRole("region", { name: label, exact: true }).locator("tr");
   return rows.evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
 }
 
-/** The row of this name. */
+/** The row with this name. */
 async function row(tab, label, name) {
   return (await cells(tab, label)).find(([first]) => first === name);
 }
 
-test("another run is chosen by keyboard, and what differs is shown", async () => {
+test("another run is chosen by keyboard, and the differences are shown", async () => {
   const tab = await open("#/runs/first");
   const choice = tab.getByLabel("Compare with");
   await choice.focus();
@@ -72,7 +72,7 @@ test("another run is chosen by keyboard, and what differs is shown", async () =>
   const [head, ...settings] = await cells(tab, "Settings of both runs");
   assert.deepEqual(head.slice(0, 3), ["Setting", "A first", "B other"]);
   assert.deepEqual(settings.map((cell) => cell.slice(0, 3)), [["seed", "3", "4"], ["population", "60", "90"]]);
-  // Both results, with what each says by itself.
+  // Both results, each as on its own page.
   for (const [index, name] of ["first", "other"].entries()) {
     const part = tab.getByRole("region", { name: `${"AB"[index]} ${name}: results`, exact: true });
     const told = await (await fetch(`http://${cluster.address}/api/runs/${name}/report`)).json();
@@ -83,7 +83,7 @@ test("another run is chosen by keyboard, and what differs is shown", async () =>
   await tab.context().close();
 });
 
-test("curves lie over one another, told apart without colours, and are saved", async () => {
+test("curves are overlaid, can be told apart without colours, and are saved", async () => {
   const tab = await open("#/runs/first/with/other");
   await tab.getByText("percentile; of 12 replicas").waitFor();
   const paths = tab.locator("path.line.c0, path.line.c1, path.line.c2, path.line.c3");
@@ -112,7 +112,7 @@ test("curves lie over one another, told apart without colours, and are saved", a
   await tab.context().close();
 });
 
-test("a test is shown where it applies, and elsewhere why not", async () => {
+test("a test is shown where it applies; elsewhere the reason is shown", async () => {
   const tab = await open("#/runs/first/with/other");
   const tests = tab.getByRole("region", { name: "Tests of both runs" });
   await tests.getByRole("rowheader", { name: "loss costs 6.5" }).waitFor();
@@ -128,7 +128,7 @@ test("a test is shown where it applies, and elsewhere why not", async () => {
   await Promise.all([tab, other].map((one) => one.context().close()));
 });
 
-test("one configuration computed twice has equal digests and no other settings", async () => {
+test("one configuration computed twice has equal digests and no differing settings", async () => {
   const tab = await open("#/runs/first/with/again");
   await tab.getByText("One configuration was computed twice, and its results are the same, bit for bit.").waitFor();
   for (const name of ["Configuration", "Digest"]) {
@@ -138,25 +138,25 @@ test("one configuration computed twice has equal digests and no other settings",
   await tab.context().close();
 });
 
-test("two runs are followed while both go on", async () => {
+test("two runs are followed while both continue", async () => {
   const tab = await open("#/runs/long-one/with/long-two");
   await tab.getByText(/^There is no test: the final values of all replicas are compared/).waitFor();
   assert.deepEqual((await row(tab, "Both runs at a glance", "Digest")).slice(1), ["–", "–", "not yet known"]);
-  await until("curves of both", async () => await tab.locator(".picture .c2 .ring").count() > 0);
+  await until("both runs have curves", async () => await tab.locator(".picture .c2 .ring").count() > 0);
   const seen = async () => JSON.stringify([await row(tab, "Both runs at a glance", "Rounds"),
     await tab.locator(".picture path.line.c0").getAttribute("d"),
     await tab.locator(".picture path.line.c2").getAttribute("d")]);
   const parts = JSON.parse(await seen());
   const moved = async () => JSON.parse(await seen()).every((part, index) => String(part) !== String(parts[index]));
-  await until("all of it goes on", moved);
-  await accessible(tab, "two runs that go on");
+  await until("everything is updated", moved);
+  await accessible(tab, "two unfinished runs");
   for (const name of ["long-one", "long-two"]) await cluster.evoxo("cancel", name);
   const states = async () => (await row(tab, "Both runs at a glance", "State")).slice(1, 3).join();
-  await until("it is said", async () => (await states()) === "cancelled,cancelled");
+  await until("both runs are cancelled", async () => (await states()) === "cancelled,cancelled");
   await tab.context().close();
 });
 
-test("different experiments, one run, and runs that are not there", async () => {
+test("different experiments, a run with itself, and runs that do not exist", async () => {
   const tab = await open("#/runs/first/with/dispatch");
   await tab.getByText(/^The experiments differ/).waitFor();
   await tab.getByRole("region", { name: "B dispatch: results" }).waitFor();
@@ -179,4 +179,4 @@ test("two runs in light, dark and on a phone", async () => {
   });
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", blameless);
+test("nothing was fetched from other hosts, and no browser reported an error", blameless);

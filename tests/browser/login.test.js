@@ -34,7 +34,7 @@ test("a viewer pastes a token, sees a run and no buttons, and logs out", async (
     await tab.getByLabel("Token").fill(await token("viewer"));
     await tab.keyboard.press("Enter");
     await live(tab);
-    // The view that was asked for.
+    // The requested view.
     await tab.getByRole("heading", { level: 1, name: "run" }).waitFor();
     await tab.getByText(/^viewer [0-9a-f]{12}$/).waitFor();
     assert.equal(await pause(tab).count(), 0);
@@ -50,7 +50,7 @@ test("a viewer pastes a token, sees a run and no buttons, and logs out", async (
   }
 });
 
-test("an operator's link has the token, which does not stay; who is revoked is out at once", async () => {
+test("an operator's link logs in and the token leaves the address; a revoked operator is logged out at once", async () => {
   const tab = await visit(`#token=${await token("operator")}`);
   await live(tab);
   assert.equal(tab.url(), `${cluster.origin}/`);
@@ -64,7 +64,7 @@ test("an operator's link has the token, which does not stay; who is revoked is o
   await tab.context().close();
 });
 
-test("a login link in a tab that shows the page already lets in its holder, and does not stay", async () => {
+test("a login link works in a tab that already shows the page, and the token leaves the address", async () => {
   const tab = await visit("#/runs/run");
   await tab.getByRole("heading", { name: "Log in" }).waitFor();
   for (const role of ["viewer", "operator"]) {
@@ -73,10 +73,10 @@ test("a login link in a tab that shows the page already lets in its holder, and 
     await live(tab);
     assert.equal(tab.url(), `${cluster.origin}/`);
   }
-  // From then on, addresses lead to views as ever.
+  // From then on, addresses lead to views as usual.
   await tab.goto(`${cluster.origin}/#/runs/run`);
   await pause(tab).or(tab.getByRole("button", { name: "Resume" })).waitFor();
   await tab.context().close();
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", blameless);
+test("nothing was fetched from other hosts, and no browser reported an error", blameless);

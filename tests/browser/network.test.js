@@ -1,4 +1,4 @@
-// Networks in a report as one file: their weights as pictures, and the moves that the file computes beside evoxo's.
+// Networks in a report as one file: pictures of their weights, and the file's own moves compared with evoxo's.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -33,7 +33,7 @@ network = "deep"
 network = "tuples"
 `;
 const PLAYED = ["lines", "shared", "tables", "dense"];
-/** Games of random moves, and how near a value is to that in single precision. */
+/** The number of random games, and the greatest difference from a value in single precision. */
 const GAMES = 6;
 const NEAR = 2e-5;
 
@@ -56,14 +56,14 @@ before(async () => {
 
 after(end);
 
-/** A number below a bound, always the same ones. */
+/** A pseudo-random number below a bound; the sequence is always the same. */
 let seed = 1;
 function below(bound) {
   seed = (seed * 48271) % 2147483647;
   return seed % bound;
 }
 
-/** What the file's player thinks of the position after these moves: legal moves with their values, and its choice. */
+/** The thoughts of the file's player on the position after these moves: legal moves with their values, and its choice. */
 function inFile(index, moves) {
   return tab.evaluate(([index, moves]) => {
     const place = document.querySelectorAll(".game")[index];
@@ -80,7 +80,7 @@ function inFile(index, moves) {
   }, [index, moves]);
 }
 
-/** The same by the coordinator, in Rust. */
+/** The same from the coordinator, in Rust. */
 async function inRust(index, moves, what) {
   const query = `game=score-four&moves=${moves.join(".")}&player=networks/${index}/0`;
   const answer = await fetch(`http://${cluster.address}/api/play/${what}?${query}`);
@@ -89,7 +89,7 @@ async function inRust(index, moves, what) {
   return json;
 }
 
-test("networks of all kinds value moves as evoxo does, and choose the same", async () => {
+test("networks of all kinds value moves as evoxo does, and choose the same moves", async () => {
   assert.equal(await tab.locator(".game").count(), PLAYED.length);
   let [compared, forced, near] = [0, 0, 0];
   for (const [index, arm] of PLAYED.entries()) {
@@ -110,7 +110,7 @@ test("networks of all kinds value moves as evoxo does, and choose the same", asy
             assert.ok(Math.abs(value - theirs.get(name)) < NEAR, `${where}: ${name} ${value} ${theirs.get(name)}`);
             compared += 1;
           }
-          // Another choice is a move that is as good but for rounding, as images of each other are.
+          // A different choice must be as good up to rounding, as symmetric moves are.
           const loss = theirs.get(move) - theirs.get(own.move);
           assert.ok(own.move === move || loss < NEAR, `${where}: ${own.move} instead of ${move}`);
           near += own.move !== move;
@@ -144,7 +144,7 @@ test("a game of 4x4x4 in the file by keyboard", async () => {
   await status.getByText(/Your move, O\.$/).waitFor();
 });
 
-test("what cannot be played in the file is said", async () => {
+test("the file says which champions cannot be played", async () => {
   const sentence = "You cannot play against this champion in this file: its filters read tables in every orientation";
   await tab.getByText(sentence).waitFor();
 });
@@ -165,9 +165,9 @@ test("in light and dark, wide and narrow axe finds nothing in the file", async (
     const { violations } = await new AxeBuilder({ page: one }).analyze();
     assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], `${width} ${colorScheme}`);
     const [inner, scroll] = await one.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
-    assert.ok(scroll <= inner, `it is ${scroll} wide on ${inner}`);
+    assert.ok(scroll <= inner, `the page is ${scroll} pixels wide, the window ${inner}`);
     await one.context().close();
   }
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", blameless);
+test("nothing was fetched from other hosts, and no browser reported an error", blameless);

@@ -1,4 +1,4 @@
-// The page in a real browser: a whole run watched live, the coordinator killed meanwhile, keyboard, axe on every view.
+// The page in a real browser: a whole run watched live while the coordinator is killed, keyboard, axe on every view.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -38,14 +38,14 @@ test("a coordinator without runs says what to do", async () => {
   await allAccessible("no workers", "#/workers", (tab) => tab.getByText("No workers are connected").waitFor());
 });
 
-test("a run that nobody computes has a banner", async () => {
+test("a run without workers has a banner", async () => {
   await cluster.evoxo("submit", file("live.toml", RUN));
   await page.getByRole("link", { name: "live" }).waitFor();
   await page.getByText("No worker computes live").waitFor();
   await accessible(page, "starving");
 });
 
-test("a run is watched live, and goes on after kill -9 of the coordinator", async (context) => {
+test("a run is watched live, and continues after kill -9 of the coordinator", async (context) => {
   await page.getByRole("link", { name: "live" }).click();
   await page.getByRole("heading", { level: 1, name: "live" }).waitFor();
   await page.getByText("No worker computes this run").waitFor();
@@ -53,10 +53,10 @@ test("a run is watched live, and goes on after kill -9 of the coordinator", asyn
   await page.getByText("No worker computes this run").waitFor({ state: "hidden" });
   const done = () => page.locator(".tiles dd").first().textContent();
   const rounds = async () => Number.parseInt((await done()).replace(",", ""), 10);
-  // Half of them; without a worker the run cannot end while the coordinator is killed, however fast this machine is.
-  await until("rounds go on", async () => (await rounds()) > 150);
+  // Stop at half of the rounds: without a worker the run cannot end before the coordinator is killed, even on a fast machine.
+  await until("rounds continue", async () => (await rounds()) > 150);
   await cluster.kill(desk);
-  // Curves come while it is computed.
+  // Curves appear while the run is computed.
   await page.locator("path.line.c0").first().waitFor({ state: "attached" });
   await page.locator(".head .badge.running").waitFor();
   await cluster.kill(cluster.leader);
@@ -67,9 +67,9 @@ test("a run is watched live, and goes on after kill -9 of the coordinator", asyn
   await page.locator(".link.live").waitFor();
   const worker = cluster.worker("desk");
   context.after(() => cluster.kill(worker));
-  await until("rounds go on", async () => (await rounds()) > before);
+  await until("rounds continue", async () => (await rounds()) > before);
   await page.locator(".head .badge.finished").waitFor({ timeout: 120_000 });
-  // The page was never loaded again, and shows the end as the client does.
+  // The page was never reloaded, and shows the same end as the client.
   const run = await cluster.run("live");
   await page.getByText(run.digest).waitFor();
   assert.equal(run.state, "finished");
@@ -110,7 +110,7 @@ test("curves answer to the keyboard, and arms can be hidden", async () => {
 test("the list of runs has a small curve of each arm", async () => {
   const tab = await open("");
   const curve = tab.locator(".arms .spark path.c0, .arms .spark.c0 path").first();
-  await until("it is drawn", async () => /^M[\d.]+ [\d.]+L/.test(await curve.getAttribute("d")));
+  await until("the curve is drawn", async () => /^M[\d.]+ [\d.]+L/.test(await curve.getAttribute("d")));
   const points = (await curve.getAttribute("d")).split("L").length;
   assert.ok(points > 20 && points <= 30, `${points} points`);
   const drawn = await tab.locator(".arms .spark path").evaluateAll((all) => all.map((one) => one.getAttribute("d")));
@@ -149,7 +149,7 @@ test("a run is paused, resumed and cancelled by keyboard", async () => {
   await tab.context().close();
 });
 
-test("eight tabs of one browser share one stream, also when the one that has it is closed", async () => {
+test("eight tabs of one browser share one stream, even after the tab that holds it is closed", async () => {
   const first = await open("");
   const tabs = [first];
   const streams = new Set();
@@ -164,12 +164,12 @@ test("eight tabs of one browser share one stream, also when the one that has it 
     await tab.goto(`${cluster.origin}/#/runs/live`);
     tabs.push(tab);
   }
-  // A browser opens six connections to a host: what the others ask for would wait for ever.
+  // A browser opens six connections to a host: requests of further tabs would wait forever.
   for (const tab of tabs) await tab.locator(".link.live").waitFor();
   await tabs[7].locator("path.line.c0").first().waitFor({ state: "attached" });
-  assert.equal(streams.size, 0, "the first tab has the stream");
+  assert.equal(streams.size, 0, "the first tab had the stream");
   await first.close();
-  await until("another has it", () => streams.size === 1);
+  await until("another tab has the stream", () => streams.size === 1);
   await cluster.evoxo("submit", file("shared.toml", RUN.replace("generations = 500", "generations = 5")));
   for (const tab of tabs.slice(1)) {
     await tab.goto(`${cluster.origin}/#/`);
@@ -188,7 +188,7 @@ test("workers are listed, sorted and filtered, and a lost one is news", async ()
   const [first] = [cluster.worker("ant"), cluster.worker("bumble"), cluster.worker("cow")];
   const tab = await open("#/workers");
   const names = () => tab.locator("tbody th").allTextContents();
-  await until("three workers", async () => (await names()).length === 3);
+  await until("there are three workers", async () => (await names()).length === 3);
   assert.deepEqual(await names(), ["ant", "bumble", "cow"]);
   const sort = tab.getByRole("button", { name: "Name" });
   await sort.press("Enter");
@@ -196,7 +196,7 @@ test("workers are listed, sorted and filtered, and a lost one is news", async ()
   assert.equal(await tab.getByRole("columnheader", { name: "Name" }).getAttribute("aria-sort"), "descending");
   await tab.getByRole("cell", { name: "again" }).first().waitFor();
   await accessible(tab, "workers");
-  // The filter reads builds too: letters that no commit's number has.
+  // The filter also searches builds, so it uses letters that no commit hash has.
   await tab.getByLabel("Filter").fill("umbl");
   await tab.getByText("1 worker of 3").waitFor();
   assert.deepEqual(await names(), ["bumble"]);
@@ -207,8 +207,8 @@ test("workers are listed, sorted and filtered, and a lost one is news", async ()
   await button.focus();
   await cluster.kill(first);
   await tab.getByText(/worker ant is lost/).waitFor();
-  await until("it is gone", async () => (await names()).length === 2);
-  assert.ok(await button.evaluate((node) => node === document.activeElement), "what is below keeps the focus");
+  await until("the worker is gone", async () => (await names()).length === 2);
+  assert.ok(await button.evaluate((node) => node === document.activeElement), "the element below keeps the focus");
   await allAccessible("workers with news", "#/workers", (other) => other.getByText(/worker ant is lost/).waitFor());
 });
 
@@ -218,7 +218,7 @@ test("a worker is asked to leave", async () => {
   const tab = await open("#/workers");
   await tab.getByRole("button", { name: "Drain… dog" }).press("Enter");
   await tab.getByRole("dialog", { name: "Ask dog to leave?" }).waitFor();
-  await accessible(tab, "the question about a worker");
+  await accessible(tab, "the dialog about a worker");
   await tab.keyboard.press("Escape");
   await tab.getByRole("button", { name: "Drain… dog" }).press("Enter");
   await tab.getByRole("button", { name: "Ask it to leave" }).press("Enter");
@@ -227,7 +227,7 @@ test("a worker is asked to leave", async () => {
   await tab.context().close();
 });
 
-/** A worker as the coordinator tells of it. */
+/** A worker as the coordinator describes it. */
 const told = (number) => ({
   session: number, name: `node-${String(number).padStart(3, "0")}`, host: `rack${number % 12}.cluster.example`,
   address: `10.0.${number >> 8}.${number & 255}`, identity: number.toString(16).padStart(12, "0"),
@@ -253,8 +253,8 @@ test("three hundred workers stay legible", async () => {
     assert.deepEqual(cut, [], `nothing is cut at ${width}`);
     const heights = await table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => row.offsetHeight));
     if (width > 1000) {
-      assert.ok(Math.max(...heights) <= 64, `${Math.max(...heights)} pixels`);
-      assert.ok(await table.evaluate((node) => node.scrollWidth <= node.clientWidth), `it fits ${width}`);
+      assert.ok(Math.max(...heights) <= 64, `the highest row has ${Math.max(...heights)} pixels`);
+      assert.ok(await table.evaluate((node) => node.scrollWidth <= node.clientWidth), `the table fits ${width} pixels`);
     }
     assert.equal(await table.getByRole("columnheader", { name: "Identity" }).isVisible(), width > 1000);
     await tab.getByLabel("Filter").fill("rack7 another");
@@ -265,4 +265,4 @@ test("three hundred workers stay legible", async () => {
   }
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", blameless);
+test("nothing was fetched from other hosts, and no browser reported an error", blameless);

@@ -1,5 +1,5 @@
-// The pictures in docs/page.md: what people see, taken from real runs. They are written into the directory
-// EVOXO_PICTURES, if it is given; each is small enough for a repository.
+// The pictures in docs/page.md: screenshots of real runs. If EVOXO_PICTURES is set, they are written into that directory.
+// Each is small enough for a repository.
 
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -68,7 +68,7 @@ before(async () => {
 
 after(end);
 
-/** Takes a picture of what is seen, and looks at its size. */
+/** Takes a screenshot, and checks its size. */
 async function taken(name, hash, ready, height) {
   const tab = await open(hash, { viewport: { width: 1100, height }, colorScheme: "light", reducedMotion: "reduce" });
   await ready(tab);
@@ -88,7 +88,7 @@ test("a run", () => taken("run", "#/runs/tables", async (tab) => {
   await tab.getByText("percentile; of 12 replicas").waitFor();
 }, 860));
 
-test("a game of 4x4x4 with what a network thinks", () => taken("play",
+test("a game of 4x4x4 with a network's thoughts", () => taken("play",
   "#/play/score-four?x=you&o=networks/0/0&m=a1.b2.b1.c1.b3.c3", async (tab) => {
     await tab.locator(".status").getByText("Your move, X.").waitFor();
     await tab.getByLabel("from").selectOption("networks/0/0");
@@ -121,4 +121,4 @@ test("workers", async () => {
   }, 420);
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", blameless);
+test("nothing was fetched from other hosts, and no browser reported an error", blameless);

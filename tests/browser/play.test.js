@@ -1,4 +1,4 @@
-// Playing in a real browser: a game on each board by mouse and by keyboard, against a champion too; axe on every board.
+// Playing in a real browser: a game on each board by mouse and by keyboard, also against a champion; axe on every board.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -36,7 +36,7 @@ before(async () => {
   await cluster.evoxo("submit", file("tables.toml", TABLES));
   await cluster.evoxo("submit", file("networks.toml", NETWORKS));
   const over = async (name) => (await cluster.run(name)).state === "finished";
-  await until("runs end", async () => (await over("tables")) && (await over("networks")));
+  await until("the runs end", async () => (await over("tables")) && (await over("networks")));
 });
 
 after(end);
@@ -46,7 +46,7 @@ test("the address can be copied where the browser has a clipboard", async () => 
   const copy = tab.getByRole("button", { name: "Copy the address" });
   await status(tab, "Your move, X.");
   assert.equal(await copy.count(), 1);
-  // As over plain HTTP from another host.
+  // As over plain HTTP from another host, where browsers have no clipboard.
   await tab.addInitScript(() => Object.defineProperty(Navigator.prototype, "clipboard", { value: undefined }));
   await tab.reload();
   await status(tab, "Your move, X.");
@@ -67,51 +67,51 @@ test("tic-tac-toe by mouse against the perfect player, with hints and undo", asy
   assert.match(await hints.getByRole("row").nth(1).textContent(), /it draws against perfect play/);
   await accessible(tab, "hints");
   await tab.getByRole("button", { name: "Undo" }).click();
-  await until("nothing is played", async () => (await moves(tab)).length === 0);
+  await until("no move is played", async () => (await moves(tab)).length === 0);
   await tab.context().close();
 });
 
 test("tic-tac-toe by keyboard, against a champion that a run leads to", async () => {
   const tab = await open("#/runs/tables");
   await tab.getByRole("link", { name: "Play against plays X" }).click();
-  // It plays X only, so it moves first.
+  // The champion plays X only, so it moves first.
   await status(tab, /^X plays .*Your move, O\.$/);
   assert.match(tab.url(), /x=tables\/1\/0&o=you&m=/);
   const first = (await moves(tab))[0].slice(2);
   await tab.getByLabel("Type a move").fill("z9");
   await tab.keyboard.press("Enter");
   await tab.getByText("z9 is not a legal move here").waitFor();
-  // With the arrow keys from the first cell to an empty one.
+  // The arrow keys move from the first cell to an empty one.
   await cell(tab, /^a3/).focus();
   await tab.keyboard.press(first === "b3" ? "ArrowDown" : "ArrowRight");
   assert.match(await tab.evaluate(() => document.activeElement.getAttribute("aria-label")), /^(b3|a2): empty/);
   await tab.keyboard.press("Enter");
-  await until("it answers", async () => (await moves(tab)).length >= 3);
+  await until("the opponent answers", async () => (await moves(tab)).length >= 3);
   // The whole game is in the address.
   const shared = await open(tab.url().slice(tab.url().indexOf("#")));
-  await until("the same game", async () => (await moves(shared)).join() === (await moves(tab)).join());
+  await until("the same game is shown", async () => (await moves(shared)).join() === (await moves(tab)).join());
   await accessible(shared, "a shared game");
   await Promise.all([tab, shared].map((one) => one.context().close()));
 });
 
-test("4x4x4: on the rack by mouse, in the layers by keyboard, by typing, against a network", async () => {
+test("4x4x4 against a network: on the rack by mouse, in the layers by keyboard, by typing", async () => {
   const tab = await open("#/play?o=networks/0/0");
   await status(tab, "Your move, X.");
   assert.equal(await tab.getByLabel("Game", { exact: true }).inputValue(), "score-four");
   await tab.locator(".rack .bead.next").first().click();
-  await until("it answers", async () => (await moves(tab)).length === 2);
+  await until("the opponent answers", async () => (await moves(tab)).length === 2);
   await cell(tab, /^a44/).focus();
-  // One layer up is nothing; down it goes to the layer below.
+  // There is no layer above; the arrow down moves to the layer below.
   await tab.keyboard.press("PageUp");
   assert.match(await tab.evaluate(() => document.activeElement.getAttribute("aria-label")), /^a44/);
   await tab.keyboard.press("PageDown");
   assert.match(await tab.evaluate(() => document.activeElement.getAttribute("aria-label")), /^a43/);
   await tab.keyboard.press("Space");
-  await until("it answers", async () => (await moves(tab)).length === 4);
+  await until("the opponent answers", async () => (await moves(tab)).length === 4);
   assert.equal((await moves(tab))[2], "X a4");
   await tab.getByLabel("Type a move").fill("D1");
   await tab.keyboard.press("Enter");
-  await until("it answers", async () => (await moves(tab)).length === 6);
+  await until("the opponent answers", async () => (await moves(tab)).length === 6);
   await tab.getByLabel("from").selectOption("networks/0/0");
   const hints = tab.getByRole("region", { name: "What it thinks of each move" });
   await hints.getByText(/it values this at/).nth(8).waitFor();
@@ -119,20 +119,20 @@ test("4x4x4: on the rack by mouse, in the layers by keyboard, by typing, against
   await tab.context().close();
 });
 
-test("hints while two champions play, and while one steps through their game", async () => {
+test("hints are shown while two champions play, and when stepping through their game", async () => {
   const tab = await open("#/play/tic-tac-toe?x=tables/1/0&o=tables/0/0");
   await status(tab, "It is X's turn.");
   await tab.getByLabel("from").selectOption("mover");
   const rows = tab.getByRole("region", { name: "What it thinks of each move" }).getByRole("row");
-  // Each empty cell has what the table knows of it, the one that it takes first.
+  // Each empty cell shows what the table knows of it, beginning with the cell that the table chooses.
   await rows.nth(9).waitFor();
   assert.match(await rows.nth(1).textContent(), /its table says so: entry 1 of 58, for the board \.{9}/);
   assert.match(await rows.nth(2).textContent(), /not by its table: entry 1 of 58/);
   await tab.getByRole("button", { name: "One move" }).click();
-  await until("one move", async () => (await moves(tab)).length === 1);
-  await until("O's hints", async () => (await rows.count()) === 9);
+  await until("there is one move", async () => (await moves(tab)).length === 1);
+  await until("hints for O are shown", async () => (await rows.count()) === 9);
   assert.match(await rows.nth(1).textContent(), /its table says so: entry \d+ of 43/);
-  // Of a champion of the other side there is a sentence.
+  // A champion of the other side gets a sentence instead.
   await tab.getByLabel("from").selectOption("tables/1/0");
   await tab.getByText("There are no hints here: this champion plays X only, and it is O's turn.").waitFor();
   await tab.getByRole("button", { name: "Earlier" }).click();
@@ -143,31 +143,31 @@ test("hints while two champions play, and while one steps through their game", a
   await tab.context().close();
 });
 
-/** A whole game against a player that moves by chance, each move as `make` makes it. */
+/** A whole game against a player that moves at random; `make` makes our moves. */
 async function whole(game, make) {
   const tab = await open(`#/play/${game}?x=you&o=random`);
   const over = /wins|win!|lose\.|draw/;
   const said = () => tab.locator(".status").textContent();
   for (let turn = 0; !over.test(await said()); turn += 1) {
-    await until("my turn", async () => /Your move, X\.$/.test(await said()) || over.test(await said()));
+    await until("it is my turn", async () => /Your move, X\.$/.test(await said()) || over.test(await said()));
     if (over.test(await said())) break;
     await make(tab, turn);
-    await until("it is played", async () => (await moves(tab)).length > 2 * turn);
+    await until("the move is played", async () => (await moves(tab)).length > 2 * turn);
   }
   const played = (await moves(tab)).length;
   assert.ok(played >= 7 && (await tab.getByLabel("Type a move").isHidden()), `${played} moves`);
   await accessible(tab, `the end of ${game}`);
-  // The address has it all.
+  // The address has the whole game.
   const again = await open(tab.url().slice(tab.url().indexOf("#")));
-  await until("the same game", async () => (await moves(again)).length === played);
+  await until("the same game is shown", async () => (await moves(again)).length === played);
   await status(again, over);
   await Promise.all([tab, again].map((one) => one.context().close()));
 }
 
-/** The names of the cells in which one can play, in the order of the board. */
+/** The names of the playable cells, in the order of the board. */
 const playable = (tab) => tab.locator(".layers .cell:not(.fixed)");
 
-/** Plays in a cell by the arrow keys, from the first cell of its layer on. */
+/** Plays in a cell with the arrow keys, starting at the first cell of its layer. */
 async function byKeys(tab, cell, width, height) {
   const place = await cell.evaluate((node) => {
     const layer = node.closest(".layer");
@@ -196,11 +196,11 @@ test("two players play Connect Four move by move, then by themselves to the end"
   const tab = await open("#/play/connect-four?x=alpha-beta:3&o=filtered");
   await status(tab, "It is X's turn.");
   await tab.getByRole("button", { name: "One move" }).press("Enter");
-  await until("one move", async () => (await moves(tab)).length === 1);
+  await until("there is one move", async () => (await moves(tab)).length === 1);
   await tab.getByRole("button", { name: "Play on" }).press("Enter");
-  await until("an end", async () => /wins|draw/.test(await tab.locator(".status").textContent()));
+  await until("the game ends", async () => /wins|draw/.test(await tab.locator(".status").textContent()));
   await accessible(tab, "the end of Connect Four");
-  // Step through it, and come back to the end.
+  // Step through the game, and return to the end.
   const all = (await moves(tab)).length;
   const later = tab.getByRole("button", { name: "Later" });
   assert.ok(await later.isDisabled());
@@ -218,7 +218,7 @@ test("two players play Connect Four move by move, then by themselves to the end"
 test("a coordinator that is slow or cannot be reached changes nothing on the board", async () => {
   const tab = await open("#/play/connect-four?x=you&o=random");
   await status(tab, "Your move, X.");
-  // While a move is on its way, a second one counts for nothing.
+  // While a move is being sent, a second one is ignored.
   let release;
   const held = new Promise((done) => { release = done; });
   await tab.route("**/api/play/position*", (route) => held.then(() => route.continue()), { times: 1 });
@@ -226,23 +226,23 @@ test("a coordinator that is slow or cannot be reached changes nothing on the boa
   await playable(tab).nth(1).click();
   assert.deepEqual(await moves(tab), []);
   release();
-  await until("it answers", async () => (await moves(tab)).length === 2);
+  await until("the opponent answers", async () => (await moves(tab)).length === 2);
   assert.equal((await moves(tab))[0], "X a");
-  // A move that nobody heard of is not played, and can be played again.
+  // A move that was not delivered is not played, and can be repeated.
   await tab.route("**/api/play/position*", (route) => route.abort(), { times: 1 });
   await playable(tab).nth(2).click();
   await tab.getByText("It cannot be done:").waitFor();
   assert.equal((await moves(tab)).length, 2);
   await playable(tab).nth(2).click();
-  await until("it answers", async () => (await moves(tab)).length === 4);
-  // An answer that did not come can be asked for again.
+  await until("the opponent answers", async () => (await moves(tab)).length === 4);
+  // An answer that was lost can be requested again.
   await tab.route("**/api/play/move*", (route) => route.abort(), { times: 1 });
   await playable(tab).nth(3).click();
   await status(tab, "It is O's turn.");
   await accessible(tab, "no answer");
   await tab.getByRole("button", { name: "Ask again" }).click();
-  await until("it answers", async () => (await moves(tab)).length === 6);
-  // What is pressed counts from what was last asked for, not from what is shown so far.
+  await until("the opponent answers", async () => (await moves(tab)).length === 6);
+  // Keys count from the position that was last requested, not from the one still shown.
   await tab.route("**/api/play/position*", (route) => setTimeout(() => route.continue(), 200));
   const press = async (name, times) => {
     for (let count = 0; count < times; count += 1) await tab.getByRole("button", { name }).click();
@@ -256,7 +256,7 @@ test("a coordinator that is slow or cannot be reached changes nothing on the boa
   await press("Undo", 2);
   await until("two moves are undone", async () => (await moves(tab)).length === 2);
   await tab.unroute("**/api/play/position*");
-  // A position that nobody sent is not shown.
+  // A position that was not received is not shown.
   await tab.route("**/api/play/position*", (route) => route.abort(), { times: 1 });
   await press("Earlier", 1);
   await tab.getByText("It cannot be done:").waitFor();
@@ -276,18 +276,18 @@ test("players, sides and games are chosen by keyboard", async () => {
   await tab.getByRole("group", { name: "O", exact: true }).getByLabel("Player").selectOption("benchmark");
   await status(tab, "Your move, X.");
   await cell(tab, /^c32: empty/).click();
-  await until("it answers", async () => (await moves(tab)).length === 2);
+  await until("the opponent answers", async () => (await moves(tab)).length === 2);
   const seat = tab.getByRole("group", { name: "O", exact: true });
   await seat.getByLabel("Player").selectOption("champion");
   await seat.getByLabel("Run").selectOption("networks");
-  // A champion brings its game.
+  // Choosing a champion also chooses its game.
   const game = tab.getByLabel("Game", { exact: true });
-  await until("its game", async () => (await game.inputValue()) === "score-four");
+  await until("the champion's game is shown", async () => (await game.inputValue()) === "score-four");
   await status(tab, "Your move, X.");
   await tab.context().close();
 });
 
-test("what a champion is, as boards or in words", async () => {
+test("a champion is shown as boards or in words", async () => {
   const tab = await open("#/runs/tables");
   await tab.getByRole("link", { name: "plays X", exact: true }).click();
   await tab.getByText("A table that plays X").waitFor();
@@ -311,9 +311,9 @@ test("every board in light, dark and on a phone", async () => {
   await allAccessible("qubic", "#/play/qubic?x=you&o=you&m=a11.b23", ready);
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", blameless);
+test("nothing was fetched from other hosts, and no browser reported an error", blameless);
 
-test("what cannot be played is said", async () => {
+test("an impossible game has a message", async () => {
   const tab = await open("#/play?o=nowhere/0/0");
   await tab.getByText("This cannot be played: there is no run of this name here.").waitFor();
   await tab.goto(`http://${cluster.address}/#/play/tic-tac-toe?x=you&o=you&m=a1.a1`);

@@ -1,4 +1,4 @@
-// The pictures of curves without a browser: whatever finite values there are, they are drawn, and drawing ends.
+// Pictures of curves, without a browser: any finite values are drawn, and drawing ends.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { paths } from "./files/sparks.js";
 
 const { MAX_VALUE: MOST, MIN_VALUE: LEAST } = Number;
 
-/** Elements that only keep what they are given. */
+/** Elements that only store their attributes and children. */
 globalThis.document = {
   createElementNS: (_, tag) => ({
     tag,
@@ -31,7 +31,7 @@ function labels(picture) {
   return axes(picture).filter((part) => part.attributes["text-anchor"] === "end").map((part) => part.children[0]);
 }
 
-/** All attributes of elements and of those inside them. */
+/** All attributes of elements and their descendants. */
 function attributes(elements) {
   return elements.flatMap((element) =>
     [...Object.values(element.attributes), ...attributes(element.children.filter((child) => child.tag))]);

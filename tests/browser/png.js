@@ -1,11 +1,11 @@
-// PNG pictures with a palette of 64 colours: a third of their bytes, and on a page of text and lines nobody sees the difference.
+// Converts PNG pictures to a palette of 64 colours. They take a third of the bytes; for text and lines the difference is invisible.
 
 import { deflateSync, inflateSync, crc32 } from "node:zlib";
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const COLOURS_MAX = 64;
 
-/** The chunks of a PNG: their names and contents. */
+/** The chunks of a PNG, with their names and contents. */
 function* chunks(png) {
   for (let at = SIGNATURE.length; at < png.length;) {
     const length = png.readUInt32BE(at);
@@ -14,14 +14,14 @@ function* chunks(png) {
   }
 }
 
-/** The pixels of a picture with 8 bits of red, green, blue and perhaps alpha, as a browser writes it; alpha is left out. */
+/** The pixels of a picture with 8 bits of red, green, blue and perhaps alpha, as a browser writes it; alpha is omitted. */
 export function pixels(png) {
   const all = [...chunks(png)];
   const header = all[0][1];
   const [width, height, bits, kind, interlaced] =
     [header.readUInt32BE(0), header.readUInt32BE(4), header[8], header[9], header[12]];
   const channels = { 2: 3, 6: 4 }[kind];
-  if (bits !== 8 || !channels || interlaced) throw new Error("a PNG of another form");
+  if (bits !== 8 || !channels || interlaced) throw new Error("the PNG has an unsupported format");
   const raw = inflateSync(Buffer.concat(all.filter(([name]) => name === "IDAT").map(([, bytes]) => bytes)));
   const row = width * channels;
   const colours = new Uint32Array(width * height);
@@ -52,7 +52,7 @@ function nearest(left, up, corner) {
 
 const channel = (colour, shift) => (colour >> shift) & 255;
 
-/** The same picture in its most frequent colours; every other colour becomes the nearest of them. */
+/** The same picture in its most frequent colours; other colours become the nearest of these. */
 export function withPalette(png) {
   const { width, height, colours } = pixels(png);
   const counts = new Map();

@@ -1,4 +1,4 @@
-// A report as one file in a real browser: figures by pointing and by keyboard, a champion that plays as evoxo, axe.
+// A report as one file in a real browser: figures by pointing and by keyboard, a champion that plays as evoxo does, axe.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -59,7 +59,7 @@ after(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test("pointing at a picture, or the arrow keys in it, give its figures", async () => {
+test("pointing at a picture, or its arrow keys, shows its figures", async () => {
   const tab = await open();
   const plot = tab.locator("figure[data-curves] .plot").first();
   await plot.hover();
@@ -94,7 +94,7 @@ test("the champion in the file plays as evoxo does", async () => {
   assert.ok(answers.length >= 2);
   const best = JSON.parse(evoxo(["best", "out", "--json"]))["loss <b>costs</b> 1"];
   const lines = evoxo(["play", best.card, "--json"], `${typed.join("\n")}\n`).trim().split("\n").map(JSON.parse);
-  // Every second position is one after its move.
+  // Every second position follows a move of the champion.
   const moved = lines.map((line) => line.moved).filter((move) => move && !typed.includes(move));
   assert.deepEqual(moved, answers);
   await tab.context().close();
@@ -108,12 +108,12 @@ test("in light and dark, wide, narrow and on paper axe finds nothing", async () 
     const { violations } = await new AxeBuilder({ page: tab }).analyze();
     assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], `${width} ${colorScheme}`);
     const [inner, scroll] = await tab.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
-    assert.ok(scroll <= inner, `it is ${scroll} wide on ${inner}`);
+    assert.ok(scroll <= inner, `the page is ${scroll} pixels wide, the window ${inner}`);
     await tab.context().close();
   }
 });
 
-test("nothing was fetched, and the browser did not complain", () => {
+test("nothing was fetched, and the browser reported no error", () => {
   assert.deepEqual(complaints, []);
   assert.ok(fetched.length > 0 && fetched.every((url) => url.startsWith("file://") && url.endsWith("report.html")));
 });

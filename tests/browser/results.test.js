@@ -1,4 +1,4 @@
-// The results of a run on the page: conclusion, tables and plots of its report while it goes on and at its end, their
+// The results of a run on the page: conclusion, tables and plots of its report, while the run continues and at its end;
 // files, keyboard, axe.
 
 import assert from "node:assert/strict";
@@ -48,18 +48,18 @@ before(async () => {
 
 after(end);
 
-/** What a button saves: the file's name and its content. */
+/** The name and content of the file that a button saves. */
 async function saved(tab, button) {
   const [download] = await Promise.all([tab.waitForEvent("download"), button.press("Enter")]);
   return [download.suggestedFilename(), readFileSync(await download.path(), "utf8")];
 }
 
-/** The texts of a table that is shown. */
+/** The texts of a visible table. */
 function cells(table) {
   return table.locator("tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
 }
 
-/** Values of a CSV file without line ends in them. */
+/** The values of a CSV file; they contain no line ends. */
 function values(csv) {
   const cell = (text) => (text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text);
   return csv.trimEnd().split("\n").map((line) => line.match(/("([^"]|"")*"|[^,]*)(,|$)/g).map((part) =>
@@ -96,7 +96,7 @@ test("a finished run has the tables of its report, each as files", async () => {
   await tab.context().close();
 });
 
-test("curves are saved as they are seen", async () => {
+test("curves are saved as they are shown", async () => {
   const tab = await open("#/runs/tables");
   await tab.locator("path.line.c1").first().waitFor();
   const button = (ending) => tab.getByRole("button", { name: `Save as ${ending}: the curves that are shown` });
@@ -108,13 +108,13 @@ test("curves are saved as they are seen", async () => {
   assert.equal(values((await saved(tab, button("CSV")))[1]).length, 1 + 30);
   const [svgName, svg] = await saved(tab, button("SVG"));
   assert.match(svgName, /\.svg$/);
-  // It has its looks in it, and the curve that is shown.
+  // The file includes its styles and the shown curve.
   assert.match(svg, /stroke="rgb\(/);
   assert.equal(svg.match(/class="line c\d"/g).length, 1);
   await tab.context().close();
 });
 
-test("a run that goes on has tables, marked as unfinished, that change in their place", async () => {
+test("an unfinished run has tables that are marked as such and updated in place", async () => {
   const tab = await open("#/runs/long");
   await tab.getByRole("heading", { name: "Results so far" }).waitFor();
   await tab.locator(".results .badge").getByText("unfinished").waitFor();
@@ -123,8 +123,8 @@ test("a run that goes on has tables, marked as unfinished, that change in their 
   const first = await conclusion.textContent();
   const scroll = tab.locator(".results .scroll").first();
   await scroll.focus();
-  await until("the report goes on", async () => (await conclusion.textContent()) !== first);
-  // Whoever reads by keyboard stays where they are.
+  await until("the report is updated", async () => (await conclusion.textContent()) !== first);
+  // The keyboard focus stays where it is.
   assert.equal(await scroll.evaluate((node) => node === document.activeElement), true);
   const [name, json] = await saved(tab, tab.getByRole("button", { name: /^Save as JSON: (?!the curves)/ }).first());
   assert.deepEqual([name, JSON.parse(json).state], ["long-unfinished-table-1.json", "unfinished"]);
@@ -136,13 +136,13 @@ test("a league has its ratings while it is played", async () => {
   const tab = await open("#/runs/league");
   await tab.getByRole("heading", { name: "Results so far" }).waitFor();
   const ratings = tab.locator(".results table").first();
-  await until("there are intervals", async () => (await cells(ratings)).some((row) => /^[−+-]?\d+ to /.test(row[2])));
+  await until("ratings have intervals", async () => (await cells(ratings)).some((row) => /^[−+-]?\d+ to /.test(row[2])));
   const [header, ...rows] = await cells(ratings);
   assert.deepEqual([header[0], header[2], rows.length], ["player", "95 % interval", 4]);
   await tab.context().close();
 });
 
-test("a report that is too much is a sentence, and the page goes on", async () => {
+test("a report that is too large is replaced by a message, and the page still works", async () => {
   const large = "experiment = \"dispatch\"\nreplicas = 1001\n[settings]\nrounds = 1\ntasks = 1\n";
   await cluster.evoxo("submit", file("large.toml", large));
   const tab = await open("#/runs/large");
@@ -163,4 +163,4 @@ test("results in light, dark and on a phone", async () => {
   await allAccessible("a league", "#/runs/league", ratings);
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", blameless);
+test("nothing was fetched from other hosts, and no browser reported an error", blameless);

@@ -1,4 +1,4 @@
-// Tabs of a real browser on a cluster of its own: what they fetched and complained about, and what axe finds in them.
+// Tabs of a real browser on a private cluster: their requests and errors, and axe's findings.
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { Cluster } from "./cluster.js";
 
 export const cluster = new Cluster();
 const [complaints, foreign] = [[], []];
-/** With EVOXO_LATENCY each request is held for up to this many milliseconds: what depends on quick answers fails. */
+/** With EVOXO_LATENCY, each request is delayed by up to this many milliseconds, so tests that need quick answers fail. */
 const LATENCY_MS = Number(process.env.EVOXO_LATENCY ?? 0);
 let browser;
 
@@ -27,7 +27,7 @@ export async function end() {
   await cluster.end();
 }
 
-/** Nothing was fetched from elsewhere, and no browser complained. */
+/** Nothing was fetched from other hosts, and no browser reported an error. */
 export function blameless() {
   assert.deepEqual(foreign, []);
   assert.deepEqual(complaints, []);
@@ -39,10 +39,10 @@ export function file(name, content) {
   return path;
 }
 
-/** A tab that notes what it fetches and complains about. */
+/** A tab that records its requests and errors. */
 async function fresh(options) {
   const viewport = { width: 1280, height: 900 };
-  // No browser knows the authority of a cluster that was made a moment ago.
+  // No browser knows the authority of a new cluster.
   const context = await browser.newContext({ viewport, ignoreHTTPSErrors: Boolean(cluster.access), ...options });
   const tab = await context.newPage();
   const late = (route) => setTimeout(() => route.continue(), Math.random() * LATENCY_MS);
@@ -50,7 +50,7 @@ async function fresh(options) {
   tab.setDefaultTimeout(60_000);
   tab.on("pageerror", (error) => complaints.push(error.message));
   tab.on("console", (said) => {
-    // That the coordinator is gone, or refuses something, is said by the page itself.
+    // The page itself reports that the coordinator is gone or rejects a request.
     if (said.type() === "error" && !/ERR_|status of (400|401|403|429|503)/.test(said.text())) {
       complaints.push(`${said.text()}: ${said.location().url}`);
     }
@@ -62,7 +62,7 @@ async function fresh(options) {
   return tab;
 }
 
-/** A file of this host. */
+/** A tab with a local file. */
 export async function local(path, options = {}) {
   const tab = await fresh(options);
   await tab.goto(`file://${path}`);
@@ -82,23 +82,23 @@ export async function open(hash, options = {}) {
   return tab;
 }
 
-/** What axe finds: nothing. */
+/** Fails if axe finds anything. */
 export async function accessible(tab, what) {
   const { violations } = await new AxeBuilder({ page: tab }).analyze();
   const found = violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map((node) => node.html).join("\n")}`);
   assert.deepEqual(found, []);
 }
 
-/** The looks in which each view is tested; with EVOXO_LIGHT only the first. */
+/** The colour schemes and sizes in which each view is tested; with EVOXO_LIGHT only the first. */
 const LOOKS = [[1280, "light"], [1280, "dark"], [360, "light"]].slice(0, process.env.EVOXO_LIGHT ? 1 : 3);
 
-/** Nothing is wider than the window. */
+/** Fails if the page is wider than the window. */
 async function fits(tab, what) {
   const [inner, scroll] = await tab.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
-  assert.ok(scroll <= inner, `${what} is ${scroll} wide on ${inner}`);
+  assert.ok(scroll <= inner, `${what} is ${scroll} pixels wide, the window ${inner}`);
 }
 
-/** Each view, in light and dark, wide and narrow; and whether it fits the smallest phone. */
+/** Tests each view in light and dark, wide and narrow, and whether it fits the smallest phone. */
 export async function allAccessible(what, hash, ready) {
   for (const [width, colorScheme] of LOOKS) {
     const tab = await open(hash, { viewport: { width, height: 800 }, colorScheme });

@@ -68,7 +68,7 @@ impl Cluster {
         let person = secure.person(coordinator.address);
         let mut cluster = Self { coordinator, person, worker: None, runs: 0, tasks: TASKS, _workers: workers };
         cluster.await_workers().await;
-        let worker = AccessFile::load(&site.path("one.access")).expect("it has joined");
+        let worker = AccessFile::load(&site.path("one.access")).expect("the worker has joined");
         cluster.worker = Some(Arc::new(worker));
         cluster
     }
@@ -169,7 +169,7 @@ impl Crowd {
                 stay(&mut session).await;
             });
         }
-        let all = u32::try_from(more).expect("it is a small number");
+        let all = u32::try_from(more).expect("the number is small");
         drop(welcomed.acquire_many(all).await);
     }
 

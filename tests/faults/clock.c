@@ -1,6 +1,6 @@
-/* A clock of one's own, for `.ci/faults`: with this library preloaded, the time of day is the machine's and as many
-   seconds as the file CLOCK_OFFSET says (eight bytes, signed, little endian; it may change at any time). What counts
-   from a start, CLOCK_MONOTONIC, stays as it is, as it does when somebody sets a real clock. */
+/* A private clock for `.ci/faults`. With this library preloaded, the time of day is the machine's plus the seconds in the
+   file CLOCK_OFFSET (eight bytes, signed, little endian; they may change at any time). CLOCK_MONOTONIC is unchanged, as it
+   is when a real clock is set. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,9 +1,9 @@
-"""A cable that is slow and mixes things up, for `.ci/faults`.
+"""A slow cable that reorders frames, for `.ci/faults`.
 
-    relay.py plain INTERFACE        has this interface send what fits on a cable, with all checksums
+    relay.py plain INTERFACE        makes this interface send frames of a cable's size with all checksums
     relay.py between ONE TWO MS     passes frames between two interfaces, each after a random time of at most MS
 
-A frame with a shorter time overtakes those before it. (`tc netem` would do the same, but not every kernel has it.)
+A frame with a shorter delay overtakes earlier frames. (`tc netem` would do the same, but not every kernel has it.)
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import sys
 import time
 
 SIOCETHTOOL = 0x8946
-# ETHTOOL_STXCSUM, ETHTOOL_STSO and ETHTOOL_SGSO of linux/ethtool.h: checksums and cutting to size.
+# ETHTOOL_STXCSUM, ETHTOOL_STSO and ETHTOOL_SGSO of linux/ethtool.h: checksums and segmentation.
 LEFT_TO_THE_DEVICE = [0x17, 0x1F, 0x24]
 FRAME_BYTES_MAX = 65536
 ALL_PROTOCOLS = 0x0003
@@ -27,7 +27,7 @@ def plain(interface):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for command in LEFT_TO_THE_DEVICE:
             value = bytearray(struct.pack("II", command, 0))
-            # The address of a value beside the name of the interface: struct ifreq.
+            # struct ifreq: the name of the interface, then the address of a value.
             buffer = (ctypes.c_char * len(value)).from_buffer(value)
             request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(buffer))
             fcntl.ioctl(any_socket, SIOCETHTOOL, request)

@@ -1,6 +1,6 @@
 """Ratings of fixed games by evalica (Newman's algorithm, the model of Davidson) and by scipy's optimiser (with the first move).
 
-Prints one line of numbers for each: what tests/tests/ratings.rs and the unit tests of common/src/stats/rating expect.
+Prints a line of numbers for each: the values that tests/tests/ratings.rs and the unit tests of common/src/stats/rating expect.
 Needs `pip install evalica scipy`.
 """
 
@@ -14,12 +14,12 @@ VIRTUAL = 0.1
 
 
 def results(i, j):
-    """Wins of i, draws, and losses, for the player i moving first."""
+    """Wins, draws and losses of player i, who moves first."""
     return (3 + (7 * i + 5 * j) % 11, 1 + (3 * i + j) % 5, 2 + (i + 2 * j) % 4)
 
 
 def by_evalica():
-    """The same results with both colours, so that the first move is worth nothing."""
+    """The same results with both colours, so that the first move gives no advantage."""
     xs, ys, winners, weights = [], [], [], []
     games = [(i, j, results(i, j)) for i in range(PLAYERS) for j in range(i + 1, PLAYERS)]
     games += [(i, PLAYERS, (VIRTUAL / 6,) * 3) for i in range(PLAYERS)]
@@ -36,7 +36,7 @@ def by_evalica():
 
 
 def by_scipy():
-    """Every ordered pair once: who moves first matters."""
+    """Every ordered pair once, because it matters which player moves first."""
     games = [(i, j, results(i, j)) for i in range(PLAYERS) for j in range(PLAYERS) if i != j]
     for i in range(PLAYERS):
         games += [(i, PLAYERS, (VIRTUAL / 6,) * 3), (PLAYERS, i, (VIRTUAL / 6,) * 3)]

@@ -31,7 +31,7 @@ where
 {
     let listener = std::net::TcpListener::bind(ANY).expect("a port");
     listener.set_nonblocking(true).expect("a socket for a runtime");
-    let address = listener.local_addr().expect("it is bound");
+    let address = listener.local_addr().expect("the socket is bound");
     tokio::spawn(async move {
         let listener = TcpListener::from_std(listener).expect("a socket");
         while let Ok((near, _)) = listener.accept().await {
@@ -117,7 +117,7 @@ impl Site {
         socket.set_reuseaddr(true).expect("a socket can share its address");
         socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
         let address = socket.local_addr().expect("an address").to_string();
-        self.kept.lock().expect("nobody panics with it").push(socket);
+        self.kept.lock().expect("no thread panics while it holds the lock").push(socket);
         address
     }
 
@@ -166,7 +166,7 @@ impl Site {
             command.args(["--checkpoint-interval", "0.05"]);
         }
         let mut process = self.start("coordinator", &mut command);
-        let stdout = process.child.stdout.take().expect("it was asked for");
+        let stdout = process.child.stdout.take().expect("the output is piped");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("text");
         let address = line.trim().parse();

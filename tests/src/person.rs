@@ -153,11 +153,11 @@ impl Person {
         loop {
             let seen = self.get(name).await;
             match &seen {
-                Ok(run) if wanted(run) => return seen.expect("it was looked at"),
+                Ok(run) if wanted(run) => return seen.expect("the run was observed"),
                 Err(status) if !is_absence(status) => panic!("{status}"),
                 _ => {}
             }
-            assert!(start.elapsed() < PATIENCE, "it takes too long: {seen:?}");
+            assert!(start.elapsed() < PATIENCE, "waiting for the run takes too long: {seen:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

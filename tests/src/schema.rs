@@ -22,7 +22,7 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, faults: &mut 
             "$schema" | "title" | "description" | "$defs" => true,
             "$ref" => {
                 let path = said.as_str().and_then(|path| path.strip_prefix('#')).expect("a place in this schema");
-                check(root, root.pointer(path).expect("what is named is there"), value, place, faults);
+                check(root, root.pointer(path).expect("the named schema exists"), value, place, faults);
                 true
             }
             "type" => match said {

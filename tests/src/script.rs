@@ -56,7 +56,7 @@ impl Session {
     /// # Panics
     /// If there is no coordinator.
     pub async fn open(coordinator: SocketAddr) -> Self {
-        Self::try_open(coordinator).await.expect("it listens")
+        Self::try_open(coordinator).await.expect("the server listens")
     }
 
     async fn try_open(coordinator: SocketAddr) -> Result<Self, Status> {

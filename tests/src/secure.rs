@@ -131,7 +131,7 @@ impl<'a> Secure<'a> {
     /// If that fails.
     pub async fn revoke(&self, coordinator: SocketAddr, id: &str) -> RevokeResponse {
         let revoked = self.access(coordinator).revoke(RevokeRequest { id: id.into() }).await;
-        revoked.expect("it is refused from now on").into_inner()
+        revoked.expect("the revocation is confirmed").into_inner()
     }
 
     /// A worker that joins with a token, or uses the certificate that an earlier worker of this name got with it.
@@ -153,7 +153,7 @@ impl<'a> Secure<'a> {
         if let Some(access) = access {
             command.arg("--access").arg(access);
         }
-        command.env_remove("EVOXO_ACCESS").output().expect("it starts")
+        command.env_remove("EVOXO_ACCESS").output().expect("the program starts")
     }
 }
 

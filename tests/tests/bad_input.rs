@@ -374,7 +374,7 @@ fn file(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn submitted_files_are_refused_with_all_problems() {
+async fn submitted_files_are_rejected_with_all_problems() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -386,14 +386,14 @@ async fn submitted_files_are_refused_with_all_problems() {
         }
         assert!(!status.message().chars().any(|c| c.is_control() && c != '\n'), "{status}");
     }
-    let missing = person.get("nothing").await.expect_err("there is none");
+    let missing = person.get("nothing").await.expect_err("there is no such run");
     assert_eq!((missing.code(), missing.message().contains("there is no run \"nothing\"")), (Code::NotFound, true));
-    assert!(person.submit("run", "experiment = \"dispatch\"").await, "it still serves");
+    assert!(person.submit("run", "experiment = \"dispatch\"").await, "the coordinator still serves");
 }
 
 /// Sends bytes to a port, and reads the reply until it is closed, or for a while.
 fn send_bytes(address: SocketAddr, bytes: &[u8]) {
-    let mut stream = TcpStream::connect(address).expect("it listens");
+    let mut stream = TcpStream::connect(address).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
     stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a timeout");
     // The coordinator may close the connection before everything is written.
@@ -425,7 +425,7 @@ async fn invalid_bytes_on_the_port_affect_no_run() {
         send_bytes(coordinator.address, &bytes);
     }
     let huge = person.try_submit("huge", &"#".repeat(2 * MESSAGE_BYTES_MAX)).await;
-    assert_eq!(huge.expect_err("it is too large").code(), Code::OutOfRange);
+    assert_eq!(huge.expect_err("the file is too large").code(), Code::OutOfRange);
     let run = person.finished("run").await;
     assert_eq!((run.digest.as_str(), run.notices), (expected(), Vec::new()));
     let log = coordinator.process.log();
@@ -433,7 +433,7 @@ async fn invalid_bytes_on_the_port_affect_no_run() {
 }
 
 #[tokio::test]
-async fn damaged_checkpoints_are_reported_and_the_result_stays_the_same() {
+async fn damaged_checkpoints_are_reported_and_change_no_result() {
     type Damage = fn(&mut Vec<u8>);
     let damages: [(&str, Damage); 4] = [
         ("cut", |bytes| bytes.truncate(bytes.len() / 2)),
@@ -473,7 +473,7 @@ async fn damaged_checkpoints_are_reported_and_the_result_stays_the_same() {
         assert!(run.notices.iter().any(|notice| notice.contains(object)), "{name}: {object} in {:?}", run.notices);
         assert!(coordinator.process.log().contains(object), "{name}: the log names it too");
         assert_eq!(run.state(), RunState::Running, "{name}");
-        assert!(run.rounds_done > 0, "{name}: the checkpoint before is used");
+        assert!(run.rounds_done > 0, "{name}: the previous checkpoint is used");
         let _worker = site.worker(coordinator.address, &[]);
         assert_eq!(person.finished("run").await.digest, expected(), "{name}");
     }
@@ -506,5 +506,5 @@ async fn a_full_store_delays_the_run_until_there_is_room() {
     })
     .await;
     drop(Command::new("umount").arg(&store).output());
-    outcome.expect("nothing was lost");
+    outcome.expect("no result was lost");
 }

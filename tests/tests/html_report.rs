@@ -80,13 +80,13 @@ fn check(name: &str, html: &str) {
     assert_eq!(unique.len(), ids.len(), "{name} has an id twice");
     for (_, attributes) in of("a") {
         let target = attributes.trim_start_matches("href=\"#").trim_end_matches('"');
-        assert!(ids.contains(&target), "{name}: {target} is nowhere");
+        assert!(ids.contains(&target), "{name}: the target {target} does not exist");
     }
     assert!(html.contains("Compare its digest with this one") && html.contains("again.toml"), "{name}");
 }
 
 #[test]
-fn every_committed_result_is_a_page_by_itself() {
+fn every_committed_result_is_a_self_contained_page() {
     let results = results();
     assert!(results.len() > 20, "only {} results", results.len());
     for result in results {
@@ -117,7 +117,7 @@ fn a_gallery_has_a_page_for_each_run() {
     found.retain(|target| !target.starts_with('#'));
     found.sort_unstable();
     assert_eq!(found, files);
-    assert_eq!((of("svg").len(), of("h2").len(), of("script").len()), (4, 4, 0), "a picture of each run");
+    assert_eq!((of("svg").len(), of("h2").len(), of("script").len()), (4, 4, 0), "each run has a picture");
     assert!(html.contains("default-src 'none'") && html.contains("<h1>&lt;b&gt;</h1>"), "{}", &html[..2000]);
     for (path, file) in [(paths[0], &files[2]), (paths[3], &files[0])] {
         assert_eq!(read(file), html_of(Path::new(path)));
@@ -126,7 +126,7 @@ fn a_gallery_has_a_page_for_each_run() {
 
 /// A result that cannot be read is named and left out, and the others have their pages.
 #[test]
-fn a_gallery_leaves_out_what_it_cannot_read() {
+fn a_gallery_omits_unreadable_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let good = workspace().join("docs/reproduction/rules/result-best.json");
     fs::write(directory.path().join("cut.json"), "{").expect("a file");
@@ -149,7 +149,7 @@ fn a_gallery_leaves_out_what_it_cannot_read() {
 
 /// A run's directory also has champions and a conclusion in numbers. Names are treated as text, whatever they contain.
 #[test]
-fn a_run_with_names_that_mean_harm() {
+fn malicious_names_are_shown_as_text() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("harm.toml");
     let bad = "</script><script>alert(1)</script>";
@@ -162,7 +162,7 @@ fn a_run_with_names_that_mean_harm() {
     assert!(html.contains("&lt;/script&gt;&lt;script&gt;alert(1)") && !html.contains("<script>alert"));
     assert!(html.contains("\\u003c/script>"), "in data too");
     assert!(html.contains("Is the best agent stronger") && html.contains("Welch's test"), "no conclusion");
-    assert_eq!(html.matches("<article").count(), 2, "a champion of each arm");
+    assert_eq!(html.matches("<article").count(), 2, "each arm has a champion");
     assert!(html.contains("class=\"board\""), "champions are drawn as boards");
     // Reading the run's directory again gives the same report.
     assert_eq!(html, html_of(&directory.path().join("out/result.json")));

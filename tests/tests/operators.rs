@@ -30,8 +30,8 @@ const LONG: &str = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds 
 
 /// An answer of the listener for figures: status and body.
 async fn ask(to: SocketAddr, request: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(to).await.expect("it listens");
-    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut stream = TcpStream::connect(to).await.expect("the server listens");
+    stream.write_all(request.as_bytes()).await.expect("the server reads");
     let mut answer = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("an end").expect("an answer");
     let text = String::from_utf8(answer).expect("text");
@@ -68,7 +68,7 @@ async fn metrics_of(coordinator: &Coordinator) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn figures_are_those_of_the_run() {
+async fn the_metrics_match_the_run() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--metrics", "0"]);
     let mut person = Person::of(coordinator.address);
@@ -110,7 +110,7 @@ async fn figures_are_those_of_the_run() {
 
 /// Strangers read nothing through somebody's browser, and requests for anything but figures are refused.
 #[tokio::test]
-async fn only_figures_are_served_and_only_here() {
+async fn only_metrics_are_served_and_only_locally() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--metrics", "127.0.0.1:0"]);
     let to = metrics_of(&coordinator).await;
@@ -127,7 +127,7 @@ async fn only_figures_are_served_and_only_here() {
     // Silent connections keep others out only briefly, and the coordinator works.
     let mut silent = Vec::new();
     for _ in 0..40 {
-        silent.push(TcpStream::connect(to).await.expect("it listens"));
+        silent.push(TcpStream::connect(to).await.expect("the server listens"));
     }
     assert!(scrape(to).await.contains("evoxo_build_info{"));
     drop(silent);
@@ -167,7 +167,7 @@ async fn workers_leave_when_they_are_asked() {
     let log = twins[gone].log();
     assert_eq!(twins[gone].end().await.code(), Some(0), "{log}");
     assert!(log.contains("an operator requested it") && log.contains("all results were accepted"), "{log}");
-    assert!(!log.contains("WARN"), "an ordinary end is no warning: {log}");
+    assert!(!log.contains("WARN"), "a normal exit is not a warning: {log}");
     assert_eq!(drain(&mut person, one).await, Err(Code::NotFound));
     // For a whole host, the command-line client waits.
     let address = coordinator.address.to_string();
@@ -207,7 +207,7 @@ fn line<'a>(lines: &'a [Value], part: &str) -> &'a Value {
 
 /// The lines of both sides have the same fields, and only trouble is a warning.
 #[tokio::test]
-async fn logs_of_both_sides_can_be_joined() {
+async fn logs_of_both_sides_can_be_correlated() {
     let site = Site::new();
     let mut coordinator = site.coordinator(&["--log-format", "json"]);
     let mut person = Person::of(coordinator.address);
@@ -219,7 +219,7 @@ async fn logs_of_both_sides_can_be_joined() {
     killed.kill();
     let start = Instant::now();
     while person.lost().await.is_empty() {
-        assert!(start.elapsed() < PATIENCE, "it is not missed");
+        assert!(start.elapsed() < PATIENCE, "the killed worker is not reported as lost");
     }
     person.finished("long").await;
     worker.signal("TERM");
@@ -248,7 +248,7 @@ async fn services_are_described_and_healthy() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let channel = tonic::transport::Endpoint::new(format!("http://{}", coordinator.address)).expect("a good URL");
-    let channel = channel.connect().await.expect("it listens");
+    let channel = channel.connect().await.expect("the server listens");
     let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
     let services = ["evoxo.v1.WorkerService", "evoxo.v1.RunService", "evoxo.v1.AccessService"];
     for service in services {

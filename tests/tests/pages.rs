@@ -93,7 +93,7 @@ fn page_and_results(page: &Path) -> (String, Vec<PathBuf>) {
 }
 
 #[test]
-fn pages_are_what_the_results_give() {
+fn pages_match_the_results() {
     let (mut stale, mut shown) = (Vec::new(), BTreeSet::new());
     let elsewhere = ["docs/invincible.md", "docs/screening.md"].map(|page| workspace().join(page));
     let pages = directories(&workspace().join("docs/reproduction")).into_iter().flat_map(|each| files(&each, "md"));
@@ -110,7 +110,7 @@ fn pages_are_what_the_results_give() {
 }
 
 #[test]
-fn figures_are_what_the_results_give_and_pages_show() {
+fn pictures_match_the_results_and_are_shown() {
     let (shown, mut stale) = (shown(), Vec::new());
     for result in results() {
         let directory = figures_of(&result);
@@ -140,7 +140,7 @@ fn committed_results_are_small() {
 /// The page of a source starts with a table of its claims and their verdicts, and has at most 2,500 words in addition to what
 /// commands print. Details have their own pages.
 #[test]
-fn pages_begin_with_their_verdicts_and_are_short() {
+fn pages_start_with_their_verdicts_and_are_short() {
     let pages = files(&workspace().join("docs/reproduction"), "md");
     let pages: Vec<PathBuf> = pages.into_iter().filter(|page| !page.ends_with("README.md")).collect();
     assert!(pages.len() >= 5, "only {} pages", pages.len());

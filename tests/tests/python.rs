@@ -66,7 +66,7 @@ fn a_champion_has_the_same_values_in_python() {
     let mut python = python(&(code.to_owned() + ASK)).current_dir(desk.path()).spawn().expect("python3 starts");
     python.stdin.take().expect("a pipe").write_all(asked.as_bytes()).expect("python3 reads");
     let output = python.wait_with_output().expect("python3 ends");
-    assert!(output.status.success(), "python3 cannot run what docs/networks.md says");
+    assert!(output.status.success(), "python3 cannot run the example in docs/networks.md");
     let values = String::from_utf8(output.stdout).expect("text");
     let values: Vec<f32> = values.lines().map(|line| line.parse().expect("a number")).collect();
     assert_eq!(values.len(), expected.len());

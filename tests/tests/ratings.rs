@@ -13,7 +13,7 @@ fn results(i: usize, j: usize) -> [f64; 3] {
 /// Skipped, with a line that says so, if python3 has no evalica or scipy. The unit tests of `stats::rating` have the numbers
 /// that the script printed.
 #[test]
-fn ratings_are_those_that_evalica_and_scipy_find_now() {
+fn ratings_match_those_of_evalica_and_scipy() {
     let ask = |arguments: &[&str]| Command::new("python3").current_dir(workspace()).args(arguments).output();
     if !ask(&["-c", "import evalica, scipy"]).is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: python3 has no evalica or scipy (pip install evalica scipy)");

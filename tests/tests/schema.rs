@@ -46,7 +46,8 @@ fn committed_results_conform() {
     let mut fractions = 0;
     for path in results {
         // Committed results are small; this command prints their usual form.
-        let output = Command::new(program("evoxo")).args(["report", "--json"]).arg(&path).output().expect("it starts");
+        let output =
+            Command::new(program("evoxo")).args(["report", "--json"]).arg(&path).output().expect("the program starts");
         let name = path.display();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -82,7 +83,7 @@ fn fractions_with_numbers(value: &Value) -> usize {
 }
 
 #[test]
-fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
+fn the_output_of_every_kind_conforms_and_errors_do_not() {
     let (schema, desk) = (schema(), tempfile::tempdir().expect("a temporary directory"));
     let known: Vec<&str> = SMALL.iter().map(|(kind, _)| *kind).collect();
     assert!(registry().kinds().iter().all(|kind| known.contains(&kind.name)), "a kind has no small run here");
@@ -92,7 +93,8 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
         fs::write(&file, format!("experiment = \"{kind}\"\nreplicas = 2\n{settings}")).expect("a file");
         let out = desk.path().join(kind);
         let mut run = Command::new(program("evoxo"));
-        let output = run.arg("run").arg(&file).args(["--workers", "0", "--out"]).arg(&out).output().expect("it starts");
+        let output =
+            run.arg("run").arg(&file).args(["--workers", "0", "--out"]).arg(&out).output().expect("the program starts");
         assert!(output.status.success(), "{kind}: {}", String::from_utf8_lossy(&output.stderr));
         let result = read(&out.join("result.json"));
         assert_eq!(faults(&schema, &result), Vec::<String>::new(), "{kind}");
@@ -118,5 +120,5 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
         }
     }
     assert!(fractions > 4, "numbers next to fractions");
-    assert_eq!(faults(&schema, &json!({})).len(), 8, "what is required");
+    assert_eq!(faults(&schema, &json!({})).len(), 8, "all required keys are reported");
 }

@@ -67,7 +67,8 @@ fn change_result(directory: &Path, change: impl FnOnce(&mut Value)) {
 /// Replaces a finished replica in the store by another one, with a valid checksum.
 fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) -> PathBuf {
     let finished = directory.join("store/runs/table/finished");
-    let mut objects: Vec<PathBuf> = fs::read_dir(finished).expect("a store").map(|it| it.expect("it").path()).collect();
+    let mut objects: Vec<PathBuf> =
+        fs::read_dir(finished).expect("a store").map(|it| it.expect("an entry").path()).collect();
     objects.sort();
     let path = objects.swap_remove(0);
     let bytes = Bytes::from(fs::read(&path).expect("an object"));
@@ -115,7 +116,7 @@ fn headline(text: &str) -> String {
 }
 
 #[test]
-fn results_are_as_computed_and_doctored_ones_are_found() {
+fn genuine_results_pass_and_forged_ones_are_found() {
     let desk = tempfile::tempdir().expect("a directory");
     run(desk.path());
     let good = desk.path().join("good");
@@ -196,7 +197,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
 
 /// The sentence may be worded by another build. Whoever changed it, the right one is shown.
 #[test]
-fn another_sentence_is_told() {
+fn a_changed_conclusion_is_reported() {
     let desk = tempfile::tempdir().expect("a directory");
     run(desk.path());
     let result = desk.path().join("good/result.json");
@@ -242,7 +243,7 @@ fn the_digest_after_any_round_is_shown() {
     assert!(none.is_empty() && !told.is_empty(), "{told}");
     // The digest of an earlier round was changed.
     change_text(&csv, |text| {
-        let line = text.lines().find(|line| line.contains(",1,40,")).expect("round 40 is kept");
+        let line = text.lines().find(|line| line.contains(",1,40,")).expect("round 40 is stored");
         let digest = line.rsplit(',').next().expect("five fields");
         text.replace(digest, &format!("r1:{}", "0".repeat(64)))
     });
@@ -252,7 +253,7 @@ fn the_digest_after_any_round_is_shown() {
 
 /// The state of each replica is in the store, if there is a store.
 #[test]
-fn a_replica_that_the_store_lacks_is_found() {
+fn a_replica_missing_from_the_store_is_found() {
     let desk = tempfile::tempdir().expect("a directory");
     run(desk.path());
     let lacks = |change: &dyn Fn(&[PathBuf])| {
@@ -261,7 +262,7 @@ fn a_replica_that_the_store_lacks_is_found() {
         copy(&desk.path().join("good"), &bad);
         for of in ["finished", "finished-copy"] {
             let found = fs::read_dir(bad.join("store/runs/table").join(of)).expect("a store");
-            let mut objects: Vec<PathBuf> = found.map(|it| it.expect("it").path()).collect();
+            let mut objects: Vec<PathBuf> = found.map(|it| it.expect("an entry").path()).collect();
             objects.sort();
             change(&objects);
         }
@@ -271,15 +272,19 @@ fn a_replica_that_the_store_lacks_is_found() {
     };
     let remove = |object: &PathBuf| fs::remove_file(object).expect("an object");
     assert_eq!(lacks(&|objects| remove(&objects[0])), 1);
-    assert_eq!(lacks(&|objects| assert!(fs::copy(&objects[1], &objects[0]).is_ok())), 1, "it is another one's");
+    assert_eq!(
+        lacks(&|objects| assert!(fs::copy(&objects[1], &objects[0]).is_ok())),
+        1,
+        "an object of another replica does not count"
+    );
     assert_eq!(lacks(&|objects| objects.iter().for_each(remove)), 6);
     fs::remove_dir_all(desk.path().join("good/store")).expect("a store");
-    assert_eq!(verify(desk.path(), &["good", "--share", "1%"]).1, Some(0), "as results that were fetched");
+    assert_eq!(verify(desk.path(), &["good", "--share", "1%"]).1, Some(0), "fetched results have no store");
 }
 
 /// A damaged replica is computed again and stored next to what is left of it.
 #[test]
-fn a_repaired_run_is_as_computed() {
+fn a_repaired_run_matches_the_computed_one() {
     let desk = tempfile::tempdir().expect("a directory");
     let run = || run(desk.path());
     run();
@@ -305,7 +310,7 @@ fn a_repaired_run_is_as_computed() {
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(text.contains("it is not needed, because other objects hold all replicas") && status == Some(0), "{text}");
     // Without results there is nothing to verify.
-    fs::remove_file(desk.path().join("good/result.json")).expect("it was there");
+    fs::remove_file(desk.path().join("good/result.json")).expect("the file exists");
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(
         text.contains("which a run writes when it is finished or stopped by Ctrl-C: the command") && status == Some(2),
@@ -314,7 +319,7 @@ fn a_repaired_run_is_as_computed() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused_with_a_sentence() {
+fn unverifiable_results_are_rejected_with_a_reason() {
     let desk = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| fs::write(desk.path().join(name), text).expect("a file");
     write("x.json", "{\"experiment\": \"invincible\"}");

@@ -43,7 +43,12 @@ pub fn files(end: &str) -> BTreeMap<String, String> {
     let mut paths = Vec::new();
     walk(workspace(), &mut paths);
     let named = |path: PathBuf| {
-        let name = path.strip_prefix(workspace()).expect("it was found there").to_str().expect("text").to_owned();
+        let name = path
+            .strip_prefix(workspace())
+            .expect("the file was found below the workspace")
+            .to_str()
+            .expect("text")
+            .to_owned();
         name.ends_with(end).then(|| (name, fs::read_to_string(&path).expect("text")))
     };
     let found: BTreeMap<String, String> = paths.into_iter().filter_map(named).collect();

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_of_the_same_name_and_other_objects_are_not_meant() {
+    fn other_types_of_the_same_name_are_not_confused() {
         let a =
             "pub struct Arm;\n\nimpl Arm {\n    fn a(&self) {\n        self.part.b();\n        self.b.c();\n    }\n}";
         let b = "pub struct Arm;\n\nimpl Arm {\n    fn b(&self) {\n        self.a();\n    }\n\n    fn c(&self) {}\n}";

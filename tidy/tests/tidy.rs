@@ -70,7 +70,7 @@ fn crates_depend_in_one_direction() {
     let mut wrong = Vec::new();
     for (package, allowed) in OURS {
         let dependencies = dependencies(package);
-        assert!(package == "tidy" || dependencies.len() > 1, "{package} has a manifest of another form");
+        assert!(package == "tidy" || dependencies.len() > 1, "the manifest of {package} has an unexpected form");
         for dependency in dependencies {
             if dependency.starts_with("evoxo") && !allowed.contains(&dependency.as_str()) {
                 wrong.push(format!("{package} must not depend on {dependency}"));
@@ -229,7 +229,7 @@ fn no_function_is_too_long() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_work_is_left_for_later() {
     // In two pieces, so that the check does not find this file.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:"), concat!("dbg", "!(")];
     let mut wrong = Vec::new();
@@ -243,7 +243,7 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_have_targets() {
     let mut wrong = Vec::new();
     for (name, text) in files(".md") {
         let below = workspace().join(&name);

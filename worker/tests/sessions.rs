@@ -299,7 +299,7 @@ async fn a_worker_waits_for_a_coordinator_that_is_late_or_restarts() {
 }
 
 #[tokio::test]
-async fn a_refused_worker_says_why_and_exits_with_its_own_status() {
+async fn a_rejected_worker_says_why_and_exits_with_its_own_status() {
     let mut coordinator = Coordinator::on_any_port().await;
     let worker = coordinator.worker(&[]);
     let mut session = coordinator.session().await;
@@ -316,7 +316,7 @@ async fn a_refused_worker_says_why_and_exits_with_its_own_status() {
 
 /// If a failure would be the same on every attempt, the worker does not retry forever.
 #[tokio::test]
-async fn a_server_that_is_no_coordinator_is_refused() {
+async fn a_server_that_is_not_a_coordinator_is_rejected() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (_, health) = tonic_health::server::health_reporter();
@@ -432,7 +432,7 @@ async fn a_worker_uses_no_lower_epoch_than_it_has_seen() {
     let mut old = Coordinator::leading(free, led(6)).await;
     let mut refused = old.session().await;
     let said = timeout(PATIENCE, refused.incoming.message()).await.expect("the worker decides");
-    assert!(!matches!(said, Ok(Some(_))), "it greets a coordinator of an older epoch: {said:?}");
+    assert!(!matches!(said, Ok(Some(_))), "the worker greets a coordinator of an older epoch: {said:?}");
     // Another address of the same cluster works as well as the first.
     old.end().await;
     Coordinator::leading(free, led(8)).await.session().await.welcomes().await;

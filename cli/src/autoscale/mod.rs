@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_found_by_the_numbers_of_their_jobs() {
+    fn workers_are_matched_to_their_jobs() {
         let state = RunState::Running.into();
         let run = v1::Run {
             kind: "rules".into(),
@@ -312,6 +312,6 @@ mod tests {
         assert_eq!(seen(&quorum, &workers, &jobs).open, 65, "one identity is not enough");
         assert_eq!(seen(&v1::Run { workers: 2, ..quorum }, &workers, &jobs).open, 5);
         let paused = v1::Run { state: RunState::Paused.into(), ..run };
-        assert_eq!(seen(&paused, &workers, &jobs).open, 0, "a paused run needs nobody");
+        assert_eq!(seen(&paused, &workers, &jobs).open, 0, "a paused run needs no workers");
     }
 }

@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn there_are_not_more_slots_than_tasks() {
+    fn slots_never_exceed_tasks() {
         let mut scale = scale();
         assert_eq!(at(&mut scale, 0, &seen(6, &[BUSY; 4])), [Action::Start(2)]);
         assert_eq!(at(&mut scale, 1, &seen(6, &[BUSY; 6])), []);
     }
 
     #[test]
-    fn what_is_of_no_use_ends_after_a_while() {
+    fn idle_and_queued_jobs_end_after_a_while() {
         let mut scale = scale();
         let end = |ids: &[&str]| vec![Action::End(ids.iter().map(|id| (*id).to_owned()).collect())];
         let quiet = seen(1, &[BUSY, IDLE, Stage::Queued]);
@@ -220,8 +220,12 @@ mod tests {
         assert_eq!(at(&mut scale, 60, &quiet), end(&["5_2"]));
         assert_eq!(at(&mut scale, 61, &seen(1, &[BUSY, IDLE])), [], "a job that was asked to end has not failed");
         assert_eq!(at(&mut scale, 121, &seen(1, &[BUSY, IDLE])), end(&["5_1"]));
-        assert_eq!(at(&mut scale, 122, &seen(1, &[BUSY, IDLE])), [], "it is leaving");
-        assert_eq!(at(&mut scale, 181, &seen(1, &[BUSY, IDLE])), end(&["5_1"]), "and does not leave");
+        assert_eq!(at(&mut scale, 122, &seen(1, &[BUSY, IDLE])), [], "the job is leaving");
+        assert_eq!(
+            at(&mut scale, 181, &seen(1, &[BUSY, IDLE])),
+            end(&["5_1"]),
+            "the job did not leave, so it is asked again"
+        );
     }
 
     #[test]
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_end_before_their_workers_join_are_not_started_for_ever() {
+    fn jobs_that_end_before_their_workers_join_stop_being_started() {
         let mut scale = scale();
         assert_eq!(at(&mut scale, 0, &seen(100, &[])), [Action::Start(1)]);
         // No look sees the first two jobs.
@@ -243,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_workers_that_compute_no_further_ones_are_tried() {
+    fn failing_jobs_are_not_restarted_while_other_workers_compute() {
         let mut scale = scale();
         let one = seen(100, &[BUSY]);
         assert_eq!(at(&mut scale, 0, &one), [Action::Start(1)]);
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_was_preempted_is_no_failure() {
+    fn a_preempted_job_is_not_a_failure() {
         let mut scale = scale();
         assert_eq!(at(&mut scale, 0, &seen(100, &[BUSY])), [Action::Start(1)]);
         assert_eq!(at(&mut scale, 1, &seen(100, &[BUSY, BUSY])), [Action::Start(2)]);
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_refusal_there_is_a_pause() {
+    fn a_rejected_job_is_followed_by_a_pause() {
         let mut scale = scale();
         assert_eq!(scale.decide(Duration::ZERO, &seen(100, &[BUSY])), [Action::Start(1)]);
         scale.pause(Duration::from_secs(60));

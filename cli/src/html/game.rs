@@ -110,7 +110,7 @@ mod tests {
 
     /// A network without shared weights is embedded completely. A network of filters over tables is not embedded.
     #[test]
-    fn a_network_is_there_or_a_sentence_says_why_not() {
+    fn a_network_is_included_or_its_absence_explained() {
         let network = |first: First, second: usize, shape: Shape| {
             let architecture =
                 Architecture { shape, first, second, biases: true, activation: Activation::Logistic, shared: true };
@@ -139,7 +139,7 @@ mod tests {
 
     /// The script reads the answers in this order, so there is one for each position, and each is a legal move of the player.
     #[test]
-    fn every_answer_is_that_of_the_player() {
+    fn every_answer_is_the_players() {
         let card = Card::new(optimum(Side::O, Ratio::from(100)).player);
         let mut player = player_of_card(&card).unwrap().unwrap().1;
         let (answers, positions) = (answers(&mut player), positions(Game::TicTacToe.geometry()));

@@ -47,7 +47,7 @@ fn a_pair_plays_one_game() {
 }
 
 #[test]
-fn unknown_players_are_refused() {
+fn unknown_players_are_rejected() {
     let sentence = |spec: PlayerSpec| spec.find(&registry()).map(drop).unwrap_err().to_string();
     assert!(sentence(spec("bencmark")).contains("no player \"bencmark\""));
     assert!(sentence(spec("nowhere/card.json")).contains("no player \"nowhere/card.json\" and no file"));

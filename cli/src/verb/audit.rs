@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn players_without_a_file_are_audited_or_refused() {
+    fn built_in_players_are_analysed_or_rejected() {
         let registry = evoxo_experiments::registry();
         let audit = |who: &str| audit(&registry, Path::new(who)).map_err(|error| error.to_string());
         assert_eq!(audit("perfect").unwrap().json["O"]["unbeatable"], true);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn players_are_judged_by_a_suite() {
+    fn players_are_scored_by_a_suite() {
         let registry = evoxo_experiments::registry();
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("suite.txt");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_make_no_sense_together_are_refused() {
+    fn contradictory_options_are_rejected() {
         let read = |arguments: &str| {
             let command = <Arguments as clap::Args>::augment_args(clap::Command::new("audit"));
             command.try_get_matches_from(arguments.split(' ')).map(drop).map_err(|error| error.to_string())

@@ -206,7 +206,7 @@ mod tests {
 
     /// The files are sufficient: each task yields its output, and the outputs yield the signatures as worker.proto specifies.
     #[test]
-    fn the_workload_files_are_sufficient_for_another_worker() {
+    fn another_worker_can_compute_the_workload_files() {
         let registry = evoxo_experiments::registry();
         let directory = tempfile::tempdir().unwrap();
         write_workload(&registry, directory.path()).unwrap();

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_that_come_back_have_not_left() {
+    fn workers_that_reconnect_have_not_left() {
         let worker = |name: &str, session, draining| v1::Worker {
             name: name.into(),
             session,

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_input_does_no_harm() {
+    fn invalid_input_is_ignored() {
         assert_eq!(output(&[0xff; 10_000]), "");
         assert_eq!(output(b"position\nquery\ngo"), output(b"position\ngo"));
         assert_eq!(output(b"stop\nsetoption name x value 1\n\n"), "");

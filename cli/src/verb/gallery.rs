@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_beside_runs_are_passed_over() {
+    fn other_files_in_the_directory_are_ignored() {
         let desk = tempfile::tempdir().unwrap();
         let names = ["mine.toml", "dye.journal", "result.json", "run.toml", "none.journal"];
         let paths = names.map(|name| desk.path().join(name));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_has_a_file_of_its_own() {
+    fn every_run_has_its_own_file() {
         let mut taken = BTreeSet::new();
         let names = [("td3d", "best"), ("rules", "best"), ("td3d", "best"), ("td3d", "td3d-best"), ("a", "../Ü/x")];
         let files = names.map(|(kind, name)| free(&mut taken, &file_name(kind, name)));

@@ -74,7 +74,7 @@ mod tests {
     /// The part of the table that the chapter prints, and the number of lines: one for each board on which the side is to
     /// move.
     #[test]
-    fn the_file_of_the_chapter() {
+    fn the_table_matches_the_chapter() {
         let table = |side, strings, classes| {
             rows(&Arguments { side, strings, classes, json: false }).collect::<Vec<(u16, u16, u8, String)>>()
         };

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_is_deleted_is_not_called_cancelled() {
+    fn a_deleted_run_is_not_reported_as_cancelled() {
         let state = RunState::Cancelled.into();
         let run = v1::Run { name: "mine".into(), state, rounds_done: 28, rounds_total: 28, ..v1::Run::default() };
         assert_eq!(sentence(&run, true), "mine is deleted, after 28 of 28 rounds");

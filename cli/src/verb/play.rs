@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_and_invalid_bytes_are_refused() {
+    fn endless_lines_and_invalid_bytes_are_rejected() {
         let seen = output(testing::table(Side::O), Side::X, &[b'\xff'; 5000]);
         assert_eq!(seen.matches("Type a move").count(), 5);
     }

@@ -230,7 +230,7 @@ mod tests {
     use evoxo_games::table::optimum::optimum;
 
     #[test]
-    fn a_directory_is_shown_in_the_order_of_numbers() {
+    fn files_in_a_directory_are_sorted_by_number() {
         let directory = tempfile::tempdir().unwrap();
         let card = Card::new(optimum(evoxo_games::board::Side::O, evoxo_common::ratio::Ratio::ONE).player);
         for name in ["page-0-10.json", "page-0-9.json", "page-0-100.json", "other.txt", "best-1.json"] {

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replicas_that_the_run_has_beyond_those_asked_for_are_told() {
+    fn additional_replicas_of_an_existing_run_are_reported() {
         let text = "experiment = \"dispatch\"\nreplicas = 2\n[arms.a]\n[arms.b]\n";
         let config = Config::parse(&evoxo_experiments::registry(), "a file", text, &[]).unwrap();
         let told = |replicas_total| more_than_asked(&config, &v1::Run { replicas_total, ..v1::Run::default() });

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draw_is_rounded_up_has_each_once_and_is_another_for_another_seed() {
+    fn a_sample_is_rounded_up_without_repeats_and_depends_on_the_seed() {
         let all: Vec<Key> = (0..3).flat_map(|arm| (0..7).map(move |index| (arm, index))).collect();
         assert_eq!(draw(&all, 1, 1).len(), 1);
         assert_eq!(draw(&all, ALL, 1), all);
@@ -258,7 +258,7 @@ mod tests {
 
     /// Tables, tests and figures follow from the replicas, so a change of a statistic changes the committed results.
     #[test]
-    fn committed_results_are_what_their_replicas_give() {
+    fn committed_results_follow_from_their_replicas() {
         let registry = evoxo_experiments::registry();
         let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reproduction");
         let folders = fs::read_dir(committed).unwrap().flatten().filter(|entry| entry.path().is_dir());

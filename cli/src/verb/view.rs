@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_without_a_run_is_refused() {
+    fn a_directory_without_a_run_is_rejected() {
         let desk = tempfile::tempdir().unwrap();
         let why = runs(&[desk.path().to_owned()]).unwrap_err().to_string();
         assert!(why.contains("contains no run"), "{why}");

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_fit_names() {
+    fn patterns_match_names() {
         let fit =
             [("a*", "abc"), ("*", ""), ("a?c", "abc"), ("*b*d", "abcbd"), ("a", "a"), ("a**", "a"), ("*c", "abcc")];
         let others = [("a*", "ba"), ("a?", "a"), ("", "a"), ("*b", "abc"), ("a", "ab"), ("a?c", "ac")];
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_meant_by_all_that_is_said() {
+    fn a_run_must_match_all_criteria() {
         let run = |name: &str, state: RunState, submitter: &str| {
             let (name, submitter) = (name.into(), submitter.into());
             v1::Run { name, submitter, state: state.into(), ..v1::Run::default() }

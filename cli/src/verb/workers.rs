@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_set_aside_is_listed_with_the_reason() {
+    fn workers_set_aside_are_listed_with_the_reason() {
         let away = v1::LostWorker {
             name: "w1".into(),
             address: "10.0.0.1".into(),

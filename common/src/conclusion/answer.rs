@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_says_which_neighbours_differ() {
+    fn a_ranking_says_which_neighbours_differ() {
         let clear = order(&[("b", &[1.0, 1.1, 1.2]), ("a", &[5.0, 5.1, 5.2])]);
         assert_eq!(
             clear,
@@ -250,7 +250,7 @@ mod tests {
     /// What replicas share is not chance: if a difference is the same in each of them, it is certain, however much the
     /// replicas vary.
     #[test]
-    fn what_replicas_share_is_taken_out() {
+    fn values_shared_by_replicas_are_subtracted() {
         let arms: [(&str, &[f64]); 2] = [("old", &[1.0, 5.0, 9.0, 3.0]), ("new", &[1.5, 5.6, 9.4, 3.5])];
         let say = |shared| answer(&question(Question::from_the_first(2), shared, &arms), true).unwrap();
         let (paired, unpaired) = (say(Some("boards")), say(None));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_differences_those_are_named_that_are_sure() {
+    fn only_significant_differences_of_many_are_named() {
         let high: Vec<(String, Vec<f64>)> = (1..=6)
             .map(|arm| (format!("h{arm}"), [0.0, 0.1, 0.2].map(|it| it + f64::from(arm) * 3.0).to_vec()))
             .collect();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kind_has_said_is_not_said_twice() {
+    fn a_kinds_own_conclusion_is_not_repeated() {
         let question = question(Answer::Sentences, None, &[("a", &[1.0, 2.0])]);
         assert_eq!(answer(&question, false), None);
         assert!(answer(&question, true).unwrap().starts_with("At the end win % is 1.5 ± 6.4 (mean over 2 "));

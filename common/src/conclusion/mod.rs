@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_of_arms_that_a_kind_has_tested() {
+    fn a_kinds_tests_of_pairs_are_summarised() {
         let contest = |better: &str, p: f64| json!({"better": better, "worse": "z", "p_holm": p, "test": "Mann and Whitney's test", "of": "ends"});
         let said = |contests: &[Value]| super::contests(&json!({"contests": contests})).unwrap_or_default();
         assert_eq!(super::contests(&json!({})), None, "most kinds have none");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_come_before_what_was_written_down() {
+    fn figures_take_precedence_over_the_stored_conclusion() {
         let (config, mut result) = result(&[("a", &[5.0, 5.1, 5.2]), ("b", &[1.0, 1.1, 1.2])]);
         result["conclusion"] = "\u{1b}[2Jas it was".into();
         let sentence = of_result(&config, &result);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_end_nothing_is_tested() {
+    fn unfinished_runs_are_not_tested() {
         let (config, mut result) = result(&[("a", &[5.0, 5.1]), ("b", &[1.0, 1.1])]);
         result["digest"] = Value::Null;
         let sentence = of_result(&config, &result);

@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_gene_comes_from_a_parent_and_none_is_lost(seed: u64, length in 2..50_usize) {
+        fn every_gene_comes_from_one_parent(seed: u64, length in 2..50_usize) {
             let (mother, father) = (vec![false; length], vec![true; length]);
             let mut rng = Stream::root(seed).rng();
             let [one, two] = one_point(&mut rng, &mother, &father);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn four_candidates_are_those_of_the_equations() {
+    fn candidates_follow_the_published_equations() {
         let candidates = four_candidates(&[0.5, -1.0], &[-0.25, 1.0], 0.25, (-2.0, 1.0));
         assert_eq!(candidates[0], [0.125, 0.0]);
         assert_eq!(candidates[1], [0.75 + 0.125, 0.75 + 0.25]);

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_their_mean_and_no_direction() {
+    fn steps_have_the_expected_mean_size_and_no_bias() {
         for mean in [1.0, 1.5, 40.0] {
             let mut genome = vec![0; 50_000];
             let count = step(&mut Stream::root(2).rng(), &mut genome, (-1_000_000, 1_000_000), mean, 0.5);
@@ -136,7 +136,7 @@ mod tests {
     /// Without selection, no number is visited more often or less often than others, not even a bound. With steps of a tenth
     /// of a small range, a bound got 0.56 or 2.4 times its share. Each gene moves a thousand times.
     #[test]
-    fn bounds_are_numbers_like_others() {
+    fn bounds_are_visited_as_often_as_other_numbers() {
         let kinds: [fn(&mut Generator, &mut [i64]) -> usize; 3] = [
             |rng, genome| step(rng, genome, (0, 9), 1.9, 0.9),
             |rng, genome| step(rng, genome, (0, 9), 6.0, 0.9),

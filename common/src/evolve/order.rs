@@ -178,11 +178,11 @@ mod tests {
     /// The example of Eiben and Smith, figure 4.10: the part 4 5 6 7 of 1 to 9 and the father 9 3 7 8 2 6 5 1 4 give
     /// 3 8 2 4 5 6 7 1 9.
     #[test]
-    fn order_crossover_does_as_the_textbook() {
+    fn order_crossover_follows_the_textbook() {
         let (mother, father) = ([0, 1, 2, 3, 4, 5, 6, 7, 8], [8, 2, 6, 7, 1, 5, 4, 0, 3]);
         let mut rng = Stream::root(1).rng();
         let seen = (0..1000).any(|_| order_crossover(&mut rng, &mother, &father) == [2, 7, 1, 3, 4, 5, 6, 0, 8]);
-        assert!(seen, "the part of the example is one of 36");
+        assert!(seen, "the example's segment is one of 36");
     }
 
     /// The paper measured that 1 to 1.5 % of the edges are in neither parent. The edge back to the start is not counted,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trip_of_equal_parents_is_the_same_trip() {
+    fn equal_parents_have_the_same_tour_as_child() {
         let mut rng = Stream::root(3).rng();
         let mother = permutation(&mut rng, 20);
         let child = edge_recombination(&mut rng, &mother, &mother);

@@ -117,7 +117,7 @@ mod tests {
     /// 0.5 (eta + 1) b^eta up to 1 and 0.5 (eta + 1) / b^(eta + 2) beyond: its mean is
     /// 0.5 (eta + 1) / (eta + 2) + 0.5 (eta + 1) / eta.
     #[test]
-    fn the_spread_of_simulated_binary_crossover_has_the_papers_mean() {
+    fn the_spread_of_simulated_binary_crossover_matches_the_paper() {
         let mut rng = Stream::root(1).rng();
         for eta in [2.0, 15.0] {
             let (mut crossed, mut sum) = (0, 0.0);

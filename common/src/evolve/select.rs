@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn roulette_gives_each_its_share() {
+    fn roulette_selects_in_proportion_to_fitness() {
         let mut rng = Stream::root(1).rng();
         let mut counts = [0; 4];
         for _ in 0..40_000 {

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_reported_changes_the_digest() {
+    fn every_reported_value_changes_the_digest() {
         let changes: [fn(&mut ReplicaState); 9] = [
             |it| it.arm = "b".into(),
             |it| it.replica = 2,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_read_as_it_is_displayed_and_one_without_the_history_is_told_apart() {
+    fn digests_are_parsed_with_and_without_the_history() {
         let digest = ResultDigest::of_state(&state());
         assert_eq!(ResultDigest::parse(&digest.to_string()), Some(digest));
         for other in [&digest.to_string()[3..], "", "r1:", "r2:00", &format!("{digest}0")] {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_four_for_each_doubling_of_rows() {
+    fn there_are_four_links_per_doubling_of_rows() {
         let due = |rows: &u64| is_due(rows - 1, *rows);
         let expected = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40];
         assert_eq!((1..=40).filter(due).collect::<Vec<u64>>(), expected);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_links_are_read_back_and_wrong_ones_refused() {
+    fn stored_links_are_read_back_and_wrong_ones_rejected() {
         let digest = ResultDigest::of_state(&state());
         let links = [(1, 1), (2, 1), (7, 4)].map(|(round, rows)| Link { round, rows, digest });
         let stored = write_links(&links).unwrap();

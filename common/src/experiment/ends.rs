@@ -173,7 +173,7 @@ mod tests {
     fn rounds(config: &Config) -> u64 {
         let mut replica = Replica::start(config, &config.arms[0], 0);
         while step(&mut replica).expect("tasks that can be computed") {
-            let restored = Replica::restore(config, &replica.save()).expect("what was saved");
+            let restored = Replica::restore(config, &replica.save()).expect("the saved state is valid");
             assert_eq!(restored.is_finished(), replica.is_finished());
         }
         assert_eq!(replica.links().last().map(|link| link.digest), Some(replica.digest()));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_by_its_table_and_is_called_by_it() {
+    fn stop_conditions_end_a_run_and_change_its_name() {
         let whole = testing::config(TEN);
         assert_eq!(rounds(&whole), 10);
         let mut replica = Replica::start(&whole, &whole.arms[0], 0);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_sentences() {
+    fn mistakes_have_messages() {
         let mistake = |ends: &str| {
             let text = format!("experiment = \"sums\"\n[ends]\n{ends}\n");
             Config::parse(&testing::registry(), "test", &text, &[]).expect_err(ends).to_string()
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_ends_at_the_first_row_that_is_good_enough_or_once_nothing_gets_better() {
+    fn a_replica_ends_at_its_target_or_without_improvement() {
         let values = [1.0, 3.0, 2.0, 3.0, 3.0, 4.0, 4.0];
         let three = Some(Ratio::new(3, 1));
         assert_eq!(over_after(Goal::Maximize, three, None, &values), Some(2));
@@ -239,7 +239,11 @@ mod tests {
         );
         assert_eq!(over_after(Goal::Maximize, None, Some(4), &values), None);
         assert_eq!(over_after(Goal::Minimize, None, Some(2), &values), Some(3));
-        assert_eq!(over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(3), &values), Some(5), "whichever is first");
+        assert_eq!(
+            over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(3), &values),
+            Some(5),
+            "the earlier condition ends the run"
+        );
         assert_eq!(
             over_after(Goal::Maximize, Some(Ratio::new(4, 1)), Some(1), &[-0.0, 0.0]),
             Some(2),

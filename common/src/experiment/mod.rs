@@ -199,7 +199,8 @@ pub trait Told: Serialize + DeserializeOwned {
     /// The entry of an arm in `result.json`.
     fn write(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Value {
         let mut entry = json!({"name": config.arms[arm].name, "settings": settings_json(config, arm)});
-        let told = serde_json::to_value(Self::of(config, arm, replicas)).expect("what is kept of an arm can be JSON");
+        let told =
+            serde_json::to_value(Self::of(config, arm, replicas)).expect("the stored part of an arm can be JSON");
         let (Value::Object(keys), Value::Object(told)) = (&mut entry, told) else { panic!("an arm is an object") };
         keys.extend(told);
         entry

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_finite_ends_the_replica_and_is_not_kept() {
+    fn a_non_finite_number_ends_the_replica_and_is_not_stored() {
         let config = testing::config("");
         for (number, ends) in [(1.5, false), (f64::NAN, true), (f64::INFINITY, true), (f64::NEG_INFINITY, true)] {
             let mut replica = Replica::start(&config, &config.arms[0], 0);

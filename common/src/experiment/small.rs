@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_result_is_whole_again_but_for_what_is_lost() {
+    fn a_small_result_restores_what_it_kept() {
         let small = small(&result(), &|arm, curve| arm == 1 && curve == "shown", 4);
         let mut expected = result();
         let top = expected.as_object_mut().unwrap();
@@ -352,14 +352,14 @@ mod tests {
         assert_eq!(
             text(&small).lines().filter(|line| line.starts_with("{\"name\":")).count(),
             2,
-            "a line for each arm"
+            "there is one line for each arm"
         );
         let again = self::small(&whole(small.clone()).unwrap(), &|_, _| true, 4);
         assert_eq!(again, small, "a small result is as small as it gets");
     }
 
     #[test]
-    fn digests_that_do_not_cover_the_history_are_left_out() {
+    fn digests_without_the_history_are_omitted() {
         assert_eq!(short_digest(&"0".repeat(64)), None);
         assert_eq!(short_digest("r1:0123456789abcdef0123"), Some("r1:0123456789abcdef"));
         assert_eq!(short_digest("r1:é"), None);
@@ -367,7 +367,7 @@ mod tests {
 
     /// A difference must not disappear with the parts that are lost.
     #[test]
-    fn other_results_stay_other_results() {
+    fn different_results_stay_different() {
         let claimed = small(&result(), &|_, curve| curve == "shown", 6);
         let same = as_small_as(&claimed, &result()).unwrap();
         for (place, value) in [
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_one_is_no_reason_to_panic() {
+    fn damaged_small_results_cause_no_panic() {
         let good = small(&result(), &|_, _| true, 6);
         for (place, value) in [
             ("/settings", json!(3)),

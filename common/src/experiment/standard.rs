@@ -94,7 +94,7 @@ mod tests {
     use crate::{local, stats::Estimate, testing};
 
     #[test]
-    fn the_primary_metric_is_told_and_told_again() {
+    fn the_report_shows_the_primary_metric_and_can_be_repeated() {
         let config = testing::config("[arms.a]\n[arms.b]\nrounds = 5\n");
         let report = config.report(&local::run(&config).unwrap());
         insta::assert_snapshot!(report.tables[0]);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_decimals_as_the_interval_has_to_tell() {
+    fn decimals_follow_the_width_of_the_interval() {
         let decimals = |mean, half_width| Estimate { mean, half_width }.decimals();
         assert_eq!([decimals(7.0, Some(12.0)), decimals(7.0, Some(0.12)), decimals(7.0, Some(1e-9))], [0, 2, 6]);
         assert_eq!([decimals(70.0, Some(0.0)), decimals(0.5, None)], [2, 2]);

@@ -174,7 +174,7 @@ mod tests {
 
     /// For any finite values, ticks and labels are distinct numbers that cover the values.
     #[test]
-    fn the_greatest_numbers_have_an_axis() {
+    fn the_largest_floats_have_an_axis() {
         let (most, wide) = (f64::MAX, 9_007_199_254_740_992.0);
         let all =
             [(-most, most), (0.0, most), (most, most), (-most, -most), (1e200, 1.1e200), (wide, wide), (-wide, -wide)];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_have_ticks_that_people_know() {
+    fn logarithmic_ticks_are_familiar_numbers() {
         let labels = |low: f64, high: f64| {
             let axis = Axis::powers(low, high);
             assert!(axis.low <= low && axis.high >= high && axis.high > axis.low, "{low} to {high}");

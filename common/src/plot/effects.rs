@@ -277,17 +277,17 @@ mod tests {
     }
 
     #[test]
-    fn names_do_not_stand_on_each_other() {
+    fn labels_do_not_overlap() {
         let mut taken = Vec::new();
         let mut place = |right: f64, down: f64| spot(&mut taken, (right, down), "L test_first_move");
         assert_eq!(place(100.0, 50.0), (107.0, 62.0));
         let (x, y) = place(120.0, 45.0);
         assert!(x < 20.0 && y == 39.0, "left of its point and above: {x} {y}");
-        assert_eq!(place(140.0, 30.0), (147.0, 42.0), "high enough above the first");
+        assert_eq!(place(140.0, 30.0), (147.0, 42.0), "the label is high enough above the first one");
     }
 
     #[test]
-    fn bars_overlap_unless_the_effect_is_found() {
+    fn intervals_overlap_unless_the_effect_is_significant() {
         let svg = main_effects().svg();
         // Of a bar "Mx lowVhigh": the low end and the high end.
         let bars: Vec<&str> = svg.lines().filter(|line| line.contains("h8M")).collect();
@@ -309,6 +309,6 @@ mod tests {
         let plain = HalfNormal { slope: 0.0, margin: None, ..half_normal() };
         assert!(!plain.svg().contains("together") && !plain.svg().contains("expected"));
         let named = plain.svg().matches("effect &lt;").count();
-        assert_eq!(named, 3, "the greatest three have names");
+        assert_eq!(named, 3, "the three largest effects have labels");
     }
 }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_short_and_errors_do_not_add_up() {
+    fn paths_are_short_and_rounding_errors_do_not_add_up() {
         let points = [(10.0, 20.04), (10.26, 19.96), (10.52, 20.5), (4.0, 20.5)];
         assert_eq!(path(points.into_iter()), "M10 20l.3 0 .2 .5-6.5 0");
         let steps = path((0..1000).map(|step| (f64::from(step) * 0.04, 0.0)));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn two_dozen_curves_look_different_and_those_of_one_panel_without_colour_too() {
+    fn two_dozen_curves_can_be_told_apart() {
         let looks: std::collections::BTreeSet<String> = (0..24).map(stroke).collect();
         assert_eq!(looks.len(), 24);
         let line = [(0.0, 0.0), (10.0, 0.0)];

@@ -25,7 +25,7 @@ fn the_picture_is_pinned() {
 }
 
 #[test]
-fn a_curve_of_one_point_is_seen() {
+fn a_curve_of_one_point_is_visible() {
     let dot = |text: &str| text.contains("a3.2 3.2");
     let one = vec![Series { points: figure().series[0].points[..1].to_vec(), ..figure().series[0].clone() }];
     assert_eq!((dot(&svg(&Figure { series: one, ..figure() })), dot(&svg(&figure()))), (true, false));
@@ -47,7 +47,7 @@ fn a_graph_has_negative_values_and_no_bands() {
 
 /// Dots may be anywhere, and no line joins them.
 #[test]
-fn dots_are_apart() {
+fn dots_do_not_overlap() {
     let point = |x: f64| Point { x, mean: 2.0 * x, low: 2.0 * x, high: 2.0 * x };
     let series = vec![Series { name: "front".into(), points: vec![point(100.25), point(100.5), point(101.0)] }];
     let text = svg(&Figure { series, drawn: Drawn::Dots, references: Vec::new(), ..figure() });
@@ -60,7 +60,7 @@ fn dots_are_apart() {
 }
 
 #[test]
-fn a_few_curves_have_names_at_their_ends_and_many_a_panel_each() {
+fn few_curves_have_labels_and_many_have_panels() {
     let points = figure().series.remove(0).points;
     let series = |index: u32| Series { name: format!("curve {index}"), points: points.clone() };
     let drawn = |count: u32| svg(&Figure { series: (0..count).map(series).collect(), ..figure() });
@@ -90,7 +90,7 @@ fn bars_at_the_ends_of_curves_are_inside_the_axes() {
 }
 
 #[test]
-fn a_curve_beyond_the_range_says_so_and_others_keep_their_colours() {
+fn a_curve_outside_the_range_is_noted() {
     let series = |name: &str, mean: f64| {
         let points = vec![Point { x: 1.0, mean, low: mean, high: mean }];
         Series { name: name.into(), points }
@@ -106,7 +106,7 @@ fn a_curve_beyond_the_range_says_so_and_others_keep_their_colours() {
 
 /// A known value of one curve has that curve's colour; a known value of all curves has none.
 #[test]
-fn known_values_belong_to_curves_or_to_all() {
+fn a_reference_line_has_the_colour_of_its_curve() {
     let of = |of: Option<&str>| {
         let known = Reference { of: of.map(str::to_owned), ..Reference::new("the paper's", -0.5) };
         let text = svg(&Figure { references: vec![known], ..figure() });
@@ -117,7 +117,7 @@ fn known_values_belong_to_curves_or_to_all() {
 
 /// Zero is not a power of ten: if a value is 0, the picture says where it is drawn.
 #[test]
-fn zero_has_a_place_on_a_logarithmic_axis() {
+fn zero_is_drawn_on_a_logarithmic_axis() {
     let points = [100.0, 1.0, 0.0].into_iter().enumerate();
     let points = points.map(|(x, mean)| Point { x: x as f64, mean, low: mean / 2.0, high: mean }).collect();
     let figure = Figure { series: vec![Series { name: "repairs".into(), points }], drawn: Drawn::Powers, ..figure() };

@@ -228,7 +228,7 @@ fn replicas_as_blocks() {
 }
 
 #[test]
-fn replicas_that_see_an_effect_differently_widen_its_interval() {
+fn replicas_that_disagree_on_an_effect_widen_its_interval() {
     // A is +10 in one replica, -10 in the next, and so on; the other effects have little noise.
     let value = |treatment: usize, replica: usize| {
         let sign = if (treatment + replica).is_multiple_of(2) { 5.0 } else { -5.0 };
@@ -255,7 +255,7 @@ fn replicas_that_agree_to_the_last_digit_give_no_interval() {
 }
 
 #[test]
-fn mistakes_have_sentences() {
+fn mistakes_have_messages() {
     let wrong = |letters: &str, generators: &[&str]| {
         let generators: Vec<String> = generators.iter().map(|text| (*text).to_owned()).collect();
         let (place, sentence) = Design::new(&letters.chars().collect::<Vec<char>>(), &generators).unwrap_err();
@@ -317,7 +317,7 @@ proptest! {
     /// Aliased effects have the same column of signs, or the opposite one. Every main effect and pair is listed exactly once,
     /// unless it is the mean.
     #[test]
-    fn aliases_are_what_cannot_be_told_apart(design in any_design()) {
+    fn aliases_are_indistinguishable_effects(design in any_design()) {
         let aliases = design.aliases();
         for list in &aliases {
             for other in list {
@@ -359,7 +359,7 @@ proptest! {
 /// If all responses are multiplied by a power of two, all effects are multiplied by it, bit for bit, up to the greatest
 /// numbers, even if fourth powers would overflow.
 #[test]
-fn great_responses_have_effects_as_small_ones_have() {
+fn large_responses_have_the_same_effects_as_small_ones() {
     let full = design("ABC", &[]);
     let responses: Vec<Vec<f64>> = (0..8).map(|it| vec![1.5 + f64::from(it), 1.0 + f64::from(it * it)]).collect();
     let times = |factor: f64| -> Vec<Vec<f64>> {
@@ -388,7 +388,7 @@ fn normal(rng: &mut Generator) -> f64 {
 /// If nothing has an effect, at most one table in twenty finds one, even if variances differ and replicas have much in
 /// common.
 #[test]
-fn one_table_in_twenty_finds_what_is_not_there() {
+fn one_table_in_twenty_has_a_false_effect() {
     let (design, mut rng) = (design("ABCDE", &["E = ABCD"]), Stream::root(1).text("nothing").rng());
     for replicas in [2, 4] {
         let mut tables = 0;

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_written_and_read_in_one_line() {
+    fn a_list_is_written_and_read_on_one_line() {
         let defaults = SCHEMA.defaults();
         let Parts(parts) = Settings::of(&defaults).parts;
         assert_eq!((parts[0].name.as_str(), parts[0].r#type, parts.len()), ("a", 1, 1));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_a_list_have_their_entry() {
+    fn mistakes_in_a_list_name_the_entry() {
         let mistake = |text: &str| SCHEMA.read(&format!("parts = {text}")).unwrap_err();
         let all = [
             "[{ name = \"a\" }, { tipe = 1 }]",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_lists_at_its_top() {
+    fn a_file_may_have_lists_at_its_top() {
         let file =
             |text: &str, overrides: &[(String, String)]| Config::parse(&testing::registry(), "x.toml", text, overrides);
         let text = "experiment = \"sums\"\n[[terms]]\nnumber = 3\n[[terms]]\n";

@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(
             idle("leaves = 3", "worms").as_deref(),
             Some("colour = \"blue\""),
-            "nor has a setting that depends on it"
+            "a setting that depends on it has no effect either"
         );
         assert_eq!(idle("colour = \"green\"", "worms").as_deref(), Some("leaves = 0"));
         assert_eq!(idle("colour = \"green\"\nleaves = 1\nsize = 3", "worms").as_deref(), Some("size = 3"));
@@ -462,14 +462,14 @@ mod tests {
         assert_eq!(names, ["colour", "height", "needles", "size"]);
         assert_eq!((Green::of(&Both::of(&values).own).needles, Green::of(&values).needles), (5, 5));
         let chosen: Vec<bool> = BOTH.fields().iter().map(|field| values.is_chosen(field)).collect();
-        assert_eq!(chosen, [true, false, true, true], "the height is that of a blue one");
+        assert_eq!(chosen, [true, false, true, true], "the height applies to the colour blue");
         assert_eq!((BOTH.check)(&values.with("size", "9")), [("needles", "too many".to_owned())]);
         assert_eq!(values.set("needle", "1"), Err("unknown setting \"needle\"; did you mean \"needles\"?".into()));
     }
 
     #[test]
     #[should_panic(expected = "there is no setting needles")]
-    fn values_of_another_schema_are_not_taken() {
+    fn values_of_another_schema_are_rejected() {
         let _ = Green::of(&TREE.defaults());
     }
 
@@ -520,7 +520,7 @@ mod tests {
 
     /// Additions are written only if they differ from their defaults, so names of runs and of tasks stay the same.
     #[test]
-    fn additions_are_left_out_at_their_default() {
+    fn additions_are_omitted_at_their_default() {
         let values = SCHEMA.defaults();
         let before = values.to_text();
         assert!(before.ends_with("numbers = [1, 2.5]\n"), "{before}");

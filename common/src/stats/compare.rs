@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_differ_say_what_they_can() {
+    fn constant_samples_have_a_conservative_p_value() {
         let sample = |values: &[f64]| Sample::of(values).unwrap();
         let same = t_test(sample(&[2.0, 2.0]), sample(&[2.0; 3])).unwrap();
         assert_eq!((same.t, same.p, same.half_width), (0.0, 1.0, 0.0));

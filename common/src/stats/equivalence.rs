@@ -89,7 +89,7 @@ mod tests {
 
     /// Not seeing a difference is not equality: few values that scatter show neither.
     #[test]
-    fn what_scatters_is_not_equal() {
+    fn few_scattered_values_are_not_equal() {
         let (one, two) = (sample(3, 41.7, 5.7), sample(3, 42.0, 5.7));
         assert!(t_test(one, two).unwrap().p > 0.9);
         assert!(equivalence_test(3.0, one, two).unwrap() > 0.25);
@@ -127,7 +127,7 @@ mod tests {
     /// Both tests call a difference of exactly the margin equal about as often as they claim, and call equal samples equal
     /// nearly always.
     #[test]
-    fn one_in_twenty_at_the_margin_is_called_equal() {
+    fn one_in_twenty_at_the_margin_is_declared_equal() {
         let mut rng = Stream::root(1).text("equal").rng();
         // Nearly normal with mean 0 and variance 1: the sum of twelve uniform numbers.
         let mut value = || (0..12).map(|_| below(&mut rng, 1 << 20) as f64 / f64::from(1 << 20)).sum::<f64>() - 6.0;

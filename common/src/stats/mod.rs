@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_numbers_have_a_mean_and_quantiles() {
+    fn the_largest_floats_have_a_mean_and_quantiles() {
         let estimate = estimate(&[f64::MAX, 1e300, 0.0]).unwrap();
         assert!(estimate.mean.is_finite() && estimate.half_width.is_none(), "{estimate:?}");
         assert_eq!(quantile(&[f64::MIN, f64::MAX], 0.5), 0.0);
@@ -259,7 +259,7 @@ mod tests {
     /// As in tables of the sign test's interval: for ten values the second to the ninth, for twenty the sixth to the
     /// fifteenth.
     #[test]
-    fn medians_have_intervals_from_six_values_on() {
+    fn medians_of_at_least_six_values_have_intervals() {
         let found = [0, 1, 5, 6, 8, 9, 10, 20, 100, 1000, 1001].map(median_interval);
         let known =
             [None, None, None, 0.into(), 0.into(), 1.into(), 1.into(), 5.into(), 39.into(), 468.into(), 469.into()];
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn odds_have_an_interval_around_them() {
+    fn odds_have_an_interval() {
         let stream = Stream::root(1);
         // If all pairs are equal, nothing is left to chance.
         let (low, high) = odds_interval(&[(0.6, 0.2); 10], stream).unwrap();

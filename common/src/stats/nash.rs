@@ -128,7 +128,7 @@ mod tests {
 
     /// No player beats the mixture, and among equal players the mixture is uniform.
     #[test]
-    fn nobody_beats_the_mixture() {
+    fn no_strategy_beats_the_nash_mixture() {
         for seed in 0..20_u64 {
             let mut rng = Stream::root(seed).rng();
             let size = 2 + seed as usize % 9;

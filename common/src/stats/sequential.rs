@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ratio_is_that_of_the_greatest_likelihoods() {
+    fn the_ratio_is_that_of_the_maximum_likelihoods() {
         for (pairs, elo) in [([10, 20, 40, 25, 15], [0.0, 50.0]), ([3, 1, 7, 2, 9], [-20.0, 20.0])] {
             let counts = pairs.map(|count: u64| count as f64 + UNSEEN);
             let [zero, one] = elo.map(|elo| best_likelihood(&counts, score(elo)));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_speaks_for_whom() {
+    fn wins_and_losses_move_the_verdict() {
         let test = sprt(0.0, 100.0);
         assert_eq!((test.ratio(&[0; 5]), test.verdict(&[0; 5])), (0.0, Verdict::Open));
         assert_eq!(test.verdict(&[0, 0, 0, 0, 20]), Verdict::Greater);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_tests_are_refused() {
+    fn impossible_tests_are_rejected() {
         assert!(Sprt::new(5.0, 5.0).unwrap_err().contains("give the smaller one first"));
         assert!(Sprt::new(0.0, 1001.0).unwrap_err().contains("give points from -1000 to 1000"));
         assert!(Sprt::new(f64::NAN, 1.0).is_err());

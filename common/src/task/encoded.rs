@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_without_shared_bytes_is_named_by_its_own() {
+    fn a_task_without_shared_bytes_is_hashed_by_its_own_bytes() {
         let task = task(5, b"");
         let encoded = encode([task.clone()]).remove(0);
         assert_eq!(encoded.hash, Digest::of(&message(&task).encode_to_vec()));
@@ -268,12 +268,12 @@ mod tests {
         let encoded = encode([task.clone()]).remove(0);
         assert_eq!(registry().decode(&encoded), Ok(task.clone()));
         assert_eq!(encoded.whole(), message(&task).encode_to_vec());
-        assert_eq!(Encoded::of_whole(&encoded.whole()), Ok(encoded.clone()), "its name too");
+        assert_eq!(Encoded::of_whole(&encoded.whole()), Ok(encoded.clone()), "its hash is the same too");
         assert_eq!(registry().run(&encoded, &mut crate::task::NoPrograms), task.run());
     }
 
     #[test]
-    fn a_task_is_limited_with_what_it_shares() {
+    fn a_tasks_size_limit_includes_shared_bytes() {
         let encoded = encode([task(7, &vec![0; TASK_BYTES_MAX])]).remove(0);
         assert!(registry().decode(&encoded).unwrap_err().0.contains("more than 8388608"));
     }
@@ -288,18 +288,22 @@ mod tests {
         let contains = |kept: &SharedCache<()>, bytes: &[u8]| kept.contains(Digest::of(bytes));
         assert!(!contains(&kept, &0_u64.to_le_bytes()) && contains(&kept, &1_u64.to_le_bytes()));
         let large: Vec<Encoded> = (0..9).flat_map(|number| encode([task(1, &vec![number; 8 << 20])])).collect();
-        assert_eq!(kept.pack(1, &large).shared.len(), 9, "what one assignment needs is kept while it is packed");
+        assert_eq!(
+            kept.pack(1, &large).shared.len(),
+            9,
+            "all shared bytes of an assignment are kept while it is packed"
+        );
         assert!(kept.order.len() == 8 && kept.bytes == SHARED_BYTES_MAX);
         let larger = [Encoded {
             shared: Some(Arc::new(Shared { hash: Digest([1; 32]), bytes: vec![0; 65 << 20].into() })),
             ..large[0].clone()
         }];
         kept.pack(1, &larger);
-        assert_eq!(kept.order.len(), 1, "the newest is always kept");
+        assert_eq!(kept.order.len(), 1, "the newest entry is always kept");
     }
 
     #[test]
-    fn invalid_assignments_are_refused_with_a_sentence() {
+    fn invalid_assignments_are_rejected_with_a_reason() {
         let tasks = encode([task(1, b"abc")]);
         let good = SharedCache::<()>::default().pack(3, &tasks);
         let with = |change: &dyn Fn(&mut Assignment)| {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_says_what_the_objects_say() {
+    fn an_index_agrees_with_its_objects() {
         let mut index = Index::default();
         for (object, bytes) in [replica(1), replica(0)] {
             index.add(entry(&object, &bytes).unwrap());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_keeps_no_byte_of_the_object_in_memory() {
+    fn an_entry_keeps_no_object_bytes_in_memory() {
         let (object, bytes) = replica(7);
         let found = entry(&object, &bytes).unwrap();
         let inside = bytes.as_ptr_range();

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_could_leave_the_store_are_refused() {
+    fn names_that_could_leave_the_store_are_rejected() {
         for good in ["invincible", "a", "0.1_b-c", &"x".repeat(64)] {
             assert_eq!(check_run_name(good), Ok(()));
         }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_objects_say_what_they_were_made_from() {
+    fn object_names_are_parsed_back() {
         let bytes = Bytes::from_static(b"x");
         let digest = Some(Digest::of(&bytes).short());
         let named = |write: Write, directory| object_named(&object_name(&write, 12).unwrap(), directory).unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_earlier_builds_are_of_epoch_0_and_others_are_foreign() {
+    fn names_of_earlier_builds_have_epoch_0_and_others_are_foreign() {
         for (name, number) in [
             ("order/000002-1111111111111111", 2),
             ("checkpoint/000042-0123456789abcdef", 42),

@@ -184,7 +184,7 @@ mod tests {
 
     /// The drawn share is the requested share, and another secret draws other outputs.
     #[test]
-    fn what_is_audited_is_a_share_that_nobody_knows() {
+    fn the_recomputed_share_is_unpredictable() {
         let drawn = |key: u8| -> Vec<bool> {
             let draws = |number: u32| {
                 let (task, output) = (Digest::of(&number.to_le_bytes()), Digest::of(b"output"));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quorum_is_void_when_two_who_may_have_vouched_for_each_other_are_convicted() {
+    fn a_quorum_is_void_when_two_possible_vouchers_are_convicted() {
         let exposed = [("liar", 7), ("honest", 0), ("friend", 3)];
         let since = |vouchers, convicted: &[&str]| {
             void_since(exposed.iter().copied(), vouchers, |identity| convicted.contains(&identity))
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_count_by_level_role_and_whether_they_were_asked_for() {
+    fn outputs_count_by_level_role_and_assignment() {
         let [some, trusted] = [false, true].map(|trusted| Holder { id: "0123456789ab".into(), trusted });
         for level in [Level::Quorum, Level::Verified] {
             assert_eq!(level.worth(Some(&trusted), true), Some(Worth::Taken));

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_other_files_stays_as_it_is() {
+    fn a_directory_with_other_files_is_left_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let server = directory.path().join(SERVER_FILE);
         fs::write(&server, "somebody's").unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_host_can_have_is_refused() {
+    fn an_impossible_host_name_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         for name in ["", "bad name!", "lab1:7600"] {
             let why = init(directory.path(), &[name.to_owned()]).unwrap_err().to_string();

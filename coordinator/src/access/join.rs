@@ -178,7 +178,7 @@ mod tests {
     /// A caller that repeats a join all day gets one certificate and causes no further line in the journal. It gets a new
     /// certificate when half of the first one's life is over.
     #[test]
-    fn a_repeated_join_gets_what_was_granted() {
+    fn a_repeated_join_gets_the_same_certificate() {
         const LIFE_S: u64 = 1000;
         let site = tempfile::tempdir().unwrap();
         let directory = site.path().join("access");
@@ -230,7 +230,7 @@ mod tests {
     /// An identity that renews all day, with a new key each time, gets valid certificates and causes three lines in the
     /// journal within one life.
     #[test]
-    fn renewing_again_and_again_writes_next_to_nothing() {
+    fn repeated_renewals_write_almost_nothing() {
         const LIFE_S: u64 = 1000;
         let site = tempfile::tempdir().unwrap();
         let directory = site.path().join("access");
@@ -254,7 +254,10 @@ mod tests {
                     access.renew_at(at_s, &identity, &request(&format!("{name}{at_s}"))).unwrap();
                 let facts = Certificate::read(&renewed).unwrap();
                 assert!(renewed != first.0 && authority == first.1 && facts.identity == identity);
-                assert!((at_s + LIFE_S / 2..=at_s + LIFE_S).contains(&facts.expires_s), "half of a life at least");
+                assert!(
+                    (at_s + LIFE_S / 2..=at_s + LIFE_S).contains(&facts.expires_s),
+                    "at least half of its life is left"
+                );
                 ends.push(facts.expires_s);
             }
         }

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crash_loses_nothing_that_was_written_and_damage_is_told() {
+    fn a_crash_loses_no_written_record_and_damage_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE);
         let (mut journal, _) = Journal::open(directory.path(), 0).unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_does_not_grow_for_ever() {
+    fn the_size_of_the_file_is_limited() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, mut records) = Journal::open(directory.path(), 0).unwrap();
         let renewed = Record::Renewed { id: Id::draw(), expires_s: 1, key: String::new(), granted: None };

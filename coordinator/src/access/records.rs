@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_its_uses_its_time_and_its_secret() {
+    fn a_token_is_limited_by_its_uses_its_time_and_its_secret() {
         let (id, secret) = (Id::draw(), Secret::draw());
         let mut records = Records::default();
         records.apply(token(&id, &secret, 2));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_again_with_the_same_token_and_key_is_the_same() {
+    fn rejoining_with_the_same_token_and_key_keeps_the_identity() {
         let (id, secret) = (Id::draw(), Secret::draw());
         let mut records = Records::default();
         records.apply(token(&id, &secret, 1));
@@ -290,18 +290,18 @@ mod tests {
         records.apply(renewed(&key));
         assert_eq!(records.joined(&number, &key, 10), same, "the second answer was lost too");
         records.apply(renewed(""));
-        assert_eq!(records.joined(&number, &key, 10), None, "an old copy of the key");
+        assert_eq!(records.joined(&number, &key, 10), None, "an old copy of the key is not accepted");
         assert!(records.identities.contains_key(&one));
         let (two, record) = joined(&id, 50);
         records.apply(record);
         let key = format!("key of {two}");
         assert!(records.joined(&number, &key, 10).is_some());
         records.apply(Record::Revoked { id: two, convicted: false });
-        assert_eq!(records.joined(&number, &key, 10), None, "it was revoked");
+        assert_eq!(records.joined(&number, &key, 10), None, "the identity was revoked");
     }
 
     #[test]
-    fn the_fewest_records_lead_to_the_same_state() {
+    fn compacted_records_lead_to_the_same_state() {
         let (id, secret) = (Id::draw(), Secret::draw());
         let mut records = Records::default();
         records.apply(token(&id, &secret, 3));
@@ -325,6 +325,6 @@ mod tests {
         assert_eq!(again.len(), 2, "an expired certificate may be renewed: {again:?}");
         again.prune(10 * 366 * 24 * 3600);
         assert_eq!(again.len(), 1, "{again:?}");
-        assert!(again.is_revoked(&one), "however late it seems to be");
+        assert!(again.is_revoked(&one), "even if the clock says that it is late");
     }
 }

@@ -313,7 +313,7 @@ mod tests {
 
     /// While a directory blocks its name, no line is written, and the old file stays in use.
     #[test]
-    fn a_new_file_that_cannot_be_made_is_made_later() {
+    fn a_new_file_that_cannot_be_created_is_created_later() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.jsonl");
         let mut log = LogFile::open(&path, told).unwrap();
@@ -333,7 +333,7 @@ mod tests {
     /// The device is always full.
     #[cfg(target_os = "linux")]
     #[test]
-    fn lines_that_cannot_be_written_are_counted_when_others_can() {
+    fn unwritten_lines_are_counted_once_writing_works_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.jsonl");
         let mut log = LogFile::open(Path::new("/dev/full"), told).unwrap();
@@ -347,7 +347,7 @@ mod tests {
     /// The file is a pipe that nobody reads at first.
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn a_disk_that_hangs_loses_what_is_too_much_and_a_line_says_so() {
+    async fn a_hanging_disk_loses_excess_lines_and_reports_them() {
         use std::io::{BufRead as _, BufReader};
 
         const LINES: u64 = 3000;
@@ -361,7 +361,7 @@ mod tests {
         // More than the queue, the batch on its way and the pipe can hold.
         (0..LINES).for_each(|number| drop(writer.write(format!("{number:01000}"))));
         assert!(lost.get() > 0);
-        assert!(!writer.last().wait_here(Duration::from_millis(50)), "nobody reads");
+        assert!(!writer.last().wait_here(Duration::from_millis(50)), "the pipe is not read");
         // At first an answer waits for a while; later answers do not wait.
         writer.last().wait().await;
         std::thread::sleep(PATIENCE);

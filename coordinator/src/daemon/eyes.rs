@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_makes_tls_fail_is_there_and_the_standby_says_what_to_do() {
+    fn a_tls_failure_counts_as_an_answer_and_comes_with_advice() {
         let why = || "why".to_owned();
         let said = [
             (Refusal::Final(why()), "restart this standby"),
@@ -251,7 +251,7 @@ mod tests {
 
     /// Nobody has led since, which another standby cannot know.
     #[test]
-    fn whose_own_record_is_damaged_or_gone_leads_again() {
+    fn a_leader_whose_own_record_is_damaged_or_missing_leads_again() {
         let registry = evoxo_experiments::registry();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for (has_run, damage) in [(true, false), (true, true), (false, false), (false, true)] {
@@ -283,14 +283,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_means_nothing_is_no_miss() {
+    async fn an_unresolvable_name_is_not_a_miss() {
         let why = resolve(&"nobody.invalid:7600".parse().unwrap()).await.unwrap_err();
         assert!(why.contains("nobody.invalid:7600") && why.contains("--advertise"), "{why}");
         assert_eq!(resolve(&address()).await, Ok(()), "a numeric address needs no name server");
     }
 
     #[test]
-    fn an_answer_of_somebody_else_is_no_miss() {
+    fn an_answer_from_another_server_is_not_a_miss() {
         let is_there = |status: Status| answered_otherwise(&address(), &status).is_some();
         for code in [Code::Unauthenticated, Code::PermissionDenied, Code::Unimplemented, Code::ResourceExhausted] {
             assert!(is_there(Status::new(code, "not you")));
@@ -298,6 +298,6 @@ mod tests {
         // The coordinator does not lead in that epoch, or a proxy reaches no coordinator.
         assert!(!is_there(Status::not_found("unknown")) && !is_there(Status::unavailable("no backend")));
         let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-        assert!(!is_there(Status::from_error(Box::new(broken))), "nobody answered");
+        assert!(!is_there(Status::from_error(Box::new(broken))), "there was no answer");
     }
 }

@@ -413,7 +413,7 @@ mod tests {
     proptest! {
         /// However the bytes are divided, every message is counted once, when it begins.
         #[test]
-        fn messages_are_counted_however_they_are_cut(
+        fn messages_are_counted_however_they_are_split(
             lengths in prop::collection::vec(0..300_u32, 0..20),
             cuts in prop::collection::vec(1..50_usize, 1..200),
         ) {

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_sentences_are_cut_at_a_line() {
+    fn long_messages_are_cut_at_a_line_end() {
         assert_eq!(cut("short".into()), "short");
         let long = cut("ä".repeat(5000));
         assert!(long.len() < 2100 && long.ends_with("left out)"));

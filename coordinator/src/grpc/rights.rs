@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_what_the_protocol_states() {
+    fn the_table_of_rights_matches_the_protocol() {
         let ours = RIGHTS.iter().filter(|(call, _)| call.starts_with("/evoxo.v1."));
         let table: BTreeMap<String, String> = ours
             .map(|(call, roles)| {
@@ -180,7 +180,7 @@ mod tests {
 
     /// A worker that posed as a standby could make a leader step down.
     #[test]
-    fn only_a_viewer_who_asks_for_health_may_be_a_standby() {
+    fn only_a_viewers_health_check_may_come_from_a_standby() {
         assert!(may_stand_by(&Caller::Anybody, CHECK_HEALTH) && !may_stand_by(&Caller::Anybody, JOIN));
         assert!(!may_stand_by(&Caller::Stranger, CHECK_HEALTH) && !may_stand_by(&Caller::PlainText, CHECK_HEALTH));
         for role in Role::ALL {

@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_of_who_holds_most_makes_room() {
+    fn the_oldest_connection_of_the_largest_holder_makes_room() {
         let places = Places::default();
         let [greedy, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
         let honest = places.take(other);

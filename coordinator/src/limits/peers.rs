@@ -147,7 +147,7 @@ mod tests {
 
     /// One identity at many addresses: all of them together, and each address alone, leave room for others.
     #[tokio::test]
-    async fn an_identity_has_one_share_of_the_bytes_at_all_its_addresses() {
+    async fn an_identity_has_one_share_of_bytes_across_all_its_addresses() {
         let peers = Peers::new(100, true);
         let identity = Peer::Identity(Id::draw());
         let at = |last: u8| Peer::Address(IpAddr::from([10, 0, 0, last]));

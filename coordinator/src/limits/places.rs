@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_gets_three_quarters_and_gives_them_back() {
+    fn an_address_gets_three_quarters_and_returns_them() {
         let places = Places::new(100, false);
         let taken: Vec<Place> =
             (0..100).filter_map(|number| places.take(HERE, Owner::Connection(number), None)).collect();
@@ -320,7 +320,7 @@ mod tests {
 
     /// All connections come from behind one router.
     #[tokio::test]
-    async fn whoever_has_most_makes_room_for_others_at_the_same_address() {
+    async fn the_largest_holder_at_an_address_makes_room_for_others_there() {
         let places = Places::new(100, true);
         let [one, two, three] = identities();
         let take = |who: &Owner, count: usize| -> Vec<Place> {
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(of_three.len(), 25, "all have the same number in the end");
         let has = |who: &Owner| places.lock().of(&HERE, who);
         assert_eq!([&one, &two, &three].map(has), [25, 25, 25]);
-        assert!(must_go(&of_one[0]).await && !must_go(&of_one[56]).await, "the oldest goes first");
+        assert!(must_go(&of_one[0]).await && !must_go(&of_one[56]).await, "the oldest connection is ended first");
         assert!(!must_go(&of_three[0]).await);
         drop((of_one, of_two));
         assert_eq!([&one, &two, &three].map(has), [0, 0, 25]);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_has_one_share_at_all_its_addresses_and_leaves_room_for_others() {
+    fn an_identity_has_one_share_across_all_its_addresses() {
         let places = Places::new(160, true);
         let [one, other] = identities();
         let taken: Vec<Place> = (0..160).filter_map(|last| places.take(at(last), one.clone(), None)).collect();
@@ -352,7 +352,7 @@ mod tests {
 
     /// Two addresses have all places; a third one gets as many as they have.
     #[tokio::test]
-    async fn the_address_that_has_most_makes_room_if_all_places_are_taken() {
+    async fn the_address_with_the_most_places_makes_room_when_full() {
         let places = Places::new(100, true);
         let take = |address: IpAddr, count: u64| -> Vec<Place> {
             (0..count).filter_map(|number| places.take(address, Owner::Connection(number), None)).collect()
@@ -367,7 +367,7 @@ mod tests {
 
     /// A connection costs nothing, so an owner of as many as there are places must not keep others out.
     #[tokio::test]
-    async fn without_identities_the_oldest_of_as_many_makes_room_for_a_new_connection() {
+    async fn without_identities_the_oldest_of_equals_makes_room() {
         let places = Places::new(100, true);
         let taken: Vec<Place> =
             (0..75).filter_map(|number| places.take(HERE, Owner::Connection(number), None)).collect();
@@ -386,7 +386,7 @@ mod tests {
 
     /// A caller that connects all the time without a certificate ends few connections of others.
     #[tokio::test]
-    async fn those_who_are_not_known_take_an_eighth_of_the_places_of_those_who_are() {
+    async fn unidentified_callers_take_an_eighth_of_the_places_of_others() {
         let places = Places::new(108, true);
         let [one, two] = identities();
         let take = |who: &Owner, count: usize| -> Vec<Place> {
@@ -402,7 +402,7 @@ mod tests {
 
     /// The caller does not read, so it does not learn of the notice.
     #[tokio::test]
-    async fn the_connection_of_a_call_that_goes_on_is_ended() {
+    async fn a_call_that_keeps_its_place_loses_its_connection() {
         let places = Places::new(4, true);
         let [one, two] = identities();
         let connections = [Notice::new(), Notice::new()];

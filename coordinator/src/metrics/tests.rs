@@ -29,7 +29,7 @@ fn read(text: &str) -> BTreeMap<String, f64> {
                 assert!(!rest.contains(['\\', '\n', '"']) || rest.matches('"').count() == 2, "{line}");
                 name.clone_into(&mut family);
             }
-            assert_eq!(name, family, "a family's lines stand together");
+            assert_eq!(name, family, "a family's lines are adjacent");
             match what {
                 "TYPE" => drop(types.insert(name.to_owned(), rest.to_owned())),
                 "UNIT" => assert!(name.ends_with(&format!("_{rest}")), "{line}"),
@@ -95,7 +95,7 @@ fn written(meters: &Meters, runs: Vec<Arc<View>>) -> String {
 }
 
 #[test]
-fn what_is_served_is_the_format_and_the_figures() {
+fn the_served_metrics_have_the_format_and_the_values() {
     let lost: Counter = Counter::default();
     lost.inc_by(4);
     let meters = Meters::new().with_lost_lines(lost);
@@ -135,7 +135,7 @@ fn what_is_served_is_the_format_and_the_figures() {
 
 /// Unfinished runs come first, and the number is limited.
 #[test]
-fn the_runs_with_figures_are_bounded() {
+fn the_number_of_runs_with_metrics_is_limited() {
     let finished = (0..RUNS_MAX).map(|number| view(&format!("a{number}"), RunState::Finished));
     let runs = finished.chain([view("z", RunState::Running)]).collect();
     let values = read(&written(&Meters::new(), runs));
@@ -147,7 +147,7 @@ fn the_runs_with_figures_are_bounded() {
 
 /// A standby shows that it is one, and nothing else.
 #[test]
-fn a_standby_has_few_figures() {
+fn a_standby_serves_few_metrics() {
     let values = read(&write(Process::new(7, false), None, None).unwrap());
     assert_eq!((values["evoxo_leads"], values["evoxo_start_time_seconds"]), (0.0, 7.0));
     assert_eq!(values.len(), 3, "{values:?}");
@@ -155,7 +155,7 @@ fn a_standby_has_few_figures() {
 
 /// Held connections keep nobody out: others are answered at once, and each answer ends its connection.
 #[tokio::test]
-async fn held_connections_keep_nobody_out() {
+async fn held_connections_lock_no_one_out() {
     let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let to = endpoint.listener.local_addr().unwrap();
     endpoint.serve(None).unwrap();
@@ -180,7 +180,7 @@ async fn held_connections_keep_nobody_out() {
 
 /// The address with the most connections makes room.
 #[tokio::test]
-async fn the_oldest_of_who_holds_most_makes_room() {
+async fn the_oldest_connection_of_the_largest_holder_makes_room() {
     let [greedy, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
     let mut open = Open::default();
     let mut add = |peer: IpAddr| {
@@ -199,7 +199,7 @@ async fn the_oldest_of_who_holds_most_makes_room() {
 
 /// The metrics that the dashboard and the alerts name exist, with an access directory.
 #[test]
-fn dashboards_and_alerts_name_what_is_served() {
+fn dashboards_and_alerts_use_existing_metrics() {
     let meters = Meters::new().with_lost_lines(Counter::default());
     meters.ran("take", Duration::ZERO);
     meters.stored(&Write::Load, Duration::ZERO, None);

@@ -52,7 +52,7 @@ mod tests {
     const EACH: Duration = Duration::from_secs(6);
 
     #[test]
-    fn an_address_may_do_it_so_often_and_others_may_too() {
+    fn each_address_has_its_own_allowance() {
         let mut allowance = Allowance::new(3, EACH);
         let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
         let start = Instant::now();
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn many_addresses_use_little_memory_and_whoever_did_most_is_remembered() {
+    fn many_addresses_use_little_memory_and_the_busiest_is_kept() {
         let mut allowance = Allowance::new(3, EACH);
         let (guesser, now) = (IpAddr::from([10, 0, 0, 1]), Instant::now());
         assert_eq!([0; 4].map(|_| allowance.take(&guesser, now)), [true, true, true, false]);

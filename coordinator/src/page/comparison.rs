@@ -201,7 +201,7 @@ mod tests {
     const HIGH: [f64; 3] = [5.0, 5.1, 5.2];
 
     #[test]
-    fn arms_of_the_same_name_are_tested_and_corrected_for_their_number() {
+    fn arms_of_the_same_name_are_tested_with_correction() {
         let one = run(1, &[("a", &LOW), ("b", &LOW), ("only here", &LOW), ("short", &[1.0])]);
         let two = run(2, &[("short", &HIGH), ("b", &[1.0, 1.2, 1.4]), ("a", &HIGH)]);
         let told = compare(&one, &two);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_test_does_not_apply_there_is_none_and_a_reason() {
+    fn an_inapplicable_test_is_replaced_by_a_reason() {
         let good = || run(1, &[("a", &LOW)]);
         let other = || run(2, &[("a", &HIGH)]);
         let dispatch = evoxo_experiments::registry().kind("dispatch").unwrap();

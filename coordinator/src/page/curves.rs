@@ -264,7 +264,7 @@ mod tests {
     const SECOND: ReplicaKey = ReplicaKey { arm: 0, index: 1 };
 
     #[test]
-    fn a_curve_is_the_mean_over_replicas_and_finished_ones_stay_at_their_last_row() {
+    fn a_curve_is_the_mean_over_replicas_extended_by_last_rows() {
         let (config, mut histories) = (config(), Histories::default());
         histories.put(FIRST, &state(0, &[1.0, 3.0]), 1, Some("a".to_owned()));
         histories.put(SECOND, &state(1, &[2.0, 4.0, 6.0]), 1, None);
@@ -301,7 +301,7 @@ mod tests {
 
     /// A finished replica was void: nothing is shown of it until it is finished again, under another name.
     #[test]
-    fn a_finished_replica_belongs_to_its_object() {
+    fn a_finished_replica_is_read_from_its_object() {
         let mut histories = Histories::default();
         for (key, index) in [(FIRST, 0), (SECOND, 1)] {
             histories.put(key, &state(index, &[1.0, 3.0]), 1, Some("a".to_owned()));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_rows_are_left_out_and_counted() {
+    fn excess_rows_are_omitted_and_counted() {
         let (config, mut histories) = (config(), Histories::default());
         let long = state(0, &vec![1.0; BYTES_MAX / 8 - 10]);
         histories.put(FIRST, &long, 1, Some("a".to_owned()));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_few_points_and_those_that_are_kept_few_bytes() {
+    fn answers_have_few_points_and_cached_ones_few_bytes() {
         let config = config();
         let mut histories = Histories::default();
         histories.put(FIRST, &state(0, &[1.0; 2500]), 1, None);

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_cookie_is_read_as_it_was_set() {
+    fn the_cookie_is_read_back() {
         let (id, secret) = (Id::draw(), Secret::draw());
         let text = set(&format!("{id}.{}", secret.text()), 60).to_str().unwrap().to_owned();
         let pair = text.split("; ").next().unwrap();

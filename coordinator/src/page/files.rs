@@ -81,7 +81,7 @@ mod tests {
 
     /// The policy of `guard` stops a browser from using inline code, inline styles and addresses elsewhere.
     #[test]
-    fn the_files_need_nothing_from_elsewhere() {
+    fn the_files_need_nothing_from_other_hosts() {
         let mut bytes = 0;
         for File { path, bytes: content, .. } in &FILES {
             let text = std::str::from_utf8(content).unwrap();

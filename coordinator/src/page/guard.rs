@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hosts_need_a_name_that_was_given() {
+    fn other_host_names_must_be_configured() {
         assert_eq!(check(&[], THERE, "GET", &[("host", "localhost")]), Some(403));
         assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "localhost")]), Some(421));
         assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "lab.example:7600")]), None);
@@ -162,7 +162,7 @@ mod tests {
 
     /// Other pages may link here, but they may not send requests.
     #[test]
-    fn other_pages_in_the_same_browser_ask_nothing() {
+    fn requests_of_other_pages_are_rejected() {
         let asked = |path: &str, site: &str| {
             let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost"))]);
             headers.insert("sec-fetch-site", site.parse().unwrap());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_asked_for_by_the_page_itself() {
+    fn changes_must_come_from_the_page_itself() {
         let host = ("host", "localhost:7600");
         assert_eq!(check(&[], HERE, "POST", &[host, ("origin", "http://localhost:7600")]), None);
         assert_eq!(check(&[], HERE, "POST", &[host, ("origin", "https://localhost:7600")]), None);

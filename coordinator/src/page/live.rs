@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_what_has_changed_and_nothing_else() {
+    fn a_message_has_only_changes() {
         let (mut sight, start) = (Sight::default(), Moment::default());
         let (one, two) = (view("one", RunState::Running, 1), view("two", RunState::Paused, 2));
         let first = start.next(sight.items(1, &[one.clone(), two.clone()], Vec::new()));
@@ -392,7 +392,7 @@ mod tests {
 
     /// The list of workers that are set aside is sent when it changes, and stays the same while they wait.
     #[test]
-    fn who_is_set_aside_is_shown() {
+    fn workers_set_aside_are_shown() {
         let (mut sight, start) = (Sight::default(), Moment::default());
         let lost = |aside_ms: u64| v1::LostWorker { name: "w1".into(), aside_ms, ..v1::LostWorker::default() };
         sight.see_lost(&[lost(0)]);

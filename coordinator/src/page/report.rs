@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_that_was_not_asked_for_the_longest_makes_room() {
+    fn the_least_recently_requested_report_makes_room() {
         let begun = Instant::now();
         let made = |number: u64| Made {
             run: format!("run-{number}"),

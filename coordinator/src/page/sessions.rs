@@ -82,8 +82,8 @@ mod tests {
         let (other, ..) = begin(&mut sessions, &token, 100);
         assert_eq!(sessions.find(&one.id, &secret, 100), Some((one.clone(), 100 + LIFE_S)));
         assert_eq!(sessions.find(&one.id, &secret, 99 + LIFE_S), Some((one.clone(), 100 + LIFE_S)));
-        assert_eq!(sessions.find(&one.id, &secret, 100 + LIFE_S), None, "it has expired");
-        assert_eq!(sessions.find(&other.id, &secret, 100), None, "the secret of another");
+        assert_eq!(sessions.find(&one.id, &secret, 100 + LIFE_S), None, "the session has expired");
+        assert_eq!(sessions.find(&other.id, &secret, 100), None, "the secret of another session opens nothing");
         assert_eq!(sessions.find(&one.id, &Secret::draw(), 100), None);
         assert_eq!(sessions.find(&Id::draw(), &secret, 100), None);
         sessions.end(&one.id);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_the_token_that_has_most_makes_room() {
+    fn the_oldest_session_of_the_busiest_token_makes_room() {
         let mut sessions = Sessions::default();
         let [few, many] = [Id::draw(), Id::draw()];
         let (first, secret, _) = begin(&mut sessions, &few, 0);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_peer_that_does_not_read_is_given_up_and_a_slow_one_is_not() {
+    async fn a_peer_that_stops_reading_is_dropped_but_a_slow_one_is_not() {
         let (ours, mut theirs) = tokio::io::duplex(8);
         let limit = Duration::from_secs(1);
         let mut timed = Timed::new(ours, limit);

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_for_which_there_is_no_room_are_counted() {
+    fn excess_rows_are_counted() {
         let told = tables(&[table(3, 10), table(100, 100_000), table(2, 10)]);
         let shown = told[1]["rows"].as_array().map_or(0, Vec::len);
         assert_eq!((told[0]["more"].clone(), shown), (json!(0), 20));
@@ -200,7 +200,7 @@ mod tests {
     /// The report before anything is stored, with unfinished replicas, and with the final states of all replicas, whatever an
     /// older checkpoint still says.
     #[test]
-    fn a_run_is_told_at_any_time() {
+    fn a_run_can_be_reported_at_any_time() {
         let text = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 2\n";
         let config = Config::parse(&registry(), "test", text, &[]).unwrap();
         let json = |stored: Vec<Stored>| -> Value {

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_open_until_a_moment_after_the_last_stream() {
+    fn a_page_counts_as_open_until_shortly_after_its_last_stream() {
         let viewers = Arc::new(Viewers::default());
         assert!(!viewers.is_seen());
         let (one, two) = (viewers.enter(), viewers.enter());

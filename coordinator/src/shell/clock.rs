@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_do_not_count_and_waiting_does() {
+    fn time_waiting_counts_but_pauses_do_not() {
         let mut clock = Clock::start();
         let ms = Duration::from_millis;
         assert_eq!(clock.advance(ms(100), Some(ms(100))), Millis(100));

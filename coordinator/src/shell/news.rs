@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_newest_are_kept() {
+    fn only_the_newest_messages_are_kept() {
         let news = News::default();
         (0..200).for_each(|number| news.add(Topic::Trouble, &format!("{number} {}", "ä".repeat(1000))));
         let all = news.after(0);

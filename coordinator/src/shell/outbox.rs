@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_gets_a_limited_number_of_hashes() {
+    fn a_worker_that_does_not_read_gets_a_limited_number_of_hashes() {
         let (outbox, mut unread) = outbox();
         assert_eq!(outbox.send(of(ACCEPTED_MAX)), Ok(()));
         assert_eq!(outbox.send(Ok(ToWorker::default())), Ok(()), "other messages have no hashes");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_gets_a_limited_number_of_messages() {
+    fn a_worker_that_does_not_read_gets_few_messages() {
         let (outbox, unread) = outbox();
         let sent = (0..).take_while(|_| outbox.send(Ok(ToWorker::default())).is_ok()).count();
         assert_eq!(sent, MESSAGES_MAX);

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_task_refuses_or_panics_is_its_failure() {
+    fn a_refusal_or_panic_is_a_failure_of_the_task() {
         let registry = evoxo_experiments::registry();
         let wrong = computed(&registry, &Bytes::from_static(b"\xff\xff"));
         assert!(wrong.as_ref().is_err_and(|why| why.contains("are not a task")), "{wrong:?}");

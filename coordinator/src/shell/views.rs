@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_was_deleted_and_made_anew_has_another_number() {
+    fn a_recreated_run_has_a_new_number() {
         let views = Views::default();
         let publish = |done| {
             let run = v1::Run { name: "r".into(), tasks_done: done, ..v1::Run::default() };

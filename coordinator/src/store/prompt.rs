@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_object_has_more_time_and_a_slow_line_too() {
+    fn large_objects_and_slow_lines_get_more_time() {
         assert_eq!([0, 100 << 20].map(|bytes| time_for(bytes, 1.0).as_secs()), [4, 104]);
         assert_eq!(time_for(1 << 20, 3.0).as_secs(), 15);
     }

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_of_another_length_is_refused() {
+    fn an_echo_of_the_wrong_length_is_rejected() {
         let wrong = echo(b"abc", 3).run().unwrap();
         assert!(echo(b"abc", 2).check(&wrong).unwrap_err().0.contains("3 bytes, not 2"));
         assert!(echo(b"abc", 2).check(&Bytes::new()).is_err());
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_says_what_was_computed() {
+    fn the_report_lists_the_computed_work() {
         let text = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 5\n[arms.a]\n[arms.b]\ntasks = 7\n";
         let config = parse(text);
         let report = config.report(&run(&config));

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_of_one_problem_are_tested_in_pairs_and_corrected_for_their_number() {
+    fn arms_of_one_problem_are_tested_in_pairs_with_correction() {
         let (sphere, other) = (settings("problem = \"sphere\""), settings("problem = \"sphere\"\nlength = 7"));
         let ended = |values: &[f64]| values.iter().map(|value| Outcome::Ended(*value)).collect::<Vec<_>>();
         let entry = |name, settings, values: &[f64]| Entry {
@@ -298,7 +298,7 @@ mod tests {
 
     /// Values are compared as numbers, and replicas that broke constraints come last.
     #[test]
-    fn zeros_are_equal_and_infeasible_ends_are_last() {
+    fn both_zeros_are_equal_and_infeasible_ends_rank_last() {
         let settings = settings("problem = \"sphere\"");
         let entry = |name, outcomes: [Outcome; 6]| Entry {
             name,
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_reached_sooner_is_before_any_that_is_not() {
+    fn runs_that_reach_the_target_rank_by_time_and_before_others() {
         let settings = settings("problem = \"sphere\"\ntarget = \"0.1\"");
         let entry = |name, outcomes: &[Outcome]| Entry {
             name,

@@ -141,11 +141,15 @@ mod tests {
         assert_eq!(ranks[4].violation(), 0.5);
         let failed = Evaluation { failed: true, ..Default::default() };
         assert_eq!(failed.compare(&ranks[7]), Ordering::Equal);
-        assert_eq!(evaluation(5.0, &[0.5]).compare(&ranks[4]), Ordering::Equal, "objectives do not count yet");
+        assert_eq!(
+            evaluation(5.0, &[0.5]).compare(&ranks[4]),
+            Ordering::Equal,
+            "objectives do not count before constraints are satisfied"
+        );
     }
 
     #[test]
-    fn signs_are_turned_for_maximisation() {
+    fn signs_are_reversed_for_maximisation() {
         let said = messages::Evaluation { objectives: vec![3.0, 4.0], measures: vec![0.5], ..Default::default() };
         let evaluation = Evaluation::minimised(&said, &[true, false]);
         assert_eq!((evaluation.objectives.as_slice(), evaluation.failed), (&[-3.0, 4.0][..], false));

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn genomes_that_make_no_sense_have_a_sentence() {
+    fn invalid_genomes_are_rejected_with_a_reason() {
         let wrong = [
             part("x", 0, Type::Bits),
             part("x", 1, Type::Real { low: 2.0, high: 1.0 }),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_no_candidate_have_a_sentence() {
+    fn invalid_candidate_messages_are_rejected_with_a_reason() {
         let genome = mixed(3);
         let good = genome.random(&mut Stream::root(1).rng()).message();
         let changes: [fn(&mut messages::Candidate); 12] = [
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_of_another_type_is_refused() {
+    fn a_candidate_of_another_type_is_rejected() {
         let genome = Genome { parts: vec![part("x", 2, Type::Symbols { alphabet: 4 })], bounded: true };
         assert!(genome.check(&Candidate { parts: vec![Genes::Permutation(vec![0, 1])] }).is_err());
         assert_eq!(genome.check(&Candidate { parts: vec![Genes::Symbols(vec![3, 3])] }), Ok(()));

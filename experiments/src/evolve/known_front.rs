@@ -60,7 +60,7 @@ mod tests {
 
     /// Candidates of the best front, as the papers describe them: all genes but the first are optimal.
     #[test]
-    fn known_fronts_are_those_of_their_problems() {
+    fn known_fronts_match_their_problems() {
         let real = |genes: Vec<f64>| Genes::Real(genes);
         let of = |name: &str, first: f64| match name {
             "zdt4" => vec![real(vec![first]), real(vec![0.0; 9])],
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_worse_counts() {
+    fn only_worse_values_increase_the_distance() {
         let one = |objectives: [f64; 2]| Evaluation { objectives: objectives.to_vec(), ..Default::default() };
         let known = [vec![0.0, 1.0], vec![1.0, 0.0]];
         let far = |front: &[[f64; 2]]| {
@@ -102,7 +102,7 @@ mod tests {
             igd_plus(&front.iter().collect::<Vec<_>>(), &known)
         };
         assert_eq!(far(&[[0.0, 1.0], [1.0, 0.0]]), Some(0.0));
-        assert_eq!(far(&[[-1.0, -1.0]]), Some(0.0), "better than the front");
+        assert_eq!(far(&[[-1.0, -1.0]]), Some(0.0), "a candidate better than the front has distance 0");
         // The first point is 0.5 short in one objective; the second is 3 and 4 short.
         assert_eq!(far(&[[0.5, 1.0], [4.0, 4.0]]), Some(f64::midpoint(0.5, 1.0)));
         assert_eq!(far(&[[3.0, 5.0]]), Some(f64::midpoint(5.0, 29.0_f64.sqrt())));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_gives_a_front_in_the_problems_own_units() {
+    fn a_given_front_uses_the_problems_own_units() {
         let text = |front: &str| {
             format!(
                 "experiment = \"evolve\"\n[settings]\nproblem = \"wasm:x.wasm\"\nobjectives = \"max a, min b\"\nalgorithm = \"nsga2\"\n\

@@ -261,7 +261,7 @@ mod tests {
 
         /// For points on a grid, the hypervolume is a count of cells.
         #[test]
-        fn the_hypervolume_is_that_of_the_cells(seed: u64, count in 0..12_usize) {
+        fn the_hypervolume_equals_the_sum_of_cells(seed: u64, count in 0..12_usize) {
             let all = random(seed, count);
             let points: Vec<&[f64]> = all.iter().map(|evaluation| &evaluation.objectives[..]).collect();
             let covered = |cell: &[usize]| {
@@ -291,7 +291,7 @@ mod tests {
         /// By inclusion and exclusion: the volume of a union of boxes is the signed sum, over all sets of points, of the
         /// volumes that they share.
         #[test]
-        fn many_objectives_by_inclusion_and_exclusion(seed: u64, count in 1..9_usize, objectives in 2..6_usize) {
+        fn hypervolumes_agree_with_inclusion_and_exclusion(seed: u64, count in 1..9_usize, objectives in 2..6_usize) {
             let points = cloud(seed, count, objectives);
             let shared = |set: usize| {
                 let members = || (0..count).filter(|index| set >> index & 1 == 1);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn crowding_is_the_papers_cuboid() {
+    fn crowding_distances_follow_the_paper() {
         let front = [of(&[0.0, 4.0]), of(&[1.0, 2.0]), of(&[4.0, 0.0]), of(&[2.0, 1.0])];
         let distance = crowding(&front.iter().collect::<Vec<_>>());
         assert_eq!(distance, [f64::INFINITY, 2.0 / 4.0 + 3.0 / 4.0, f64::INFINITY, 3.0 / 4.0 + 2.0 / 4.0]);

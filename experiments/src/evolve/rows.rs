@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_as_dense_everywhere() {
+    fn rows_are_spaced_evenly_on_a_logarithmic_scale() {
         let due: Vec<u64> = (1..=1 << 12).filter(|count| is_due(*count)).collect();
         assert_eq!(due[..34], (1..=32).chain([34, 36]).collect::<Vec<u64>>());
         assert_eq!(due[due.len() - 2..], [3968, 4096]);

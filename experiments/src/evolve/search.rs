@@ -259,7 +259,7 @@ impl Replica {
             }
         }
         if let Some(steps) = self.algorithm.steps() {
-            let common = Shared::decode(self.shared.clone()).expect("it was encoded here");
+            let common = Shared::decode(self.shared.clone()).expect("the shared part was encoded here");
             // Finalists are sent with their genes.
             self.shared = Shared { steps: self.confirmation.is_none().then_some(steps), ..common }.encode();
         }

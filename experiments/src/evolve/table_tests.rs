@@ -34,7 +34,7 @@ fn settings(kind: &AlgorithmKind) -> Vec<String> {
 }
 
 #[test]
-fn every_algorithm_of_the_table_keeps_the_promises() {
+fn every_algorithm_of_the_table_meets_the_contract() {
     for kind in ALGORITHMS {
         let windows = ["", "window = 7\n"].into_iter().take(if kind.has_windows() { 2 } else { 1 });
         for window in windows {
@@ -47,7 +47,7 @@ fn every_algorithm_of_the_table_keeps_the_promises() {
 }
 
 #[test]
-fn every_algorithm_of_the_table_has_its_section_and_settings_in_the_docs() {
+fn every_algorithm_of_the_table_is_documented() {
     let docs = include_str!("../../../docs/algorithms.md");
     for kind in ALGORITHMS {
         assert!(docs.contains(&format!("\n## {}\n", kind.name)), "docs/algorithms.md has no section on {}", kind.name);
@@ -81,7 +81,7 @@ fn a_template_shows_the_settings_of_the_chosen_algorithm() {
 
 /// Where settings are declared does not affect the hashes of runs.
 #[test]
-fn configurations_have_the_names_that_they_had() {
+fn configurations_keep_their_names() {
     let completed = |text: &str| {
         let head = "experiment = \"evolve\"\nreplicas = 1\n[settings]\nevaluations = 40\npopulation = 20\n";
         parse(&(head.to_owned() + text)).completed(true)

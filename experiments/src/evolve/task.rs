@@ -253,7 +253,7 @@ mod tests {
     /// The tasks of openai-es have no genes. The candidates that a worker makes from their numbers equal those of the
     /// algorithm, bit for bit, however a batch is cut up.
     #[test]
-    fn candidates_are_made_as_the_algorithm_makes_them() {
+    fn workers_make_the_same_candidates_as_the_algorithm() {
         let files = [
             "problem = \"ellipsoid\"\nlength = 13\nslice = 1",
             "problem = \"ellipsoid\"\nlength = 8\nslice = 3\nbounds = \"begin\"",
@@ -293,7 +293,7 @@ mod tests {
 
     /// Invalid tasks without genes. Each is rejected with a sentence.
     #[test]
-    fn wrong_means_have_their_sentence() {
+    fn invalid_means_are_rejected_with_a_reason() {
         let openai_es = having(|kind| kind.made.is_some())[0];
         let (task, bytes) = steps(openai_es, &ALGORITHMS.iter().find_map(|kind| kind.made).unwrap());
         let good = read(&bytes).unwrap().1;

@@ -26,7 +26,7 @@ use crate::{
 };
 
 #[test]
-fn every_algorithm_keeps_the_promises() {
+fn every_algorithm_meets_the_contract() {
     let files = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\nevaluations = 250\n",
         "problem = \"sphere\"\nlength = 3\nevaluations = 130\npopulation = 20\nslice = 7\n",
@@ -61,7 +61,7 @@ fn every_algorithm_keeps_the_promises() {
 
 /// The number of candidates of a task does not change a result.
 #[test]
-fn slices_do_not_matter() {
+fn results_do_not_depend_on_the_slice() {
     let file = |slice| {
         format!(
             "experiment = \"evolve\"\nreplicas = 2\n[settings]\nevaluations = 400\npopulation = 40\nslice = {slice}\n"
@@ -72,7 +72,7 @@ fn slices_do_not_matter() {
 }
 
 #[test]
-fn a_task_has_no_more_candidates_than_it_can_have_bytes() {
+fn the_size_of_a_task_limits_its_candidates() {
     let settings = "evaluations = 10000\npopulation = 10000\nslice = 10000\nproblem = \"sphere\"\nlength = 1000\n";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
     let replica = Replica::start(&config, &config.arms[0], 0);
@@ -85,7 +85,7 @@ fn a_task_has_no_more_candidates_than_it_can_have_bytes() {
 
 /// Whatever is computed together, a replica with a window moves on candidate by candidate.
 #[test]
-fn slices_do_not_matter_to_windows() {
+fn windowed_results_do_not_depend_on_the_slice() {
     let file = |slice| {
         format!(
             "experiment = \"evolve\"\nreplicas = 2\n[settings]\nevaluations = 90\npopulation = 9\nwindow = 6\nslice = {slice}\n"
@@ -108,7 +108,7 @@ fn a_target_ends_a_replica() {
     let config = parse(text);
     let report = config.report(&replicas);
     insta::assert_snapshot!(format!("{}\n{}", report.tables[0], report.notes.join("\n")));
-    assert_eq!(report.figures[0].references, [Reference::new("target", 10.0)], "which is the optimum");
+    assert_eq!(report.figures[0].references, [Reference::new("target", 10.0)], "the target is the optimum");
     let lower = parse(&text.replace("\"10\"", "\"9\""));
     let lines = lower.report(&run(&lower)).figures.swap_remove(0).references;
     assert_eq!(lines, [Reference::new("target", 9.0), Reference::new("optimum", 10.0)]);
@@ -118,7 +118,7 @@ fn a_target_ends_a_replica() {
 }
 
 #[test]
-fn mistakes_have_their_sentence() {
+fn mistakes_have_messages() {
     let all = [
         "problem = \"spere\"",
         "problem = \"program:a b\"",
@@ -181,19 +181,23 @@ fn completed(text: &str) -> Config {
 }
 
 #[test]
-fn random_search_is_added_once_to_the_arms_that_have_none() {
+fn random_search_is_added_once_if_no_arm_has_it() {
     let names = |config: &Config| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
     let alone = completed("[settings]\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"");
     assert_eq!(names(&alone), ["main", "random search"]);
     let added = Settings::of(&alone.arms[1].settings);
     assert_eq!((added.algorithm, added.evaluations, added.population), (BASELINE, 300, 20));
     let written = parse(&alone.to_toml());
-    assert_eq!((&written, written.clone().completed(true)), (&alone, alone.clone()), "what was written is complete");
+    assert_eq!(
+        (&written, written.clone().completed(true)),
+        (&alone, alone.clone()),
+        "the written configuration is complete"
+    );
     let settings = |config: &Config| config.arms[0].settings.to_text();
     assert_eq!(
         settings(&alone),
         settings(&parse(&alone.to_toml().replace("\"none\"", "\"random\""))),
-        "it is not in tasks"
+        "the setting is not in tasks"
     );
     // The added arm is an ordinary search: any arm with this name and these settings finds the same.
     assert_eq!(run(&alone).len(), 4);
@@ -247,7 +251,7 @@ fn arms_are_tested_against_each_other() {
 
 /// With several objectives, the figures in the headline are those that are tested.
 #[test]
-fn a_conclusion_about_several_objectives_is_about_their_hypervolume() {
+fn several_objectives_are_compared_by_their_hypervolume() {
     let arms = "[arms.short]\nevaluations = 100\n[arms.long]\nevaluations = 400";
     let settings = "[settings]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"\nlength = 3\npopulation = 20";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 6\n{settings}\n{arms}\n"));
@@ -282,11 +286,11 @@ fn fronts_and_maps_are_tables() {
         sheet("problem = \"arm\"\nalgorithm = \"map-elites\"\nlength = 2\nevaluations = 200\ninitial = 50");
     let map = map.unwrap();
     assert_eq!((map.name, map.rows.len(), map.header.len()), ("map", kept, 5), "{:?}", map.header);
-    assert_eq!(sheet("problem = \"sphere\"\nevaluations = 200").0, None, "its champions are all there is");
+    assert_eq!(sheet("problem = \"sphere\"\nevaluations = 200").0, None, "there are only champions");
 }
 
 #[test]
-fn a_failure_is_not_a_number() {
+fn a_failure_has_no_value() {
     let failed = Evaluation { failure: "why".into(), ..Evaluation::default() };
     assert!(super::evaluation::Evaluation::minimised(&failed, &[true]).failed);
 }
@@ -306,7 +310,7 @@ fn a_replica_without_a_value_counts() {
     let mut last = [60.0, 7.0, 7.0, 0.0, 0.0, 0.0, 10.0];
     assert_eq!((KIND.metric(&[]), KIND.metric(&last)), (None, Some(7.0)));
     last[VIOLATION] = 0.5;
-    assert_eq!(KIND.metric(&last), None, "it breaks a constraint");
+    assert_eq!(KIND.metric(&last), None, "the candidate breaks a constraint");
     assert!(report.json["summary"]["main"]["compared"].is_null(), "{}", report.json["summary"]);
 }
 
@@ -343,7 +347,7 @@ fn settings_are_checked_by_their_figures() {
 
 /// A configuration has every setting of each arm, and can be read again.
 #[test]
-fn what_is_written_can_be_read() {
+fn written_configurations_can_be_read() {
     let parts: Vec<String> = (0..40).map(|part| format!("{{ name = \"x{part}\" }}")).collect();
     let arms: String = (0..40).map(|arm| format!("[arms.a{arm}]\npopulation = {}\n", 10 + arm)).collect();
     let file = of_program("min f", 1, &arms).replace("{ length = 1 }", &parts.join(", "));
@@ -353,7 +357,7 @@ fn what_is_written_can_be_read() {
 }
 
 #[test]
-fn names_are_given_once() {
+fn duplicate_names_are_rejected() {
     let found = problems(&of_program("min a, max a", 1, "algorithm = \"nsga2\"")).to_string();
     assert!(found.contains("two objectives are called a"), "{found}");
     let found = problems(&of_program("min a", 1, "measures = 2\nmeasure_names = \"b, b\"")).to_string();
@@ -364,7 +368,7 @@ fn names_are_given_once() {
 }
 
 #[test]
-fn a_hypervolume_that_is_estimated_is_told() {
+fn an_estimated_hypervolume_is_reported() {
     let notes = |objectives: &str, reference: &str| {
         let config = parse(&of_program(objectives, 1, &format!("algorithm = \"nsga2\"\nreference = {reference}")));
         let report = config.report(&[Replica::start(&config, &config.arms[0], 0)]);
@@ -378,7 +382,7 @@ fn a_hypervolume_that_is_estimated_is_told() {
 
 /// Arms with different problems share neither a direction nor a name.
 #[test]
-fn different_objectives_are_told_in_neutral_words() {
+fn different_objectives_are_described_in_neutral_words() {
     let settings = "length = 4\nevaluations = 100\n[arms.a]\n[arms.b]\nproblem = \"onemax\"\n";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
     let report = config.report(&run(&config));
@@ -397,7 +401,7 @@ fn a_replica_that_ended_early_has_no_failures() {
 }
 
 #[test]
-fn states_that_a_search_cannot_reach_are_refused() {
+fn unreachable_states_are_rejected() {
     let of_algorithm = |state: &mut SearchState, change: &dyn Fn(&mut PopulationState)| {
         let mut own = PopulationState::decode(&state.algorithm[..]).unwrap();
         change(&mut own);
@@ -436,7 +440,7 @@ fn states_that_a_search_cannot_reach_are_refused() {
 
 /// Without a goal, a screen uses the objective of the first arm's search.
 #[test]
-fn the_goal_of_a_screen_is_that_of_its_search() {
+fn the_goal_of_a_screen_is_its_searchs_goal() {
     let goal = |settings: &str| {
         let factors = "[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]\n";
         parse(&format!("experiment = \"evolve\"\n[settings]\n{settings}\n{factors}")).screen.unwrap().goal
@@ -461,7 +465,7 @@ fn a_card_has_room_for_every_gene() {
 
 /// All values of a candidate are on its card by name, and in the columns of a table.
 #[test]
-fn constraints_and_measures_are_told_by_name() {
+fn constraints_and_measures_are_reported_by_name() {
     let of = "constraints = 2\nconstraint_names = \"late, heavy\"\nmeasures = 1";
     let settings = Settings::of(&parse(&of_program("min f", 1, of)).arms[0].settings);
     let candidate = settings.genome().random(&mut Stream::root(1).rng());

@@ -43,7 +43,7 @@ fn a_longer_search_has_the_rows_of_a_shorter_one() {
 /// Uniform search is the same search in batches of 1 and of 1000, and the evaluations that it takes to reach a target are
 /// counted by candidate.
 #[test]
-fn batches_do_not_enter_statistics() {
+fn statistics_do_not_depend_on_batches() {
     let config = parse(
         "experiment = \"evolve\"\nseed = 3\nreplicas = 400\n[settings]\nproblem = \"sphere\"\nlength = 2\nalgorithm = \"random\"\n\
          evaluations = 2000\ntarget = \"0.5\"\n[arms.by-one]\npopulation = 1\n[arms.by-thousand]\npopulation = 1000\n",
@@ -66,7 +66,7 @@ fn batches_do_not_enter_statistics() {
 /// Arms of MAP-Elites are compared by the QD score, or by their cells if no value is known to be worth nothing. They are
 /// compared with another algorithm by their best candidates.
 #[test]
-fn archives_are_compared_by_what_they_are_for() {
+fn archives_are_compared_by_their_purpose() {
     let of = |more: &str| {
         let config = parse(&format!(
             "experiment = \"evolve\"\nreplicas = 5\n[settings]\nproblem = \"arm\"\nlength = 5\nalgorithm = \"map-elites\"\n\
@@ -148,7 +148,7 @@ fn runtimes_do_not_depend_on_batches() {
 
 /// A front has its distance from known points, in the table and in the result.
 #[test]
-fn known_fronts_are_told() {
+fn known_fronts_are_reported() {
     let text = |more: &str| {
         format!(
             "experiment = \"evolve\"\nreplicas = 3\n[settings]\nproblem = \"zdt1\"\nlength = 4\nalgorithm = \"nsga2\"\n\
@@ -184,7 +184,7 @@ fn known_fronts_are_told() {
 
 /// A search whose budget ends with the first batch has learnt nothing.
 #[test]
-fn a_first_batch_is_no_search() {
+fn a_first_batch_is_not_a_search() {
     for (settings, told) in [
         ("population = 50\nevaluations = 5", true),
         ("population = 50\nevaluations = 51", false),

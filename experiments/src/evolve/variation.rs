@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_genome_without_freedom_has_one_child() {
+    fn a_fully_fixed_genome_has_one_child() {
         let fixed = [
             Type::Permutation,
             Type::Symbols { alphabet: 1 },
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_make_no_sense_have_a_sentence() {
+    fn invalid_variation_settings_are_rejected_with_a_reason() {
         let good = Variation::default;
         let wrong = [
             Variation { crossover: 1.5, ..good() },

@@ -110,7 +110,7 @@ mod tests {
     /// A million games find every decision board long before the last game. The source's 57 and 38 are therefore not bad
     /// luck.
     #[test]
-    fn the_sources_search_finds_all_boards() {
+    fn the_published_search_finds_all_boards() {
         for seed in 0..3 {
             let found = search(Stream::root(seed), SEARCH_GAMES);
             assert_eq!(found.map(|found| found.boards), [58, 43]);
@@ -151,7 +151,7 @@ mod tests {
             lines.push(format!("{side:?} never loses from penalty {penalty}: {}", odds(safe)));
             let below = optimum(side, penalty - Ratio::new(1, 1000));
             assert!(penalty == Ratio::ZERO || below.odds.loss > Ratio::ZERO);
-            assert_eq!(optimum(side, penalty).odds, safe, "of equally fit players the one that loses least is chosen");
+            assert_eq!(optimum(side, penalty).odds, safe, "of equally fit players, the one that loses least is chosen");
         }
         insta::assert_snapshot!(lines.join("\n"));
     }

@@ -73,7 +73,7 @@ impl States {
         entries.resize(ENTRIES, 0);
         Self {
             states,
-            entries: entries.try_into().expect("it was just given this length"),
+            entries: entries.try_into().expect("the vector was just given this length"),
             decisions,
             start: state(graph, graph.start()) as u16,
             steps: steps(graph, graph.start()),
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_are_those_of_the_reference(
+        fn counts_match_the_reference(
             side in prop::sample::select(Side::BOTH.to_vec()), seed: u64, games in 0..200_u32
         ) {
             let player = TableGenome::random(side, &mut Stream::root(seed).rng());

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_tasks_are_refused_with_a_sentence() {
+    fn invalid_tasks_are_rejected_with_a_reason() {
         let good = task(Side::O, &players(Side::O, 2), sampled(1, u32::MAX));
         assert!(score(&good).is_ok(), "individuals are numbered beyond 32 bits");
         let with = |change: fn(&mut ScoreTask)| {

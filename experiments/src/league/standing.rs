@@ -288,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn who_never_met_is_in_another_group() {
+    fn players_that_never_met_are_in_different_groups() {
         let results = league(5, vec![meeting(0, 2, [1.0; 3]), meeting(4, 1, [1.0; 3]), meeting(2, 3, [0.0; 3])], true);
         assert_eq!(results.standing(Stream::root(1)).groups, [vec![0, 2], vec![1, 4], vec![3]]);
     }
 
     /// Two equal players and a weaker one: the equal ones are tied for first, even if odds are exact.
     #[test]
-    fn equals_are_tied_for_first() {
+    fn equal_players_are_tied_for_first() {
         let even = [3.0, 2.0, 3.0];
         let won = [6.0, 2.0, 2.0];
         let all = vec![meeting(0, 1, even), meeting(1, 0, even), meeting(0, 2, won), meeting(1, 2, won)];

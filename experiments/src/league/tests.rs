@@ -25,7 +25,7 @@ fn roster(names: &[&str]) -> Roster {
 /// Random play from the empty board: X wins 737 of 1,260 games, and 8 of 63 are drawn. Two players that never make a mistake
 /// always draw.
 #[test]
-fn odds_are_those_that_are_known() {
+fn odds_match_known_values() {
     let known = [737.0 / 1260.0, 8.0 / 63.0, 121.0 / 420.0];
     let close = |found: &[f64], known: &[f64]| {
         assert!(found.iter().zip(known).all(|(one, two)| (one - two).abs() < 1e-12), "{found:?}, not {known:?}");
@@ -48,7 +48,7 @@ const SCORE_FOUR: &str = "experiment = \"league\"\nreplicas = 1\n\
     [settings]\ngame = \"score-four\"\nanchor = \"benchmark\"\npairs = 10\n";
 
 #[test]
-fn small_leagues_are_pinned_and_read_well() {
+fn the_reports_of_small_leagues_are_pinned_and_readable() {
     let exact = parse("experiment = \"league\"\nreplicas = 1\n");
     let replicas = run(&exact);
     let report = exact.report(&replicas);
@@ -79,7 +79,7 @@ fn small_leagues_are_pinned_and_read_well() {
 /// A run of 7 openings in rounds of 4 ends with the third opening of a round. A longer league completes that round, so there
 /// are 2 rounds, not 3.
 #[test]
-fn a_longer_league_completes_the_round_that_the_shorter_one_ended_in() {
+fn a_longer_league_completes_the_unfinished_round() {
     let [short, long] = [7, 8].map(|pairs| parse(&SCORE_FOUR.replace("pairs = 10", &format!("pairs = {pairs}"))));
     let [shorter, whole] = [&short, &long].map(|config| run(config).remove(0));
     let mut replica = Replica::restore(&long, &Replica::lengthened(&long, shorter.save()).unwrap()).unwrap();
@@ -232,7 +232,7 @@ fn mistakes_are_named() {
 
 /// Invalid tasks and states from outside are rejected with a message.
 #[test]
-fn nonsense_is_refused() {
+fn invalid_tasks_and_states_are_rejected() {
     let shared: Bytes = roster(&["random", "no.json"]).encode_to_vec().into();
     let refusal = |task: Task| task.sharing(shared.clone()).run().unwrap_err().0;
     let games = GamesTask { one: 0, two: 1, openings: 1, ..GamesTask::default() };

@@ -85,7 +85,7 @@ impl Boxes {
         let geometry = tic_tac_toe();
         let mut levels = vec![vec![Board::EMPTY]];
         for _ in 0..CELLS {
-            let last = levels.last().expect("there is the first").iter();
+            let last = levels.last().expect("the first level exists").iter();
             let open = last.filter(|board| geometry.outcome(**board).is_none());
             let mut next: Vec<Board> =
                 open.flat_map(|board| cells(geometry.legal(*board)).map(|cell| board.play(cell))).collect();
@@ -167,7 +167,7 @@ mod tests {
 
     /// Michie's machine had 304 boxes: 1, 12, 108 and 183 for its four moves.
     #[test]
-    fn there_are_as_many_boxes_as_michie_had() {
+    fn the_number_of_boxes_matches_michies() {
         let count =
             |side: Side, stones: u32| Boxes::get().boards(side).iter().filter(|board| board.pieces() == stones).count();
         assert_eq!([0, 2, 4, 6].map(|stones| count(Side::X, stones)), [1, 12, 108, 183]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_a_move_have_one_cell() {
+    fn images_of_a_move_share_one_cell() {
         let distinct = |text: &str| distinct(tic_tac_toe().board_of(text).unwrap()).count_ones();
         assert_eq!((distinct("........."), distinct("X........"), distinct("XO.......")), (3, 5, 7));
     }

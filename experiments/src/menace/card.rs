@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_of_machines_are_read_as_written() {
+    fn cards_of_machines_are_read_back() {
         for side in Side::BOTH {
             let mut machine = fresh(side);
             machine.beads[..CELLS].fill(0);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_cards_are_refused_with_a_sentence() {
+    fn invalid_cards_are_rejected_with_a_reason() {
         let sentence =
             |boxes: &str| read_card(&format!(r#"{{"kind":"menace","side":"X","boxes":{boxes}}}"#)).unwrap_err();
         assert!(sentence("3").contains("no \"boxes\" from boards"));
@@ -301,7 +301,7 @@ mod tests {
 
     /// The text of an audit. Its second half is about the move with the most beads.
     #[test]
-    fn machines_are_audited() {
+    fn machines_are_analysed_exactly() {
         let showing = fresh(Side::X).audit().unwrap();
         insta::assert_snapshot!(showing.text);
         assert_eq!(showing.json["unbeatable"], false);

@@ -221,7 +221,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn games_are_those_of_the_reference(number in 0..6_usize, seed: u64) {
+        fn games_match_the_reference(number in 0..6_usize, seed: u64) {
             let (rules, mut machine, mut opponent) = playing(number);
             let (mut slow, mut slow_opponent) = (machine.clone(), opponent.clone());
             for game_number in 0..40 {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_tasks_and_outputs_are_refused_with_a_sentence() {
+    fn invalid_tasks_and_outputs_are_rejected_with_a_reason() {
         let says = |change: fn(&mut LearnTask), says: &str| {
             let (mut task, _) = workload().swap_remove(4);
             change(&mut task);

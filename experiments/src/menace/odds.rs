@@ -91,7 +91,7 @@ mod tests {
     /// The exact audit has the same odds for a machine with equally many beads everywhere, and for one with beads for a
     /// single move.
     #[test]
-    fn the_odds_are_those_of_the_audit() {
+    fn the_odds_match_the_exact_analysis() {
         let mut walk = Walk::new();
         for side in Side::BOTH {
             let even = Machine::fresh(side, &rules(true));
@@ -113,7 +113,7 @@ mod tests {
                     assert!((part - exact.to_f64()).abs() < 1e-12, "{part} {exact}");
                 }
                 let [win, draw, loss] = walk.odds(&machine, true);
-                assert!(win == 0.0 && (draw + loss - 1.0).abs() < 1e-12, "nobody wins against perfect play");
+                assert!(win == 0.0 && (draw + loss - 1.0).abs() < 1e-12, "no side wins against perfect play");
             }
         }
     }

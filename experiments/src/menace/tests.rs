@@ -14,7 +14,7 @@ const SMALL: &str = "experiment = \"menace\"\nreplicas = 2\n[settings]\ngames = 
     moves = \"all\"\n";
 
 #[test]
-fn a_small_run_is_pinned_and_reads_well() {
+fn the_report_of_a_small_run_is_pinned_and_readable() {
     let (config, replicas) = run_text(SMALL, &[]);
     let report = config.report(&replicas);
     insta::assert_snapshot!(format!("{}\n{}\n{}", digest(&replicas), report.tables[0], report.notes.join("\n")));
@@ -54,7 +54,7 @@ fn results_do_not_depend_on_slices() {
 
 /// Every setting that results may depend on changes the result.
 #[test]
-fn every_setting_does_something() {
+fn every_setting_has_an_effect() {
     let base = "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 100\nevery = 10\n";
     let digest = |key: &str, value: &str| self::digest(&run_text(base, &[(key, value)]).1);
     let same = digest("seed", "1");
@@ -82,7 +82,7 @@ fn every_setting_does_something() {
 }
 
 #[test]
-fn saved_states_are_restored_and_others_refused() {
+fn saved_states_are_restored_and_others_rejected() {
     let (config, replicas) = run_text(SMALL, &[]);
     let changes: &[&dyn Fn(&mut State)] = &[
         &|state| state.games = 80,

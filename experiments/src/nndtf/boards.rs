@@ -158,7 +158,7 @@ mod tests {
 
     /// Other replicas and other seeds get other boards. Every board is from the pool, and none occurs twice.
     #[test]
-    fn boards_are_different_ones_of_their_pool() {
+    fn boards_are_distinct_and_from_their_pool() {
         let sizes = ALL.map(|source| source.pool().len());
         assert_eq!([sizes[0], sizes[1], sizes[3], sizes[4]], [BOARDS, BOARDS, 756, 756]);
         assert!(sizes[5] < sizes[2] && sizes[2] < BOARDS && sizes[5] >= 100, "{sizes:?}");
@@ -175,7 +175,7 @@ mod tests {
 
     /// Games begin on the empty board, and there are two more stones each time X is to move again.
     #[test]
-    fn boards_of_games_are_earlier_than_uniform_ones() {
+    fn boards_from_games_are_earlier_than_uniform_ones() {
         let stones = |training: Training| {
             let source = Source { training, stones: Stones::Any };
             let drawn = (0..20).flat_map(|replica| training_boards(1, replica, source, 100));
@@ -188,7 +188,7 @@ mod tests {
 
     /// In games of the teacher, one side takes only cells that the teacher chooses.
     #[test]
-    fn the_teachers_boards_are_reached_by_its_moves() {
+    fn the_teachers_moves_reach_its_boards() {
         let corner = tic_tac_toe().board_of("XO./.../...").unwrap();
         // The teacher opens in the middle, and it answers a corner with the middle. So neither side of this board is the
         // teacher.

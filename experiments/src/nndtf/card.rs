@@ -141,7 +141,7 @@ struct NetworkPlay {
 
 impl Play for NetworkPlay {
     fn choose_move(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Move {
-        let cell = self.player.choose(position.board()).expect("a game that goes on has an empty cell");
+        let cell = self.player.choose(position.board()).expect("an unfinished game has an empty cell");
         Move::new(cell, "its output is nearest to that cell's number")
     }
 
@@ -228,11 +228,11 @@ mod tests {
     use evoxo_common::{card::Card, rng::Stream};
 
     fn read(text: &str) -> Result<Card, String> {
-        Card::read(&[&CARD], text, &mut |_| panic!("it has no file beside it"))
+        Card::read(&[&CARD], text, &mut |_| panic!("the card has no file next to it"))
     }
 
     #[test]
-    fn a_card_is_read_as_it_was_written() {
+    fn a_card_survives_a_round_trip() {
         for (kind, hidden, sweeps, numbering) in [
             (Kind::Double, 8, 3, Numbering::RightToLeft),
             (Kind::Double, 1, 1, Numbering::LeftToRight),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_cards_are_refused_with_a_sentence() {
+    fn invalid_cards_are_rejected_with_a_reason() {
         let genes = vec!["0.5"; 89].join(", ");
         let card = |rest: &str| read(&format!("{{\"kind\": \"nndtf\", {rest}}}")).map(|_| ()).unwrap_err();
         let good = format!("\"network\": \"traditional\", \"genes\": [{genes}]");

@@ -133,7 +133,7 @@ mod tests {
     use evoxo_common::{plot::svg, rng::Stream};
 
     #[test]
-    fn curves_are_the_networks_functions() {
+    fn curves_show_the_networks_functions() {
         let kinds = [(Kind::Double, 1), (Kind::Double, 0), (Kind::Traditional, 1), (Kind::Logistic, 1)];
         for (kind, sweeps) in kinds {
             let network = Network { hidden: 5, coupling: Coupling::at_once(sweeps), ..Network::paper(kind) };

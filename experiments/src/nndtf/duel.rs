@@ -29,7 +29,7 @@ pub fn series(openings: &[Board], first: &NetworkPlayer, second: &NetworkPlayer)
     let mut duel = Duel::default();
     for opening in openings {
         let answer = |player: &NetworkPlayer, position: Position| {
-            player.choose(position.board()).expect("the game goes on, so a cell is empty")
+            player.choose(position.board()).expect("the game is not over, so a cell is empty")
         };
         // Networks never move at random, so the generator is not used.
         let rng = &mut shared(0, 0).rng();
@@ -54,7 +54,7 @@ mod tests {
     use evoxo_common::rng::Stream;
 
     #[test]
-    fn openings_have_two_stones_of_each_and_no_line() {
+    fn openings_have_two_stones_per_side_and_no_line() {
         let all = openings(3, 7);
         assert_eq!(all.len(), 25);
         assert!(
@@ -67,7 +67,7 @@ mod tests {
 
     /// The series has the same results as its games played one by one.
     #[test]
-    fn a_series_is_its_games() {
+    fn a_series_is_the_sum_of_its_games() {
         let player = |seed: u64| {
             let network = Network::paper(Kind::Double);
             NetworkPlayer::new(network, network.random(&mut Stream::root(seed).rng())).unwrap()

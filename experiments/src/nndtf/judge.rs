@@ -389,7 +389,7 @@ mod tests {
     /// With a margin of 0 all of the fitness is firm. A wider margin never leaves more of it, and a quarter of a cell number
     /// leaves less.
     #[test]
-    fn firm_is_what_a_blurred_output_leaves() {
+    fn the_firm_fitness_shrinks_with_the_margin() {
         for (network, measure) in networks().into_iter().flat_map(|network| measures().map(move |one| (network, one))) {
             let player = NetworkPlayer::new(network, network.random(&mut Stream::root(9).rng())).unwrap();
             let indices: Vec<u32> = (0..2423).step_by(7).collect();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_reference_at_every_level() {
+    fn sums_match_the_reference_at_every_simd_level() {
         let sizes = |kind| (1..=HIDDEN_MAX).map(move |hidden| Network { hidden, ..Network::paper(kind) });
         let all_sizes = [Kind::Double, Kind::Traditional, Kind::Logistic].into_iter().flat_map(sizes);
         for (network, seeds) in networks().into_iter().map(|it| (it, 40)).chain(all_sizes.map(|it| (it, 6))) {

@@ -73,7 +73,7 @@ impl Measure {
             Occupied::Nearest => boards()[index as usize],
             Occupied::Nothing => Board::EMPTY,
         };
-        self.worth(index, network.nearest(among, number).expect("the game goes on, so a cell is empty"))
+        self.worth(index, network.nearest(among, number).expect("the game is not over, so a cell is empty"))
     }
 
     /// The total worth of the best cells of these boards, which is a fitness of 1.
@@ -121,7 +121,7 @@ mod tests {
 
     /// Figure 1 of the paper: the scores are 873,324 for the best cell, and 52,906 and 3,152 for the others.
     #[test]
-    fn a_cell_is_worth_its_score_or_its_share_of_the_best() {
+    fn a_cell_scores_absolutely_or_relative_to_the_best() {
         let (index, formula) = (index_of("..X/OXX/OO."), Formula::RatioOfSums);
         let scores = Measure { formula, ..Measure::USUAL };
         assert_eq!([0, 1, 8, 2].map(|cell| scores.worth(index, cell)), [52_906, 3_152, 873_324, 0]);
@@ -133,7 +133,7 @@ mod tests {
 
     /// Number 3 is the upper right cell, which is occupied. The nearest empty cell is number 2.
     #[test]
-    fn an_occupied_cell_is_worth_the_nearest_or_nothing() {
+    fn an_occupied_cell_scores_as_the_nearest_empty_one_or_zero() {
         let (index, network) = (index_of("..X/OXX/OO."), Network::paper(Kind::Double));
         let nothing = Measure { occupied: Occupied::Nothing, formula: Formula::RatioOfSums };
         let nearest = Measure { occupied: Occupied::Nearest, ..nothing };
@@ -146,7 +146,7 @@ mod tests {
 
     /// Every board has a best cell, and in either formula no cell is worth more.
     #[test]
-    fn the_whole_is_the_most() {
+    fn the_whole_is_the_maximum() {
         for formula in [Formula::MeanOfRatios, Formula::RatioOfSums] {
             let measure = Measure { formula, ..Measure::USUAL };
             for index in 0..BOARDS as u32 {

@@ -64,7 +64,7 @@ pub fn fitness(network: Network, measure: Measure, genes: &[f32], indices: &[u32
         let board = boards()[*index as usize];
         let number = 5.0 + 4.0 * output(network, genes, &network.input(board));
         let among = if measure.occupied == Occupied::Nothing { Board::EMPTY } else { board };
-        let cell = network.nearest(among, number).expect("the game goes on, so a cell is empty");
+        let cell = network.nearest(among, number).expect("the game is not over, so a cell is empty");
         let scores = scores(board);
         (f64::from(scores[usize::from(cell)]), f64::from(*scores.iter().max().expect("there are nine")))
     };
@@ -86,7 +86,7 @@ mod tests {
 
     /// The order of additions and the `exp` differ, so outputs differ by rounding errors, but no choice differs.
     #[test]
-    fn outputs_are_those_of_the_reference() {
+    fn outputs_match_the_reference() {
         let networks = [(Kind::Double, 8, 1), (Kind::Double, 8, 2), (Kind::Traditional, 8, 1), (Kind::Double, 5, 1)];
         let more = [(Kind::Double, 8, 0), (Kind::Traditional, 16, 1), (Kind::Logistic, 8, 1)];
         let both = |formula| [Occupied::Nearest, Occupied::Nothing].map(|occupied| Measure { formula, occupied });

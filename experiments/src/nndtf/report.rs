@@ -415,7 +415,7 @@ mod tests {
                           algorithm = \"traditional\"\n[arms.\"cma-es\"]\nalgorithm = \"cma-es\"\n";
 
     #[test]
-    fn a_small_run_reads_well() {
+    fn the_report_of_a_small_run_is_readable() {
         let config = parse(CONFIG);
         let report = config.report(&run(&config));
         let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
@@ -426,7 +426,7 @@ mod tests {
 
     /// The report computed from `result.json` is the one shown at the end of the run.
     #[test]
-    fn a_result_tells_the_whole_story() {
+    fn a_report_from_a_result_equals_the_original() {
         let config = parse(CONFIG);
         let mut replicas = run(&config);
         // One replica has not begun.
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_has_just_begun_has_a_report_too() {
+    fn a_run_that_has_just_started_has_a_report() {
         let config = parse(CONFIG);
         let report = config.report(&local::start(&config).collect::<Vec<_>>());
         assert!(report.notes.iter().any(|note| note.contains("Not finished yet: 9")));

@@ -41,7 +41,7 @@ fn run_with(overrides: &[(&str, &str)]) -> Vec<Replica> {
 }
 
 #[test]
-fn the_digest_is_pinned_for_every_way_of_farming() {
+fn the_digest_is_pinned_for_every_farming_mode() {
     let whole = run_with(&[]);
     insta::assert_snapshot!(digest(&whole));
     for overrides in
@@ -88,7 +88,7 @@ fn hidden_nodes_and_bounds_are_settings() {
 
 /// A replica may change its way of farming after every round, because both ways use the same state.
 #[test]
-fn a_state_can_be_continued_by_the_other_way_of_farming() {
+fn a_state_can_be_continued_in_the_other_farming_mode() {
     let config = |farming: &str| parse_with(SMALL, &[("farming", farming), ("segment", "3")]);
     let (one, two) = (config("segments"), config("evaluations"));
     let whole = run_with(&[]);
@@ -144,7 +144,7 @@ fn training_boards_are_shared() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn invalid_settings_are_rejected() {
     let problems = |text: &str| testing::problems(&format!("experiment = \"nndtf\"\n[settings]\n{text}")).to_string();
     let all = [
         problems("boards = 2424"),
@@ -163,7 +163,7 @@ fn settings_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
+fn contradictory_tasks_are_rejected_with_a_reason() {
     let fitness = |change: fn(&mut FitnessTask)| {
         let (mut task, shared) = Fitness::workload().remove(0);
         change(&mut task);
@@ -203,7 +203,7 @@ fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
 
 /// An output of the wrong shape is rejected.
 #[test]
-fn outputs_of_the_wrong_shape_are_refused() {
+fn outputs_of_the_wrong_shape_are_rejected() {
     fn refused<C: Compute>(changes: &[fn(&mut C::Output)]) {
         for (task, shared) in C::workload() {
             let good = C::run(&task, &shared).unwrap();

@@ -100,13 +100,17 @@ mod tests {
             ("***V*****4", 2, 0),
         ];
         let agent = agent(&rules);
-        assert_eq!(agent.candidates(0, 0), [3], "the highest priority, though another is heavier");
-        assert_eq!(agent.candidates(1, 0), [2, 4], "the highest weight of those");
+        assert_eq!(agent.candidates(0, 0), [3], "the highest priority wins although another rule is heavier");
+        assert_eq!(agent.candidates(1, 0), [2, 4], "the highest weight among these wins");
         assert_eq!(agent.odds(1, 0), ([0, 1, 0, 1, 0, 0, 0, 0, 0], 2));
         assert_eq!(agent.candidates(1, 2), [4], "the other's cell is taken");
-        assert_eq!(agent.candidates(1, 2 | 8), [1], "a lighter rule rather than none");
+        assert_eq!(agent.candidates(1, 2 | 8), [1], "a lighter rule is better than none");
         assert_eq!(agent.candidates(1, 2 | 4 | 8), Vec::<usize>::new());
-        assert_eq!(agent.odds(1, 2 | 4 | 8), ([0, 0, 0, 0, 1, 1, 1, 1, 1], 5), "no rule: any empty cell");
+        assert_eq!(
+            agent.odds(1, 2 | 4 | 8),
+            ([0, 0, 0, 0, 1, 1, 1, 1, 1], 5),
+            "without a rule any empty cell is chosen"
+        );
     }
 
     /// An agent without rules may play any game. An agent that always begins in the centre plays fewer than a ninth of them.

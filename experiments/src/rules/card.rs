@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(seed: u64, count in 1..=RULES_MAX) {
+        fn writing_and_reading_are_inverse(seed: u64, count in 1..=RULES_MAX) {
             let rng = &mut Stream::root(seed).rng();
             let rules: Vec<Rule> = (0..count).map(|_| Rule::random(rng)).collect();
             let weights = rules.iter().map(|_| below(rng, 100) as i32 - 50).collect();
@@ -360,7 +360,7 @@ mod tests {
 
     /// The odds of an agent include its random choices, also against a mover with the filter.
     #[test]
-    fn agents_are_audited() {
+    fn agents_are_analysed_exactly() {
         let audit = Play::audit(&Agent::default()).unwrap();
         insta::assert_snapshot!(audit.text);
         assert_eq!(audit.json["X"]["unbeatable"], false);

@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn games_are_those_of_the_reference(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128, games in 0..40_u32, any: bool) {
+        fn games_match_the_reference(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128, games in 0..40_u32, any: bool) {
             let kind = if any { RandomRules::Any } else { RandomRules::LettersFirst };
             let source = Source { rigged: Ratio::new(rigged, 10), random: kind };
             let mut agents = [0, 1].map(|one| random(seed ^ one, count, source));
@@ -188,7 +188,7 @@ mod tests {
 
     /// One agent completes the top row whenever it can. The other agent's only rule does nothing useful.
     #[test]
-    fn rules_gain_by_wins_and_lose_by_losses() {
+    fn rules_gain_weight_by_wins_and_lose_it_by_losses() {
         let rules = [("V********1", 3), ("PV*******2", 3), ("PPV******3", 3)]
             .map(|(text, priority)| read(text, priority).unwrap());
         let idle = read("*******V*8", 0).unwrap();

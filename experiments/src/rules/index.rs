@@ -273,7 +273,7 @@ mod tests {
 
         /// The index agrees on every board, for agents with few and with many matching rules.
         #[test]
-        fn candidates_are_those_of_the_definition(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128) {
+        fn candidates_match_the_definition(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128) {
             let rng = &mut Stream::root(seed).rng();
             let rules: Vec<Rule> = (0..count).map(|_| Rule::born(rng, Ratio::new(rigged, 10))).collect();
             let weights = rules.iter().map(|_| below(rng, 5) as i32 - 2).collect();

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_run_reads_well_and_can_be_told_again() {
+    fn a_small_run_has_a_readable_and_repeatable_report() {
         let config = parse(CONFIG);
         let report = config.report(&run(&config));
         let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_yet_is_no_reason_to_fail() {
+    fn an_unfinished_run_has_a_report() {
         let config = parse(CONFIG);
         let replicas: Vec<Replica> = local::start(&config).collect();
         let report = config.report(&replicas);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_its_numbers_is_refused() {
+    fn a_result_without_its_numbers_is_rejected() {
         let config = parse(CONFIG);
         let whole = result_of(&config.report(&run(&config)));
         let cases = [

@@ -343,7 +343,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rule_is_its_text_its_code_and_its_parts(seed: u64) {
+        fn a_rules_text_code_and_parts_agree(seed: u64) {
             let rule = Rule::random(&mut Stream::root(seed).rng());
             prop_assert_eq!(Rule::of_code(rule.code()), Ok(rule));
             prop_assert_eq!(read(&rule.to_string(), rule.priority()), Ok(rule));
@@ -352,7 +352,7 @@ mod tests {
         }
 
         #[test]
-        fn it_matches_as_its_letters_say(seed: u64, own in 0..512_u32, other in 0..512_u32) {
+        fn a_rule_matches_by_its_letters(seed: u64, own in 0..512_u32, other in 0..512_u32) {
             let source = Source { rigged: Ratio::ZERO, random: RandomRules::Any };
             let rule = Rule::born(&mut Stream::root(seed).rng(), source);
             let other = other & !own;
@@ -364,7 +364,7 @@ mod tests {
         }
 
         #[test]
-        fn any_code_is_a_rule_or_refused(code: u32) {
+        fn every_code_is_a_rule_or_rejected(code: u32) {
             if let Ok(rule) = Rule::of_code(code) {
                 prop_assert!(rule.to() < 9 && rule.priority() <= 3);
                 prop_assert_eq!(rule.needs().empty >> rule.to() & 1 == 1, rule.is_valid());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused() {
+    fn invalid_rules_are_rejected() {
         // The page's own example of a rule that is not valid.
         assert!(!read("C********1", 0).unwrap().is_valid() && !read("P********1", 0).unwrap().is_valid());
         assert!(read("V********1", 3).unwrap().is_valid() && read("*********9", 3).unwrap().is_valid());
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_of_the_board() {
+    fn lines_match_the_board() {
         assert_eq!(LINES.map(u64::from), tic_tac_toe().lines());
     }
 
@@ -440,7 +440,7 @@ mod tests {
     /// 2^9 patterns of taken and open cells are equally likely, one has only open cells, and one has none and is drawn again.
     /// Otherwise their share is 1 in 2^8.
     #[test]
-    fn letters_first_or_all_alike_or_any() {
+    fn random_rules_follow_their_source() {
         use RandomRules::{Alike, Any, LettersFirst};
         let mut rng = Stream::root(3).rng();
         for (random, share) in [(LettersFirst, 511.0), (Alike, 256.0), (Any, 512.0)] {

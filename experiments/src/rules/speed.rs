@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_compute_the_same() {
+    fn both_implementations_agree() {
         assert_eq!(fast_cycles(20), reference_cycles(20));
         let stream = Stream::root(2);
         let [fast, reference] = [fast_games, reference_games].map(|play| play(&AGENTS, 200, &mut stream.rng()));

@@ -180,13 +180,13 @@ mod tests {
     use evoxo_games::board::{Board, Side};
 
     #[test]
-    fn all_positions_with_a_move_are_there() {
+    fn all_positions_with_a_move_are_listed() {
         // There are 5,478 reachable positions, and 958 of them are ends.
         assert_eq!(positions().len(), 5478 - 958);
     }
 
     #[test]
-    fn without_rules_it_is_random_play() {
+    fn without_rules_play_is_random() {
         let [x, o] = odds(&Agent::default());
         let close = |one: f64, two: f64| (one - two).abs() < 1e-12;
         assert!(close(x.win, 737.0 / 1260.0) && close(x.loss, 121.0 / 420.0) && close(x.draw, 8.0 / 63.0), "{x:?}");
@@ -197,7 +197,7 @@ mod tests {
     /// The rules of this agent never tie, so it chooses either a single cell or any cell. In this case the audit, which knows
     /// nothing of rules, gives its odds as fractions, also with the filter.
     #[test]
-    fn odds_are_those_of_the_audit() {
+    fn odds_match_the_exact_analysis() {
         let rules = ["VVVVVVVVV5", "PPV******3", "V********1"].map(|text| read(text, 0).unwrap());
         let agent = Agent { weights: vec![3, 2, 1], ..Agent::newborn(rules.into()) };
         let (plain, filtered) = (odds(&agent), odds_filtered(&agent));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn odds_are_those_of_the_reference() {
+    fn odds_match_the_reference() {
         for (rigged, count, random) in [
             (0, 100, RandomRules::LettersFirst),
             (1, 100, RandomRules::LettersFirst),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_rule_makes_it_stronger() {
+    fn a_good_rule_makes_an_agent_stronger() {
         let strength = |rules: &[&str]| {
             let rules = rules.iter().map(|text| read(text, 0).unwrap()).collect();
             strength(&Agent::newborn(rules))

@@ -67,7 +67,7 @@ fn family(settings: &str, before: &Population) -> (Vec<usize>, Vec<Vec<usize>>) 
     let parents: Vec<usize> = after.agents.iter().map_while(place).collect();
     let children = after.agents[parents.len()..].iter().map(|child| {
         let owners: BTreeSet<usize> =
-            ancestors(before, child).into_iter().map(|owner| owner.expect("inherited")).collect();
+            ancestors(before, child).into_iter().map(|owner| owner.expect("every rule is inherited")).collect();
         owners.into_iter().collect()
     });
     let children = children.collect();
@@ -122,7 +122,7 @@ fn clustered_mutations_come_in_runs() {
 }
 
 #[test]
-fn selection_says_who_survives() {
+fn selection_decides_which_agents_survive() {
     let before = ranked(40, 100);
     let lives = |selection: &str| family(&format!("selection = \"{selection}\""), &before).0;
     assert_eq!(lives("half"), (0..20).collect::<Vec<_>>());
@@ -139,7 +139,7 @@ fn selection_says_who_survives() {
 }
 
 #[test]
-fn every_couple_of_parents_has_two_children_in_turn() {
+fn couples_of_parents_have_two_children_in_turn() {
     let before = ranked(40, 100);
     let children = |settings: &str| family(settings, &before).1;
     let ordered = children("parents = \"by-weight\"");
@@ -151,7 +151,7 @@ fn every_couple_of_parents_has_two_children_in_turn() {
     let random = children("");
     assert!(random != ordered && random.chunks(2).all(|two| two[0] == two[1]), "{random:?}");
     let parents: BTreeSet<usize> = random.iter().flatten().copied().collect();
-    assert_eq!(parents, (0..20).collect(), "each is a parent once");
+    assert_eq!(parents, (0..20).collect(), "each agent is a parent once");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn players_are_paired_at_random_or_by_weight() {
     weights = couples("").into_iter().map(|couple| couple.map(|agent| before.agents[agent].weight)).collect();
     assert!(weights.iter().filter(|two| two[0] - two[1] == 1).count() < 5, "{weights:?}");
     let all: BTreeSet<i32> = weights.into_iter().flatten().collect();
-    assert_eq!(all.len(), 40, "each plays once");
+    assert_eq!(all.len(), 40, "each agent plays once");
 }
 
 #[test]
@@ -218,7 +218,11 @@ fn an_agent_similar_to_a_better_one_is_penalised() {
         "equal agents keep their order"
     );
     assert_eq!(order("similar = \"penalise\""), [0, 1, 3, 4, 5, 2]);
-    assert_eq!(order("similar = \"penalise\"\nsimilar_share = 1"), [0, 1, 2, 3, 4, 5], "nine of ten are not all");
+    assert_eq!(
+        order("similar = \"penalise\"\nsimilar_share = 1"),
+        [0, 1, 2, 3, 4, 5],
+        "nine of ten rules are not all of them"
+    );
     assert_eq!(order("similar = \"penalise\"\nsimilar_share = 0.91"), [0, 1, 2, 3, 4, 5]);
 }
 
@@ -239,7 +243,7 @@ fn learnt(settings: &str, before: &Population) -> Population {
 }
 
 #[test]
-fn knowledge_is_ones_own_or_shared() {
+fn knowledge_is_private_or_shared() {
     let mut before = ranked(4, 2);
     // The winning rule also belongs to two other agents. One of them lost with it, and the other has it twice.
     let [one, two] = [before.agents[0].rules[0], before.agents[2].rules[1]];
@@ -256,7 +260,7 @@ fn knowledge_is_ones_own_or_shared() {
 }
 
 #[test]
-fn agents_weights_are_points_of_all_cycles_or_of_the_last() {
+fn agents_weights_count_all_cycles_or_the_last() {
     let before = ranked(4, 2);
     let weights =
         |settings: &str| learnt(settings, &before).agents.iter().map(|agent| agent.weight).collect::<Vec<_>>();
@@ -265,7 +269,7 @@ fn agents_weights_are_points_of_all_cycles_or_of_the_last() {
 }
 
 #[test]
-fn new_agents_weigh_nothing_or_as_their_parents() {
+fn new_agents_have_no_weight_or_their_parents() {
     let before = ranked(40, 10);
     let weights = |settings: &str| {
         let after = bred(&format!("parents = \"by-weight\"\n{settings}"), &before);
@@ -276,7 +280,7 @@ fn new_agents_weigh_nothing_or_as_their_parents() {
 }
 
 #[test]
-fn inherited_rules_keep_their_weights_or_begin_anew() {
+fn inherited_rules_keep_or_reset_their_weights() {
     let before = ranked(40, 10);
     let child = |settings: &str| {
         let mut after = bred(&format!("mutation = 0\nparents = \"by-weight\"\n{settings}"), &before);
@@ -288,7 +292,7 @@ fn inherited_rules_keep_their_weights_or_begin_anew() {
 }
 
 #[test]
-fn a_rigged_generator_makes_rules_presumed_useful_wherever_rules_are_born() {
+fn a_rigged_generator_makes_all_new_rules_presumed_useful() {
     let useful = |agents: &[Agent]| {
         let rules = agents.iter().flat_map(|agent| &agent.rules);
         let count = rules.clone().filter(|rule| {
@@ -332,7 +336,7 @@ fn repeated_rules_may_be_replaced() {
     assert_eq!(renewed("", 3), agent);
     for cycle in [0, 3] {
         let after = renewed("repeated = \"replace\"", cycle);
-        assert_eq!((after.weight, &after.weights), (5, &vec![1, 2, 0, 4, 0, 0]), "the first of equal rules stays");
+        assert_eq!((after.weight, &after.weights), (5, &vec![1, 2, 0, 4, 0, 0]), "the first of equal rules is kept");
         let kept: Vec<bool> = after.rules.iter().zip(&agent.rules).map(|(after, before)| after == before).collect();
         assert_eq!(kept, [true, true, false, true, false, false]);
     }
@@ -370,7 +374,7 @@ fn weak_rules_may_be_replaced_at_times() {
     }
     let both = format!("{at_times}\nweak = \"replace\"\nweak_weight = -2");
     assert_eq!(replaced(&both, 1), [true, false, false, false, false]);
-    assert_eq!(replaced(&both, 3), [true, true, false, false, false], "the greater of both weights");
+    assert_eq!(replaced(&both, 3), [true, true, false, false, false], "the greater of both weights decides");
 }
 
 fn run(settings: &str) -> Vec<Replica> {
@@ -381,7 +385,7 @@ const SMALL: &str = "agents = 12\nrules = 30\ncycles = 25\ngames = 4\ngenerator 
 
 /// Every setting is used. Given the other settings here, each setting changes the digest, unless it only says how to compute.
 #[test]
-fn every_setting_changes_the_digest_unless_it_only_says_how_to_compute() {
+fn every_setting_that_affects_results_changes_the_digest() {
     let cases = [
         ("agents", "", "14"),
         ("rules", "", "31"),
@@ -435,7 +439,7 @@ fn merged(settings: &str, others: &str) -> String {
 
 /// With all options at once, states and histories are the same, computed whole or in slices of any size.
 #[test]
-fn results_do_not_depend_on_how_work_is_divided() {
+fn results_do_not_depend_on_the_division_of_work() {
     let every = format!(
         "{SMALL}\nmutations = \"clustered\"\nselection = \"ends\"\nparents = \"by-weight\"\nidentical_parents = \"mutate\"\n\
          similar = \"penalise\"\nknowledge = \"shared\"\nrepeated = \"replace\"\nweak_at_times = \"replace\"\nweak_cycles = 4\n\
@@ -468,7 +472,7 @@ fn a_restored_replica_continues() {
 }
 
 #[test]
-fn states_that_do_not_fit_are_refused() {
+fn mismatched_states_are_rejected() {
     let config = config(SMALL);
     let mut replica = local::start(&config).next().unwrap();
     assert!(Replica::restore(&config, &replica.save()).is_ok());

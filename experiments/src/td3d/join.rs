@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_over_all_or_over_those_that_changed_it() {
+    fn means_are_over_all_learners_or_those_that_changed_a_weight() {
         let old = [1.0, 2.0, 3.0];
         let news = [vec![2.0, 2.0, 3.0], vec![4.0, 4.0, 3.0]];
         assert_eq!(joined(&old, &[], &news, PLAIN).0, [3.0, 4.0, 3.0]);
@@ -178,7 +178,7 @@ mod tests {
     fn momentum_continues_without_updates() {
         let outer = Outer { rate: 0.5, momentum: 0.5, ..PLAIN };
         let (weights, velocity) = joined(&[1.0], &[0.0], &[vec![3.0]], outer);
-        assert_eq!((weights[0], velocity[0]), (2.5, -2.0), "half of 2 and of half of 2");
+        assert_eq!((weights[0], velocity[0]), (2.5, -2.0), "half of 2, and half of that");
         let (weights, velocity) = joined(&weights, &velocity, std::slice::from_ref(&weights), outer);
         assert_eq!((weights[0], velocity[0]), (2.75, -1.0));
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_updates_are_refused_with_a_sentence() {
+    fn invalid_updates_are_rejected_with_a_reason() {
         let update = |changed: &[u8], bytes: usize| messages::WeightUpdate {
             changed: changed.to_vec().into(),
             values: vec![0; bytes].into(),
@@ -223,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn joins_are_those_of_the_reference(
+        fn joins_match_the_reference(
             old in weights(),
             velocity in weights(),
             news in prop::collection::vec(weights(), 1..6),
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn one_learner_alone_gives_its_own_weights(old in weights(), new in weights(), all: bool) {
+        fn joining_one_learner_keeps_its_weights(old in weights(), new in weights(), all: bool) {
             let over = if all { Over::All } else { Over::Touched };
             let (joined, _) = joined(&old, &[], std::slice::from_ref(&new), Outer { over, ..PLAIN });
             prop_assert!(joined.iter().zip(&new).all(|(one, other)| one.to_bits() == other.to_bits()));

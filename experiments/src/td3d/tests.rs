@@ -104,7 +104,7 @@ fn divergence_ends_a_replica_after_the_same_game_for_all_segments() {
 }
 
 #[test]
-fn a_state_that_the_settings_cannot_lead_to_is_refused() {
+fn a_state_that_the_settings_cannot_produce_is_rejected() {
     let config = parse_with(SMALL, &[("segment_games", "60")]);
     let mut replica = local::start(&config).nth(1).unwrap();
     local::step(&mut replica).unwrap();
@@ -156,14 +156,14 @@ fn initial(setting: &str, value: &str) -> (Architecture, Vec<f32>) {
 }
 
 #[test]
-fn initial_weights_have_the_range_that_is_asked_for() {
+fn initial_weights_have_the_requested_range() {
     let ((_, half), (_, fifth)) = (initial("initial_weights", "0.5"), initial("initial_weights", "0.2"));
     assert!(half.iter().any(|weight| weight.abs() > 0.49) && half.iter().all(|weight| weight.abs() <= 0.5));
     assert!(half.iter().zip(&fifth).all(|(half, fifth)| *fifth == half * 0.4));
 }
 
 #[test]
-fn biases_can_begin_at_zero() {
+fn biases_can_start_at_zero() {
     let ((architecture, uniform), (_, zero)) =
         (initial("initial_biases", "uniform"), initial("initial_biases", "zero"));
     for tensor in architecture.tensors() {
@@ -244,7 +244,7 @@ fn the_papers_networks_have_the_papers_numbers_of_weights() {
 }
 
 #[test]
-fn each_mistake_has_its_sentence() {
+fn each_mistake_has_a_message() {
     let cases: &[&[(&str, &str)]] = &[
         &[("network", "deep-structred")],
         &[("reading", "litteral")],
@@ -286,7 +286,10 @@ fn a_champion_is_the_network_that_was_tested() {
         assert_eq!(about["strength"]["losses"], tally.losses, "{}", arm.name);
         assert_eq!((&about["games"], &about["seed"]), (&120.into(), &1.into()));
     }
-    assert!(local::start(&config).all(|replica| replica.champion().is_none()), "before the first game there is none");
+    assert!(
+        local::start(&config).all(|replica| replica.champion().is_none()),
+        "there is no champion before the first game"
+    );
 }
 
 #[test]

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn games_to_a_percentage() {
+    fn games_to_reach_a_percentage_are_counted() {
         let games_to = |wins: &[u32]| reached(wins).games_to;
         assert_eq!(games_to(&[1, 5, 4, 8, 10]), [Some(200), Some(400), Some(500), Some(500), Some(500)]);
         assert_eq!(games_to(&[1, 8, 4]), [Some(200), Some(200), None, None, None]);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_read_again() {
+    fn json_is_read_back() {
         let trial = |failure: Option<&str>| Trial {
             replica: 3,
             rows: 4,
@@ -193,6 +193,6 @@ mod tests {
         assert_eq!(read(&json!(trial(Some("x")))), Ok(trial(Some("x"))));
         let mut failed = json.clone();
         failed["failure"] = "x".into();
-        assert_eq!(read(&failed), Ok(trial(Some("x"))), "its figures do not count");
+        assert_eq!(read(&failed), Ok(trial(Some("x"))), "the figures of a failed trial do not count");
     }
 }

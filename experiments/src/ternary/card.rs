@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_of_strings_are_read_as_written() {
+    fn cards_of_strings_are_read_back() {
         for number in 0..16_usize {
             let code = Code {
                 side: Side::BOTH[number & 1],
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_strings_are_refused() {
+    fn invalid_strings_are_rejected() {
         let sentence = |strings: &str, alphabet: &str, genome: &str| {
             let text = format!(
                 r#"{{"kind":"ternary","side":"X","strings":{strings},"alphabet":{alphabet},"genome":{genome}}}"#

@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn games_are_those_of_the_reference(seed: u64, kind in 0..32_u8) {
+        fn games_match_the_reference(seed: u64, kind in 0..32_u8) {
             let strings = Strings::BOTH[usize::from(kind & 1)];
             let alphabet = [Alphabet::Nine, Alphabet::Three][usize::from(kind >> 1 & 1)];
             let side = Side::BOTH[usize::from(kind >> 2 & 1)];
@@ -177,7 +177,7 @@ mod tests {
 
     /// Repairs come to an end: against one opponent that never changes and never moves at random, a string repeats its game.
     #[test]
-    fn repairs_are_kept() {
+    fn repairs_end_against_a_fixed_opponent() {
         let classes = Classes::Rotations;
         let code = Code { side: Side::X, strings: Strings::Long, classes, alphabet: Alphabet::Three };
         let mut rng = Stream::root(3).rng();

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_and_random_play_are_as_written() {
+    fn the_maximum_and_random_play_match_the_chapter() {
         for (best, written) in [(true, WINS_MOST), (false, WINS_AT_RANDOM)] {
             let found = Side::BOTH.map(|side| wins(side, best, Board::EMPTY, &mut BTreeMap::new()));
             assert!(found.iter().zip(written).all(|(found, written)| (found - written).abs() < 1e-12), "{found:?}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_odds_are_those_of_the_audit() {
+    fn the_odds_match_the_exact_analysis() {
         for seed in 0..8 {
             let side = Side::BOTH[seed as usize % 2];
             let (strings, classes) = (Strings::BOTH[seed as usize / 2 % 2], Classes::BOTH[seed as usize / 4]);

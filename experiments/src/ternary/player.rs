@@ -201,7 +201,7 @@ mod tests {
     /// The chapter's example: with nine letters, the string of a hundred decisions begins 5 0 4, and its second decision is
     /// for board 5 and names cell 0. With three letters the string begins 12 00 11 (the chapter prints 10 for 4, which is 3).
     #[test]
-    fn the_example_of_the_chapter() {
+    fn the_chapters_example_is_reproduced() {
         for (alphabet, start) in [(Alphabet::Nine, vec![5, 0, 4]), (Alphabet::Three, vec![1, 2, 0, 0, 1, 1])] {
             let code = Code { side: Side::X, strings: Strings::Long, classes: Classes::Rotations, alphabet };
             let mut genome = vec![0; code.len()];
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_the_chapter() {
+    fn lengths_match_the_chapter() {
         let classes = Classes::Rotations;
         let lengths = |side, alphabet| Strings::BOTH.map(|strings| Code { side, strings, classes, alphabet }.len());
         assert_eq!(lengths(Side::X, Alphabet::Nine), [612, 104]);
@@ -228,7 +228,7 @@ mod tests {
     proptest! {
         /// From then on, a repaired string plays the repaired cell on every variation of the board.
         #[test]
-        fn a_repair_is_what_the_string_plays_from_then_on(code in codes(), seed: u64) {
+        fn a_repaired_string_plays_the_repair_from_then_on(code in codes(), seed: u64) {
             let mut rng = Stream::root(seed).rng();
             let mut genome = code.random(&mut rng);
             prop_assert_eq!(code.check(&genome), Ok(()));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_strings_are_refused() {
+    fn invalid_strings_are_rejected() {
         let classes = Classes::Rotations;
         let code = Code { side: Side::X, strings: Strings::Short, classes, alphabet: Alphabet::Three };
         assert!(code.check(&[0; 104]).unwrap_err().contains("104 letters instead of 208"));

@@ -14,7 +14,7 @@ const SMALL: &str = "experiment = \"ternary\"\nreplicas = 2\n[settings]\npopulat
     crossover = \"none\"\n";
 
 #[test]
-fn a_small_run_is_pinned_and_reads_well() {
+fn the_report_of_a_small_run_is_pinned_and_readable() {
     let (config, replicas) = run_text(SMALL, &[]);
     let report = config.report(&replicas);
     let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
@@ -64,7 +64,7 @@ fn results_do_not_depend_on_slices() {
 
 /// Every setting that results may depend on changes the result.
 #[test]
-fn every_setting_does_something() {
+fn every_setting_has_an_effect() {
     let base = "experiment = \"ternary\"\nreplicas = 1\n[settings]\npopulation = 10\ngenerations = 4\nopponents = 3\n\
         random_games = 3\n";
     let digest = |key: &str, value: &str| self::digest(&run_text(base, &[(key, value)]).1);
@@ -90,7 +90,7 @@ fn every_setting_does_something() {
 }
 
 #[test]
-fn saved_states_are_restored_and_others_refused() {
+fn saved_states_are_restored_and_others_rejected() {
     let (config, replicas) = run_text(SMALL, &[]);
     let changes: &[&dyn Fn(&mut State)] = &[
         &|state| state.generation = 6,

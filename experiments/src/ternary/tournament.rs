@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_tasks_are_refused_with_a_sentence() {
+    fn invalid_tasks_are_rejected_with_a_reason() {
         let says = |change: fn(&mut TournamentTask, &mut Vec<u8>), says: &str| {
             let (mut task, mut others) = task(0);
             change(&mut task, &mut others);

@@ -177,7 +177,7 @@ mod tests {
         let mut found = Foresight::default();
         look(&Walk::new(&subject, true), board, 1.0, &mut found).unwrap();
         assert_eq!((found.won_by_block, found.won_by_choice), (1.0, 0.0));
-        assert_eq!(turn("X.......O", &[2], |found| found.to_make), None, "nothing to make so early");
+        assert_eq!(turn("X.......O", &[2], |found| found.to_make), None, "there is no double threat to make so early");
         assert_eq!(turn("X.O...X.O", &[4], |found| found.to_make), None, "the filter decides");
     }
 

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_answers_are_named() {
+    fn invalid_answers_are_reported() {
         let sentence = subject(Side::X, true, |_| 1 << 4).audit().unwrap_err();
         assert!(sentence.contains("not empty"), "{sentence}");
         let sentence = subject(Side::O, false, |_| 0).audit().unwrap_err();

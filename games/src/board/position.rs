@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         /// In a random game, the threats are those that are found by looking at every line.
         #[test]
-        fn threats_are_kept_up(geometry in geometries(), seed: u64) {
+        fn threats_are_updated_with_each_move(geometry in geometries(), seed: u64) {
             let mut rng = Stream::root(seed).rng();
             let mut position = Position::START;
             while geometry.outcome(position.board()).is_none() {

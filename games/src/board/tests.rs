@@ -54,7 +54,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 proptest! {
     /// Plays one random game on both implementations side by side.
     #[test]
-    fn play_is_that_of_a_plain_array(shape in shapes(), choices in prop::collection::vec(any::<prop::sample::Index>(), 64)) {
+    fn play_matches_a_plain_array(shape in shapes(), choices in prop::collection::vec(any::<prop::sample::Index>(), 64)) {
         let geometry = Geometry::new(shape).unwrap();
         let mut board = Board::EMPTY;
         let mut plain = Plain { shape, cells: vec!['.'; geometry.cells().count_ones() as usize] };
@@ -86,7 +86,7 @@ proptest! {
 
     /// Symmetries permute the lines and keep moves legal. They agree on the canonical image, which has the greatest text.
     #[test]
-    fn images_are_the_same_game(shape in shapes(), choices in prop::collection::vec(any::<prop::sample::Index>(), 0..64)) {
+    fn images_of_a_game_are_equivalent(shape in shapes(), choices in prop::collection::vec(any::<prop::sample::Index>(), 0..64)) {
         let geometry = Geometry::new(shape).unwrap();
         let board = choices.iter().fold(Board::EMPTY, |board, choice| {
             let legal: Vec<u8> = cells(geometry.legal(board)).collect();
@@ -108,7 +108,7 @@ proptest! {
 
     /// No text causes trouble when it is read as a board.
     #[test]
-    fn any_text_is_a_board_or_a_sentence(text in ".{0,80}") {
+    fn any_text_is_a_board_or_rejected_with_a_reason(text in ".{0,80}") {
         match tic_tac_toe().board_of(&text) {
             Ok(board) => prop_assert_eq!(board.x & board.o, 0),
             Err(sentence) => prop_assert!(sentence.len() < 600 && !sentence.contains('\n')),
@@ -193,7 +193,7 @@ fn boards_are_drawn_and_cells_named_as_in_chess() {
 }
 
 #[test]
-fn impossible_shapes_are_refused_with_a_sentence() {
+fn impossible_shapes_are_rejected_with_a_reason() {
     for (width, height, depth, k) in [(0, 3, 1, 3), (27, 1, 1, 3), (3, 10, 1, 3), (9, 8, 1, 3), (3, 3, 1, 1)] {
         let shape = Shape { width, height, depth, k, gravity: false };
         assert!(Geometry::new(shape).is_err_and(|sentence| sentence.contains("at least")), "{shape:?}");

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn tanh_is_as_close_as_promised_and_below_one() {
+    fn tanh_has_the_documented_error_and_is_below_one() {
         for x in numbers().filter(|x| x.abs() > 1e-30) {
             let (value, exact) = (Activation::Tanh.apply(x), math::tanh(x.into()));
             let limit = if x.abs() <= LIMIT { 1.3e-6 } else { 3e-6 };
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn both_are_odd_to_the_bit_and_propagate_nan() {
+    fn both_functions_are_exactly_odd_and_propagate_nan() {
         for activation in [Activation::Logistic, Activation::Tanh] {
             assert!(numbers().all(|x| activation.apply(-x).to_bits() == (-activation.apply(x)).to_bits()));
             assert!(activation.apply(f32::NAN).is_nan());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_at_a_time_have_the_bits_of_one() {
+    fn sixteen_values_at_a_time_have_the_same_bits_as_one() {
         let numbers: Vec<f32> = numbers().step_by(7).chain([f32::NAN; 16]).collect();
         for sixteen in numbers.as_chunks().0 {
             for activation in [Activation::Logistic, Activation::Tanh] {

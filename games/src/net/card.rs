@@ -187,7 +187,7 @@ impl NetworkPlay {
         let moves = cells(position.legal(geometry)).map(value);
         moves
             .reduce(|best, next| if next.1 > best.1 { next } else { best })
-            .expect("a game that goes on has a legal move")
+            .expect("an unfinished game has a legal move")
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_does_not_fit_is_refused_with_a_sentence() {
+    fn a_mismatched_card_is_rejected_with_a_reason() {
         let (_, text, file) = card();
         let read = |text: &str, file: &[u8]| read_card(text, &mut |_| Ok(file.to_vec())).unwrap_err();
         let changed = |old: &str, new: &str| read(&text.replacen(old, new, 1), &file);
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn wins_are_exact_or_learned_and_nothing_else() {
+    fn wins_are_either_exact_or_learned() {
         let with = |about: &[(&str, Value)]| {
             wins(&about.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
         };
@@ -450,7 +450,7 @@ mod tests {
 
     /// An untrained network can lose, and its audit says so. In each losing line the other side wins.
     #[test]
-    fn networks_on_3x3_are_audited_as_both_sides() {
+    fn networks_on_3x3_are_analysed_as_both_sides() {
         let audits = audits(&small(), Wins::Learned).unwrap();
         for (side, audit) in &audits {
             assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some(), "{side:?}: {audit:?}");
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_shown_in_short() {
+    fn a_network_has_a_short_description() {
         let network = Network {
             architecture: Architecture { first: First::Lines { detectors: 4 }, second: 3, ..small().architecture },
             ..small()

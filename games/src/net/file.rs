@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_enough() {
+    fn a_network_is_read_from_its_file_alone() {
         for network in [
             deep_structured(),
             network(First::Lines { detectors: 4 }, 0, false),
@@ -126,7 +126,7 @@ mod tests {
 
     /// Reads the file without our parser: the header as plain JSON, and a weight by its offset.
     #[test]
-    fn strangers_find_every_weight() {
+    fn every_weight_can_be_located_in_the_file() {
         let network = deep_structured();
         let file = network.to_file();
         let length = u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
@@ -146,7 +146,7 @@ mod tests {
 
     /// A file whose contents contradict its metadata.
     #[test]
-    fn a_file_that_does_not_fit_is_refused_with_a_sentence() {
+    fn a_mismatched_file_is_rejected_with_a_reason() {
         let whole = deep_structured();
         let sentence = |change: &dyn Fn(&mut Metadata, &mut Tensors)| {
             let mut metadata =

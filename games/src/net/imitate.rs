@@ -210,7 +210,7 @@ mod tests {
     /// A player that plays the right cells has the teacher's odds, even if it does not play the teacher's cells. Here it
     /// plays the last of the right cells.
     #[test]
-    fn lessons_are_the_teachers_game() {
+    fn lessons_follow_the_teachers_games() {
         for side in Side::BOTH {
             let (mut player, audit) = teacher(side);
             let lessons = lessons(&mut player).unwrap();
@@ -226,7 +226,7 @@ mod tests {
 
     /// If a teacher does not block every line, its pupil decides on every board.
     #[test]
-    fn a_teacher_without_the_filter_is_asked_everywhere() {
+    fn a_teacher_without_the_filter_is_queried_everywhere() {
         let architecture = Architecture { activation: Activation::Tanh, ..architecture(3) };
         let weights = architecture.initial(Stream::root(1));
         let mut teacher = Card::new(Network { architecture, weights }).capability().unwrap().unwrap();
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(
             audit(&lessons, &learnt).json.as_object().unwrap().keys().collect::<Vec<_>>(),
             ["O"],
-            "what it was taught"
+            "the pupil is analysed as the side that it was taught"
         );
         let (text, file) = card(&lessons, &learnt).write("pupil");
         let read = Card::read(&[&CARD], &text, &mut |_| Ok(file.clone().unwrap().1)).unwrap();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_and_other_games_cannot_be_imitated() {
+    fn random_players_and_other_games_cannot_be_imitated() {
         let refused = |name, geometry| lessons(&mut built_in(name, geometry).unwrap()).unwrap_err();
         assert!(refused("perfect", tic_tac_toe()).contains("to chance"));
         assert!(refused("benchmark", crate::board::score_four()).contains("only players of 3x3"));

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_of_the_right_lanes() {
+    fn sums_add_the_right_lanes() {
         simd::at_each_level(|_| crate::net::dispatch::dispatch!(simd => check(simd)));
     }
 }

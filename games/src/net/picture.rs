@@ -365,7 +365,7 @@ mod tests {
                     layers_of(&unshared, &all)
                 }
             };
-            assert!((sum - paths).abs() < 1e-4 * paths.abs(), "{shared}: {sum} beside {paths}");
+            assert!((sum - paths).abs() < 1e-4 * paths.abs(), "{shared}: {sum} instead of {paths}");
             assert_eq!(picture.panels.len(), 18);
         }
     }

@@ -168,7 +168,7 @@ mod tests {
     proptest! {
         /// The file is read twice: by our reader, and by the format's own crate.
         #[test]
-        fn what_is_written_is_read(tensors in tensors(), text in "[ -~]{0,9}") {
+        fn writing_and_reading_are_inverse(tensors in tensors(), text in "[ -~]{0,9}") {
             let bytes = written(&[("b", text.clone()), ("a", "2".into())], &tensors);
             let file = read(&bytes).unwrap();
             prop_assert_eq!(&file.metadata, &[("b".to_owned(), text.clone()), ("a".to_owned(), "2".to_owned())]);
@@ -191,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn what_the_crate_writes_is_read(values in prop::collection::vec(-9_f32..9.0, 6)) {
+        fn files_of_the_safetensors_crate_are_read(values in prop::collection::vec(-9_f32..9.0, 6)) {
             let floats: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![2, 3], &floats).unwrap();
             let bytes = safetensors::serialize([("w", view)], None).unwrap();
@@ -201,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_file_or_a_sentence(bytes in prop::collection::vec(any::<u8>(), 0..40), header in "[{}\\[\\]\":,a-zF32_0-9 ]{0,60}") {
+        fn any_bytes_are_a_file_or_rejected_with_a_reason(bytes in prop::collection::vec(any::<u8>(), 0..40), header in "[{}\\[\\]\":,a-zF32_0-9 ]{0,60}") {
             let _ = read(&bytes);
             let _ = read(&[&(header.len() as u64).to_le_bytes(), header.as_bytes(), &bytes].concat());
         }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_with_a_sentence() {
+    fn invalid_files_are_rejected_with_a_reason() {
         for (header, says) in [
             ("", "not JSON"),
             ("[]", "not JSON"),

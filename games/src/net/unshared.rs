@@ -46,7 +46,7 @@ mod tests {
             let change = |(at, weight): (usize, f32)| weight + (at % 97) as f32 / 970.0;
             let weights: Vec<f32> = architecture.initial(Stream::root(8)).into_iter().enumerate().map(change).collect();
             let network = Network { architecture, weights };
-            let plain = network.without_sharing().expect("it has such a form");
+            let plain = network.without_sharing().expect("the network has an unshared form");
             assert!(!plain.architecture.shared && plain.weights.len() == plain.architecture.parameters());
             let [one, other] = [&network, &plain].map(|it| reference::of(&it.architecture, &it.weights));
             let (mut rng, mut position) = (Stream::root(9).rng(), Position::START);
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_that_share_weights_have_no_such_form() {
+    fn filters_that_share_weights_have_no_unshared_form() {
         let architecture = Architecture {
             shape: Shape::SCORE_FOUR,
             first: First::Tuples { states: 3 },

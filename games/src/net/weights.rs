@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_the_papers() {
+    fn connections_match_the_paper() {
         let lines = First::Lines { detectors: 4 };
         let dense = |units| First::Dense { units };
         let networks = [(lines, 0), (lines, 32), (dense(50), 0), (dense(95), 51), (dense(169), 0)];
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_follow_each_other_and_fill_their_shapes() {
+    fn tensors_are_contiguous_and_fill_their_shapes() {
         let biased = Architecture { biases: true, ..network(First::Lines { detectors: 4 }, 32) };
         let tensors = biased.tensors();
         let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name).collect();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_architectures_are_refused_with_a_sentence() {
+    fn impossible_architectures_are_rejected_with_a_reason() {
         let good = network(First::Lines { detectors: 4 }, 32);
         assert_eq!(good.check(), Ok(()));
         let bad = [

@@ -66,7 +66,7 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
                 (best, alpha) = (Some(child), value);
             }
         }
-        Choice { cell: best.expect("a game that goes on has a legal move"), value: alpha, exact: false }
+        Choice { cell: best.expect("an unfinished game has a legal move"), value: alpha, exact: false }
     }
 
     /// The value of each legal move. Each move is searched by itself, including moves that win at once.
@@ -215,7 +215,7 @@ impl<'g> Solver<'g> {
                 break;
             }
         }
-        Some(best.expect("a game that goes on has a legal move"))
+        Some(best.expect("an unfinished game has a legal move"))
     }
 
     /// All of the best moves as a mask, with the outcome. If some moves win at once, only those are included. `None` if this
@@ -389,7 +389,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_are_those_of_minimax(game in 0..4_usize, plies in 0..28_usize, depth in 1..4_u32, seed: u64) {
+        fn values_match_minimax(game in 0..4_usize, plies in 0..28_usize, depth in 1..4_u32, seed: u64) {
             let geometry = [tic_tac_toe(), connect_four(), qubic(), score_four()][game];
             let depth = if game == 2 { depth.min(2) } else { depth };
             let plies = plies.min(geometry.cells().count_ones() as usize / 2 - 1);
@@ -423,7 +423,7 @@ mod tests {
 
     /// Earlier questions to a solver change neither what it solves nor what it gives up.
     #[test]
-    fn answers_do_not_depend_on_earlier_ones() {
+    fn answers_do_not_depend_on_earlier_answers() {
         let mut solver = Solver::new(score_four());
         let positions: Vec<Position> = (0..200).filter_map(|seed| drawn(score_four(), 32, seed)).take(8).collect();
         let once: Vec<_> = positions.iter().map(|position| Solver::new(score_four()).best(*position)).collect();
@@ -431,7 +431,7 @@ mod tests {
         let nodes = solver.nodes;
         assert_eq!(once, again);
         let last = *positions.last().unwrap();
-        assert_eq!((solver.best(last), solver.nodes), (again[7], nodes), "it takes as many nodes as before");
+        assert_eq!((solver.best(last), solver.nodes), (again[7], nodes), "the search takes as many nodes as before");
     }
 
     #[test]

@@ -62,7 +62,7 @@ mod tests {
     proptest! {
         /// The player makes exactly the moves that the written rules allow, all of them equally often.
         #[test]
-        fn its_moves_are_those_of_the_rules_as_written(
+        fn moves_follow_the_published_rules(
             geometry in prop::sample::select(vec![tic_tac_toe(), connect_four(), qubic(), score_four()]), seed: u64
         ) {
             let mut rng = Stream::root(seed).rng();
@@ -85,7 +85,7 @@ mod tests {
 
     /// "The first in random order" and "any of them" have the same distribution.
     #[test]
-    fn the_first_of_a_shuffled_list_is_any() {
+    fn every_entry_of_a_shuffled_list_can_be_first() {
         let geometry = score_four();
         let mut rng = Stream::root(11).rng();
         let (mut fast, mut slow) = ([0_i32; 64], [0_i32; 64]);

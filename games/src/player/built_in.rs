@@ -229,7 +229,7 @@ mod tests {
 
     /// The printed audit of a player of both sides. The perfect player never loses as either side.
     #[test]
-    fn audits_of_players_without_a_file() {
+    fn built_in_players_are_analysed_exactly() {
         let audit = |name: &str| built_in(name, tic_tac_toe()).unwrap().play.audit();
         insta::assert_snapshot!(audit("teacher").unwrap().text);
         let perfect = audit("perfect").unwrap();
@@ -249,7 +249,7 @@ mod tests {
 
     /// The teacher takes the cell with the highest score, and names the score.
     #[test]
-    fn the_teacher_plays_as_it_scores() {
+    fn the_teacher_plays_by_its_scores() {
         let mut teacher = built_in("teacher", tic_tac_toe()).unwrap();
         let board = tic_tac_toe().board_of("..X/OXX/OO.").unwrap();
         let position = Position::of(tic_tac_toe(), board);
@@ -277,7 +277,7 @@ mod tests {
 
     /// Players play exactly the moves that they say they may play, and all of these moves occur.
     #[test]
-    fn shares_are_those_of_the_moves() {
+    fn shares_match_the_moves_played() {
         for (geometry, names) in [(tic_tac_toe(), &BUILT_IN[..]), (score_four(), &BUILT_IN[..4])] {
             for name in names {
                 let mut player = built_in(name, geometry).unwrap();

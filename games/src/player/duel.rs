@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_are_exchanged_and_games_repeat() {
+    fn sides_are_exchanged_and_games_are_reproducible() {
         let geometry = tic_tac_toe();
         let play = |seed: u64| {
             let mut first = |position: Position, rng: &mut Generator| random(position, geometry, rng);

@@ -270,7 +270,7 @@ mod tests {
         /// There is a fault exactly if the opponent can complete a line next, and turns are counted as their descriptions
         /// say. The test tries every move.
         #[test]
-        fn faults_and_turns_are_as_described(seed: u64) {
+        fn faults_and_turns_match_their_description(seed: u64) {
             let geometry = score_four();
             let mut rng = Stream::root(seed).rng();
             let mut position = Position::START;
@@ -307,7 +307,7 @@ mod tests {
     /// The benchmark player itself misses nothing: it loses only games that were already lost. The page about the
     /// reproduction quotes these numbers.
     #[test]
-    fn the_benchmark_player_makes_no_mistake_that_can_be_avoided() {
+    fn the_benchmark_player_makes_no_avoidable_mistake() {
         let mut player = built_in("benchmark", score_four()).unwrap();
         let mut ends = 0;
         let found = mistakes(&mut player, false, Stream::root(1), 0..200, &mut |_| ends += 1);
@@ -321,7 +321,7 @@ mod tests {
 
     /// The games are those of a test of the network that learns.
     #[test]
-    fn the_games_are_those_of_a_test() {
+    fn the_games_match_those_of_a_test() {
         let architecture = Architecture {
             shape: score_four().shape(),
             first: First::Dense { units: 9 },

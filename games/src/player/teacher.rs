@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scores_of_figure_1() {
+    fn scores_match_figure_1() {
         let board = tic_tac_toe().board_of("..X/OXX/OO.").unwrap();
         assert_eq!(scores(board), [52_906, 3_152, 0, 0, 0, 0, 0, 0, 873_324]);
         assert_eq!(choose(board), 1 << 8);
@@ -101,7 +101,7 @@ mod tests {
 
     /// Computed literally as in the paper: sums of cell values, looked up in the paper's list.
     #[test]
-    fn scores_are_those_of_the_sums() {
+    fn scores_match_the_sums() {
         let game = tic_tac_toe();
         for board in boards() {
             let scores = scores(*board);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_boards() {
+    fn the_number_of_boards_matches_the_paper() {
         assert_eq!(boards().len(), BOARDS);
         assert!(boards().is_sorted());
         assert!(boards().iter().all(|board| tic_tac_toe().outcome(*board).is_none()));

@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
+        fn writing_and_reading_are_inverse(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let about = Map::from_iter([("arm".to_owned(), json!("O-6.5")), ("replica".to_owned(), json!(7))]);
             let card = Card { about, ..Card::new(random(side, seed)) };
             prop_assert_eq!(read_card(&card.write("t").0), Ok(card));
@@ -212,7 +212,7 @@ mod tests {
 
         /// A card written by hand: it has only the boards that the player meets, each as any of its images, in any order.
         #[test]
-        fn images_and_boards_never_met(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
+        fn cards_may_use_images_and_omit_unmet_boards(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let player = random(side, seed);
             let rng = &mut Stream::root(seed).text("images").rng();
             let mut entries = Vec::new();
@@ -231,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_card_or_a_sentence(text in "[{}\\[\\]\",:XO.a-z0-9\u{1}]{0,60}") {
+        fn any_text_is_a_card_or_rejected_with_a_reason(text in "[{}\\[\\]\",:XO.a-z0-9\u{1}]{0,60}") {
             prop_assert!(read_card(&text).is_err_and(|sentence| !sentence.contains('\n')));
         }
     }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused_with_a_sentence() {
+    fn invalid_tables_are_rejected_with_a_reason() {
         for (text, says) in [
             (r#"{"kind":"table","moves":{}}"#, "no \"side\""),
             (r#"{"kind":"table","side":"x","moves":{}}"#, "not \"X\" or \"O\""),
@@ -275,7 +275,7 @@ mod tests {
 
     /// Each board that the player meets is required, and the error message names it.
     #[test]
-    fn a_board_that_is_met_must_be_there() {
+    fn a_reachable_board_must_be_in_the_table() {
         for side in Side::BOTH {
             let player = random(side, 5);
             for class in cells((1 << Graph::of(side).len()) - 1).map(usize::from) {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_proven_unbeatable_loses_to_nobody() {
+    fn a_table_proven_unbeatable_never_loses() {
         for side in Side::BOTH {
             let best = optimum(side, Ratio::from(100)).player;
             assert!(best.audit().unbeatable());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_move_has_what_the_table_knows_of_it() {
+    fn every_move_has_the_tables_knowledge() {
         let table = optimum(Side::O, Ratio::from(100)).player;
         let thoughts = |board: &str| {
             let board = tic_tac_toe().board_of(board).unwrap();

@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odds_are_those_of_the_reference(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
+        fn odds_match_the_reference(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let player = TableGenome::random(side, &mut Stream::root(seed).rng());
             let score = Scorer::of(side).score(player.genes());
             prop_assert_eq!(score.odds(Graph::of(side).denominator()), reference::exact(&player));

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn genes_that_are_no_player_are_refused() {
+    fn invalid_genes_are_rejected() {
         let player = TableGenome::random(Side::O, &mut Stream::root(1).rng());
         assert!(player.choose(Board::EMPTY).is_none());
         assert!(TableGenome::new(Side::X, player.genes().to_vec()).unwrap_err().contains("43 genes instead of 58"));

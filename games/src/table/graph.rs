@@ -268,7 +268,7 @@ mod tests {
     /// The graph has exactly the boards on which the rules leave a decision to a side. The test finds them by playing
     /// unfolded games.
     #[test]
-    fn the_classes_are_those_of_unfolded_play() {
+    fn the_classes_match_unfolded_play() {
         let geometry = tic_tac_toe();
         let mut level = BTreeSet::from([Board::EMPTY]);
         let mut asked = [BTreeSet::new(), BTreeSet::new()];

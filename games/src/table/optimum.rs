@@ -175,7 +175,7 @@ mod tests {
 
     /// The expected values come from a separate program: football's points, and points only for not losing.
     #[test]
-    fn other_points_have_their_optimum() {
+    fn other_points_have_other_optima() {
         let odds = |win: i64, draw: i64, penalty: i64| {
             let [win, draw, penalty] = [win, draw, penalty].map(Ratio::from);
             let best = optimum(Side::O, Points { win, draw, penalty });

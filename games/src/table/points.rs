@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_written_as_people_say_them() {
+    fn points_are_written_in_the_usual_form() {
         let texts = [("1", "0", "6.5"), ("3", "1", "0"), ("1", "0.5", "0.25"), ("0", "-1", "2")];
         let texts = texts.map(|(win, draw, penalty)| points(win, draw, penalty).to_string());
         assert_eq!(texts, ["6.5", "3, 1, 0", "1, 0.5, -0.25", "0, -1, -2"]);
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn totals_are_those_of_fractions(
+        fn totals_match_exact_fractions(
             win in -4000..4000_i128, draw in -4000..4000_i128, penalty in 0..4000_i128, wins in 0..400_u32, losses in 0..500_u32
         ) {
             let points = Points { win: Ratio::new(win, 40), draw: Ratio::new(draw, 1000), penalty: Ratio::new(penalty, 8) };

@@ -149,7 +149,7 @@ async fn endure(flood: &'static Flood, coordinator: &Coordinator) {
         let start = Instant::now();
         match answer {
             0 => drop(elsewhere.submit(&name, &config).await),
-            _ => drop(elsewhere.get(&name).await.expect("it serves")),
+            _ => drop(elsewhere.get(&name).await.expect("the coordinator answers")),
         }
         assert!(start.elapsed() < ANSWER_WITHIN, "{name}: an answer took {:?}", start.elapsed());
     }
@@ -157,7 +157,7 @@ async fn endure(flood: &'static Flood, coordinator: &Coordinator) {
     over.store(true, Ordering::Relaxed);
     floods.into_iter().for_each(|flood| flood.join().expect("it ends"));
     let sent = sent.load(Ordering::Relaxed);
-    assert!(sent > 100_000, "{name}: {sent} bytes are no flood");
+    assert!(sent > 100_000, "{name}: {sent} bytes are not a flood");
     if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
         assert!(bytes < MEMORY_BYTES_MAX, "{name}: {} MiB", bytes >> 20);
     }

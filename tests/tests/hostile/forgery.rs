@@ -107,7 +107,7 @@ async fn lie(liar: &mut Session, other: &mut Session) {
     let second = other.next_tasks().await.expect("copies");
     let common: Vec<Encoded> =
         first.tasks.iter().filter(|task| second.tasks.iter().any(|copy| copy.hash == task.hash)).cloned().collect();
-    assert!(!common.is_empty(), "nothing was given to both");
+    assert!(!common.is_empty(), "no task was assigned to both workers");
     other.answer(second.id, &second.tasks, honest).await;
     let wrong = |task: &Encoded| {
         let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };
@@ -166,7 +166,7 @@ async fn copies_that_differ_leave_a_run_in_doubt() {
 
 /// Another encoding of the same output is equal: a number with more bytes than necessary is not a lie.
 #[tokio::test]
-async fn a_padded_encoding_is_no_doubt() {
+async fn a_padded_encoding_causes_no_doubt() {
     let site = Site::new();
     let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 3\ntasks = 1\npayload_bytes = 64\nreply_bytes = 64\n";
     let coordinator = site.coordinator(&[]);

@@ -56,7 +56,7 @@ async fn replicas_are_opened_as_memory_allows() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_fit_is_refused_with_a_sentence() {
+async fn a_run_that_cannot_fit_is_rejected_with_a_reason() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--memory", "16MiB"]);
     let mut person = Person::of(coordinator.address);
@@ -89,7 +89,7 @@ async fn files_full_of_mistakes_delay_no_one_else() {
     let arms: String = (0..9000).map(|number| format!("[arms.a{number}]\n")).collect();
     let nested = "a = ".to_owned() + &"[".repeat(200_000);
     for file in [repeated, different, long, arms, nested] {
-        let refused = person.try_submit("run", &file).await.expect_err("it is no experiment");
+        let refused = person.try_submit("run", &file).await.expect_err("the file is not an experiment");
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
         assert!(refused.message().len() < 4096, "{} bytes of message", refused.message().len());
     }

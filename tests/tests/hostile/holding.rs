@@ -97,7 +97,7 @@ async fn unfinished_requests_use_little_memory() {
     }
     let config = echoes(1, 3, 4, 16);
     for mut person in [Person::of(coordinator.address), Person::at(coordinator.address, ELSEWHERE)] {
-        person.try_submit("run", &config).await.expect("it serves");
+        person.try_submit("run", &config).await.expect("the coordinator answers");
     }
     if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
         assert!(bytes < 150 << 20, "{} MiB", bytes >> 20);
@@ -158,7 +158,7 @@ async fn one_address_cannot_use_up_all_runs() {
 async fn carry_from(from: Ipv4Addr, mut near: tokio::net::TcpStream, coordinator: SocketAddr) {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind((from, 0).into()).expect("an address of this machine");
-    let mut far = socket.connect(coordinator).await.expect("it listens");
+    let mut far = socket.connect(coordinator).await.expect("the server listens");
     // Either side may end as it likes.
     let _ = copy_bidirectional(&mut near, &mut far).await;
 }
@@ -197,7 +197,7 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     // Places that it gives back can be taken again.
     watches.truncate(1000);
     let mut again = Person::with(coordinator.address, &greedy);
-    assert!(again.get("run").await.is_ok(), "streams are apart from other calls");
+    assert!(again.get("run").await.is_ok(), "streams have their own limit");
     let start = Instant::now();
     while let Err(status) = again.client.watch(WatchRequest { name: "run".into() }).await {
         assert!(status.code() == Code::ResourceExhausted && start.elapsed() < PATIENCE, "{status}");
@@ -208,7 +208,7 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
 /// All clients are behind one router. Clients that watch as often as they can make room for a new one, whose calls they
 /// cannot affect. A client that reads nothing at all loses its connection.
 #[tokio::test]
-async fn watchers_of_one_address_leave_room_for_others_there() {
+async fn watchers_at_one_address_leave_room_for_others_there() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -224,7 +224,7 @@ async fn watchers_of_one_address_leave_room_for_others_there() {
     for number in 0..8 {
         let mut person = Person::with(address, &greedy[number / 6]);
         for _ in 0..192 {
-            watches.push(watch(&mut person).await.expect("there are 1,536"));
+            watches.push(watch(&mut person).await.expect("1,536 streams are allowed"));
         }
     }
     for name in ["one", "two", "three"] {
@@ -232,7 +232,7 @@ async fn watchers_of_one_address_leave_room_for_others_there() {
         assert!(person.get("run").await.is_ok(), "{name}");
         let mut own = Vec::new();
         for _ in 0..10 {
-            own.push(watch(&mut person).await.expect("somebody makes room"));
+            own.push(watch(&mut person).await.expect("another identity makes room"));
         }
         // The new watches stay.
         pause(1200).await;
@@ -264,7 +264,9 @@ async fn without_identities_connections_leave_room_for_others_at_their_address()
     for _ in 0..8 {
         let mut person = Person::of(coordinator.address);
         for _ in 0..192 {
-            watches.push(person.client.watch(WatchRequest { name: "run".into() }).await.expect("there are 1,536"));
+            watches.push(
+                person.client.watch(WatchRequest { name: "run".into() }).await.expect("1,536 streams are allowed"),
+            );
         }
     }
     let mut person = Person::of(coordinator.address);
@@ -285,7 +287,8 @@ async fn sessions_without_hello_have_a_limit() {
     let open = async |count: usize| {
         let mut all = JoinSet::new();
         for _ in 0..3 {
-            let channel = endpoint(None).expect("an address is a good URL").connect().await.expect("it listens");
+            let channel =
+                endpoint(None).expect("an address is a good URL").connect().await.expect("the server listens");
             (0..count / 3).for_each(|_| drop(all.spawn(Session::open_over(channel.clone()))));
         }
         all.join_all().await.into_iter().partition::<Vec<_>, _>(Result::is_ok)
@@ -297,8 +300,9 @@ async fn sessions_without_hello_have_a_limit() {
     let config = echoes(1, 3, 4, 16);
     let mut elsewhere = Person::at(coordinator.address, ELSEWHERE);
     elsewhere.submit("run", &config).await;
-    let channel = endpoint(Some(ELSEWHERE)).expect("an address is a good URL").connect().await.expect("it listens");
-    let mut worker = Session::join_over(channel, "w").await.expect("it has a share");
+    let channel =
+        endpoint(Some(ELSEWHERE)).expect("an address is a good URL").connect().await.expect("the server listens");
+    let mut worker = Session::join_over(channel, "w").await.expect("the worker has its own share");
     let worker = tokio::spawn(async move { worker.work(usize::MAX).await });
     assert_eq!(elsewhere.finished("run").await.digest, digest_of_one_thread(&config));
     worker.abort();

@@ -45,9 +45,9 @@ async fn attack(site: &Site, coordinator: std::net::SocketAddr, token: &Token, o
         let mut all = JoinSet::new();
         for _ in 0..100 {
             let (mut client, repeated) = (AccessServiceClient::new(ways.clone()), repeated.clone());
-            all.spawn(
-                async move { client.join(repeated).await.expect("it is granted again").into_inner().certificate },
-            );
+            all.spawn(async move {
+                client.join(repeated).await.expect("the join is granted again").into_inner().certificate
+            });
         }
         granted.extend(all.join_all().await);
         granted.dedup();
@@ -61,14 +61,14 @@ async fn attack(site: &Site, coordinator: std::net::SocketAddr, token: &Token, o
     for number in 0..500 {
         let refused = client.join(request("none", token)).await.map(|_| ()).expect_err("the token is used up");
         assert_eq!(refused.code(), Code::Unauthenticated);
-        person.try_submit(&format!("run-{number}"), "").await.expect_err("a viewer may not");
-        person.client.pause(PauseRequest { name: "run".into() }).await.expect_err("a viewer may not");
+        person.try_submit(&format!("run-{number}"), "").await.expect_err("a viewer may not change runs");
+        person.client.pause(PauseRequest { name: "run".into() }).await.expect_err("a viewer may not change runs");
     }
 }
 
 /// After the attack, all lines of the operator are still there: in the file, and in the store when the files are gone.
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_a_token_hides_nothing_that_operators_did() {
+async fn holders_of_tokens_cannot_hide_the_actions_of_operators() {
     const OTHERS: usize = 300;
     let site = Site::new();
     let secure = Secure::init(&site, "access");
@@ -99,7 +99,7 @@ async fn whoever_has_a_token_hides_nothing_that_operators_did() {
     }
     coordinator.process.kill();
     for part in ["audit-rights.jsonl", "audit.jsonl"] {
-        fs::remove_file(secure.directory.join(part)).expect("it is there");
+        fs::remove_file(secure.directory.join(part)).expect("the file exists");
     }
     coordinator = secure.coordinator(&address.to_string(), &[]);
     let lines = done(&secure, address);

@@ -22,7 +22,7 @@ use crate::{pause, some_seconds};
 
 /// During the whole run, one of three workers is killed as soon as it has tasks, and restarted.
 #[tokio::test]
-async fn one_worker_of_three_is_killed_again_and_again() {
+async fn one_worker_of_three_is_killed_repeatedly() {
     let site = Site::new();
     // The run is long enough for three kills on a fast machine.
     let config = some_seconds(6, 360);
@@ -36,7 +36,7 @@ async fn one_worker_of_three_is_killed_again_and_again() {
         pause(400).await;
         victim.kill();
         kills += 1;
-        let run = person.get("run").await.expect("it serves");
+        let run = person.get("run").await.expect("the coordinator answers");
         assert_ne!(run.state(), RunState::Failed, "after {kills} kills: {run:?}");
         if run.state() == RunState::Finished {
             assert_eq!(run.digest, digest_of_one_thread(&config));
@@ -60,7 +60,8 @@ async fn all_workers_but_one_are_killed_at_once() {
     let start = std::time::Instant::now();
     loop {
         let request = evoxo_proto::v1::ListWorkersRequest {};
-        let there = person.client.list_workers(request).await.expect("it serves").into_inner().workers.len();
+        let there =
+            person.client.list_workers(request).await.expect("the coordinator answers").into_inner().workers.len();
         if there == count {
             break;
         }
@@ -99,7 +100,7 @@ async fn workers_that_join_and_vanish_convict_no_task() {
         // The session gets tasks, or must wait.
         let _ = tokio::time::timeout(Duration::from_millis(300), session.next_tasks()).await;
     }
-    let run = person.get("run").await.expect("it serves");
+    let run = person.get("run").await.expect("the coordinator answers");
     assert_eq!(run.state(), RunState::Running, "{run:?}");
     let _worker = site.worker(coordinator.address, &[]);
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
@@ -151,7 +152,7 @@ async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again()
     let restored = person.wait("run", |run| run.state() == RunState::Failed).await;
     assert_eq!(restored.message, failed.message);
     let resume = evoxo_proto::v1::ResumeRequest { name: "run".into() };
-    let resumed = person.client.resume(resume).await.expect("it tries again").into_inner();
+    let resumed = person.client.resume(resume).await.expect("the run is retried").into_inner();
     assert_eq!(resumed.state(), RunState::Running);
     assert!(
         resumed.message.contains("it had failed") || resumed.notices.iter().any(|n| n.contains(&failed.message)),

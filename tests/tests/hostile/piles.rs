@@ -47,7 +47,7 @@ fn only(directory: &Path) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
+async fn a_start_needs_no_memory_for_accumulated_results() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--memory", "512MiB"]);
     let address = coordinator.address.to_string();
@@ -69,7 +69,7 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
 
     // One bit of a result has changed but not its length, so a start does not find the damage.
     let damaged = only(&runs.join("copy-7/finished"));
-    let good = fs::read(&damaged).expect("it is there");
+    let good = fs::read(&damaged).expect("the file exists");
     let mut bytes = good.clone();
     bytes[1_000_000] ^= 1;
     fs::remove_file(&damaged).expect("a link");
@@ -81,17 +81,18 @@ async fn a_start_needs_no_memory_for_results_that_have_piled_up() {
     }
     // A client that requests the result gets the copy, and the background pass rewrites the object.
     let mut client = person.client.clone().max_decoding_message_size(16 << 20);
-    let mut fetched = client.fetch(FetchRequest { name: "copy-7".into() }).await.expect("it reads").into_inner();
+    let mut fetched =
+        client.fetch(FetchRequest { name: "copy-7".into() }).await.expect("the coordinator answers").into_inner();
     assert!(fetched.message().await.expect("a replica").is_some_and(|replica| replica.finished));
     let told = |run: &evoxo_proto::v1::Run| run.notices.iter().any(|notice| notice.contains("was rewritten from"));
     person.wait("copy-7", told).await;
-    assert!(fs::read(&damaged).expect("it is there") == good);
+    assert!(fs::read(&damaged).expect("the file exists") == good);
     assert_small(&coordinator.process, "with an index");
 }
 
 /// Both objects of a replica are damaged: the replica is computed again, and the run has the same digest.
 #[tokio::test]
-async fn a_result_that_is_lost_is_computed_again() {
+async fn a_lost_result_is_recomputed() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--memory", "512MiB"]);
     let address = coordinator.address.to_string();
@@ -102,7 +103,7 @@ async fn a_result_that_is_lost_is_computed_again() {
     drop(coordinator);
     for directory in ["finished", "finished-copy"] {
         let path = only(&site.path("store/runs/large").join(directory));
-        let mut bytes = fs::read(&path).expect("it is there");
+        let mut bytes = fs::read(&path).expect("the file exists");
         bytes[500] ^= 1;
         fs::write(path, bytes).expect("a file");
     }

@@ -54,7 +54,7 @@ async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
     person.wait("run", |run| run.tasks_done > 20).await;
     worker.signal("STOP");
     tokio::time::sleep(Duration::from_secs(15)).await;
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Running);
     assert!(coordinator.process.log().contains("it sent nothing for 10000 ms"), "{}", coordinator.process.log());
     worker.signal("CONT");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
@@ -86,12 +86,12 @@ fn slow_line(coordinator: SocketAddr) -> SocketAddr {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(PIECE_BYTES as u32).expect("the system takes any size");
     socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
-    let listener = socket.listen(8).expect("it is bound");
-    let near = listener.local_addr().expect("it is bound");
+    let listener = socket.listen(8).expect("the socket is bound");
+    let near = listener.local_addr().expect("the socket is bound");
     tokio::spawn(async move {
         while let Ok((worker, _)) = listener.accept().await {
             let Ok(far) = TcpStream::connect(coordinator).await else { continue };
-            far.set_nodelay(true).expect("it is connected");
+            far.set_nodelay(true).expect("the socket is connected");
             let ((mut from_worker, mut to_worker), (mut from_far, mut to_far)) =
                 (worker.into_split(), far.into_split());
             tokio::spawn(async move { copy(&mut from_far, &mut to_worker).await });

@@ -107,7 +107,7 @@ impl Browser {
     }
 
     async fn connect(&self) -> TlsStream<TcpStream> {
-        let stream = TcpStream::connect(self.page).await.expect("it listens");
+        let stream = TcpStream::connect(self.page).await.expect("the server listens");
         let name = "localhost".try_into().expect("a name");
         TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await.expect("TLS")
     }
@@ -156,7 +156,7 @@ impl Browser {
     async fn events(&self) -> TlsStream<TcpStream> {
         let mut stream = self.connect().await;
         let head = self.head("GET", "/api/events", &format!("https://{}", self.host()));
-        stream.write_all(format!("{head}\r\n").as_bytes()).await.expect("it reads");
+        stream.write_all(format!("{head}\r\n").as_bytes()).await.expect("the server reads");
         let mut seen = String::new();
         while !seen.contains("data: ") {
             let mut more = [0; 4096];
@@ -174,8 +174,8 @@ async fn ends(mut stream: TlsStream<TcpStream>) {
         let mut received = Vec::new();
         while !received.ends_with(b"0\r\n\r\n") {
             let mut more = [0; 4096];
-            let count = stream.read(&mut more).await.expect("it is not cut off");
-            assert!(count > 0, "it is not cut off");
+            let count = stream.read(&mut more).await.expect("the viewer is not disconnected");
+            assert!(count > 0, "the viewer is not disconnected");
             received.extend(&more[..count]);
         }
     };
@@ -183,7 +183,7 @@ async fn ends(mut stream: TlsStream<TcpStream>) {
 }
 
 #[tokio::test]
-async fn nothing_is_shown_without_a_session_and_a_login_gives_one() {
+async fn the_page_needs_a_session_which_a_login_gives() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let stranger = lab.browser();
@@ -229,7 +229,7 @@ async fn nothing_is_shown_without_a_session_and_a_login_gives_one() {
 }
 
 #[tokio::test]
-async fn tokens_are_exchanged_as_often_as_they_may_be_and_workers_have_none() {
+async fn tokens_are_exchanged_up_to_their_limit_and_not_by_workers() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let token = lab.token(Role::Operator, 1).await;
@@ -254,7 +254,7 @@ async fn tokens_are_exchanged_as_often_as_they_may_be_and_workers_have_none() {
 }
 
 #[tokio::test]
-async fn a_viewer_changes_nothing_an_operator_does_and_the_log_says_who() {
+async fn only_operators_change_runs_and_the_log_names_them() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let mut person = lab.secure.person(lab.coordinator.address);
@@ -266,7 +266,7 @@ async fn a_viewer_changes_nothing_an_operator_does_and_the_log_says_who() {
         assert!(refused.text().contains("your role is viewer"), "{}", refused.text());
     }
     assert_eq!(viewer.ask("POST", "/api/workers/1/drain").await.status, 403);
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Running);
     // Another page in the operator's browser may not give orders, nor may this page without TLS.
     let host = operator.host();
     for origin in ["null", "https://evil.example", "https://localhost:1", &format!("http://{host}")] {
@@ -277,7 +277,7 @@ async fn a_viewer_changes_nothing_an_operator_does_and_the_log_says_who() {
     assert_eq!(operator.send(&foreign.replace("Host: localhost", "Host: evil.example")).await.status, 421);
     let site_of = format!("{foreign}Sec-Fetch-Site: same-site\r\n");
     assert_eq!(operator.send(&site_of).await.status, 403, "another port of this host is another page");
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Running);
     let paused = operator.ask("POST", "/api/runs/run/pause").await;
     assert_eq!((paused.status, paused.json()["state"].clone()), (200, json!("paused")));
     let (viewer, operator) = (viewer.id().await, operator.id().await);
@@ -342,7 +342,7 @@ async fn a_session_ends_with_its_time() {
 
 /// Guesses are slow. Neither people who are logged in nor those with a valid token notice them.
 #[tokio::test]
-async fn guessing_is_limited_for_each_address() {
+async fn guessing_is_limited_per_address() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let known = lab.known(Role::Operator).await;
@@ -361,7 +361,7 @@ async fn guessing_is_limited_for_each_address() {
     let (mut stream, mut received) = (guess.connect().await, String::new());
     let all = async {
         for sent in (20..=400).step_by(20) {
-            stream.write_all(some.as_bytes()).await.expect("it reads");
+            stream.write_all(some.as_bytes()).await.expect("the server reads");
             while received.matches("HTTP/1.1 ").count() < sent && !received.contains("HTTP/1.1 429") {
                 let mut more = [0; 4096];
                 let count = stream.read(&mut more).await.expect("an answer");
@@ -391,7 +391,7 @@ async fn strangers_have_few_connections() {
     let watching = known.events().await;
     let mut held = Vec::new();
     for _ in 0..120 {
-        held.push(TcpStream::connect(lab.page).await.expect("it listens"));
+        held.push(TcpStream::connect(lab.page).await.expect("the server listens"));
     }
     let mut dropped = 0;
     for stream in &mut held {
@@ -401,7 +401,7 @@ async fn strangers_have_few_connections() {
     assert!((20..=40).contains(&dropped), "{dropped} of 120 were dropped at once");
     for stream in &mut held {
         let ended = timeout(Duration::from_secs(15), stream.read(&mut [0; 1])).await;
-        ended.expect("it is disconnected").ok();
+        ended.expect("the connection is closed").ok();
     }
     assert_eq!(known.ask("GET", "/api/runs").await.status, 200);
     drop(watching);
@@ -409,7 +409,7 @@ async fn strangers_have_few_connections() {
 
 /// One login opens as many streams as it can. Another one behind the same router still sees the page and its events.
 #[tokio::test]
-async fn one_session_leaves_connections_and_events_to_others_of_its_address() {
+async fn one_session_leaves_connections_to_others_at_its_address() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let (greedy, known) = (lab.known(Role::Viewer).await, lab.known(Role::Viewer).await);
@@ -437,7 +437,7 @@ async fn one_session_leaves_connections_and_events_to_others_of_its_address() {
 }
 
 #[tokio::test]
-async fn the_page_speaks_tls_1_3_alone_and_the_port_of_workers_has_none() {
+async fn the_page_uses_only_tls_1_3_and_is_not_on_the_workers_port() {
     let site = Site::new();
     let lab = Lab::new(&site);
     let plain = format!("GET / HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\r\n", lab.page.port());
@@ -448,12 +448,12 @@ async fn the_page_speaks_tls_1_3_alone_and_the_port_of_workers_has_none() {
     assert_eq!(connection.protocol_version(), Some(tokio_rustls::rustls::ProtocolVersion::TLSv1_3));
     // HTTP/2 is for programs, on the other port.
     let mut stream = stream;
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("it reads");
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("the server reads");
     let mut received = Vec::new();
     let _ = timeout(PATIENCE, stream.read_to_end(&mut received)).await.expect("it ends");
     assert!(!String::from_utf8_lossy(&received).contains("200"), "{received:?}");
     let elsewhere = Browser { page: lab.coordinator.address, ..lab.browser() };
-    assert_eq!(elsewhere.ask("GET", "/").await.status, 0, "no page beside gRPC");
+    assert_eq!(elsewhere.ask("GET", "/").await.status, 0, "the gRPC port serves no page");
     for (arguments, why) in [
         (&["--page", "127.0.0.1:0"][..], "--access"),
         (&["--access", "access", "--page-host", "lab"], "add --page ADDRESS:PORT"),

@@ -49,7 +49,7 @@ pub(crate) async fn send(to: SocketAddr, request: &str) -> Answer {
 
 /// Sends bytes, and returns everything received until the other side closes the connection.
 pub(crate) async fn exchange(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
-    let mut stream = TcpStream::connect(to).await.expect("it listens");
+    let mut stream = TcpStream::connect(to).await.expect("the server listens");
     let mut received = Vec::new();
     let all = async {
         // The server may refuse the request before everything is sent.
@@ -81,9 +81,9 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) async fn open(to: SocketAddr) -> Self {
-        let mut stream = TcpStream::connect(to).await.expect("it listens");
+        let mut stream = TcpStream::connect(to).await.expect("the server listens");
         let request = format!("GET /api/events HTTP/1.1\r\nHost: {to}\r\nAccept: text/event-stream\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.expect("it reads");
+        stream.write_all(request.as_bytes()).await.expect("the server reads");
         Self { stream, received: Vec::new() }
     }
 

@@ -16,7 +16,7 @@ use super::http::{Answer, Events, exchange, get, send};
 use crate::RUN;
 
 #[tokio::test]
-async fn requests_that_are_too_large_are_refused() {
+async fn requests_that_are_too_large_are_rejected() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let to = coordinator.address;
@@ -42,14 +42,14 @@ async fn requests_that_are_too_large_are_refused() {
 }
 
 #[tokio::test]
-async fn who_sends_slowly_or_nothing_is_disconnected() {
+async fn slow_and_silent_senders_are_disconnected() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let begun = Instant::now();
     let mut open = Vec::new();
     for beginning in ["G", "GET / HTTP/1.1\r\nHost: ", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
-        let mut stream = TcpStream::connect(coordinator.address).await.expect("it listens");
-        stream.write_all(beginning.as_bytes()).await.expect("it reads");
+        let mut stream = TcpStream::connect(coordinator.address).await.expect("the server listens");
+        stream.write_all(beginning.as_bytes()).await.expect("the server reads");
         open.push((beginning, stream));
     }
     for (beginning, mut stream) in open {
@@ -90,13 +90,13 @@ async fn garbage_is_dropped() {
 /// One address gets three quarters of a page's connections, and three quarters of the places for events. The oldest make
 /// room, so every newcomer is answered. gRPC continues.
 #[tokio::test]
-async fn pages_have_a_share_of_the_connections() {
+async fn pages_get_a_share_of_the_connections() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut held = Vec::new();
     for _ in 0..600 {
-        let mut stream = TcpStream::connect(coordinator.address).await.expect("it listens");
-        stream.write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("it reads");
+        let mut stream = TcpStream::connect(coordinator.address).await.expect("the server listens");
+        stream.write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("the server reads");
         held.push(stream);
     }
     for stream in held.iter_mut().skip(200) {
@@ -162,7 +162,7 @@ async fn viewers_that_do_not_read_cost_nothing() {
     let _worker = site.worker(coordinator.address, &[]);
     person.submit("run", &config).await;
     for reader in readers {
-        reader.await.expect("it saw the end");
+        reader.await.expect("the reader saw the end");
     }
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     let grown = most().zip(before).map(|(after, before)| after.saturating_sub(before));

@@ -30,7 +30,7 @@ fn sorted_names(runs: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn files_have_types_and_tags_and_every_answer_is_protected() {
+async fn files_have_types_and_tags_and_answers_have_security_headers() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let index = get(coordinator.address, "/").await;
@@ -77,7 +77,7 @@ async fn files_have_types_and_tags_and_every_answer_is_protected() {
 }
 
 #[tokio::test]
-async fn strangers_names_and_origins_are_refused() {
+async fn foreign_host_names_and_origins_are_rejected() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--page-host", "lab.example"]);
     let mut person = Person::of(coordinator.address);
@@ -91,14 +91,14 @@ async fn strangers_names_and_origins_are_refused() {
         let ask = format!("POST /api/runs/run/cancel HTTP/1.1\r\nHost: {}\r\n{origin}\r\n", coordinator.address);
         assert_eq!(send(coordinator.address, &ask).await.status, 403, "{origin}");
     }
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Running);
     // The page's own request is accepted.
     assert_eq!(post(coordinator.address, "/api/runs/run/cancel").await.status, 200);
-    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Cancelled);
+    assert_eq!(person.get("run").await.expect("the coordinator answers").state(), RunState::Cancelled);
 }
 
 #[tokio::test]
-async fn a_run_is_paused_resumed_and_cancelled_by_the_page() {
+async fn the_page_pauses_resumes_and_cancels_a_run() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -118,7 +118,7 @@ async fn a_run_is_paused_resumed_and_cancelled_by_the_page() {
 
 /// The worker leaves as on SIGTERM, and another one continues.
 #[tokio::test]
-async fn a_worker_is_asked_to_leave_by_the_page() {
+async fn the_page_asks_a_worker_to_leave() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let to = coordinator.address;
@@ -142,7 +142,7 @@ async fn a_worker_is_asked_to_leave_by_the_page() {
 
 /// The curves of a run are those of its report, even on a coordinator that was restarted.
 #[tokio::test]
-async fn curves_are_those_of_one_thread() {
+async fn curves_match_a_run_on_one_thread() {
     let site = Site::new();
     let mut coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);
@@ -201,7 +201,7 @@ async fn curves_are_those_of_one_thread() {
 
 /// First the whole state, then changes, at most twice a second: workers and what they compute, and the loss of one.
 #[tokio::test]
-async fn events_tell_what_changes() {
+async fn events_report_changes() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut events = Events::open(coordinator.address).await;
@@ -256,7 +256,7 @@ async fn events_tell_what_changes() {
 }
 
 #[tokio::test]
-async fn without_a_page_there_is_only_grpc() {
+async fn without_a_page_only_grpc_is_served() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--no-page"]);
     let answer = send(coordinator.address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;

@@ -25,7 +25,7 @@ const LONG: &str = "experiment = \"invincible\"\nseed = 5\nreplicas = 1\n[settin
     generations = 100000\nslice = 20\n";
 
 #[tokio::test]
-async fn champions_answer_as_on_one_thread() {
+async fn champions_answer_as_after_a_run_on_one_thread() {
     let site = Site::new();
     let mut coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);
@@ -71,7 +71,7 @@ async fn champions_answer_as_on_one_thread() {
 }
 
 #[tokio::test]
-async fn a_champion_of_a_run_that_goes_on_plays_as_soon_as_something_is_stored() {
+async fn a_champion_of_an_unfinished_run_can_play_once_stored() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let to = coordinator.address;
@@ -83,7 +83,7 @@ async fn a_champion_of_a_run_that_goes_on_plays_as_soon_as_something_is_stored()
     let _worker = site.worker(to, &[]);
     let begun = Instant::now();
     while get(to, "/api/play/introduction?player=long/0/0").await.json()["game"].is_null() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no champion comes");
+        assert!(begun.elapsed() < Duration::from_secs(60), "no champion appears");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     // The checkpoint that was found may be replaced by a newer one before it is read.
@@ -108,7 +108,7 @@ async fn a_champion_of_a_run_that_goes_on_plays_as_soon_as_something_is_stored()
 
 /// Questions made of good and bad parts. Each gets an answer or a refusal, and nothing else happens.
 #[tokio::test]
-async fn garbage_is_refused() {
+async fn garbage_is_rejected() {
     const WHAT: [&str; 6] = ["introduction", "position", "move", "thoughts", "", "x/y"];
     const GAME: [&str; 6] = ["", "tic-tac-toe", "connect-four", "score-four", "chess", "%00"];
     const MOVES: [&str; 8] = ["", "a1", "a1.a1", "d4.d4.d4.d4.d4", "a1.b2.b1.b3.c1", "....", "%61%31", "a1,b2"];
@@ -135,7 +135,7 @@ async fn garbage_is_refused() {
 /// More questions at once than can be answered, each as expensive as possible. Some are refused, and the run is as on one
 /// thread.
 #[tokio::test]
-async fn many_who_play_at_once_hurt_no_run() {
+async fn many_simultaneous_games_slow_no_run() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let to = coordinator.address;

@@ -58,7 +58,7 @@ fn assert_same(shown: &Value, report: &Report) {
 }
 
 #[tokio::test]
-async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
+async fn the_final_report_matches_a_run_on_one_thread() {
     let site = Site::new();
     let mut coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
     let mut person = Person::of(coordinator.address);
@@ -100,7 +100,7 @@ async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
 
 /// A league that can be watched: while it is played, its ratings with intervals are those of the stored games.
 #[tokio::test]
-async fn tables_of_a_league_come_while_it_is_played() {
+async fn tables_of_a_league_appear_while_it_is_played() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
     let mut person = Person::of(coordinator.address);
@@ -121,7 +121,7 @@ async fn tables_of_a_league_come_while_it_is_played() {
     let newer = asked(coordinator.address, path, |found| found["tables"] != first["tables"]).await.json();
     assert_eq!((&newer["state"], newer["tables"].as_array().map(Vec::len)), (&json!("unfinished"), Some(3)));
     assert!(!interval(&newer).is_empty());
-    assert_eq!(person.get("league").await.expect("it serves").state(), RunState::Running);
+    assert_eq!(person.get("league").await.expect("the coordinator answers").state(), RunState::Running);
     // A paused run has the report of what was stored, and so has a cancelled one.
     for verb in ["pause", "cancel"] {
         assert_eq!(post(coordinator.address, &format!("/api/runs/league/{verb}")).await.status, 200);
@@ -133,7 +133,7 @@ async fn tables_of_a_league_come_while_it_is_played() {
 /// A request for the report of a run that is too large gets a sentence, and many requests at once wait for one another. The
 /// run continues.
 #[tokio::test]
-async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
+async fn reports_that_are_too_large_are_rejected_and_slow_no_run() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
     let (to, mut person) = (coordinator.address, Person::of(coordinator.address));
@@ -170,7 +170,7 @@ async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
 /// Two runs with different seeds are compared arm by arm, with the library's test. If the test does not apply, a sentence
 /// says so.
 #[tokio::test]
-async fn two_runs_are_compared_at_their_ends() {
+async fn two_finished_runs_are_compared() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
     let (to, mut person) = (coordinator.address, Person::of(coordinator.address));

@@ -38,7 +38,7 @@ fn told(desk: &Desk) -> (u64, String) {
 }
 
 #[test]
-fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
+fn a_run_is_reported_while_it_runs_and_after_a_kill() {
     for workers in ["2", "0"] {
         let desk = Desk::new();
         let arguments = ["--workers", workers, "--replicas", MANY];
@@ -62,8 +62,8 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         assert!(shows_so_far(&desk));
         goes_on(&mut child);
         computing.iter().for_each(|pid| kill("-CONT", *pid));
-        child.kill().expect("it can be killed");
-        child.wait().expect("it has ended");
+        child.kill().expect("the process can be killed");
+        child.wait().expect("the process has ended");
         wait_until("no child is left", || {
             desk.processes("worker").is_empty() && desk.processes("coordinator").is_empty()
         });
@@ -88,7 +88,7 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
 
 /// The report in a run's directory is the one that is made from the directory.
 #[test]
-fn the_report_to_send_is_that_of_the_directory() {
+fn the_report_to_send_matches_the_directory() {
     let desk = Desk::new();
     let printed = desk.run(&["--workers", "0"]);
     assert!(printed.ends_with("a report to send to others is out/table/report.html\n"), "{printed}");

@@ -32,7 +32,7 @@ fn below(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
 fn copy(from: &Path, to: &Path) {
     drop(fs::remove_dir_all(to));
     for file in below(from).1 {
-        let target = to.join(file.strip_prefix(from).expect("it is below"));
+        let target = to.join(file.strip_prefix(from).expect("the path is below the directory"));
         fs::create_dir_all(target.parent().expect("a directory")).expect("a directory");
         fs::copy(file, target).expect("a copy");
     }
@@ -63,7 +63,7 @@ fn told(desk: &Desk, out: &str) -> (Value, Value) {
 /// A run with one checkpoint is killed. Whatever single object is damaged after that, every round in the checkpoint is still
 /// there.
 #[test]
-fn a_damaged_object_costs_a_killed_run_nothing() {
+fn a_damaged_object_does_not_affect_a_killed_run() {
     let desk = Desk::new();
     let begin = |out: &str| {
         let log = fs::File::create(desk.path(&format!("{out}.log"))).expect("a file");
@@ -73,22 +73,23 @@ fn a_damaged_object_costs_a_killed_run_nothing() {
     let mut child = begin("out");
     let at = |of: &str| objects_in(&desk.path("out/store/runs/table").join(of));
     wait_until("a checkpoint is there twice", || !at("checkpoint").is_empty() && !at("checkpoint-copy").is_empty());
-    child.kill().expect("it can be killed");
-    child.wait().expect("it has ended");
+    child.kill().expect("the process can be killed");
+    child.wait().expect("the process has ended");
     let whole = told(&desk, "out");
     assert!(whole.0.as_u64() > Some(0), "{whole:?}");
     let objects = below(&desk.path("out/store/runs")).1;
-    assert!(objects.len() >= 4, "two of the order and two of the checkpoint: {objects:?}");
+    assert!(objects.len() >= 4, "there are two orders and two checkpoints: {objects:?}");
     for (object, how) in
         objects.iter().flat_map(|it| ["deleted", "emptied", "halved", "flipped", "directory"].map(|how| (it, how)))
     {
         copy(&desk.path("out"), &desk.path("bad"));
-        let name = object.strip_prefix(desk.path("out")).expect("it is below");
+        let name = object.strip_prefix(desk.path("out")).expect("the path is below the directory");
         damage(&desk.path("bad").join(name), how);
         assert_eq!(told(&desk, "bad"), whole, "{} {how}", name.display());
     }
     // The command that continues the run rewrites the object, and says so once.
-    let checkpoint = at("checkpoint")[0].strip_prefix(desk.path("out")).expect("it is below").to_owned();
+    let checkpoint =
+        at("checkpoint")[0].strip_prefix(desk.path("out")).expect("the path is below the directory").to_owned();
     for how in ["deleted", "flipped"] {
         copy(&desk.path("out"), &desk.path("bad"));
         damage(&desk.path("bad").join(&checkpoint), how);
@@ -96,21 +97,21 @@ fn a_damaged_object_costs_a_killed_run_nothing() {
         let log = || fs::read_to_string(desk.path("bad.log")).expect("a log");
         wait_until("it is written again", || log().contains("was rewritten from"));
         wait_until("it goes on", || told(&desk, "bad").0.as_u64() > whole.0.as_u64());
-        child.kill().expect("it can be killed");
-        child.wait().expect("it has ended");
+        child.kill().expect("the process can be killed");
+        child.wait().expect("the process has ended");
         assert_eq!(log().matches("was rewritten from").count(), 1, "{}", log());
     }
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_for_a_while_is_told_and_the_run_goes_on() {
+fn a_temporarily_unwritable_directory_is_reported() {
     for workers in ["0", "2"] {
         let desk = Desk::new();
         let log = fs::File::create(desk.path("log")).expect("a file");
         let mut command = desk.command(&["--workers", workers, "--replicas", "12", "--out", "out"]);
         command.stdout(Stdio::null()).stderr(log);
         if fs::metadata("/proc/self").expect("a process").uid() == 0 {
-            chown(desk.path(""), Some(NOBODY), Some(NOBODY)).expect("root may");
+            chown(desk.path(""), Some(NOBODY), Some(NOBODY)).expect("root may change the owner");
             command.uid(NOBODY).gid(NOBODY).env("HOME", desk.path(""));
         }
         let mut child = command.spawn().expect("evoxo starts");
@@ -120,7 +121,7 @@ fn a_directory_that_cannot_be_written_for_a_while_is_told_and_the_run_goes_on() 
         holds.iter().for_each(|pid| kill("-STOP", *pid));
         let mode = |mode: u32| {
             for directory in below(&desk.path("out/store")).0 {
-                fs::set_permissions(directory, fs::Permissions::from_mode(mode)).expect("it is ours");
+                fs::set_permissions(directory, fs::Permissions::from_mode(mode)).expect("the directory is ours");
             }
         };
         mode(0o555);
@@ -131,7 +132,7 @@ fn a_directory_that_cannot_be_written_for_a_while_is_told_and_the_run_goes_on() 
         std::thread::sleep(Duration::from_secs(2));
         assert!(child.try_wait().expect("a process").is_none(), "it waits: {}", log());
         mode(0o755);
-        assert!(child.wait().expect("it ends").success(), "{}", log());
+        assert!(child.wait().expect("the process ends").success(), "{}", log());
         assert_eq!(desk.result("out")["digest"], expected(12));
     }
 }

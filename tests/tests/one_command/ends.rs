@@ -26,7 +26,7 @@ fn evoxo(desk: &Desk, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_search_ends_with_its_best_candidate_in_numbers_that_are_read() {
+fn a_search_ends_with_its_best_candidate_in_readable_numbers() {
     let desk = desk();
     let printed = desk.run(&["--workers", "0"]);
     let found = printed.split("The best candidate, of replica ").nth(1).expect("an answer");
@@ -52,7 +52,7 @@ fn a_search_ends_with_its_best_candidate_in_numbers_that_are_read() {
 
 /// An edited file is computed into a new directory, and compared with the earlier results. Earlier results are found again.
 #[test]
-fn another_setting_is_another_directory() {
+fn another_setting_uses_another_directory() {
     let desk = desk();
     let first = desk.run(&["--workers", "0"]);
     assert!(!first.contains("the earlier run, in"), "{first}");
@@ -83,7 +83,7 @@ fn another_setting_is_another_directory() {
 
 /// See tests/tests/stay.py.
 #[test]
-fn a_page_stays_while_somebody_has_it_open() {
+fn a_page_stays_while_a_browser_has_it_open() {
     let python = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
     if !python.is_ok_and(|python| python.success()) {
         println!("left out: there is no python3");

@@ -19,7 +19,7 @@ fn evoxo(desk: &Desk, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_report_is_written_over_no_other_file_of_the_run() {
+fn a_report_overwrites_no_other_file_of_the_run() {
     let desk = Desk::new();
     desk.run(&["--workers", "0", "--set", "generations=2", "--out", "out"]);
     for name in ["result.json", "history.csv", "config.toml", "champions/X-0.json", "plots/X.svg"] {
@@ -46,20 +46,28 @@ fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
     let refused = run(&["2", "--set", "generations=4"]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("has 4 replicas of each arm"), "{said}");
-    assert_eq!(objects_in(&finished).len(), 8, "all are there");
+    assert_eq!(objects_in(&finished).len(), 8, "all objects are there");
     assert!(run(&["4", "--set", "generations=4"]).status.success());
-    assert_eq!(files(&desk.path("out/populations")), Vec::<String>::new(), "those were of the shorter run");
+    assert_eq!(
+        files(&desk.path("out/populations")),
+        Vec::<String>::new(),
+        "the populations of the shorter run are removed"
+    );
     assert!(run(&["4", "--set", "generations=4", "--populations"]).status.success());
     assert!(run(&["2", "--set", "generations=4"]).status.success());
     let champions = ["O-1-0.json", "O-1-1.json", "X-0.json", "X-1.json", "mine.json"];
-    assert_eq!(files(&desk.path("out/champions")), champions, "from the two replicas of the report");
-    assert_eq!(files(&desk.path("out/populations")).len(), 2 * 2 * 20, "they still belong to these replicas");
+    assert_eq!(files(&desk.path("out/champions")), champions, "the champions come from the two replicas of the report");
+    assert_eq!(
+        files(&desk.path("out/populations")).len(),
+        2 * 2 * 20,
+        "the populations still belong to these replicas"
+    );
 }
 
 /// A refused run has computed nothing, so its directory is free for other settings. The directory of a run that has started
 /// is not.
 #[test]
-fn a_refused_run_is_not_in_the_way_of_its_correction() {
+fn a_rejected_run_does_not_block_its_correction() {
     let desk = Desk::new();
     let run = |more: &[&str]| {
         let all = [&["--workers", "0", "--out", "out", "--memory", "16MiB"], more].concat();
@@ -98,7 +106,7 @@ fn a_closed_terminal_is_a_clean_stop() {
         let finished = desk.path(workers).join("store/runs/table/finished");
         wait_until("the first replica is finished", || !objects_in(&finished).is_empty());
         (0..2).for_each(|_| kill("-HUP", child.id()));
-        let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+        let Output { status, stderr, .. } = child.wait_with_output().expect("the process ends");
         let said = String::from_utf8_lossy(&stderr);
         assert!(status.code() == Some(1) && said.contains("rounds, which are saved"), "{:?}: {said}", status.signal());
         assert_eq!(desk.result(workers)["state"], "unfinished");
@@ -110,12 +118,12 @@ fn a_closed_terminal_is_a_clean_stop() {
     let finished = desk.path("nohup/store/runs/table/finished");
     wait_until("the first replica is finished", || !objects_in(&finished).is_empty());
     kill("-HUP", child.id());
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the process ends").success());
     assert_eq!(desk.result("nohup")["digest"], expected(3));
 }
 
 #[test]
-fn a_missing_card_is_told() {
+fn a_missing_card_is_reported() {
     let desk = Desk::new();
     desk.run(&["--workers", "0", "--set", "generations=2", "--replicas", "1", "--out", "out"]);
     fs::remove_file(desk.path("out/champions/O-1-0.json")).expect("a card");
@@ -125,7 +133,7 @@ fn a_missing_card_is_told() {
 
 /// A history that was cut or changed is not trusted: the report uses the stored conclusion, with a note.
 #[test]
-fn a_history_that_is_not_that_of_the_result_is_not_believed() {
+fn a_history_that_contradicts_the_result_is_rejected() {
     let desk = Desk::new();
     desk.run(&["--workers", "0", "--set", "generations=2", "--out", "out"]);
     let (path, conclusion) = (desk.path("out/history.csv"), desk.result("out")["conclusion"].clone());
@@ -151,19 +159,19 @@ fn a_history_that_is_not_that_of_the_result_is_not_believed() {
 }
 
 #[test]
-fn a_store_that_is_removed_while_it_is_used_ends_the_command() {
+fn removing_the_store_during_a_run_ends_the_command() {
     let desk = Desk::new();
     let child = desk.begin("out", &["--workers", "1", "--replicas", "1000"]);
     // Processes that are just writing there may create the directory again.
     wait_until("the store is removed", || fs::remove_dir_all(desk.path("out/store")).is_ok());
-    let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+    let Output { status, stderr, .. } = child.wait_with_output().expect("the process ends");
     let said = String::from_utf8_lossy(&stderr);
     assert!(status.code() == Some(1) && said.contains("the store of this run was removed or moved away"), "{said}");
     assert!(!said.contains("which are saved"), "{said}");
 }
 
 #[test]
-fn too_few_open_files_are_refused_at_once() {
+fn too_low_a_limit_on_open_files_is_rejected_at_once() {
     let desk = Desk::new();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 64; exec \"$0\" run table.toml --no-page --workers 2 --out out"]);

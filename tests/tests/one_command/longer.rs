@@ -54,7 +54,7 @@ fn written(desk: &Desk, out: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_kind_that_can_goes_on() {
+fn every_extendable_kind_continues() {
     for (file, longer) in KINDS {
         let desk = Desk::new();
         fs::write(desk.path("table.toml"), file.replace("\n[settings]", "\nreplicas = 2\n[settings]")).expect("a file");
@@ -69,7 +69,7 @@ fn every_kind_that_can_goes_on() {
         assert_eq!(digest("on"), digest("whole"), "{file}");
         assert!(digest("on") != short && again.contains(digest("on").as_str().expect("a digest")));
         assert_eq!(written(&desk, "on"), written(&desk, "whole"), "{file}");
-        assert_eq!(files(&desk.path("on")), files(&desk.path("whole")), "nothing is left over");
+        assert_eq!(files(&desk.path("on")), files(&desk.path("whole")), "no other file is left");
         assert_eq!(desk.result("on")["provenance"]["legs"].as_array().map(Vec::len), Some(2));
     }
 }
@@ -88,7 +88,7 @@ fn a_longer_run_survives_kills() {
     let checkpoints = desk.path("on/store/runs/table/checkpoint");
     wait_until("the longer run has begun", || !objects_in(&checkpoints).is_empty());
     kill("-KILL", child.id());
-    child.wait().expect("it ends");
+    child.wait().expect("the process ends");
     desk.run(&[&longer[..], &["on", "--workers", "2"]].concat());
     assert_eq!(desk.result("on")["digest"], desk.result("whole")["digest"]);
     assert_eq!(written(&desk, "on"), written(&desk, "whole"));
@@ -97,7 +97,7 @@ fn a_longer_run_survives_kills() {
 /// If a greater number changes what was computed before, or if the number is smaller, the directory is refused with that
 /// number, and stays unchanged.
 #[test]
-fn other_changes_are_refused() {
+fn other_changes_are_rejected() {
     let desk = Desk::new();
     let networks =
         "experiment = \"nndtf\"\nreplicas = 1\n[settings]\nboards = 9\nalgorithm = \"traditional\"\niterations = 5\n";
@@ -141,5 +141,5 @@ fn all_players_of_a_run_are_shown() {
     fs::remove_dir_all(desk.path("out/table/store")).expect("a directory");
     assert_eq!(show(&["out/table", "--json"]).stdout, champions);
     let json: Value = serde_json::from_slice(&show(&["out/table", "--json"]).stdout).expect("JSON");
-    assert_eq!(json.as_object().map(serde_json::Map::len), Some(4), "the champions");
+    assert_eq!(json.as_object().map(serde_json::Map::len), Some(4), "the JSON output has the champions");
 }

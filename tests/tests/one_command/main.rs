@@ -115,7 +115,7 @@ fn files(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn cluster_and_one_thread_leave_the_same_files() {
+fn a_cluster_and_one_thread_write_the_same_files() {
     let desk = Desk::new();
     let printed = desk.run(&["--workers", "2", "--out", "two"]);
     assert!(printed.contains("Our results and the page's") && printed.contains(&expected(3)), "{printed}");
@@ -162,7 +162,7 @@ fn a_run_killed_at_its_start_continues() {
         let mut child = desk.command(&["--workers", "1", "--out", &out]).spawn().expect("evoxo starts");
         std::thread::sleep(Duration::from_millis(after_ms));
         drop(child.kill());
-        child.wait().expect("it ends");
+        child.wait().expect("the process ends");
         assert!(desk.run(&["--workers", "0", "--out", &out]).contains(&expected(3)), "killed after {after_ms} ms");
     }
 }
@@ -183,7 +183,7 @@ fn a_long_history_is_restored_under_any_name() {
 }
 
 #[test]
-fn a_finished_directory_prints_again_and_more_replicas_are_added() {
+fn a_finished_directory_reprints_and_accepts_more_replicas() {
     let desk = Desk::new();
     let first = desk.run(&["--workers", "1"]);
     assert_eq!(desk.run(&[]), first, "the same output again");
@@ -213,7 +213,7 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     assert_eq!(desk.result("out/table")["digest"], expected(3));
     let json: Value = serde_json::from_str(&desk.run(&["--json", "--populations"])).expect("JSON");
     let (all, card) = (desk.path("out/table/populations"), "X-2.json");
-    assert_eq!(files(&all).len(), 6 * 200, "every player of every replica");
+    assert_eq!(files(&all).len(), 6 * 200, "every player of every replica is written");
     let player =
         |path: PathBuf| -> Value { serde_json::from_str(&fs::read_to_string(path).expect("a card")).expect("JSON") };
     assert_eq!(player(all.join("X-2-0.json")), player(desk.path("out/table/champions").join(card)));
@@ -252,7 +252,7 @@ fn the_best_of_each_arm_is_found() {
 
 /// An arm with several objectives is ranked by hypervolume, the others by their best value.
 #[test]
-fn the_best_is_named_by_what_decides_it() {
+fn the_best_is_chosen_by_the_deciding_column() {
     let desk = Desk::new();
     let arms = "[arms.one]\nproblem = \"sphere\"\n[arms.two]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"\n";
     let settings = "[settings]\nlength = 4\nevaluations = 200\npopulation = 20\n";
@@ -288,7 +288,7 @@ fn populations_are_written_or_reported_as_missing() {
 
 /// Even if standard error is closed, the exit status shows the result.
 #[test]
-fn a_closed_standard_error_does_no_harm() {
+fn a_closed_standard_error_is_harmless() {
     let desk = Desk::new();
     let status = |arguments: &[&str]| {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -296,12 +296,12 @@ fn a_closed_standard_error_does_no_harm() {
         desk.command(arguments).stderr(writer).stdout(Stdio::null()).status().expect("evoxo starts").code()
     };
     assert_eq!(status(&["--set", "populaton=5"]), Some(2));
-    assert_eq!(status(&["--workers", "0"]), Some(0), "nor does closed progress output");
+    assert_eq!(status(&["--workers", "0"]), Some(0), "closed progress output does no harm either");
 }
 
 /// The content of a run without a valid order, or copy of one, is unknown, so the run is refused at once.
 #[test]
-fn a_run_whose_order_is_damaged_is_refused_at_once() {
+fn a_run_whose_order_is_damaged_is_rejected_at_once() {
     let desk = Desk::new();
     desk.run(&["--workers", "0"]);
     for directory in ["order", "order-copy"] {
@@ -312,7 +312,7 @@ fn a_run_whose_order_is_damaged_is_refused_at_once() {
     for workers in ["0", "1"] {
         let mut child = desk.command(&["--workers", workers]).spawn().expect("evoxo starts");
         wait_until("it ends by itself", || child.try_wait().is_ok_and(|status| status.is_some()));
-        let Output { status, stderr, .. } = child.wait_with_output().expect("it has ended");
+        let Output { status, stderr, .. } = child.wait_with_output().expect("the process has ended");
         let log = String::from_utf8_lossy(&stderr);
         assert!(status.code() == Some(1) && log.lines().count() == 1, "{workers}: {log}");
         assert!(log.contains("has no valid order and is not used") && log.contains("directory"), "{workers}: {log}");
@@ -330,7 +330,7 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
         kill("-INT", child.id());
         let mut log = String::new();
         child.stderr.take().expect("piped").read_to_string(&mut log).expect("text");
-        let status = child.wait().expect("it ends");
+        let status = child.wait().expect("the process ends");
         if status.code() == Some(1) {
             assert!(
                 log.contains("rounds, which are saved. Continue with")
@@ -351,7 +351,8 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
             let conclusion = unfinished["conclusion"].as_str().expect("a sentence").to_owned();
             assert!(conclusion.starts_with("The run is not finished: "), "{conclusion}");
             assert!(!files(&desk.path(&out).join("plots")).is_empty() && desk.path(&out).join("history.csv").exists());
-            let report = Command::new(program("evoxo")).arg("report").arg(desk.path(&out)).output().expect("it starts");
+            let report =
+                Command::new(program("evoxo")).arg("report").arg(desk.path(&out)).output().expect("the program starts");
             assert!(report.status.success() && report.stdout.starts_with(conclusion.as_bytes()), "{report:?}");
             let legs = unfinished["provenance"]["legs"].as_array().expect("legs").clone();
             stopped = Some((legs, unfinished["provenance"]["seconds"].as_f64().expect("seconds")));
@@ -379,8 +380,8 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
 fn children_die_with_a_killed_parent_and_the_run_continues() {
     let desk = Desk::new();
     let mut child = desk.begin("out", &["--workers", "3", "--replicas", "12"]);
-    child.kill().expect("it can be killed");
-    child.wait().expect("it has ended");
+    child.kill().expect("the process can be killed");
+    child.wait().expect("the process has ended");
     wait_until("no child is left", || desk.processes("worker").is_empty() && desk.processes("coordinator").is_empty());
     desk.run(&["--replicas", "12", "--out", "out"]);
     assert_eq!(desk.result("out")["digest"], expected(12));
@@ -394,6 +395,6 @@ fn killed_children_are_replaced() {
         desk.processes(verb).into_iter().for_each(|pid| kill("-9", pid));
         std::thread::sleep(Duration::from_millis(150));
     }
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the process ends").success());
     assert_eq!(desk.result("out")["digest"], expected(12));
 }

@@ -15,7 +15,7 @@ fn shell(desk: &Desk, line: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_cannot_be_printed_is_no_success() {
+fn failed_output_is_an_error() {
     let desk = Desk::new();
     for verb in ["new invincible", "--help", "--version", "schema result"] {
         for (place, why) in [(">&-", "it is closed"), (">/dev/full", "No space left on device (os error 28)")] {
@@ -31,7 +31,7 @@ fn what_cannot_be_printed_is_no_success() {
 }
 
 #[test]
-fn a_run_without_files_or_memory_ends_with_a_sentence() {
+fn a_run_without_files_or_memory_ends_with_a_message() {
     let desk = Desk::new();
     for files in [8, 12, 40] {
         let (status, said) = shell(&desk, &format!("ulimit -n {files}; $0 run table.toml --workers 2 --out out"));

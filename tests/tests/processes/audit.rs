@@ -49,7 +49,7 @@ async fn read(pipe: &Receiver, texts: &[&str]) -> Vec<usize> {
 /// While no line can be written, orders are carried out and answered, and a worker joins and computes. When the pipe is read,
 /// all lines come in order. A coordinator that is stopped while the pipe is full ends, and says which lines are missing.
 #[tokio::test]
-async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
+async fn a_disk_that_takes_no_line_of_the_audit_log_blocks_no_call() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let file = secure.directory.join("audit-rights.jsonl");
@@ -63,7 +63,7 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
     let mut person = secure.person(address);
     let asked = async {
         person.submit("run", DISPATCH).await;
-        person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is none");
+        person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is no such run");
         let token = secure.token(address, Role::Worker, 3600, 1).await;
         let worker = secure.worker(address, &token, "one");
         person.worker("one").await;

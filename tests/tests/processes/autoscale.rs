@@ -42,7 +42,7 @@ impl<'a> Slurm<'a> {
     fn submit(&self, run: &str, config: &str, script: &Path) -> Process {
         let file = self.site.path(&format!("{run}.toml"));
         fs::write(&file, config).expect("a file");
-        let path = env::var("PATH").expect("there is a path");
+        let path = env::var("PATH").expect("PATH is set");
         let mut command = Command::new(program("evoxo"));
         command.arg("submit").arg(file).arg("--access").arg(&self.operator);
         command.args(["--coordinator", &self.coordinator.address.to_string(), "--autoscale", "slurm"]);
@@ -84,7 +84,7 @@ fn worker_script() -> PathBuf {
 /// Jobs start while there are more tasks than slots, end when they are of no use, start again, and are gone at the end of the
 /// run.
 #[tokio::test]
-async fn jobs_follow_what_is_open() {
+async fn jobs_follow_the_open_tasks() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -93,14 +93,14 @@ async fn jobs_follow_what_is_open() {
     person.submit("endless", ENDLESS).await;
     let mut submit = slurm.submit("endless", ENDLESS, &worker_script());
     person.wait("endless", |run| run.workers == 3).await;
-    person.client.pause(PauseRequest { name: "endless".into() }).await.expect("it is paused");
+    person.client.pause(PauseRequest { name: "endless".into() }).await.expect("the run is paused");
     person.wait("endless", |run| run.workers == 0).await;
     slurm.until_all_ended().await;
     let ended = fs::read_to_string(slurm.desk.join("ended")).expect("jobs were ended");
     assert!(["101_1", "102_1", "103_1"].iter().all(|job| ended.contains(job)), "{ended}");
-    person.client.resume(ResumeRequest { name: "endless".into() }).await.expect("it goes on");
+    person.client.resume(ResumeRequest { name: "endless".into() }).await.expect("the run continues");
     person.wait("endless", |run| run.workers > 0).await;
-    person.client.cancel(CancelRequest { name: "endless".into(), delete: false }).await.expect("it is cancelled");
+    person.client.cancel(CancelRequest { name: "endless".into(), delete: false }).await.expect("the run is cancelled");
     assert_eq!(submit.end().await.code(), Some(1), "{}", submit.log());
     slurm.until_all_ended().await;
     let log = submit.log();
@@ -111,7 +111,7 @@ async fn jobs_follow_what_is_open() {
 
 /// At the end of the run the command succeeds, and so do its jobs.
 #[tokio::test]
-async fn a_run_is_computed_by_jobs_alone() {
+async fn a_run_is_computed_only_by_jobs() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -145,7 +145,7 @@ async fn jobs_end_with_the_command() {
 }
 
 #[tokio::test]
-async fn what_keeps_jobs_from_working_is_said() {
+async fn obstacles_to_jobs_are_reported() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);

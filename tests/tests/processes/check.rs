@@ -28,7 +28,7 @@ fn check(arguments: &[&str]) -> (Option<i32>, String) {
 const COST: &str = "double cost = 0;\n    int i;";
 
 #[test]
-fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
+fn pure_programs_pass_and_each_impurity_is_named() {
     let directory = tempfile::tempdir().expect("a directory");
     let pure = compiled(directory.path(), "pure", COST, COST);
     let (status, said) = check(&["--program", &pure]);
@@ -79,7 +79,7 @@ fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
 
 /// Each worker checks the program too, and would refuse it. Without the check the run would wait forever.
 #[test]
-fn a_run_of_a_program_that_differs_from_process_to_process_is_refused() {
+fn programs_that_differ_between_processes_are_rejected() {
     let directory = tempfile::tempdir().expect("a directory");
     let change = "extern int getpid(void);\n    double cost = getpid();\n    int i;";
     let differing = compiled(directory.path(), "started", COST, change);
@@ -98,7 +98,7 @@ fn a_run_of_a_program_that_differs_from_process_to_process_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_checked_has_its_sentence() {
+fn uncheckable_programs_are_rejected_with_a_reason() {
     let directory = tempfile::tempdir().expect("a directory");
     let (status, said) = check(&["--program", "rosen=exit 3"]);
     assert_eq!(status, Some(1), "{said}");

@@ -81,7 +81,7 @@ async fn the_coordinator_may_be_killed_and_workers_reconnect() {
     assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
     assert_eq!(person.finished("trials").await.digest, digest_of_one_thread(TD3D));
     assert_eq!(person.finished("networks").await.digest, digest_of_one_thread(NNDTF));
-    assert!(workers.iter_mut().all(|worker| !worker.has_ended()), "the workers waited for it");
+    assert!(workers.iter_mut().all(|worker| !worker.has_ended()), "the workers waited for the coordinator");
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ async fn ctrl_c_saves_everything() {
 #[test]
 fn help_has_examples_and_version_the_commit() {
     let text = |argument: &str| {
-        let output = Command::new(program("evoxo-coordinator")).arg(argument).output().expect("it starts");
+        let output = Command::new(program("evoxo-coordinator")).arg(argument).output().expect("the program starts");
         String::from_utf8(output.stdout).expect("text")
     };
     let (help, version) = (text("--help"), text("--version"));
@@ -97,22 +97,23 @@ async fn results_can_be_fetched_from_a_full_disk() {
     let full = "trap '' XFSZ; ulimit -f 0";
     let coordinator = site.limited_coordinator(full, &[]);
     let mut person = Person::of(coordinator.address);
-    assert_eq!(person.get("run").await.expect("it serves").digest, before.digest);
-    let mut fetched = person.client.fetch(FetchRequest { name: "run".into() }).await.expect("it reads").into_inner();
+    assert_eq!(person.get("run").await.expect("the coordinator answers").digest, before.digest);
+    let mut fetched =
+        person.client.fetch(FetchRequest { name: "run".into() }).await.expect("the coordinator answers").into_inner();
     assert!(fetched.message().await.expect("a replica").is_some_and(|replica| replica.finished));
     drop(coordinator);
 
     // An empty store on such a disk is useless and refused.
     let mut command = limited("evoxo-coordinator", full);
     command.args(["--listen", "127.0.0.1:0", "--store"]).arg(site.path("other"));
-    let output = command.stdin(Stdio::null()).output().expect("it starts");
+    let output = command.stdin(Stdio::null()).output().expect("the program starts");
     let log = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(log.starts_with("error: ") && log.contains("other") && log.lines().count() == 1, "{log}");
 }
 
 #[tokio::test]
-async fn a_full_disk_delays_the_run_and_nothing_saved_is_lost() {
+async fn a_full_disk_only_delays_the_run() {
     let site = Site::new();
     let config = echoes(1_000_000);
     let mut coordinator = site.limited_coordinator("trap '' XFSZ; ulimit -f 256", &[]);

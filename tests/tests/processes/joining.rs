@@ -28,7 +28,7 @@ fn answer_lost(secure: &Secure<'_>, coordinator: SocketAddr) -> SocketAddr {
     relay(move |near| {
         let (log, lost) = (log.clone(), Arc::clone(&lost));
         async move {
-            let far = TcpStream::connect(coordinator).await.expect("it listens");
+            let far = TcpStream::connect(coordinator).await.expect("the server listens");
             let ((mut requests, mut answers), (mut from_far, mut to_far)) = (near.into_split(), far.into_split());
             let carrying = tokio::spawn(async move { copy(&mut requests, &mut to_far).await });
             let mut bytes = [0; 4096];
@@ -64,7 +64,7 @@ async fn a_worker_whose_answer_is_lost_joins_with_the_same_token() {
 /// The command-line client does not retry by itself. It keeps the key for the next start, and that works even after the
 /// coordinator was restarted.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_whose_answer_is_lost_joins_with_the_same_token() {
+async fn a_user_whose_answer_is_lost_joins_with_the_same_token() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);

@@ -22,7 +22,7 @@ pub(crate) async fn health(coordinator: SocketAddr) -> ServingStatus {
     let endpoint = Endpoint::new(format!("http://{coordinator}")).expect("a good URL");
     let start = Instant::now();
     loop {
-        let mut health = HealthClient::new(endpoint.connect().await.expect("it listens"));
+        let mut health = HealthClient::new(endpoint.connect().await.expect("the server listens"));
         match health.check(HealthCheckRequest::default()).await {
             Ok(answer) => return answer.into_inner().status(),
             Err(status) => assert!(is_absence(&status) && start.elapsed() < PATIENCE, "{status}"),

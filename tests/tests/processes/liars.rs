@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 async fn is_revoked(secure: &Secure<'_>, token: &Token, coordinator: SocketAddr) {
     let again = secure.join(coordinator, token, "another").await;
     let refused = matches!(&again, Err(Refusal::Final(why)) if why.contains("revoked"));
-    assert!(refused, "its token is good for nobody: {again:?}");
+    assert!(refused, "the token is not revoked: {again:?}");
 }
 
 fn id_of(access: &AccessFile) -> String {
@@ -64,13 +64,13 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     let token = secure.token(address, Role::Worker, 60, 9).await.parse().expect("a token");
     let access = secure.join(address, &token, "liar").await.expect("an access file");
     let id = id_of(&access);
-    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
+    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("the client is admitted");
     for _ in 0..3 {
         let assigned = liar.next_tasks().await.expect("tasks");
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
     let run = person.wait(RUN, |run| run.message.contains("trusted worker")).await;
-    assert_eq!((run.tasks_done, run.verification()), (0, Verification::Verified), "nothing of it counts");
+    assert_eq!((run.tasks_done, run.verification()), (0, Verification::Verified), "none of its outputs counts");
     let trusted = secure.token(address, Role::TrustedWorker, 3600, 1).await;
     let trusted = secure.worker(address, &trusted, "trusted");
     assert_eq!(person.finished(RUN).await.digest, digest_of_one_thread(DISPATCH));
@@ -83,7 +83,10 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     }
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);
-    assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
+    assert!(
+        Session::join_over(channel(address, Some(&access)), "liar").await.is_err(),
+        "the liar is excluded permanently"
+    );
     is_revoked(&secure, &token, address).await;
     let lines = secure.audit_log(address, 100).await.lines;
     let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -97,7 +100,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
 /// A liar computes everything alone, on its own word. The coordinator is killed after the liar's conviction. All of the
 /// liar's work is undone.
 #[tokio::test]
-async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
+async fn a_convicted_workers_results_are_undone() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -106,13 +109,17 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     let mut person = secure.person(address);
     let access = secure.newcomer(address, Role::Worker, "liar").await;
     let id = id_of(&access);
-    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
+    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("the client is admitted");
     // Until no task is left for it.
     while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
     let run = person.wait(RUN, |run| run.rounds_done >= 3).await;
-    assert_eq!((run.state(), run.replicas_finished), (RunState::Running, 0), "it waits for audits: {run:?}");
+    assert_eq!(
+        (run.state(), run.replicas_finished),
+        (RunState::Running, 0),
+        "the run waits for recomputations: {run:?}"
+    );
     let token = secure.token(address, Role::TrustedWorker, 3600, 1).await;
     let trusted = secure.worker(address, &token, "trusted");
     while secure.identities(address).await.iter().any(|known| known.id == id) {
@@ -128,7 +135,7 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
 /// The coordinator was killed when the store had a conviction but the access directory did not. The token is refused all the
 /// same.
 #[tokio::test]
-async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
+async fn a_convicted_workers_token_is_revoked_even_after_a_kill() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -142,14 +149,14 @@ async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
     fs::write(convicted.join(id_of(&access)), "").expect("a file");
     coordinator = secure.coordinator(&address.to_string(), &[]);
     is_revoked(&secure, &token, address).await;
-    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "it is refused by later leaders too");
+    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "later leaders reject the token too");
     drop(coordinator);
 }
 
 /// The standby's copy of the access directory is older. A liar is convicted, a guest is revoked, and the leader is killed.
 /// Both stay out, as does a newcomer with the liar's token, and the liar's work is undone.
 #[tokio::test]
-async fn who_is_refused_stays_out_when_a_standby_takes_over() {
+async fn revoked_workers_stay_out_when_a_standby_takes_over() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut one = secure.coordinator("127.0.0.1:0", &[]);
@@ -165,7 +172,7 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let mut third = with(&liars.to_string(), "third");
     secure.person(one.address).worker("third").await;
     let known = secure.identities(one.address).await;
-    let id = &known.iter().find(|known| known.name == "third").expect("it has joined").id;
+    let id = &known.iter().find(|known| known.name == "third").expect("the worker has joined").id;
     assert!(secure.revoke(one.address, id).await.known);
     assert_eq!(third.end().await.code(), Some(3), "{}", third.log());
     assert!(submit(&secure, &site, one.address, "audited:100%").0);
@@ -173,7 +180,8 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let guest = secure.newcomer(one.address, Role::Viewer, "guest").await;
     assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
     assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
-    let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
+    let mut liar =
+        Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("the client is admitted");
     while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
@@ -191,11 +199,14 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     tokio::time::timeout(PATIENCE, is_kept).await.expect("the store knows of the token");
     one.process.kill();
     let records = fs::read_to_string(site.path("copy/records.jsonl")).expect("records");
-    assert!(!records.contains("revoked"), "the copy knows of nobody: {records}");
+    assert!(!records.contains("revoked"), "the copy already has revocations: {records}");
     let run = secure.person(two.address).finished(RUN).await;
     assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
-    assert!(Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(), "it is out for good");
-    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "the revoked guest is out too");
+    assert!(
+        Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(),
+        "the liar is excluded permanently"
+    );
+    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "the revoked guest is excluded too");
     is_revoked(&secure, &liars, two.address).await;
     drop(trusted);
 }

@@ -52,7 +52,7 @@ fn digest(site: &Site, results: &str) -> String {
 /// On a cluster whose workers come and go, on one thread, and from the results alone; with the random search that `evoxo
 /// submit` adds exactly once.
 #[tokio::test]
-async fn a_module_has_the_result_of_the_function_everywhere() {
+async fn a_module_has_the_same_result_as_the_function_everywhere() {
     let site = site("");
     let config = Config::parse(registry(), "t", BUILT_IN, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let right = digest_of_one_thread(&config.completed(true).to_toml());
@@ -67,14 +67,14 @@ async fn a_module_has_the_result_of_the_function_everywhere() {
     let _workers = [1, 2].map(|_| site.worker(coordinator.address, &[]));
     assert_eq!(person.finished("rosen").await.digest, right);
     evoxo(&site, &["fetch", "rosen", "--coordinator", &address, "--out", "fetched"]).await;
-    fs::remove_dir_all(site.path("mine")).expect("it is there");
+    fs::remove_dir_all(site.path("mine")).expect("the directory exists");
     evoxo(&site, &["run", "fetched/config.toml", "--workers", "0", "--out", "again"]).await;
     assert_eq!((digest(&site, "fetched"), digest(&site, "again")), (right.clone(), right));
 }
 
 /// A module that a person could send without the command-line client.
 #[tokio::test]
-async fn files_without_a_good_module_are_refused() {
+async fn files_without_a_valid_module_are_rejected() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -91,7 +91,7 @@ async fn files_without_a_good_module_are_refused() {
 }
 
 #[tokio::test]
-async fn a_module_without_an_end_fails_its_run_and_nothing_else() {
+async fn an_endless_module_fails_only_its_run() {
     let site = site("fuel = 1000000000\n");
     let coordinator = site.coordinator(&[]);
     let _workers = [1, 2, 3].map(|number| site.worker(coordinator.address, &["--name", &format!("w{number}")]));
@@ -121,7 +121,7 @@ fn digest_with(module: &Path) -> String {
 /// Another version of the compiler may produce other bytes, but their results must be the same. Without a compiler only the
 /// committed modules are checked.
 #[test]
-fn the_examples_are_made_of_their_sources() {
+fn the_examples_match_their_sources() {
     let right = digest_of_one_thread(BUILT_IN);
     for committed in ["rosen.wasm", "rosen-as.wasm"] {
         assert_eq!(digest_with(&example(committed)), right, "{committed}");

@@ -52,7 +52,7 @@ async fn sigterm_saves_everything_and_exits_with_0() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_asked_to_leave_finishes_its_tasks() {
+async fn a_worker_asked_to_leave_finishes_its_tasks() {
     let site = Site::new();
     let config = lasting(3, 30);
     let coordinator = site.coordinator(&["--batch", "4"]);
@@ -74,27 +74,31 @@ async fn a_worker_that_is_asked_to_leave_finishes_its_tasks() {
 }
 
 #[tokio::test]
-async fn submitting_twice_is_one_run_and_more_replicas_extend_it() {
+async fn submitting_twice_gives_one_run_and_more_replicas_extend_it() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);
     let mut person = Person::of(coordinator.address);
     let (two, four) = (lasting(2, 5), lasting(4, 5));
     assert!(person.submit("run", &two).await, "it is new");
-    assert!(!person.submit("run", &two).await, "it is not new");
+    assert!(!person.submit("run", &two).await, "the run is not new");
     let first = person.finished("run").await;
-    assert!(!person.submit("run", &two).await, "it is finished");
+    assert!(!person.submit("run", &two).await, "the run is finished");
     assert_eq!(person.client.list(ListRequest {}).await.expect("a list").into_inner().runs.len(), 1);
     assert_eq!(first.digest, digest_of_one_thread(&two));
     let other = person.try_submit("run", INVINCIBLE).await.expect_err("another configuration");
     assert_eq!(other.code(), Code::FailedPrecondition);
     assert!(other.message().contains("choose another name"), "{other}");
 
-    assert!(person.submit("run", &four).await, "there is more to do");
+    assert!(person.submit("run", &four).await, "the run has more to compute");
     let extended = person.finished("run").await;
     assert_eq!(extended.digest, digest_of_one_thread(&four));
-    assert_eq!((first.tasks_done, extended.tasks_done), (2 * 2 * 5 * 10, 2 * 4 * 5 * 10), "only the new ones");
-    assert!(!person.submit("run", &two).await, "fewer replicas exist already");
+    assert_eq!(
+        (first.tasks_done, extended.tasks_done),
+        (2 * 2 * 5 * 10, 2 * 4 * 5 * 10),
+        "only the new replicas are computed"
+    );
+    assert!(!person.submit("run", &two).await, "the run already has more replicas");
     assert_eq!(person.get("run").await.expect("the run is there").digest, extended.digest);
 }
 
@@ -110,7 +114,7 @@ async fn paused_runs_stay_paused_if_the_coordinator_is_killed() {
     let name = || "run".to_owned();
     person.submit("run", &config).await;
     person.wait("run", |run| run.tasks_done > 20).await;
-    let paused = person.client.pause(PauseRequest { name: name() }).await.expect("it rests").into_inner();
+    let paused = person.client.pause(PauseRequest { name: name() }).await.expect("the run is paused").into_inner();
     assert_eq!(paused.state(), RunState::Paused);
     let rest = person.wait("run", |run| run.tasks_assigned == 0).await;
     tokio::time::sleep(Duration::from_millis(400)).await;
@@ -119,9 +123,9 @@ async fn paused_runs_stay_paused_if_the_coordinator_is_killed() {
     let _coordinator = site.coordinator_on(&address.to_string(), &[]);
     let rest = person.wait("run", |_| true).await;
     assert_eq!((rest.state(), rest.tasks_done), (RunState::Paused, 0));
-    assert!(rest.rounds_done > 0, "a pause saves: {rest:?}");
+    assert!(rest.rounds_done > 0, "a pause saves the run: {rest:?}");
     assert!(!person.submit("run", &config).await, "submitting it again does not resume it");
-    person.client.resume(ResumeRequest { name: name() }).await.expect("it goes on");
+    person.client.resume(ResumeRequest { name: name() }).await.expect("the run continues");
     person.wait("run", |run| run.rounds_done > rest.rounds_done).await;
 }
 
@@ -133,18 +137,18 @@ async fn cancelled_runs_can_be_continued_or_deleted() {
     let mut person = Person::of(coordinator.address);
     person.submit("run", &config).await;
     let cancel = |delete| CancelRequest { name: "run".into(), delete };
-    let cancelled = person.client.cancel(cancel(false)).await.expect("it ends").into_inner();
+    let cancelled = person.client.cancel(cancel(false)).await.expect("the run is cancelled").into_inner();
     assert_eq!(cancelled.state(), RunState::Cancelled);
     let _worker = site.worker(coordinator.address, &[]);
-    let refused = person.client.resume(ResumeRequest { name: "run".into() }).await.expect_err("it is cancelled");
+    let refused = person.client.resume(ResumeRequest { name: "run".into() }).await.expect_err("the run is cancelled");
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(person.submit("run", &config).await, "submitting it again continues it");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 
-    person.client.cancel(cancel(true)).await.expect("it is deleted");
-    assert_eq!(person.get("run").await.expect_err("it is gone").code(), Code::NotFound);
+    person.client.cancel(cancel(true)).await.expect("the run is deleted");
+    assert_eq!(person.get("run").await.expect_err("the run is gone").code(), Code::NotFound);
     assert!(["order", "finished", "checkpoint"].iter().all(|kind| site.objects("run", kind).is_empty()));
-    assert!(person.submit("run", DISPATCH).await, "its name is free");
+    assert!(person.submit("run", DISPATCH).await, "the run's name is free");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
 }
 
@@ -189,7 +193,7 @@ fn broken_once(coordinator: SocketAddr, bytes: u64) -> SocketAddr {
     relay(move |near| {
         let broken = Arc::clone(&broken);
         async move {
-            let far = TcpStream::connect(coordinator).await.expect("it listens");
+            let far = TcpStream::connect(coordinator).await.expect("the server listens");
             let ((mut requests, mut answers), (from_far, mut to_far)) = (near.into_split(), far.into_split());
             let carrying = tokio::spawn(async move { copy(&mut requests, &mut to_far).await });
             let mut beginning = from_far.take(bytes);
@@ -204,7 +208,7 @@ fn broken_once(coordinator: SocketAddr, bytes: u64) -> SocketAddr {
 
 /// The connection breaks as it does at a takeover.
 #[tokio::test]
-async fn fetched_results_are_whole_if_the_connection_breaks_in_the_middle() {
+async fn fetched_results_are_complete_despite_a_broken_connection() {
     let site = Site::new();
     let config = lasting(3, 3);
     let coordinator = site.coordinator(&[]);

@@ -46,7 +46,7 @@ async fn until<T>(what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = seen() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "it takes too long: {what}");
+        assert!(start.elapsed() < PATIENCE, "waiting takes too long: {what}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }
@@ -57,7 +57,7 @@ fn is_over(process: u32) -> bool {
 
 /// Every program that contains a coordinator, and one worker after the other that fails every task.
 #[tokio::test]
-async fn a_run_ends_well_although_every_worker_fails() {
+async fn a_run_succeeds_although_every_worker_fails() {
     for site in [Site::new(), Site::of_tool(program("evoxo"))] {
         let coordinator = site.coordinator(&[]);
         let workers = all_broken(coordinator.address);
@@ -81,7 +81,7 @@ async fn failed(person: &mut Person, name: &str) -> Run {
 /// A crash, an end without a result, a panic, an endless stack or endless memory: each ends the process, and the coordinator
 /// continues.
 #[tokio::test]
-async fn a_task_that_does_harm_ends_only_its_own_process() {
+async fn a_harmful_task_ends_only_its_own_process() {
     let cases = [
         ("abort", "its process was ended by signal 6"),
         ("exit", "its process ended without a result"),
@@ -113,7 +113,7 @@ async fn a_task_that_does_harm_ends_only_its_own_process() {
 /// An endless loop: the process ends with its run, with the coordinator, or when it is killed. Then others no longer wait for
 /// it.
 #[tokio::test]
-async fn a_process_that_does_not_end_outlives_neither_its_run_nor_its_coordinator() {
+async fn an_endless_process_ends_with_its_run_or_coordinator() {
     let site = Site::of_tool(example("hostile")).with_variable("HARM", "loop");
     let mut coordinator = site.coordinator(&[]);
     let id = coordinator.process.id();
@@ -122,7 +122,7 @@ async fn a_process_that_does_not_end_outlives_neither_its_run_nor_its_coordinato
     person.submit("cancelled", THREE).await;
     let own = until("a process", || children_of(id).first().copied()).await;
     person.submit("killed", &THREE.replace("replicas = 1", "replicas = 1\nseed = 2")).await;
-    person.client.cancel(CancelRequest { name: "cancelled".into(), delete: false }).await.expect("it is there");
+    person.client.cancel(CancelRequest { name: "cancelled".into(), delete: false }).await.expect("the run exists");
     until("it ends with its run", || is_over(own).then_some(())).await;
     // The next run gets its turn. Killing its process does not end the coordinator.
     let next = until("the next one", || children_of(id).first().copied()).await;
@@ -139,7 +139,7 @@ async fn a_process_that_does_not_end_outlives_neither_its_run_nor_its_coordinato
 
 /// The process is ended after the time that any worker has for such a task.
 #[tokio::test]
-async fn a_process_that_does_not_end_is_ended_after_a_minute() {
+async fn an_endless_process_is_ended_after_a_minute() {
     if std::env::var_os("THOROUGH").is_none() {
         return;
     }

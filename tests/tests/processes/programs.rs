@@ -92,7 +92,7 @@ fn kill(process: u32) -> bool {
 }
 
 #[tokio::test]
-async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
+async fn a_killed_program_has_the_same_result_as_the_function() {
     let (site, mut rng) = (Site::new(), random_moments());
     // At least 150 kills.
     let (rounds, evaluations) = if std::env::var_os("THOROUGH").is_some() { (120, 16_000) } else { (12, 3000) };
@@ -138,7 +138,7 @@ async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
 }
 
 #[tokio::test]
-async fn a_worker_whose_program_computes_something_else_gets_no_tasks() {
+async fn a_worker_with_a_different_program_gets_no_tasks() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let (good, later) = (write(&site, "ones.sh", "1", 1, ""), write(&site, "later.sh", "1", 1, "ones=$((ones + 1))"));
@@ -157,7 +157,7 @@ async fn a_worker_whose_program_computes_something_else_gets_no_tasks() {
 
 /// The same for programs that leave the genome to the file and have the same description.
 #[tokio::test]
-async fn a_worker_whose_program_answers_otherwise_is_found_by_the_genome_of_the_file() {
+async fn the_files_genome_reveals_a_different_program() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let genome = r#""genome":[{"name":"x","type":"bits","length":24}],"#;
@@ -215,7 +215,7 @@ async fn a_program_that_hangs_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_program_that_answers_nonsense_ends_its_run() {
+async fn a_program_with_invalid_answers_ends_its_run() {
     let message = failed("batch=77,").await;
     assert!(message.contains("gave a wrong answer: its \"batch\" is 77"), "{message}");
 }
@@ -264,7 +264,7 @@ const HOSTILE: [(&str, &str, &str); 13] = [
 /// Three workers have a program for each way to misbehave. Each run ends with its sentence, and nothing else happens: the
 /// workers are the same, they have not grown, and no process of a program is left.
 #[tokio::test]
-async fn hostile_programs_fail_their_runs_and_nothing_else() {
+async fn hostile_programs_fail_only_their_runs() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let programs = HOSTILE.map(|(name, behaviour, _)| write_named(name, &site, name, "1", 0, behaviour));
@@ -326,7 +326,7 @@ async fn no_program_outlives_a_run_that_is_stopped() {
             run.signal("INT");
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        let status = tokio::time::timeout(Duration::from_secs(60), run.end()).await.expect("it ends");
+        let status = tokio::time::timeout(Duration::from_secs(60), run.end()).await.expect("the process ends");
         assert_eq!(status.code(), Some(1), "{}", run.log());
         have_ended(&site, "ones.sh").await;
     }

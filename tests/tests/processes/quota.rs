@@ -15,7 +15,7 @@ const LARGE: &str =
 
 /// Only the second run of the greedy person waits, with a sentence. The coordinator is killed meanwhile, and nothing is lost.
 #[tokio::test]
-async fn the_runs_of_one_person_leave_memory_for_another() {
+async fn the_runs_of_one_submitter_leave_memory_for_another() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let memory = ["--memory", "16MiB"];

@@ -68,7 +68,7 @@ async fn a_secure_cluster_computes_what_one_thread_does() {
 /// Something blocks the epochs in the store and is removed later. Then the coordinator leads by itself, and the store gets
 /// all lines of the audit log.
 #[tokio::test]
-async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
+async fn a_store_that_recovers_gets_the_whole_audit_log() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let leader = site.path("store/leader");
@@ -80,7 +80,7 @@ async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
     let token = secure.token(address, Role::Worker, 3600, 1).await;
     let worker = secure.worker(address, &token, "one");
     assert!(!site.path("store/audit").exists(), "the store cannot be written");
-    fs::remove_file(&leader).expect("it is there");
+    fs::remove_file(&leader).expect("the file exists");
     let stored = || {
         let parts = ["store/audit", "store/audit-rights"].map(|part| objects_in(&site.path(part)));
         let batches = parts.into_iter().flatten().map(|batch| fs::read(batch).expect("a batch"));
@@ -102,7 +102,7 @@ async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
 }
 
 #[tokio::test]
-async fn a_revoked_worker_is_out_at_once_and_its_run_goes_on() {
+async fn a_revoked_worker_is_excluded_at_once_and_its_run_continues() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -114,7 +114,7 @@ async fn a_revoked_worker_is_out_at_once_and_its_run_goes_on() {
     person.submit("run", &config).await;
     let (_, _) = (person.worker("one").await, person.worker("two").await);
     let identities = secure.identities(address).await;
-    let id = &identities.iter().find(|known| known.name == "one").expect("it has joined").id;
+    let id = &identities.iter().find(|known| known.name == "one").expect("the worker has joined").id;
     let revoked = secure.revoke(address, id).await;
     assert!(revoked.known && revoked.connections == 1 && token.contains(&revoked.token), "{revoked:?}");
     assert!(gone(&mut one).await.contains("because it was revoked"), "{}", one.log());
@@ -133,7 +133,7 @@ async fn a_revoked_worker_is_out_at_once_and_its_run_goes_on() {
 }
 
 #[tokio::test]
-async fn tokens_are_good_for_their_uses_their_time_their_secret_and_their_cluster() {
+async fn tokens_are_limited_by_uses_time_secret_and_cluster() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -177,12 +177,12 @@ async fn tokens_are_good_for_their_uses_their_time_their_secret_and_their_cluste
     assert!(!coordinator.process.log().contains(&secret), "secrets are not logged");
     for name in ["records.jsonl", "audit.jsonl"] {
         let text = fs::read_to_string(secure.directory.join(name)).expect("a file");
-        assert!(!text.contains(&secret), "secrets are not kept");
+        assert!(!text.contains(&secret), "secrets are not stored");
     }
 }
 
 #[tokio::test]
-async fn who_speaks_otherwise_or_is_of_another_cluster_gets_a_sentence() {
+async fn foreign_protocols_and_clusters_get_a_reason() {
     let site = Site::new();
     let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -246,7 +246,7 @@ const JOIN: &str = "/evoxo.v1.AccessService/Join";
 
 /// Every call with a certificate of every role, with one of another cluster, with an expired one, and in plain text.
 #[tokio::test]
-async fn every_call_and_every_caller() {
+async fn every_caller_may_make_exactly_its_calls() {
     let site = Site::new();
     let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
     let coordinator = secure.coordinator("127.0.0.1:0", &["--worker-certificate-life", "15m"]);
@@ -304,7 +304,7 @@ fn mixed(site: &Site, secure: &Secure<'_>, other: &Secure<'_>) -> AccessFile {
 }
 
 #[tokio::test]
-async fn certificates_are_renewed_and_the_coordinators_own_is_taken_up() {
+async fn certificates_are_renewed_and_the_coordinators_is_reloaded() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &["--worker-certificate-life", "9s"]);
@@ -334,12 +334,12 @@ async fn certificates_are_renewed_and_the_coordinators_own_is_taken_up() {
 
 /// Everybody whom the previous authority admitted is out, even on an open connection.
 #[tokio::test]
-async fn with_the_authority_its_connections_end() {
+async fn replacing_the_authority_ends_its_connections() {
     let site = Site::new();
     let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let mut before = secure.access(coordinator.address);
-    before.list_access(ListAccessRequest {}).await.expect("it is let in");
+    before.list_access(ListAccessRequest {}).await.expect("the client is admitted");
     for file in ["ca.key", "ca.pem", "server.pem"] {
         fs::copy(other.directory.join(file), secure.directory.join(file)).expect("a copy");
     }
@@ -389,7 +389,7 @@ async fn a_worker_comes_back_after_its_certificate_has_expired() {
 }
 
 #[tokio::test]
-async fn the_audit_log_says_who_wanted_what() {
+async fn the_audit_log_names_callers_and_calls() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
@@ -400,9 +400,9 @@ async fn the_audit_log_says_who_wanted_what() {
     let mut looking = Person::with(address, &viewer);
     let denied = looking.try_submit("other", DISPATCH).await.expect_err("a viewer");
     assert_eq!(denied.code(), Code::PermissionDenied);
-    person.client.pause(PauseRequest { name: "run".into() }).await.expect("it is paused");
-    person.client.cancel(CancelRequest { name: "run".into(), delete: true }).await.expect("it is deleted");
-    person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is none");
+    person.client.pause(PauseRequest { name: "run".into() }).await.expect("the run is paused");
+    person.client.cancel(CancelRequest { name: "run".into(), delete: true }).await.expect("the run is deleted");
+    person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is no such run");
     let lines = secure.audit_log(address, 0).await.lines;
     let operator = secure.operator().certificate().expect("a certificate").identity.id.to_string();
     let seen: Vec<bool> = [
@@ -422,7 +422,7 @@ async fn the_audit_log_says_who_wanted_what() {
 
 /// Mistakes on the command line.
 #[test]
-fn mistakes_about_access_have_a_sentence() {
+fn mistakes_about_access_have_a_message() {
     let site = Site::new();
     let file = site.path("letter");
     fs::write(&file, "somebody's letter").expect("a file");
@@ -435,7 +435,7 @@ fn mistakes_about_access_have_a_sentence() {
         ("evoxo", &["access", "revoke", "x"], 2, "an ID has 12 digits of 0-9 and a-f"),
     ];
     for (name, arguments, status, says) in cases {
-        let output = Command::new(program(name)).args(arguments).output().expect("it starts");
+        let output = Command::new(program(name)).args(arguments).output().expect("the program starts");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(status) && text.contains(says), "{name} {arguments:?}: {output:?}");
     }

@@ -17,7 +17,7 @@ async fn the_health_service_responds() {
     let site = Site::new();
     let Coordinator { address, .. } = &site.coordinator(&[]);
     let channel = tonic::transport::Endpoint::new(format!("http://{address}")).expect("a good URL");
-    let mut health = HealthClient::new(channel.connect().await.expect("it listens"));
+    let mut health = HealthClient::new(channel.connect().await.expect("the server listens"));
     for service in ["", "evoxo.v1.WorkerService", "evoxo.v1.RunService"] {
         let answer = health.check(HealthCheckRequest { service: service.into() }).await.expect("an answer");
         assert_eq!(answer.into_inner().status(), ServingStatus::Serving, "{service:?}");
@@ -49,7 +49,7 @@ async fn a_lost_worker_is_replaced_and_its_late_results_are_accepted() {
 }
 
 #[tokio::test]
-async fn a_stopped_coordinator_tells_its_workers_to_come_back() {
+async fn a_stopped_coordinator_tells_its_workers_to_reconnect() {
     let site = Site::new();
     let mut coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -61,7 +61,7 @@ async fn a_stopped_coordinator_tells_its_workers_to_come_back() {
     assert_eq!(coordinator.process.end().await.code(), Some(0), "{}", coordinator.process.log());
     let again = site.coordinator(&[]);
     let run = Person::of(again.address).get("run").await.expect("the run is there");
-    assert!(run.rounds_done > 0, "what was absorbed is saved: {run:?}");
+    assert!(run.rounds_done > 0, "absorbed outputs are saved: {run:?}");
 }
 
 /// A worker of another build may compute one kind in the same way and another one differently.

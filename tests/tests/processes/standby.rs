@@ -52,7 +52,10 @@ async fn names(standby: &mut Person, leader: SocketAddr) {
             return;
         }
         // A coordinator that was just superseded says so and ends its connections, but may not know the new leader yet.
-        assert!(is_absence(&refused) && start.elapsed() < PATIENCE, "it does not say who leads: {refused}");
+        assert!(
+            is_absence(&refused) && start.elapsed() < PATIENCE,
+            "the rejection does not name the leader: {refused}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -73,7 +76,7 @@ async fn advances(person: &mut Person, rounds: u64) {
 }
 
 #[tokio::test]
-async fn a_run_outlives_the_coordinators_that_lead_it() {
+async fn a_run_survives_the_loss_of_its_leaders() {
     let site = Site::new();
     let mut one = site.coordinator(&[]);
     let two = site.coordinator(&STANDBY);
@@ -115,7 +118,7 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
 /// The standby's process hangs in the store, as on a share whose server is gone, and the operating system does not interrupt
 /// it.
 #[tokio::test]
-async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
+async fn a_standby_that_hangs_while_loading_is_superseded() {
     let site = Site::new();
     let config = lasting(1, 3);
     let one = site.coordinator(&[]);
@@ -125,13 +128,13 @@ async fn a_standby_that_hangs_while_it_loads_is_followed_by_another_one() {
     let orders = site.path("store/runs/run/order");
     let order = fs::read_dir(&orders).expect("orders").next().expect("an order").expect("an entry").path();
     let kept = site.path("order");
-    fs::rename(&order, &kept).expect("it is moved");
+    fs::rename(&order, &kept).expect("the order is moved");
     // A process that opens the pipe waits for a writer.
-    assert!(Command::new("mkfifo").arg(&order).status().expect("it starts").success());
+    assert!(Command::new("mkfifo").arg(&order).status().expect("the program starts").success());
     let two = site.coordinator(&STANDBY);
     says(&two.process, "the store has not answered for 30 s").await;
     assert!(two.process.log().contains(TAKES_OVER), "{}", two.process.log());
-    fs::rename(&kept, &order).expect("it is moved back");
+    fs::rename(&kept, &order).expect("the order is moved back");
     let three = site.coordinator(&STANDBY);
     let _worker = site.worker(three.address, &[]);
     let mut person = Person::of(three.address);
@@ -155,7 +158,7 @@ async fn a_standby_does_not_take_over_from_an_epoch_that_is_damaged() {
 
 /// Both start as if from hosts that do not see the lock: the later one leads, and the other one waits for its turn.
 #[tokio::test]
-async fn of_two_coordinators_on_one_store_the_later_one_leads() {
+async fn the_later_of_two_coordinators_on_one_store_leads() {
     let site = Site::new();
     let config = lasting(3, 100);
     let first = site.coordinator(&STANDBY[1..]);
@@ -175,7 +178,7 @@ async fn of_two_coordinators_on_one_store_the_later_one_leads() {
 
 /// A client that has seen a later epoch with its access file does not trust an earlier one, even if nobody else answers.
 #[tokio::test]
-async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
+async fn tools_do_not_return_to_a_superseded_leader() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     drop(secure.coordinator("127.0.0.1:0", &[]));
@@ -189,10 +192,10 @@ async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
     let runs = |coordinator: &str| {
         let mut command = Command::new(program("evoxo"));
         command.args(["runs", "--coordinator", coordinator, "--access"]).arg(&access);
-        command.output().expect("it starts")
+        command.output().expect("the program starts")
     };
     let [old, new] = [&superseded, &leader].map(|coordinator| coordinator.address.to_string());
-    assert!(runs(&old).status.success(), "nothing is known yet");
+    assert!(runs(&old).status.success(), "the client knows no epoch yet");
     assert!(runs(&format!("{old},{new}")).status.success());
     for addresses in [old.clone(), format!("{old},127.0.0.1:9")] {
         let refused = runs(&addresses);
@@ -202,13 +205,13 @@ async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
     }
     assert!(runs(&new).status.success());
     // As after a restored backup.
-    fs::remove_file(site.path("access/operator.access.epochs")).expect("it was kept");
+    fs::remove_file(site.path("access/operator.access.epochs")).expect("the file exists");
     assert!(runs(&old).status.success());
 }
 
 /// As after a start without the share that both use: a client that knows both addresses takes neither cluster for the other.
 #[tokio::test]
-async fn tools_refuse_the_addresses_of_two_clusters() {
+async fn tools_reject_the_addresses_of_two_clusters() {
     let site = Site::new();
     let one = site.coordinator(&[]);
     let empty = site.path("empty");
@@ -217,7 +220,8 @@ async fn tools_refuse_the_addresses_of_two_clusters() {
     drop(site.coordinator(&empty));
     let two = site.coordinator(&empty);
     for both in [[&one, &two], [&two, &one]].map(|[first, next]| format!("{},{}", first.address, next.address)) {
-        let runs = Command::new(program("evoxo")).args(["runs", "--coordinator", &both]).output().expect("it starts");
+        let runs =
+            Command::new(program("evoxo")).args(["runs", "--coordinator", &both]).output().expect("the program starts");
         let said = String::from_utf8_lossy(&runs.stderr).into_owned();
         assert_eq!(runs.status.code(), Some(1), "{said}");
         assert!(said.contains("lead two different clusters"), "{said}");
@@ -227,7 +231,7 @@ async fn tools_refuse_the_addresses_of_two_clusters() {
 
 /// Three standbys on an unused store: one leads, and then another one.
 #[tokio::test]
-async fn of_several_standbys_one_leads() {
+async fn one_of_several_standbys_leads() {
     let site = Site::new();
     let mut standbys: Vec<Coordinator> = (0..3).map(|_| site.coordinator(&STANDBY)).collect();
     for left in [3, 2, 1] {
@@ -306,7 +310,7 @@ async fn standbys_of_another_authority_and_in_plain_text_wait() {
 }
 
 #[tokio::test]
-async fn a_leader_whose_name_nobody_knows_is_not_superseded() {
+async fn a_leader_with_an_unresolvable_name_is_not_superseded() {
     let site = Site::new();
     let leader = site.coordinator(&["--advertise", "nobody.invalid:7600"]);
     let standby = site.coordinator(&STANDBY);
@@ -328,7 +332,7 @@ async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)
 
 /// The leader is stopped and comes back. The audit log has the lines of both hosts, and outlives the first host's own.
 #[tokio::test]
-async fn who_led_is_in_the_audit_log_of_whoever_leads() {
+async fn the_current_leaders_audit_log_names_earlier_leaders() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let one = secure.coordinator("127.0.0.1:0", &[]);

@@ -66,7 +66,7 @@ async fn ends(coordinator: &Coordinator, messages: Vec<Outgoing>) -> (Option<Clo
 }
 
 #[tokio::test]
-async fn unsuitable_workers_are_refused() {
+async fn unsuitable_workers_are_rejected() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let hello = || hello("stranger");
@@ -88,7 +88,7 @@ async fn unsuitable_workers_are_refused() {
 }
 
 #[tokio::test]
-async fn invalid_messages_end_their_session_and_nothing_else() {
+async fn invalid_messages_end_only_their_session() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);
@@ -151,12 +151,12 @@ async fn an_oversized_message_ends_its_session_and_a_name_cannot_colour_the_log(
     strange.send(Outgoing::Hello(Hello { slots: u32::MAX, name: "\u{1b}[31m".repeat(1000), ..hello("w") })).await;
     assert_eq!(strange.end().await.expect("a last word").kind(), CloseKind::Refused);
     works(&coordinator).await;
-    assert!(!coordinator.process.log().contains('\u{1b}'), "a worker's name can not colour the log");
+    assert!(!coordinator.process.log().contains('\u{1b}'), "a worker's name cannot colour the log");
 }
 
 /// Sends bytes and waits until the other side closes.
 fn is_dropped(coordinator: &Coordinator, bytes: &[u8]) -> bool {
-    let mut stream = TcpStream::connect(coordinator.address).expect("it listens");
+    let mut stream = TcpStream::connect(coordinator.address).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
     // The coordinator may close the connection before everything is written.
     drop(stream.write_all(bytes));
@@ -191,7 +191,7 @@ async fn connections_beyond_the_limit_wait_and_the_log_stays_short() {
     let site = Site::new();
     let coordinator = site.limited_coordinator("ulimit -n 96", &[]);
     let connect = |_| {
-        let mut stream = TcpStream::connect(coordinator.address).expect("it listens");
+        let mut stream = TcpStream::connect(coordinator.address).expect("the server listens");
         stream.write_all(PREFACE).expect("it is written");
         stream
     };
@@ -207,7 +207,8 @@ async fn connections_beyond_the_limit_wait_and_the_log_stays_short() {
 async fn many_idle_connections_do_not_lock_a_worker_out() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
-    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(coordinator.address).expect("it listens")).collect();
+    let idle: Vec<TcpStream> =
+        (0..200).map(|_| TcpStream::connect(coordinator.address).expect("the server listens")).collect();
     works(&coordinator).await;
     drop(idle);
 }

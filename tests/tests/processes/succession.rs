@@ -55,7 +55,7 @@ impl Pair<'_> {
         serves(self.waits.address, ServingStatus::Serving).await;
         self.leads.process.signal("CONT");
         serves(self.leads.address, ServingStatus::NotServing).await;
-        assert_eq!(health(self.waits.address).await, ServingStatus::Serving, "the later one leads");
+        assert_eq!(health(self.waits.address).await, ServingStatus::Serving, "the later coordinator leads");
         // A coordinator that is superseded again and again is more patient each time.
         self.kill().await;
     }
@@ -73,7 +73,7 @@ async fn until(asked: &[SocketAddr; 2], name: &str, is_so: impl Fn(&Run) -> bool
                 return run;
             }
         }
-        assert!(start.elapsed() < PATIENCE, "{name} does not go on");
+        assert!(start.elapsed() < PATIENCE, "{name} does not continue");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }
@@ -101,14 +101,14 @@ async fn leaders_fall(start: &dyn Fn(&str, &[&str]) -> Coordinator, worker: impl
 }
 
 #[tokio::test]
-async fn runs_outlive_whoever_leads_on_files() {
+async fn runs_survive_changes_of_leader_on_files() {
     let site = Site::new();
     let start = |listen: &str, arguments: &[&str]| site.coordinator_on(listen, arguments);
     leaders_fall(&start, |both| site.program("evoxo-worker", &["--coordinator", both, "--slots", "1"])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_outlive_whoever_leads_on_a_bucket() {
+async fn runs_survive_changes_of_leader_on_a_bucket() {
     let (site, s3) = (Site::new(), S3::new());
     let start = |listen: &str, arguments: &[&str]| site.coordinator_of_bucket(&s3, listen, arguments);
     leaders_fall(&start, |both| site.program("evoxo-worker", &["--coordinator", both, "--slots", "1"])).await;

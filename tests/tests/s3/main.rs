@@ -72,7 +72,7 @@ fn insist(store: &mut Store, write: &Write) -> Stored {
 }
 
 #[test]
-fn what_is_written_to_a_bucket_is_loaded_and_removed() {
+fn objects_in_a_bucket_are_written_loaded_and_removed() {
     let s3 = S3::new();
     let mut first = store(&s3);
     first.lead().expect("a new bucket");
@@ -98,12 +98,12 @@ fn what_is_written_to_a_bucket_is_loaded_and_removed() {
 
 /// Each way in which an answer can go wrong, for each kind of object: nothing is created twice, and nothing is lost.
 #[test]
-fn an_answer_that_goes_wrong_changes_nothing() {
+fn a_failed_answer_changes_nothing() {
     for trouble in [Trouble::Lost, Trouble::Slow, Trouble::Unavailable, Trouble::Conflict] {
         let s3 = S3::new();
         let mut store = store(&s3);
         s3.next_creations(&[trouble]);
-        store.lead().expect("it finds out that it leads");
+        store.lead().expect("the store finds that it leads");
         for write in [order(1), order(2), checkpoint(1), finished(3)] {
             s3.next_creations(&[trouble, trouble]);
             store.write("demo", &write).unwrap_or_else(|fault| panic!("{trouble:?}, {write:?}: {fault:?}"));
@@ -117,7 +117,7 @@ fn an_answer_that_goes_wrong_changes_nothing() {
 
 /// The client gives up and finds nothing, and the object appears later.
 #[test]
-fn a_write_that_comes_late_is_found_by_the_next() {
+fn a_late_write_is_found_by_the_next_one() {
     let s3 = S3::new();
     let mut store = store(&s3);
     store.lead().expect("a new bucket");
@@ -127,7 +127,7 @@ fn a_write_that_comes_late_is_found_by_the_next() {
     let late = "lab/a/runs/demo/order/000001-000002".to_owned();
     let start = Instant::now();
     while !s3.names().contains(&late) {
-        assert!(start.elapsed() < PATIENCE, "it does not come");
+        assert!(start.elapsed() < PATIENCE, "the late write does not arrive");
         thread::sleep(Duration::from_millis(20));
     }
     // Another order must not take the same number and hide the late one.
@@ -157,7 +157,7 @@ fn a_store_works_through_a_storm() {
 
 /// Eight coordinators want to be the first leader, while answers are lost.
 #[test]
-fn of_many_who_take_over_at_once_one_leads() {
+fn one_of_many_simultaneous_takeovers_leads() {
     for storm in [0, 20] {
         let s3 = S3::new();
         s3.storm(storm);
@@ -182,7 +182,7 @@ fn a_bucket_is_checked_through_a_storm() {
 }
 
 #[test]
-fn a_bucket_that_lets_two_create_one_name_is_refused() {
+fn a_bucket_that_lets_two_create_one_name_is_rejected() {
     let s3 = S3::new();
     s3.look_first();
     let why = check_objects(&objects(&s3), &spec(), 5).expect_err("several win");
@@ -191,7 +191,7 @@ fn a_bucket_that_lets_two_create_one_name_is_refused() {
 
 /// A server's text about a request is not repeated, because it contains parts of keys.
 #[test]
-fn a_refusal_is_one_line_without_keys() {
+fn a_rejection_is_one_line_without_keys() {
     let s3 = S3::new();
     let wrong = s3.variables().into_iter().map(|(name, value)| match name.as_str() {
         "AWS_ACCESS_KEY_ID" => (name, "AKWRONG".to_owned()),
@@ -207,7 +207,7 @@ type Variables<'a> = &'a [(&'a str, &'a str)];
 
 /// Environment variables with which a bucket cannot be opened, and parts of the resulting message.
 #[tokio::test]
-async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
+async fn unusable_buckets_are_rejected_in_one_sentence() {
     const NOWHERE: (&str, &str) = ("AWS_ENDPOINT", "http://127.0.0.1:1");
     const PLAIN: (&str, &str) = ("AWS_ALLOW_HTTP", "true");
     const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKEXAMPLE"), ("AWS_SECRET_ACCESS_KEY", "NEVERSAID")];
@@ -255,7 +255,7 @@ async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
 /// A coordinator is killed in the middle of a run, and its standby takes over, is killed and restarted, while the bucket is
 /// in a storm and down for a while.
 #[tokio::test]
-async fn a_run_over_a_bucket_outlives_its_coordinators() {
+async fn a_run_on_a_bucket_outlives_its_coordinators() {
     const STANDBY: [&str; 3] = ["--standby", "--takeover-after", "2s"];
     let (site, s3) = (Site::new(), S3::new());
     s3.storm(5);
@@ -324,7 +324,7 @@ async fn a_leader_that_cannot_read_the_store_makes_room_for_its_standby() {
     person.wait("run", |run| run.rounds_done >= 20).await;
     whole.send_replace(false);
     assert_eq!(Person::of(two.address).finished("run").await.digest, digest_of_one_thread(config));
-    assert!(person.get("run").await.is_err(), "the coordinator that was cut off answers nobody: {}", one.process.log());
+    assert!(person.get("run").await.is_err(), "the coordinator that was cut off still answers: {}", one.process.log());
     whole.send_replace(true);
     let watches = async {
         while !person.get("run").await.is_err_and(|status| status.message().contains("leads in epoch 2")) {

@@ -46,12 +46,12 @@ async fn trials(restarts: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_goes_on_soon_after_a_bucket_has_recovered() {
+async fn work_continues_soon_after_a_bucket_recovers() {
     trials(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_coordinator_that_starts_while_a_bucket_misbehaves_says_so_and_works_when_it_can() {
+async fn a_start_waits_for_a_misbehaving_bucket() {
     trials(true).await;
 }
 
@@ -102,7 +102,7 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
             if fault != Fault::Mix {
                 let page = page(killed.address).await;
                 assert!(page.starts_with("HTTP/1.1 503 ") && page.contains("this coordinator is starting"), "{page}");
-                assert!(page.contains("\r\nrefresh: 2\r\n"), "the window asks again: {page}");
+                assert!(page.contains("\r\nrefresh: 2\r\n"), "the browser does not reload the page: {page}");
             }
             return process;
         }
@@ -118,10 +118,10 @@ async fn restarted(site: &Site, s3: &S3, killed: &Coordinator, fault: Fault) -> 
 
 /// The answer that a browser gets here.
 async fn page(address: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("it reads");
+    let mut stream = TcpStream::connect(address).await.expect("the server listens");
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("the server reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("it answers and closes");
+    stream.read_to_string(&mut answer).await.expect("the server answers and closes");
     answer
 }
 

@@ -25,7 +25,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn every_cluster_ends_with_the_bytes_of_one_thread() {
+fn every_cluster_gives_the_same_bytes_as_one_thread() {
     if let Some(seed) = number("SEED") {
         println!("{:#?}\n{:#?}", Faults::drawn(seed), simulate(seed, Faults::drawn(seed)));
         return;

@@ -166,7 +166,7 @@ fn liars_never_change_a_verified_result() {
 /// If everything is audited, every absorbed output of a liar is found and computed again, whoever leads and whatever is
 /// stopped.
 #[test]
-fn what_liars_did_is_undone_if_everything_is_audited() {
+fn liars_results_are_undone_if_everything_is_recomputed() {
     let (mut convicted, mut undone) = (0, 0);
     // In the last seed, a void replica is still being written when it is finished for the second time.
     for seed in clusters(100).chain([1108]) {
@@ -189,7 +189,7 @@ fn what_liars_did_is_undone_if_everything_is_audited() {
     }
     assert!(
         often(convicted > 100 && undone > 100),
-        "{convicted} liars were convicted, and {undone} replicas begun anew"
+        "{convicted} liars were convicted, and {undone} replicas were restarted"
     );
 }
 
@@ -219,7 +219,7 @@ fn copies_that_differ_are_settled_after_kills_and_pauses() {
 
 /// If two workers are honest, liars that do not agree with each other do not change the result of a quorum either.
 #[test]
-fn liars_who_do_not_agree_are_outvoted() {
+fn disagreeing_liars_are_outvoted() {
     for seed in clusters(60) {
         let mut rng = Stream::root(seed).text("quorum").rng();
         // The run has many tasks. With 40 s each it would take hours, and its simulation minutes.
@@ -231,7 +231,7 @@ fn liars_who_do_not_agree_are_outvoted() {
         let mut cluster = Cluster::new(rng, faults, vec![("run".into(), long_run(1))], &characters);
         cluster.run_until(|cluster| cluster.is_over(), seed);
         let Outcome { failure, convicted, .. } = cluster.outcome();
-        assert_eq!((failure, convicted.len()), (&None, 0), "seed {seed}: nobody is trusted");
+        assert_eq!((failure, convicted.len()), (&None, 0), "seed {seed}: no worker is trusted");
         cluster.check(seed);
     }
 }
@@ -239,7 +239,7 @@ fn liars_who_do_not_agree_are_outvoted() {
 /// Two liars that lie alike are a quorum. A trusted worker, which takes part like any other, convicts every worker that
 /// differs from it. As soon as both liars are convicted, nothing rests on their word alone any more, even in finished runs.
 #[test]
-fn what_two_accomplices_agreed_on_is_undone_when_both_are_convicted() {
+fn two_accomplices_results_are_undone_when_both_are_convicted() {
     let (mut both, mut undone) = (0, 0);
     for seed in clusters(200) {
         let mut rng = Stream::root(seed).text("accomplices").rng();
@@ -256,12 +256,12 @@ fn what_two_accomplices_agreed_on_is_undone_when_both_are_convicted() {
             undone += cluster.outcome().undone;
         }
     }
-    assert!(often(both > 100 && undone > 50), "{both} times both were convicted, and {undone} replicas begun anew");
+    assert!(often(both > 100 && undone > 50), "{both} times both were convicted, and {undone} replicas were restarted");
 }
 
 /// All peers fall silent. The coordinator notices because the core asks for a wake.
 #[test]
-fn silence_is_noticed_when_nothing_else_happens() {
+fn silence_is_noticed_without_other_events() {
     let rng = Stream::root(1).rng();
     let mut cluster = Cluster::new(rng, calm(400), vec![("run".into(), long_run(1))], &[Character::Honest]);
     cluster.run_until(|cluster| cluster.has_assigned(), 1);

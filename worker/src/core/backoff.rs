@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_lasted_begins_anew_and_a_short_one_does_not() {
+    fn a_long_session_resets_the_wait_and_a_short_one_does_not() {
         let mut backoff = Backoff::new(1);
         (0..20).for_each(|_| assert!(backoff.wait_ms(0, 0) <= 22_500));
         assert!(backoff.wait_ms(14_999, 0) >= 7_500);
@@ -88,15 +88,18 @@ mod tests {
     }
 
     #[test]
-    fn whoever_answers_is_asked_again_soon() {
+    fn a_coordinator_that_answers_is_retried_soon() {
         let mut backoff = Backoff::new(1);
         assert!(backoff.wait_away_ms() <= 150);
         (0..20).for_each(|_| assert!(backoff.wait_away_ms() <= 4_500));
-        assert!(backoff.wait_away_ms() >= 1_500 && backoff.wait_ms(0, 0) >= 7_500, "these count as failures too");
+        assert!(
+            backoff.wait_away_ms() >= 1_500 && backoff.wait_ms(0, 0) >= 7_500,
+            "these answers count as failures too"
+        );
     }
 
     #[test]
-    fn what_the_coordinator_asks_is_a_limited_minimum() {
+    fn the_requested_wait_is_a_limited_minimum() {
         let mut backoff = Backoff::new(1);
         assert!((4_000..=6_000).contains(&backoff.wait_ms(0, 4_000)));
         assert!((3_600_000..=5_400_000).contains(&backoff.wait_ms(0, u64::from(u32::MAX))));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_result_is_sent_once_a_session_until_it_is_accepted() {
+    fn each_result_is_sent_once_per_session_until_accepted() {
         let mut pending = PendingResults::new(10, 1 << 20);
         for number in 1..=3 {
             assert_eq!(pending.add(hash(number), output(0), 5, 9), 0);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acceptance_of_an_older_copy_spares_the_newer() {
+    fn accepting_an_older_copy_keeps_the_newer() {
         let mut pending = PendingResults::new(10, 1 << 20);
         pending.add(hash(1), output(0), 5, 0);
         pending.send(1 << 20);

@@ -260,7 +260,7 @@ mod tests {
 
     /// A match ends when it is decided, or when two players without random choices have played all openings.
     #[test]
-    fn a_sequential_match_ends_when_it_is_decided() {
+    fn a_sequential_match_ends_at_its_decision() {
         let mut arguments = arguments("benchmark", "random", Game::ScoreFour);
         arguments.sprt = sequential::differences("0, 40").ok();
         let mut seen = Vec::new();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_arguments_are_refused() {
+    fn invalid_arguments_are_rejected() {
         let sentence = |change: &dyn Fn(&mut Arguments)| {
             let mut arguments = arguments("random", "benchmark", Game::ConnectFour);
             change(&mut arguments);

@@ -36,7 +36,7 @@ fn marked(screen: &mut Screen) -> String {
 }
 
 #[test]
-fn every_size_is_filled_and_none_exceeded() {
+fn the_screen_is_filled_at_every_size() {
     for (runs, workers) in [(0, 0), (1, 0), (3, 2), (1000, 1), (2, 1000), (300, 300)] {
         for (columns, height) in [(1, 1), (5, 3), (40, 10), (80, 24), (200, 60)] {
             let mut screen = screen(runs, workers);
@@ -49,7 +49,7 @@ fn every_size_is_filled_and_none_exceeded() {
 }
 
 #[test]
-fn both_lists_are_seen() {
+fn both_lists_are_visible() {
     let (text, _) = screen(100, 1000).draw(80, 24);
     assert_eq!(text[0], "lab1:7600: 50 of 100 runs active; 1000 workers; 1000 of 2000 slots busy; 500500…");
     assert_eq!(text[1], "RUNS by state (1 to 9 of 100)");
@@ -61,7 +61,7 @@ fn both_lists_are_seen() {
 /// The notice that no worker computes a run is at the beginning, where no screen cuts it off. The number of workers is shown
 /// only for runs that go on.
 #[test]
-fn nobody_computes_is_seen_on_a_narrow_screen() {
+fn the_warning_about_missing_workers_fits_a_narrow_screen() {
     let mut screen = screen(2, 0);
     screen.runs.iter_mut().filter(|run| run.state() == RunState::Running).for_each(|run| run.workers = 0);
     let (text, _) = screen.draw(80, 24);
@@ -71,11 +71,11 @@ fn nobody_computes_is_seen_on_a_narrow_screen() {
 }
 
 #[test]
-fn the_mark_moves_and_stays_on_its_entry() {
+fn the_selection_moves_and_stays_on_its_entry() {
     let mut screen = screen(100, 50);
     assert_eq!(marked(&mut screen), "run000");
     assert_eq!(screen.press(Key::Down, 24), None);
-    assert_eq!(marked(&mut screen), "run002", "running ones come first");
+    assert_eq!(marked(&mut screen), "run002", "running runs come first");
     screen.press(Key::Character('s'), 24);
     assert_eq!(marked(&mut screen), "run002");
     screen.press(Key::Down, 24);
@@ -93,7 +93,7 @@ fn the_mark_moves_and_stays_on_its_entry() {
 
 /// Nothing is done before the person confirms it.
 #[test]
-fn orders_are_asked_for_twice() {
+fn orders_need_a_confirmation() {
     let mut screen = screen(2, 2);
     assert_eq!(screen.press(Key::Character('p'), 24), None);
     assert_eq!(screen.press(Key::Character('n'), 24), None);
@@ -118,7 +118,7 @@ fn orders_are_asked_for_twice() {
 
 /// The message stays while the coordinator cannot be reached, and hides no question.
 #[test]
-fn a_coordinator_that_cannot_be_seen_is_said_until_it_can() {
+fn an_unreachable_coordinator_is_reported_until_it_is_back() {
     let mut screen = screen(2, 2);
     screen.press(Key::Character('p'), 24);
     screen.miss("no coordinator answers".into());

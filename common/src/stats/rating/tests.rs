@@ -25,7 +25,7 @@ fn near(found: &[f64], expected: &[f64], within: f64) {
 
 /// The figures that tests/references/ratings.py prints with evalica 0.4.2 and scipy 1.17.1.
 #[test]
-fn ratings_are_those_of_other_programs() {
+fn ratings_match_other_programs() {
     let mut both_colours = Vec::new();
     let mut ordered = Vec::new();
     for i in 0..5 {
@@ -89,7 +89,7 @@ fn slow_rate(players: usize, meetings: &[Meeting]) -> Vec<f64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
     #[test]
-    fn the_slow_twin_finds_the_same(players in 2..5_usize, seed: u64) {
+    fn a_slow_implementation_finds_the_same_ratings(players in 2..5_usize, seed: u64) {
         let mut rng = Stream::root(seed).rng();
         let mut meetings = Vec::new();
         for first in 0..players {
@@ -167,7 +167,7 @@ fn drawn_games(strengths: &[f64], blocks: usize, stream: Stream) -> (Vec<(usize,
 /// In 60 leagues of three players, the interval of the difference holds the true value in about 95 % (the bound is 3 standard
 /// deviations of the binomial distribution below).
 #[test]
-fn intervals_hold_what_is_true() {
+fn intervals_cover_the_true_ratings() {
     let truth = [1.0, 0.3, -0.2];
     let held = |seed: u64| {
         let stream = Stream::root(seed).text("league");
@@ -183,7 +183,7 @@ fn intervals_hold_what_is_true() {
 }
 
 #[test]
-fn games_that_were_not_played_do_not_count() {
+fn unplayed_games_do_not_count() {
     let pairs = [(0, 1), (1, 0), (0, 2)];
     let games = [outcome::FIRST, outcome::DRAW, outcome::NONE, outcome::SECOND, outcome::FIRST, outcome::NONE];
     let blocks = Blocks { players: 3, pairs: &pairs, games: &games };

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_on_workers_that_compute_count_while_there_are_any() {
+    fn failures_on_broken_workers_do_not_count_if_others_compute() {
         let of = |counts: &[bool]| {
             let mut evidence = Evidence::default();
             counts.iter().for_each(|counts| evidence.add_failure(failed_on("a", *counts)));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn three_reliable_workers_convict_and_one_lost_often_does_not() {
+    fn three_reliable_workers_convict_a_task_but_one_does_not() {
         let three = [lost(1, "a", true, true), lost(2, "b", true, true), lost(3, "c", true, true)];
         assert!(
             evidence(&three)
@@ -213,15 +213,15 @@ mod tests {
         );
         assert_eq!(evidence(&three[..2]).accusation(false), None);
         let nine: Vec<Loss> = (0..9).map(|number| lost(number, "a", true, true)).collect();
-        assert_eq!(evidence(&nine).accusation(false), None, "one worker, repeatedly");
+        assert_eq!(evidence(&nine).accusation(false), None, "one worker was lost repeatedly");
         let company: Vec<Loss> = (0..99).map(|number| lost(number, &format!("w{number}"), false, true)).collect();
         assert_eq!(evidence(&company).accusation(false), None, "never alone");
         let unproven = [lost(1, "a", true, false), lost(2, "b", true, false), lost(3, "c", true, false)];
-        assert_eq!(evidence(&unproven).accusation(false), None, "they had not proved themselves");
+        assert_eq!(evidence(&unproven).accusation(false), None, "the workers were not proven");
     }
 
     #[test]
-    fn ten_losses_alone_convict() {
+    fn ten_losses_alone_convict_a_task() {
         let ten: Vec<Loss> = (0..10).map(|number| lost(number, "a", true, false)).collect();
         assert!(
             evidence(&ten)
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn where_workers_are_not_trusted_it_takes_a_trusted_one_or_three_different_ones() {
+    fn untrusted_failures_need_a_trusted_or_three_different_witnesses() {
         let failed = |names: &[&str]| Evidence {
             failures: names.iter().map(|name| failed_on(name, true)).collect(),
             ..Evidence::default()
@@ -246,11 +246,15 @@ mod tests {
         let mut trusted = same;
         trusted.failures[1].trusted = true;
         assert_eq!(verdicts(&trusted), [true, false, true]);
-        assert_eq!(verdicts(&Evidence { witnessed: true, ..failed(&["a", "b"]) }), [false; 3], "two are too few");
+        assert_eq!(
+            verdicts(&Evidence { witnessed: true, ..failed(&["a", "b"]) }),
+            [false; 3],
+            "two identities are too few"
+        );
     }
 
     #[test]
-    fn a_process_that_comes_back_was_not_lost() {
+    fn a_process_that_reconnects_was_not_lost() {
         let two = evidence(&[lost(1, "a", true, true), lost(2, "b", true, true)]);
         let one = two.without(1).unwrap();
         assert!(!one.names(&Identity::of("a", "10.0.0.1")) && one.names(&Identity::of("b", "10.0.0.1")));

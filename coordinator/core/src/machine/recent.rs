@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_minute_later_nothing_is_left() {
+    fn only_the_last_minute_is_counted() {
         let mut recent = Recent::default();
         (0..100).for_each(|second| recent.count(Millis(1000 * second)));
         assert_eq!(recent.of_last_minute(Millis(99_000)), 60);

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_flaps_must_wait_longer_and_longer() {
+    fn a_flapping_worker_waits_longer_each_time() {
         let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
         let mut now = Millis(0);
         let mut pauses = Vec::new();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lasting_worker_of_the_same_identity_prevents_a_pause() {
+    fn a_stable_worker_of_the_same_identity_prevents_a_pause() {
         let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
         standings.joined(&worker, Millis(0));
         let mut now = Millis(30_000);
@@ -293,7 +293,7 @@ mod tests {
     /// A healthy worker waits at most ten seconds, although other workers at its address constantly come and go under
     /// different names.
     #[test]
-    fn neighbours_delay_a_worker_and_never_keep_it_out() {
+    fn neighbours_delay_a_worker_but_never_exclude_it() {
         let (mut standings, all) = (Standings::default(), Identity::of_all("10.0.0.1"));
         let worker = Identity::of("w", "10.0.0.1");
         let flap = |standings: &mut Standings, worker: &Identity, now: Millis| {
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_fails_tasks_waits_longer_each_time_and_is_tried_with_three() {
+    fn a_failing_worker_waits_longer_and_is_tried_with_three_tasks() {
         let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
         let pause = |standings: &mut Standings, now| standings.pause([&worker, &Identity::of_all("nowhere")], now);
         let mut now = Millis(0);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten() {
+    fn the_oldest_entries_are_dropped() {
         let mut standings = Standings::default();
         for number in 0..REMEMBERED_MAX as u64 + 100 {
             session(&mut standings, &Identity::of(&number.to_string(), "10.0.0.1"), Millis(number), 1);

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_duration_is_in_one_interval() {
+    fn every_duration_belongs_to_one_interval() {
         let mut durations = Durations::default();
         [0, 100, 101, 1_800_000_000, u64::MAX].into_iter().for_each(|us| durations.note_us(us));
         let counts: Vec<u64> = durations.intervals().iter().map(|(_, count)| *count).collect();

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_strangers_use_little_memory_and_whoever_did_most_is_remembered() {
+    fn many_strangers_use_little_memory_and_the_busiest_is_kept() {
         let mut shares = Shares::default();
         let at = |number: u32| Whose::at(&IpAddr::from((0x0b00_0000 + number).to_be_bytes()).to_string());
         let (loud, identity) = (Whose::at("10.0.0.1"), Whose::Identity("0123456789ab".into()));
@@ -195,11 +195,15 @@ mod tests {
     }
 
     #[test]
-    fn a_line_needs_room_in_all_shares_and_takes_none_where_one_is_full() {
+    fn a_line_needs_room_in_all_of_its_shares() {
         let mut shares = Shares::default();
         let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|address| vec![Whose::at(address), Whose::Strangers]);
         let taken = |shares: &mut Shares, whose: &[Whose]| (0..99).filter(|_| shares.take(5, whose).is_ok()).count();
         assert_eq!((taken(&mut shares, &one), taken(&mut shares, &other)), (8, 8));
-        assert_eq!(taken(&mut shares, &[Whose::Strangers]), 64 - 16, "other addresses have what one was refused");
+        assert_eq!(
+            taken(&mut shares, &[Whose::Strangers]),
+            64 - 16,
+            "other addresses have the room that one address was denied"
+        );
     }
 }

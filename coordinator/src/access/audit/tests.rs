@@ -47,7 +47,7 @@ fn all(audit: &Audit) -> Vec<Value> {
 }
 
 #[test]
-fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
+fn lines_name_the_caller_and_strangers_cannot_fill_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.write(0, &operator(), "pause", "a \"run\"\n", Outcome::Done);
@@ -88,7 +88,7 @@ fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
 
 /// Lines of operators and about rights have a file and batches of their own, whatever others do.
 #[test]
-fn no_weak_role_pushes_out_what_operators_did() {
+fn weaker_roles_cannot_push_out_lines_of_operators() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.lead(Some(1));
@@ -130,7 +130,7 @@ fn no_weak_role_pushes_out_what_operators_did() {
 
 /// Repeated joins are counted, and the count is written even if no further join follows.
 #[test]
-fn joins_that_are_repeated_are_a_number() {
+fn repeated_joins_are_only_counted() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.lead(Some(1));
@@ -152,13 +152,13 @@ fn joins_that_are_repeated_are_a_number() {
     assert_eq!(told(&audit), [at_once[0].clone(), at_once[1].clone(), ("one".into(), 9_998)]);
     audit.write_left_out(9999);
     again(&mut audit, 9999, "one", 7);
-    assert_eq!(told(&audit).last(), Some(&("one".into(), 0)), "each is counted once");
+    assert_eq!(told(&audit).last(), Some(&("one".into(), 0)), "each repeated join is counted once");
     assert_eq!(told(&audit).len(), 4);
 }
 
 /// A line left out of one share waits for all shares that it needs.
 #[test]
-fn what_many_strangers_were_refused_comes_later_and_slowly() {
+fn refusals_of_many_strangers_are_written_later_and_slowly() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     audit.lead(Some(1));
@@ -175,7 +175,7 @@ fn what_many_strangers_were_refused_comes_later_and_slowly() {
 
 /// An answer of a few lines also has lines of the other part.
 #[test]
-fn others_have_half_of_what_is_shown() {
+fn other_lines_get_half_of_the_shown_lines() {
     let line = |second: u64, what: &str| line::line(second, &operator(), what, "", Outcome::Done).to_string();
     let many = |what: &str, count: u64| (0..count).map(|second| line(second, what)).collect::<Vec<_>>();
     let shown = |rights: u64, others: u64, count: usize| {
@@ -192,7 +192,7 @@ fn others_have_half_of_what_is_shown() {
 
 /// A caller that is refused all the time makes one batch per hour, and the batch has everything that happened.
 #[test]
-fn refusals_alone_wait_for_the_store() {
+fn only_refusals_wait_before_they_are_stored() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let asker = operator();
@@ -203,7 +203,7 @@ fn refusals_alone_wait_for_the_store() {
     assert_eq!(audit.unsaved(rights, SAVE_WAIT_S).len(), 1);
     audit.write(1, &asker, "pause", "run", Outcome::Done);
     let both = audit.unsaved(rights, 1);
-    assert_eq!(both.len(), 2, "others do not wait");
+    assert_eq!(both.len(), 2, "other lines do not wait");
     assert_eq!(both.iter().map(|line| says_done(line)).collect::<Vec<_>>(), [false, true]);
     assert_eq!(here(&audit, 1, true)[0], both[1..]);
     audit.saved(rights, 1, &both);
@@ -216,7 +216,7 @@ fn refusals_alone_wait_for_the_store() {
 
 /// The store failed half way, or another coordinator leads: an action that may have been carried out must not look refused.
 #[test]
-fn what_may_have_been_done_is_not_called_refused() {
+fn actions_that_may_have_happened_are_not_logged_as_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let asker = operator();
@@ -237,12 +237,12 @@ fn what_may_have_been_done_is_not_called_refused() {
     let written = audit.unsaved(LogPart::Rights, 1);
     audit.saved(LogPart::Rights, 1, &written);
     drop(audit.write(2, &asker, "cancel", "run", Outcome::Unknown("another leads")));
-    assert_eq!(audit.unsaved(LogPart::Rights, 2).len(), 1, "it does not wait for the store as refusals do");
+    assert_eq!(audit.unsaved(LogPart::Rights, 2).len(), 1, "the line does not wait for the store as refusals do");
 }
 
 /// A backup of the store was restored, and the coordinator leads in the same epoch again.
 #[test]
-fn lines_whose_epoch_and_number_come_again_are_there() {
+fn lines_with_a_repeated_epoch_and_number_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let mut stored = Vec::new();
@@ -257,12 +257,12 @@ fn lines_whose_epoch_and_number_come_again_are_there() {
 }
 
 #[test]
-fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
+fn lines_of_two_hosts_are_merged_in_order_without_duplicates() {
     let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let [mut one, mut two] = [&one, &two].map(|directory| Audit::open(directory.path()).unwrap());
     let asker = operator();
     one.write(1, &asker, "before", "", Outcome::Done);
-    assert!(one.unsaved(LogPart::Rights, NOW).is_empty(), "nobody leads");
+    assert!(one.unsaved(LogPart::Rights, NOW).is_empty(), "no coordinator leads");
     one.lead(Some(7));
     // The same action happens three times in one second. The store has two of the lines when the host is lost.
     (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Outcome::Done)));
@@ -282,12 +282,12 @@ fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
     };
     assert_eq!(told(&one, 9), ["before", "logout", "pause", "pause", "pause", "resume"]);
     assert_eq!(told(&two, 9), ["logout", "pause", "pause", "resume"]);
-    assert_eq!(told(&one, 2), ["logout", "resume"], "each part has a place");
+    assert_eq!(told(&one, 2), ["logout", "resume"], "each part gets one of the two lines");
 }
 
 /// The store cannot be written when the coordinator starts, but later it can.
 #[test]
-fn lines_wait_for_a_store_that_cannot_be_written_yet() {
+fn lines_wait_until_the_store_can_be_written() {
     let directory = tempfile::tempdir().unwrap();
     let mut audit = Audit::open(directory.path()).unwrap();
     let asker = operator();
@@ -304,7 +304,7 @@ fn lines_wait_for_a_store_that_cannot_be_written_yet() {
     assert_eq!(what(&stored[0]), ["pause", "pause", "lead"]);
     let told = merge(here(&audit, 9, false), stored.clone(), 9);
     assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each line is there once");
-    assert_eq!(what(&merge(Default::default(), stored, 9)), ["pause", "pause", "lead"], "the host is gone");
+    assert_eq!(what(&merge(Default::default(), stored, 9)), ["pause", "pause", "lead"], "the other host is gone");
     audit.lead(Some(8));
     assert!(audit.unsaved(LogPart::Rights, NOW).is_empty(), "lines of an earlier period as leader are not repeated");
 }

@@ -57,7 +57,7 @@ fn settings_of_buckets() {
 /// S3 says that a name is taken while another request for it is in progress. It says so even of an object that it has just
 /// written itself, if its first answer was lost.
 #[test]
-fn nobody_believes_that_a_name_is_taken() {
+fn the_stores_claim_that_a_name_is_taken_is_verified() {
     let faulty = Arc::new(Faulty::default());
     let mut store = Store::over(faulty.clone(), "memory", registry().clone());
     for (epoch, fault) in [(1, Fault::Taken), (2, Fault::WrittenButTaken)] {
@@ -78,7 +78,7 @@ fn nobody_believes_that_a_name_is_taken() {
 }
 
 #[test]
-fn a_servers_answer_is_told_in_one_line() {
+fn a_servers_answer_is_reported_on_one_line() {
     let told = |text: &str| cause(&Error::Generic { store: "S3", source: text.into() });
     assert_eq!(told("Connection refused (os error 111)"), "Connection refused (os error 111)");
     assert_eq!(

@@ -88,7 +88,7 @@ impl ObjectStore for Flawed {
 }
 
 #[test]
-fn a_directory_can_be_used_and_is_left_as_it_was() {
+fn checking_a_directory_leaves_it_unchanged() {
     let (directory, _) = with_run(2);
     let before = names(directory.path());
     let checked = check(directory.path().to_str().unwrap(), 20).unwrap();
@@ -99,7 +99,7 @@ fn a_directory_can_be_used_and_is_left_as_it_was() {
 }
 
 #[test]
-fn stores_that_break_a_promise_are_refused_and_the_sentence_says_which() {
+fn stores_that_break_a_guarantee_are_rejected_by_name() {
     for (flaw, words) in [
         (Flaw::LooksFirst, "creators were told that they created check-store/"),
         (Flaw::Overwrites, "creators were told that they created check-store/"),
@@ -121,7 +121,7 @@ fn a_store_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_not_made() {
+fn a_missing_directory_is_not_created() {
     let desk = tempfile::tempdir().unwrap();
     let (share, file) = (desk.path().join("share"), desk.path().join("file"));
     fs::write(&file, "").unwrap();

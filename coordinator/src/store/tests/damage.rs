@@ -49,7 +49,7 @@ fn leading(directory: &Path) -> Store {
 
 fn loaded(store: &mut Store, run: &str) -> SavedRun {
     let (runs, _) = store.load().unwrap();
-    runs.into_iter().find(|saved| saved.name == run).unwrap_or_else(|| panic!("{run} is there"))
+    runs.into_iter().find(|saved| saved.name == run).unwrap_or_else(|| panic!("the store has no run {run}"))
 }
 
 /// How many rounds of each replica the store has.
@@ -225,12 +225,12 @@ fn names_in(store: &Store, run: &str, directory: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_damaged_object_stops_a_run_or_changes_what_it_is() {
+fn no_damaged_object_stops_or_changes_a_run() {
     every_object_in_every_way(Place::Directory);
 }
 
 #[test]
-fn no_damaged_object_of_a_bucket_does_either() {
+fn no_damaged_object_of_a_bucket_stops_or_changes_a_run() {
     every_object_in_every_way(|directory| Place::bucket(directory.path()));
 }
 
@@ -321,7 +321,7 @@ fn a_finished_replica_is_read_from_its_copy() {
 
 /// The store of a build that wrote no copies has them after the next start, and no damage is reported.
 #[test]
-fn a_finished_replica_without_a_copy_has_one_after_the_next_start() {
+fn a_missing_copy_of_a_finished_replica_is_made_at_a_start() {
     let directory = tempfile::tempdir().unwrap();
     sample(directory.path());
     let copies = directory.path().join("runs/done/finished-copy");
@@ -333,7 +333,7 @@ fn a_finished_replica_without_a_copy_has_one_after_the_next_start() {
 
 /// A void replica is not restored from its copy.
 #[test]
-fn what_is_void_is_removed_with_its_copy() {
+fn a_void_object_is_removed_with_its_copy() {
     let (directory, mut store) = with_run(1);
     let at = |of: &str| names(&directory.path().join("runs/demo").join(of));
     for own in [false, true] {
@@ -349,7 +349,7 @@ fn what_is_void_is_removed_with_its_copy() {
 
 /// If the replica's state were in neither object, a crash would lose the whole replica.
 #[test]
-fn no_checkpoint_leaves_out_a_finished_replica_that_could_not_be_written() {
+fn no_checkpoint_omits_an_unwritten_finished_replica() {
     let objects = Arc::new(Faulty::default());
     let mut store = Store::over(objects.clone(), "memory", registry().clone());
     store.write("demo", &order(1)).unwrap();
@@ -380,7 +380,7 @@ fn no_checkpoint_leaves_out_a_finished_replica_that_could_not_be_written() {
 
 /// The order before the newest one has the opposite effect. If it came into force again, that must not go unnoticed.
 #[test]
-fn an_order_that_is_lost_with_its_copy_is_told() {
+fn an_order_lost_with_its_copy_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     sample(directory.path());
     for of in ["order", "order-copy"] {
@@ -395,7 +395,7 @@ fn an_order_that_is_lost_with_its_copy_is_told() {
 
 /// The disk is full after the first of the two objects.
 #[test]
-fn an_order_holds_without_its_copy_which_comes_later() {
+fn an_order_is_valid_before_its_copy_is_written() {
     let (directory, mut store) = with_run(1);
     let copies = directory.path().join("runs/demo/order-copy");
     fs::remove_dir_all(&copies).unwrap();
@@ -429,11 +429,11 @@ fn a_late_copy_does_not_bring_a_deleted_run_back() {
         });
     });
     old.write("demo", &order(1)).unwrap();
-    assert!(old.list("runs").unwrap().1.is_empty(), "nothing is left of it");
+    assert!(old.list("runs").unwrap().1.is_empty(), "no object of the run is left");
 }
 
 #[test]
-fn a_name_that_something_foreign_has_is_passed_over() {
+fn names_taken_by_foreign_objects_are_skipped() {
     let (directory, mut store) = with_run(1);
     for name in ["leader/000002", "leader/000003", "leader/000099", "runs/demo/order/000001-000002"] {
         fs::create_dir(directory.path().join(name)).unwrap();
@@ -441,7 +441,7 @@ fn a_name_that_something_foreign_has_is_passed_over() {
     store.write("demo", &order(2)).unwrap();
     let cluster = store.cluster();
     let mut next = leading(directory.path());
-    assert_eq!((next.epoch().unwrap().number, next.cluster()), (4, cluster), "it is the same cluster");
+    assert_eq!((next.epoch().unwrap().number, next.cluster()), (4, cluster), "the cluster is the same");
     let saved = loaded(&mut next, "demo");
     assert_eq!((saved.order_number, saved.order.rounds_done), (3, 2));
     assert!(matches!(store.write("demo", &order(4)), Err(StoreFault::Superseded(_))));

@@ -41,11 +41,11 @@ fn started(objects: &Arc<Faulty>) -> (Vec<u32>, usize, Vec<String>) {
 }
 
 #[test]
-fn what_is_in_the_index_is_not_read_at_a_start() {
+fn indexed_objects_are_not_read_at_a_start() {
     let objects = Arc::new(Faulty::default());
     let store = computed(&objects, 1);
     let all = in_directory(&store, "finished");
-    assert_eq!((all.len(), in_directory(&store, "index").len()), (5, 2), "the newest two indices stay");
+    assert_eq!((all.len(), in_directory(&store, "index").len()), (5, 2), "the newest two indices are kept");
     for object in all {
         // The start would fail if it read this object.
         objects.cannot_read(Some(object));
@@ -54,7 +54,7 @@ fn what_is_in_the_index_is_not_read_at_a_start() {
 }
 
 #[test]
-fn few_small_replicas_have_no_index_and_are_read() {
+fn few_small_replicas_are_read_without_an_index() {
     let objects = Arc::new(Faulty::default());
     let store = computed(&objects, REPLICAS + 1);
     assert_eq!(in_directory(&store, "index"), [""; 0]);
@@ -64,7 +64,7 @@ fn few_small_replicas_have_no_index_and_are_read() {
 }
 
 #[test]
-fn a_damaged_or_missing_index_costs_nothing_but_reading() {
+fn a_damaged_or_missing_index_only_costs_reads() {
     for (how, damaged) in
         [("missing", 1), ("missing", 2), ("flipped", 1), ("flipped", 2), ("halved", 2), ("emptied", 1)]
     {
@@ -92,7 +92,7 @@ fn a_damaged_or_missing_index_costs_nothing_but_reading() {
 
 /// An index is written so rarely that all indices together stay small.
 #[test]
-fn indices_of_many_replicas_are_few() {
+fn many_replicas_have_few_indices() {
     let objects = Arc::new(Faulty::default());
     let mut store = over(&objects, 4);
     store.write("demo", &order(1)).unwrap();
@@ -106,7 +106,7 @@ fn indices_of_many_replicas_are_few() {
 }
 
 #[test]
-fn one_of_two_objects_is_mended_from_the_other() {
+fn a_damaged_object_is_restored_from_its_copy() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = open(&directory);
     store.write("demo", &order(1)).unwrap();

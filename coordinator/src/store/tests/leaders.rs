@@ -49,7 +49,7 @@ fn keep(sender: &Sender<Store>, store: Store) {
 /// A coordinator that took an unreadable record for an empty one would start another cluster, whatever authority this one
 /// has.
 #[test]
-fn an_epoch_that_cannot_be_read_now_is_not_taken_for_a_damaged_one() {
+fn a_temporarily_unreadable_epoch_does_not_count_as_damaged() {
     let objects = Arc::new(Faulty::default());
     let cluster = leading(&objects).cluster();
     let mut next = over(&objects);
@@ -76,12 +76,12 @@ fn a_higher_epoch_fences() {
     );
     new.write("demo", &checkpoint(2)).unwrap();
     assert_eq!(rounds(&mut open(&directory)), 2);
-    assert_eq!(names(&directory.path().join("leader")), ["000002"], "older epochs go");
+    assert_eq!(names(&directory.path().join("leader")), ["000002"], "older epochs are removed");
     assert!(superseded(old.write("demo", &Write::Load)), "the old leader does not load the run");
 }
 
 #[test]
-fn who_only_looked_leads_at_its_first_write_unless_another_one_has_led_since() {
+fn a_coordinator_that_only_read_leads_at_its_first_write() {
     let (directory, _) = with_run(1);
     let (mut one, mut two) = (open(&directory), open(&directory));
     one.load().unwrap();
@@ -92,7 +92,7 @@ fn who_only_looked_leads_at_its_first_write_unless_another_one_has_led_since() {
 }
 
 #[test]
-fn a_creation_that_succeeds_makes_no_leader() {
+fn a_successful_creation_alone_makes_no_leader() {
     let objects = Arc::new(Faulty::default());
     drop(leading(&objects));
     let mut late = over(&objects);
@@ -220,7 +220,7 @@ fn of_checkpoints_and_finished_replicas_the_highest_epoch_counts() {
 /// A coordinator is suspended while it deletes a run. The next one deletes it too, and has another run of the same name by
 /// the time the first one resumes.
 #[test]
-fn a_late_deletion_does_not_hurt_the_next_run_of_that_name() {
+fn a_late_deletion_does_not_affect_the_next_run_of_that_name() {
     for looks_again in [false, true] {
         let objects = Arc::new(Faulty::default());
         let mut old = leading(&objects);
@@ -230,8 +230,8 @@ fn a_late_deletion_does_not_hurt_the_next_run_of_that_name() {
         let meanwhile = move || {
             let mut new = over(&others);
             new.lead().unwrap();
-            assert_eq!(new.load().unwrap().0.len(), 0, "it is deleted");
-            assert!(new.list("runs").unwrap().1.is_empty(), "nothing of it is left");
+            assert_eq!(new.load().unwrap().0.len(), 0, "the run is deleted");
+            assert!(new.list("runs").unwrap().1.is_empty(), "no object of the run is left");
             for write in [order(7), checkpoint(5), finished(3)] {
                 new.write("demo", &write).unwrap();
             }
@@ -249,7 +249,7 @@ fn a_late_deletion_does_not_hurt_the_next_run_of_that_name() {
 
 /// The checkpoint was being sealed when the run was deleted.
 #[test]
-fn what_comes_for_a_deleted_run_is_not_written() {
+fn writes_for_a_deleted_run_are_rejected() {
     let objects = Arc::new(Faulty::default());
     let mut store = leading(&objects);
     store.write("demo", &wanting(v1::RunState::Cancelled)).unwrap();
@@ -264,7 +264,7 @@ fn what_comes_for_a_deleted_run_is_not_written() {
 
 /// A coordinator is suspended before it records a deletion. Meanwhile the run is continued under the next one.
 #[test]
-fn a_deletion_that_comes_late_counts_for_nothing() {
+fn a_late_deletion_has_no_effect() {
     let objects = Arc::new(Faulty::default());
     let mut old = leading(&objects);
     old.write("demo", &wanting(v1::RunState::Cancelled)).unwrap();
@@ -282,7 +282,7 @@ fn a_deletion_that_comes_late_counts_for_nothing() {
 
 /// A coordinator is killed while it deletes a run, at any point of the removal. The next one removes the rest.
 #[test]
-fn a_deletion_that_was_interrupted_is_finished() {
+fn an_interrupted_deletion_is_completed() {
     for killed_after in 0..6 {
         let directory = tempfile::tempdir().unwrap();
         let mut store = open(&directory);
@@ -334,7 +334,7 @@ fn checkpoints_of_a_later_leader_are_not_dropped() {
 }
 
 #[test]
-fn lost_answers_make_no_second_order() {
+fn lost_answers_create_no_second_order() {
     let objects = Arc::new(Faulty::default());
     let mut store = leading(&objects);
     store.write("demo", &order(1)).unwrap();
@@ -349,7 +349,7 @@ fn lost_answers_make_no_second_order() {
 
 /// A directory as written by builds from before epochs were part of names.
 #[test]
-fn a_store_of_an_earlier_build_goes_on() {
+fn a_store_of_an_earlier_build_can_be_used() {
     let directory = tempfile::tempdir().unwrap();
     let put = |directory_of: &str, number: &str, write: &Write| {
         let (Write::Order { bytes } | Write::Checkpoint { bytes, .. } | Write::Finished { bytes, .. }) = write else {
@@ -385,12 +385,12 @@ fn a_store_of_an_earlier_build_goes_on() {
 }
 
 #[test]
-fn an_epoch_says_under_which_authority_it_is_led() {
+fn an_epoch_records_its_authority() {
     let objects = Arc::new(Faulty::default());
     let mut store = over(&objects);
     let led = |store: &Store| store.leader().unwrap().and_then(|leader| leader.security);
     store.lead().unwrap();
-    assert_eq!(led(&store), None, "like the object of an earlier build");
+    assert_eq!(led(&store), None, "the object looks like that of an earlier build");
     for security in [Security::PlainText, Security::Authority([7; 32].as_slice().try_into().unwrap())] {
         store.speak(security);
         store.lead().unwrap();
@@ -400,7 +400,7 @@ fn an_epoch_says_under_which_authority_it_is_led() {
 
 /// Workers and tools have seen epochs that are newer than the copy.
 #[test]
-fn a_restored_store_goes_on_above_all_epochs_that_were() {
+fn a_restored_store_continues_above_all_earlier_epochs() {
     let objects = Arc::new(Faulty::default());
     let mut store = leading(&objects);
     store.write("demo", &wanting(v1::RunState::Paused)).unwrap();

@@ -12,7 +12,7 @@ fn add(store: &Store, log: &mut Log, texts: &[&str]) -> Result<(), String> {
 }
 
 #[test]
-fn what_leaders_write_is_read_in_order_and_damage_is_left_out() {
+fn leaders_lines_are_read_in_order_without_damaged_ones() {
     let (directory, store) = with_run(1);
     assert!(lines(&store, 9).is_empty());
     let mut late = Log::new(store.reader(), 2);
@@ -21,16 +21,16 @@ fn what_leaders_write_is_read_in_order_and_damage_is_left_out() {
     add(&store, &mut log, &["a", "b"]).unwrap();
     add(&store, &mut log, &["c"]).unwrap();
     assert_eq!(lines(&store, 9), ["a", "b", "c", "d"]);
-    assert_eq!(lines(&store, 2), ["c", "d"], "no more is read than is needed");
+    assert_eq!(lines(&store, 2), ["c", "d"], "only the needed batches are read");
     let batches = names(&directory.path().join("audit"));
     assert!(batches[0].starts_with("000001-000001-") && batches[2].starts_with("000002-000001-"), "{batches:?}");
     fs::write(directory.path().join("audit").join(&batches[1]), b"x").unwrap();
     assert_eq!(lines(&store, 9), ["a", "b", "d"]);
-    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "it is no run");
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "the log is not a run");
 }
 
 #[test]
-fn a_batch_whose_answer_is_lost_is_there_once_and_one_that_failed_is_tried_again() {
+fn a_batch_is_stored_once_after_a_lost_answer_or_a_failure() {
     for fault in [Fault::WrittenButDenied, Fault::WrittenButTaken, Fault::Failed] {
         let (shown, fails) = (format!("{fault:?}"), matches!(fault, Fault::Failed));
         let objects = Arc::new(Faulty::default());
@@ -48,7 +48,7 @@ fn a_batch_whose_answer_is_lost_is_there_once_and_one_that_failed_is_tried_again
 
 /// The newest 1,024 batches stay whatever the clock says, because it may be wrong.
 #[test]
-fn old_batches_go_if_there_are_many() {
+fn old_batches_are_removed_if_there_are_many() {
     let (directory, store) = with_run(1);
     let mut log = Log::new(store.reader(), 1);
     add(&store, &mut log, &["old"]).unwrap();
@@ -70,7 +70,7 @@ fn old_batches_go_if_there_are_many() {
 
 /// Batches of operators stay, however many batches of others there are.
 #[test]
-fn batches_of_one_part_push_none_of_the_other_out() {
+fn batches_of_one_part_do_not_push_out_those_of_the_other() {
     let (directory, store) = with_run(1);
     let mut log = Log::new(store.reader(), 1);
     store.runtime.block_on(log.add(LogPart::Rights, vec!["order".into()])).unwrap();
@@ -85,5 +85,5 @@ fn batches_of_one_part_push_none_of_the_other_out() {
     assert_eq!(names(&audit).len(), 4097, "batches older than the newest 4,096 are gone");
     let rights = store.runtime.block_on(store.reader().newest_log(LogPart::Rights, 9, |_| true));
     assert_eq!((rights.unwrap(), lines(&store, 1)), (vec!["order".to_owned()], vec!["newest".to_owned()]));
-    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "the objects are not runs");
 }

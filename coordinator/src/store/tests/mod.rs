@@ -89,7 +89,7 @@ fn rounds(store: &mut Store) -> u64 {
 }
 
 #[test]
-fn what_is_written_is_loaded() {
+fn written_objects_are_loaded() {
     let (directory, mut store) = with_run(5);
     store.write("demo", &finished(3)).unwrap();
     store.write("demo", &order(2)).unwrap();
@@ -110,7 +110,7 @@ fn what_is_written_is_loaded() {
 }
 
 #[test]
-fn a_checkpoint_that_is_damaged_and_has_no_copy_is_named_and_the_one_before_it_used() {
+fn a_damaged_checkpoint_is_reported_and_the_previous_one_used() {
     type Damage = fn(&Path, Vec<u8>);
     let truncate: Damage = |path, bytes| fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
     let empty: Damage = |path, _| fs::write(path, b"").unwrap();
@@ -133,7 +133,7 @@ fn a_checkpoint_that_is_damaged_and_has_no_copy_is_named_and_the_one_before_it_u
         let path = object(&directory, &checkpoint(3));
         damage(&path, fs::read(&path).unwrap());
         let mut store = open(&directory);
-        assert_eq!(rounds(&mut store), 3, "its copy is good");
+        assert_eq!(rounds(&mut store), 3, "its copy is valid");
         fs::remove_dir_all(directory.path().join("runs/demo/checkpoint-copy")).unwrap();
         let run = store.load().unwrap().0.remove(0);
         assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 2);
@@ -145,7 +145,7 @@ fn a_checkpoint_that_is_damaged_and_has_no_copy_is_named_and_the_one_before_it_u
 }
 
 #[test]
-fn foreign_files_are_named_and_stay() {
+fn foreign_files_are_reported_and_kept() {
     let (directory, mut store) = with_run(1);
     let foreign = [
         "runs/README",
@@ -223,7 +223,7 @@ fn deleting_also_removes_half_written_files() {
     store.write("demo", &finished(0)).unwrap();
     let half = format!("{}#1", object(&directory, &checkpoint(4)).display());
     fs::write(&half, b"half").unwrap();
-    assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is no object");
+    assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is not an object");
     store.write("demo", &Write::Delete).unwrap();
     assert_eq!(names(directory.path()), ["leader"]);
     // The name can be used again.
@@ -248,7 +248,7 @@ fn taking_over_removes_half_written_files() {
 }
 
 #[test]
-fn repeated_writes_have_no_effect_and_a_damaged_object_is_replaced() {
+fn repeated_writes_only_replace_damaged_objects() {
     let (directory, mut store) = with_run(1);
     store.write("demo", &finished(7)).unwrap();
     store.write("demo", &finished(7)).unwrap();
@@ -284,7 +284,7 @@ fn an_unclear_result_is_checked() {
 
 /// An object that cannot be read for a while is not damaged. Without the newest order an older one would come into force.
 #[test]
-fn an_object_that_cannot_be_read_now_is_not_passed_over() {
+fn a_temporarily_unreadable_object_is_not_skipped() {
     let faulty = Arc::new(Faulty::default());
     let mut store = Store::over(faulty.clone(), "memory", registry().clone());
     store.lead().unwrap();
@@ -314,7 +314,7 @@ fn an_object_that_cannot_be_read_now_is_not_passed_over() {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
+fn an_unusable_store_is_rejected_with_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, b"").unwrap();
@@ -357,5 +357,5 @@ fn a_second_coordinator_on_this_machine_learns_which_process_uses_the_store() {
     standby.take_if_free(spec);
     drop(first);
     standby.take_if_free(spec);
-    assert!(Lock::take(spec).is_err(), "the standby has it now");
+    assert!(Lock::take(spec).is_err(), "the standby has the store now");
 }

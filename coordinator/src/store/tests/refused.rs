@@ -32,7 +32,7 @@ fn convicted(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn who_is_refused_is_known_to_the_next_leader_whatever_is_in_the_object() {
+fn the_next_leader_knows_revocations_even_if_damaged() {
     let (directory, mut store) = with_run(1);
     let stored = store.write("", &conviction("it lied")).unwrap();
     assert!(matches!(stored, Stored::Written(Some(name)) if name == format!("convicted/{LIAR}")));
@@ -45,7 +45,7 @@ fn who_is_refused_is_known_to_the_next_leader_whatever_is_in_the_object() {
     assert_eq!(refused.convicted.iter().map(|id| &**id).collect::<Vec<_>>(), [LIAR]);
     assert_eq!(refused.revoked.iter().map(ToString::to_string).collect::<Vec<_>>(), [GUEST]);
     assert_eq!(notices, ["revoked/notes was not written by evoxo and is not used"]);
-    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "the objects are not runs");
     // Another coordinator has found the same, and words it differently.
     assert!(open(&directory).lead().is_ok());
     let mut next = open(&directory);
@@ -54,7 +54,7 @@ fn who_is_refused_is_known_to_the_next_leader_whatever_is_in_the_object() {
 }
 
 #[test]
-fn nobody_who_is_refused_is_ever_forgotten() {
+fn revocations_are_never_dropped() {
     let (directory, mut store) = with_run(1);
     store.write("", &conviction("it lied")).unwrap();
     store.write("", &revocation()).unwrap();
@@ -71,7 +71,7 @@ fn nobody_who_is_refused_is_ever_forgotten() {
 }
 
 #[test]
-fn a_lost_answer_convicts_and_a_full_store_says_so() {
+fn a_conviction_survives_a_lost_answer_and_reports_a_full_store() {
     for (fault, good) in
         [(Fault::WrittenButDenied, true), (Fault::WrittenButTaken, true), (Fault::Failed, false), (Fault::Taken, true)]
     {
@@ -93,7 +93,7 @@ fn a_lost_answer_convicts_and_a_full_store_says_so() {
 /// The new leader loaded before the old one's conviction was written. The old one must not act on a conviction that nobody
 /// else knows.
 #[test]
-fn who_leads_no_more_convicts_nobody() {
+fn a_superseded_leader_cannot_convict() {
     let objects = Arc::new(Faulty::default());
     let mut old = leading(&objects);
     let meanwhile = Arc::clone(&objects);

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_well_inside_stay() {
+    fn coordinates_well_inside_the_bounds_are_unchanged() {
         for place in [MARGIN, 0.25, 0.5, 0.731, 1.0 - MARGIN] {
             assert_eq!(fold(place), place);
         }
@@ -208,7 +208,7 @@ mod tests {
 
     /// If nothing is folded, the map from coordinates to genes is linear, and every gene is finite.
     #[test]
-    fn genes_may_leave_bounds_that_are_not_kept() {
+    fn genes_may_leave_optional_bounds() {
         let part = Part { name: "x".into(), length: 6, of: Type::Real { low: -1.0, high: 3.0 } };
         let genome = Genome { parts: vec![part], bounded: false };
         let coordinates = Coordinates::of(&genome).unwrap();

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn it_beats_random_search_everywhere() {
+    fn the_ga_beats_random_search_on_every_problem() {
         let settings = Settings::default();
         let got = [("sphere", 10), ("rastrigin", 10), ("tsp", 30), ("g06", 2), ("nk", 20)]
             .map(|(name, length)| best(name, length, &settings, 20_000));
@@ -350,7 +350,7 @@ mod tests {
 
     /// If all candidates are equally good, each parent is equally likely.
     #[test]
-    fn equals_win_as_often() {
+    fn equal_candidates_win_equally_often() {
         let problem = problem::find("sphere").unwrap();
         let mut ga = Ga::start(&Settings::default(), search(problem, 3, 2000)).unwrap();
         ga.tell(&vec![Evaluation { objectives: vec![0.0], ..Evaluation::default() }; 100]);
@@ -364,7 +364,7 @@ mod tests {
 
     /// Five bits have 32 candidates. A population of 20 has no copies; one of 40 has every candidate and some copies.
     #[test]
-    fn copies_are_kept_only_where_nothing_else_is_left() {
+    fn copies_survive_only_if_no_other_candidates_exist() {
         let problem = problem::find("onemax").unwrap();
         for population in [20, 40] {
             let settings = Settings { population, elite: population / 2, ..Settings::default() };
@@ -383,7 +383,7 @@ mod tests {
 
     /// Lower genes are better, but the greatest number is best of all, and only long steps reach it.
     #[test]
-    fn whole_numbers_take_steps_of_any_length() {
+    fn integer_steps_have_any_length() {
         let part = Part { name: "x".into(), length: 10, of: Type::Integer { low: 0, high: 9 } };
         let genome = Genome { parts: vec![part], bounded: true };
         let cost = |gene: &i64| if *gene == 9 { 0 } else { 1 + gene };
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn elites_stay() {
+    fn elites_survive() {
         let problem = problem::find("rastrigin").unwrap();
         let mut ga = Ga::start(&Settings { elite: 3, ..Settings::default() }, search(problem, 5, 2000)).unwrap();
         let mut before = f64::INFINITY;

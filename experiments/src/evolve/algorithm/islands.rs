@@ -182,7 +182,7 @@ mod tests {
     /// Without migration each island is an independent genetic algorithm. With migration the best individual soon reaches
     /// every island.
     #[test]
-    fn the_best_travel_round_the_ring() {
+    fn the_best_candidates_migrate_round_the_ring() {
         let problem = problem::find("sphere").unwrap();
         let best_of_each = |interval| {
             let search = search(problem, 10, 5 * 20 * 30);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_make_no_sense_have_a_sentence() {
+    fn invalid_settings_are_rejected_with_a_reason() {
         let wrong = [settings(1, 10), settings(5, 0), Settings { migrants: 11, ..settings(5, 10) }];
         let sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err().sentence).collect();
         insta::assert_snapshot!(sentences.join("\n"));

@@ -281,7 +281,7 @@ mod tests {
 
     /// An arm of 10 joints reaches the unit disc: pi / 4 of 2,500 cells, and the cells at its edge.
     #[test]
-    fn an_arm_learns_to_reach_its_surroundings() {
+    fn an_arm_learns_to_reach_its_whole_disc() {
         let problem = problem::find("arm").unwrap();
         let mut search = MapElites::start(&grid(problem, 50), search(problem, 10, 20_000)).unwrap();
         let (mut cells, mut sum) = (0, 0.0);
@@ -300,7 +300,7 @@ mod tests {
     /// The QD score as docs/benchmarks/quality.md defines it: the sum over all cells, where the best variance is worth 100
     /// and the greatest 0. With as many evaluations, 11 searches of pyribs reached 158,774 to 169,971.
     #[test]
-    fn the_quality_of_all_elites_together_is_the_field_s() {
+    fn the_qd_score_matches_pyribs() {
         let problem = problem::find("arm").unwrap();
         let mut map = MapElites::start(&grid(problem, 50), search(problem, 10, 10_000)).unwrap();
         let mut first = 0.0;
@@ -330,7 +330,7 @@ mod tests {
 
     /// As many regions as the grid has cells within the disc.
     #[test]
-    fn regions_around_centroids_are_filled_too() {
+    fn regions_around_centroids_are_filled() {
         let problem = problem::find("arm").unwrap();
         let settings = Settings { centroids: 200, ..grid(problem, 50) };
         let mut search = MapElites::start(&settings, search(problem, 10, 10_000)).unwrap();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_make_no_sense_have_a_sentence() {
+    fn invalid_settings_are_rejected_with_a_reason() {
         let good = || grid(problem::find("arm").unwrap(), 10);
         let axis = |low, cells| vec![Axis { low, high: 1.0, cells }];
         let wrong = [

@@ -249,7 +249,7 @@ mod tests {
 
     /// A front of whole numbers, where most children are already known.
     #[test]
-    fn a_front_has_no_candidate_twice() {
+    fn a_front_has_no_duplicates() {
         let problem = problem::find("zdt5").unwrap();
         let mut nsga2 = Nsga2::start(&Settings::default(), search(problem, 35, 4_000)).unwrap();
         while nsga2.size() > 0 {
@@ -282,7 +282,7 @@ mod tests {
     /// seeds ours had 0.8693 to 0.8700, 0.5362 to 0.5366 and 1.3270 to 1.3279 (and once 1.2445, where a piece of the front
     /// was lost).
     #[test]
-    fn fronts_are_as_good_as_those_of_pymoo() {
+    fn fronts_are_as_good_as_pymoos() {
         let volumes = ["zdt1", "zdt2", "zdt3"].map(|name| volume(name, 25_000));
         insta::assert_snapshot!(format!("{volumes:.5?}"));
         assert!(volumes[0] > 0.8692 && volumes[1] > 0.536 && volumes[2] > 1.3268, "{volumes:?}");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_replaced_by_one_it_dominates() {
+    fn no_candidate_is_replaced_by_one_that_it_dominates() {
         let problem = problem::find("zdt3").unwrap();
         let settings = Settings { population: 30, ..Settings::default() };
         let mut nsga2 = Nsga2::start(&settings, search(problem, 6, 600)).unwrap();
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn one_objective_with_constraints_is_solved_too() {
+    fn one_objective_with_constraints_is_solved() {
         let problem = problem::find("g06").unwrap();
         let mut nsga2 = Nsga2::start(&Settings::default(), search(problem, 2, 10_000)).unwrap();
         while nsga2.size() > 0 {

@@ -267,7 +267,7 @@ mod tests {
     };
 
     #[test]
-    fn equals_share_a_rank() {
+    fn equal_candidates_share_a_rank() {
         let of = |objective: f64| Evaluation { objectives: vec![objective], ..Default::default() };
         assert_eq!(centred_ranks(&[of(3.0), of(1.0), of(2.0)]), [-0.5, 0.5, 0.0]);
         assert_eq!(centred_ranks(&[of(2.0), of(1.0), of(2.0), of(2.0), of(0.0)]), [-0.25, 0.25, -0.25, -0.25, 0.5]);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_make_no_sense_have_a_sentence() {
+    fn invalid_settings_are_rejected_with_a_reason() {
         let wrong = [
             Settings { pairs: 0, ..Settings::default() },
             Settings { sigma: 0.0, ..Settings::default() },

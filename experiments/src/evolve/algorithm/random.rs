@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_objective_nothing_is_kept() {
+    fn no_front_is_kept_for_one_objective() {
         let problem = problem::find("sphere").unwrap();
         let mut random = Random::start(&Settings::default(), search(problem, 4, 1000)).unwrap();
         random.tell(&evaluate(&random, problem));

@@ -176,7 +176,7 @@ fn a_search_does_not_depend_on_when_it_is_saved() {
 }
 
 #[test]
-fn candidates_do_not_depend_on_the_ranges_they_are_asked_for() {
+fn candidates_do_not_depend_on_the_requested_ranges() {
     for (name, problem, length, make) in ALL {
         let problem = problem::find(problem).unwrap();
         let mut algorithm = make(search(problem, length, 100), None).unwrap();
@@ -217,7 +217,7 @@ fn the_hundredth_candidate_is_pinned() {
 /// Each byte of a state is changed, and the state is cut at each place. Either the algorithm rejects it, or the search goes
 /// on and every candidate still belongs to the genome.
 #[test]
-fn damaged_states_are_refused_or_harmless() {
+fn damaged_states_are_rejected_or_harmless() {
     for (name, problem, length, make) in ALL {
         let problem = problem::find(problem).unwrap();
         let search = search(problem, length, 150);
@@ -253,7 +253,7 @@ fn damaged_states_are_refused_or_harmless() {
 
 /// Genes whose bounds are equal keep their value, whatever algorithm searches the others.
 #[test]
-fn fixed_genes_stay_what_they_are() {
+fn fixed_genes_never_change() {
     let part = |length, of| GenomePart { name: "x".into(), length, of };
     let fixed = [part(2, Type::Real { low: -2.5, high: -2.5 }), part(1, Type::Integer { low: 7, high: 7 })];
     let genome =
@@ -292,7 +292,7 @@ fn fixed_genes_stay_what_they_are() {
 
 /// Every third candidate fails, every fourth has NaN as its objective, and the others break a constraint.
 #[test]
-fn searches_go_on_without_one_good_evaluation() {
+fn searches_continue_without_any_valid_evaluation() {
     for (name, problem, length, make) in ALL {
         let problem = problem::find(problem).unwrap();
         let mut algorithm = make(search(problem, length, 200), None).unwrap();

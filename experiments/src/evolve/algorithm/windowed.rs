@@ -188,7 +188,7 @@ mod tests {
 
     /// A window of a tenth of the population costs hardly any additional evaluations.
     #[test]
-    fn windows_search_as_well_as_generations() {
+    fn windows_search_almost_as_well_as_generations() {
         let best = |name: &str, length: usize, window: usize| {
             let problem = problem::find(name).unwrap();
             let search = search(problem, length, 20_000);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_makes_no_sense_has_a_sentence() {
+    fn an_invalid_window_is_rejected_with_a_reason() {
         let search = search(problem::find("sphere").unwrap(), 2, 9);
         let ga = || Box::new(Ga::start(&GaSettings::default(), search.clone()).unwrap());
         for window in [0, WINDOW_MAX + 1] {

@@ -30,7 +30,7 @@ fn failed() -> Evaluation {
 
 /// The finalist with the best mean is chosen, and its value comes from other seeds than those of the choice.
 #[test]
-fn what_is_chosen_is_evaluated_once_more() {
+fn the_chosen_candidate_is_evaluated_again() {
     let mut stages = Confirmation::start([0.1, 0.2, 0.3].map(candidate).to_vec(), 2, 7.0);
     let seeds = Seeds::of(5, 3);
     assert_eq!((stages.left(), stages.answer()), (6, None));
@@ -61,14 +61,14 @@ fn what_is_chosen_is_evaluated_once_more() {
 }
 
 #[test]
-fn of_several_objectives_the_front_of_the_means_is_chosen() {
+fn several_objectives_are_chosen_by_the_front_of_means() {
     let mut stages = Confirmation::start([0.1, 0.2, 0.3].map(candidate).to_vec(), 2, 0.0);
     stages.take(&[[0.0, 3.0], [2.0, 1.0], [2.0, 3.0], [2.0, 3.0], [3.0, 0.0], [3.0, 0.0]].map(|it| seen(&it)));
     assert_eq!((&stages.candidates[..], stages.left()), (&[0.1, 0.3].map(candidate)[..], 4));
 }
 
 #[test]
-fn without_a_value_there_is_no_answer() {
+fn without_a_value_there_is_no_conclusion() {
     let mut stages = Confirmation::start(vec![candidate(0.5)], 2, 0.0);
     stages.take(&[failed(), failed()]);
     stages.take(&[failed(), failed()]);
@@ -122,7 +122,7 @@ fn verdicts_are_not_about_luck() {
         let share = covered as f64 / answers as f64;
         assert!((0.92..=0.98).contains(&share), "{problem}: {share}");
         assert!(wrong <= 5 && verdicts >= 20, "{problem}: {wrong} of {verdicts}");
-        assert!(luck * 10 > answers * 7, "{problem}: what a search sees is luck");
+        assert!(luck * 10 > answers * 7, "{problem}: the values that a search sees are lucky");
     }
 }
 
@@ -151,5 +151,5 @@ fn intervals_of_values_that_pile_up_cover() {
     }
     let share = f64::from(u32::try_from(covered).unwrap()) / 400.0;
     assert!((0.92..=0.98).contains(&share), "{share}");
-    assert!((160..=260).contains(&luck), "what is chosen is evaluated once more, so no luck is left: {luck}");
+    assert!((160..=260).contains(&luck), "the choice is evaluated again, so no luck is left: {luck}");
 }

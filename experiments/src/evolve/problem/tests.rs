@@ -51,7 +51,7 @@ fn no_random_candidate_beats_the_optimum() {
 }
 
 #[test]
-fn optima_of_functions_are_where_their_papers_say() {
+fn optima_of_functions_are_those_of_their_papers() {
     assert_eq!(reals("sphere", &[1.0, 2.0, -3.0]), [14.0]);
     assert_eq!(reals("ellipsoid", &[1.0, 1.0, -1.0]), [1_001_001.0]);
     assert_eq!(reals("rastrigin", &[0.0; 5]), [0.0]);
@@ -86,7 +86,7 @@ fn optima_of_functions_are_where_their_papers_say() {
 }
 
 #[test]
-fn a_straight_arm_reaches_furthest() {
+fn a_straight_arm_reaches_farthest() {
     let problem = find("arm").unwrap();
     let end = |angles: [f64; 2]| (problem.evaluate)(&Candidate { parts: vec![Genes::Real(angles.to_vec())] });
     assert_eq!((end([0.0, 0.0]).measures, end([0.0, 0.0]).objectives), (vec![1.0, 0.0], vec![0.0]));
@@ -106,7 +106,7 @@ fn strings_are_counted() {
 }
 
 #[test]
-fn the_least_energies_of_short_sequences_are_the_tables() {
+fn minimum_energies_of_short_sequences_match_the_table() {
     for length in 2..=13_usize {
         let sequence = |number: u32| vec![Genes::Bits((0..length).map(|bit| number >> bit & 1 == 1).collect())];
         let least = (0..1_u32 << length).map(|number| value("labs", sequence(number))[0]).fold(f64::INFINITY, f64::min);
@@ -116,7 +116,7 @@ fn the_least_energies_of_short_sequences_are_the_tables() {
 
 /// All round trips of seven cities, by Heap's algorithm.
 #[test]
-fn no_trip_is_shorter_than_the_way_around() {
+fn no_tour_is_shorter_than_the_circle() {
     fn each(order: &mut Vec<u32>, count: usize, least: &mut f64) {
         if count <= 1 {
             *least = least.min(value("tsp", vec![Genes::Permutation(order.clone())])[0]);
@@ -134,7 +134,7 @@ fn no_trip_is_shorter_than_the_way_around() {
 }
 
 #[test]
-fn fronts_are_those_of_the_papers() {
+fn fronts_match_their_papers() {
     let point = |name: &str, first: f64, length: usize, rest: f64| {
         let mut genes = vec![rest; length];
         genes[0] = first;

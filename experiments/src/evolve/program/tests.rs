@@ -85,7 +85,7 @@ fn signed(text: &str, programs: &mut Actor) -> Config {
 }
 
 #[test]
-fn what_a_file_leaves_empty_follows_from_the_program() {
+fn omitted_settings_come_from_the_program() {
     let config = signed(PROGRAM, &mut actor(sphere));
     let settings = Settings::of(&config.arms[0].settings);
     assert_eq!((settings.objectives.as_str(), settings.signature.len()), ("min cost", 64));
@@ -126,7 +126,7 @@ fn what_a_file_leaves_empty_follows_from_the_program() {
 
 /// A program that leaves its genome to the file is tried with candidates of that genome, by the client and by each worker.
 #[test]
-fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
+fn a_program_without_a_genome_is_tried_with_the_files_genome() {
     let bare = |answer| {
         let mut bare = actor(answer);
         bare.introduction.as_object_mut().unwrap().remove("genome");
@@ -136,7 +136,7 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
     let config = signed(&text, &mut bare(sphere));
     let answers = |config: &Config| Settings::of(&config.arms[0].settings).answers;
     assert_eq!(answers(&config).len(), 64);
-    assert_eq!(answers(&signed(PROGRAM, &mut actor(sphere))), "", "they are in the signature");
+    assert_eq!(answers(&signed(PROGRAM, &mut actor(sphere))), "", "the answers are in the signature");
     let mut silent = bare(sphere);
     silent.introduction["canned"] = 0.into();
     assert_eq!(answers(&signed(&text, &mut silent)), "");
@@ -172,7 +172,7 @@ fn a_program_without_a_genome_is_tried_with_that_of_the_file() {
 
 /// A run with a program has the same results as one with the same function built in, except for the names.
 #[test]
-fn a_program_is_searched_as_a_function_is() {
+fn a_program_is_searched_like_a_function() {
     let mut programs = actor(sphere);
     let config = signed(PROGRAM, &mut programs);
     let mut replica = Replica::start(&config, &config.arms[0], 0);
@@ -199,7 +199,7 @@ fn replica_task(config: &Config) -> evoxo_common::task::Task {
 
 /// What a program can do wrong. In each case there is a clear message, and the program is stopped.
 #[test]
-fn wrong_answers_have_their_sentence() {
+fn wrong_answers_are_rejected_with_a_reason() {
     let config = signed(PROGRAM, &mut actor(sphere));
     let task = replica_task(&config);
     let answers: [fn(&Value) -> Value; 8] = [
@@ -257,7 +257,7 @@ fn wrong_answers_have_their_sentence() {
 
 /// With `on_failure = "worst"` a candidate without a value counts, and never becomes the best.
 #[test]
-fn failures_count_as_the_worst() {
+fn failures_rank_last() {
     let text = format!("{PROGRAM}on_failure = \"worst\"\n");
     let odd: fn(&Value) -> Value =
         |item| match item["seed"].as_str().unwrap().ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f']) {
@@ -281,7 +281,7 @@ fn failures_count_as_the_worst() {
 
 /// A program's constraints and measures keep their names.
 #[test]
-fn constraints_and_measures_are_called_as_the_program_calls_them() {
+fn constraints_and_measures_use_the_programs_names() {
     let mut programs = actor(|item| json!({"f": sphere(item)["f"], "g": [-1, 0], "m": [0.5, 1]}));
     programs.introduction["constraints"] = json!(["late", "heavy"]);
     programs.introduction["measures"] = json!(["speed", "weight"]);
@@ -320,7 +320,7 @@ fn failures_fit_an_output_in_any_language() {
 }
 
 #[test]
-fn declarations_that_no_run_can_have_are_refused() {
+fn impossible_declarations_are_rejected() {
     let many = |count: usize| json!((0..count).map(|number| format!("n{number}")).collect::<Vec<String>>());
     let bits = |name: &str, length: usize| json!({"name": name, "type": "bits", "length": length});
     let declared = [
@@ -342,7 +342,7 @@ fn declarations_that_no_run_can_have_are_refused() {
 
 /// The answers to several requests come back in the order of the candidates.
 #[test]
-fn a_line_that_would_be_too_long_is_several() {
+fn long_batches_are_split_into_several_lines() {
     let mut programs =
         actor(|item| json!({"f": [item["id"].as_str().unwrap()["canned-".len()..].parse::<f64>().unwrap()]}));
     let bound = 1_000_000_000_000_i64;
@@ -360,7 +360,7 @@ fn a_line_that_would_be_too_long_is_several() {
 
 /// Sums that overflow: the constraint violation, and the objectives of all replicas.
 #[test]
-fn the_greatest_numbers_are_reported() {
+fn the_largest_floats_are_reported() {
     let mut programs = actor(|_| json!({"f": [1.7e308], "g": [-1.0, -1.0]}));
     programs.introduction["constraints"] = json!(["a", "b"]);
     let config = signed(PROGRAM, &mut programs);

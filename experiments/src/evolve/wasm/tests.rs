@@ -55,7 +55,7 @@ fn the_workload_reaches_every_end() {
 }
 
 #[test]
-fn a_module_has_the_bits_of_the_function_that_is_built_in() {
+fn a_module_gives_the_same_bits_as_the_built_in_function() {
     use crate::evolve::problem;
     let built_in = problem::find("rosenbrock").unwrap();
     let modules =
@@ -77,7 +77,7 @@ fn a_module_has_the_bits_of_the_function_that_is_built_in() {
 
 /// The second candidate gets the memory, the globals and the table of a new instance.
 #[test]
-fn nothing_is_left_for_the_next_candidate() {
+fn no_state_is_left_for_the_next_candidate() {
     let bytes = module(
         "(f64.store (local.get 0) (f64.convert_i32_s (i32.add (global.get $kept) (i32.load (i32.const 8)))))
          (global.set $kept (i32.const 1)) (i32.store (i32.const 8) (i32.const 5)) (drop (memory.grow (i32.const 1)))
@@ -110,7 +110,7 @@ fn genes_are_written_part_after_part() {
 
 /// The seed arrives, and each number is in its place.
 #[test]
-fn numbers_have_their_places() {
+fn numbers_are_in_their_documented_places() {
     let bytes = module(
         "(f64.store (local.get 0) (f64.convert_i64_s (local.get 2)))
          (f64.store offset=8 (local.get 0) (f64.convert_i32_s (local.get 1)))
@@ -126,7 +126,7 @@ fn numbers_have_their_places() {
 }
 
 #[test]
-fn modules_that_cannot_be_used_have_a_sentence() {
+fn unusable_modules_are_rejected_with_a_reason() {
     let parse = |text: &str| wat::parse_str(text).unwrap();
     let functions = "(func (export \"evoxo_buffer\") (param i32) (result i32) (i32.const 8))";
     let typed = |memory: &str, evaluate: &str| {
@@ -168,7 +168,7 @@ fn modules_that_cannot_be_used_have_a_sentence() {
 }
 
 #[test]
-fn candidates_without_a_value_and_modules_that_break_the_rules_have_a_sentence() {
+fn missing_values_and_broken_rules_have_a_reason() {
     let store = |number: &str| module(&format!("(f64.store (local.get 0) (f64.const {number})) (i32.const 1)"));
     let buffer = |buffer: &str| module_with("1", buffer, "(i32.const 1)", "");
     let forever = "(loop $l (br $l)) (unreachable)";
@@ -203,7 +203,7 @@ fn candidates_without_a_value_and_modules_that_break_the_rules_have_a_sentence()
 
 /// Whatever bytes of a module are changed, there is an answer or a sentence.
 #[test]
-fn damaged_modules_do_no_harm() {
+fn damaged_modules_are_harmless() {
     let mut used = 0;
     for place in 0..ROSEN.len() {
         for change in [1, 0x80, 0xff] {
@@ -268,7 +268,7 @@ fn failures_are_counted_or_end_the_run() {
 }
 
 #[test]
-fn files_that_do_not_fit_their_module_have_a_sentence() {
+fn files_that_contradict_their_module_are_rejected() {
     let two = FILE.replace("min cost", "min cost, max gain");
     let all = [
         taken_in(&format!("{two}algorithm = \"nsga2\"\n{GENOME}"), ROSEN),

@@ -11,7 +11,7 @@ const CONFIG: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npop
     generations = 6\nfitness = \"exact\"\n[arms.\"O, 1\"]\npenalty = 1\n[arms.\"O, 6.5\"]\n[arms.X]\nside = \"X\"\n";
 
 #[test]
-fn a_small_run_reads_well() {
+fn the_report_of_a_small_run_is_readable() {
     let config = parse(CONFIG);
     let replicas = run(&config);
     let report = config.report(&replicas);
@@ -37,7 +37,7 @@ fn a_small_run_reads_well() {
 
 /// No player is worth more than the optimum, whatever sampled games say about the luckiest one, and no figure claims so.
 #[test]
-fn the_fittest_is_worth_no_more_than_the_optimum() {
+fn the_fittest_is_not_better_than_the_optimum() {
     let config = parse(
         "experiment = \"invincible\"\nreplicas = 2\n[settings]\npopulation = 300\nfathers = 5\ngames = 100\n\
          generations = 12\n[arms.O]\n[arms.exact]\nfitness = \"exact\"\n",
@@ -64,7 +64,7 @@ fn the_fittest_is_worth_no_more_than_the_optimum() {
 
 /// The report can be computed again from a `result.json`. A result that lacks something is rejected with the reason.
 #[test]
-fn a_result_is_enough() {
+fn a_report_can_be_made_from_a_result_alone() {
     let config = parse(CONFIG);
     let replicas = run(&config);
     for replicas in [replicas, local::start(&config).collect()] {
@@ -91,7 +91,7 @@ fn a_result_is_enough() {
 /// Points for all three outcomes have their own optimum and note. They rank players in the same way as a penalty, so the same
 /// players survive.
 #[test]
-fn points_of_wins_and_draws_count() {
+fn points_for_wins_and_draws_count() {
     let text = |points: &str| {
         format!(
             "experiment = \"invincible\"\n[settings]\npopulation = 60\nfathers = 5\ngenerations = 5\ngames = 50\n\
@@ -118,7 +118,7 @@ fn points_of_wins_and_draws_count() {
 }
 
 #[test]
-fn nothing_yet_is_no_reason_to_fail() {
+fn an_unfinished_run_has_a_report() {
     let config = parse(CONFIG);
     let replicas: Vec<Replica> = local::start(&config).collect();
     let report = config.report(&replicas);

@@ -56,7 +56,7 @@ fn w_may_be_the_share_of_the_bounds() {
 
 /// An offspring that is kept is judged after its mutants, and joins the population if it is fitter than the worst chromosome.
 #[test]
-fn the_offspring_may_join() {
+fn offspring_may_join_the_population() {
     for keeps in [false, true] {
         let search = improved(if keeps {
             |improved| (improved.keeps_offspring, improved.acceptance) = (true, 0.0)
@@ -79,7 +79,7 @@ fn the_offspring_may_join() {
 
 /// If only one chromosome has any fitness, it becomes both parents, unless they must differ.
 #[test]
-fn parents_may_have_to_differ() {
+fn parents_may_be_required_to_differ() {
     for differ in [false, true] {
         let search = improved(if differ { |improved| improved.parents_differ = true } else { |_| () });
         let state = begun(&search, &[0, 0, 5, 0]);
@@ -139,7 +139,7 @@ fn each_mutant_may_have_one_gene() {
 /// Two children take the places of their parents, and the others stay. The best chromosome comes back if it was a parent and
 /// no child is as fit.
 #[test]
-fn an_iteration_may_have_one_couple() {
+fn an_iteration_may_have_a_single_couple() {
     let search = traditional(|traditional| (traditional.one_couple, traditional.parents_differ) = (true, true));
     let (mut lost, mut stayed) = (0, 0);
     let mut state = begun(&search, &[1, 2, 3, 4, 5, 60]);
@@ -162,7 +162,7 @@ fn an_iteration_may_have_one_couple() {
 
 /// A chromosome that is both parents is replaced by the fitter child.
 #[test]
-fn the_fitter_child_of_a_single_parent_stays() {
+fn the_fitter_child_of_a_single_parent_survives() {
     let search = traditional(|traditional| traditional.one_couple = true);
     for sums in [[7, 8], [8, 7]] {
         let mut state = begun(&search, &[0, 0, 5, 0, 0, 0]);

@@ -54,7 +54,7 @@ fn step(search: &Search, state: &mut messages::State) -> Option<messages::Row> {
 }
 
 #[test]
-fn the_first_population_is_judged_before_the_first_iteration() {
+fn the_first_population_is_evaluated_before_the_first_iteration() {
     for (algorithm, count) in [(improved(0.5), 4), (traditional(), 6)] {
         let (search, mut state) = (search(algorithm, 10), messages::State::default());
         let asked = search.ask(&state).genes;
@@ -68,7 +68,7 @@ fn the_first_population_is_judged_before_the_first_iteration() {
 /// The candidates come from two chromosomes of the population. The state keeps the number of the fittest candidate. Its
 /// mutants differ from it in one gene, in about half, and in (almost) all genes.
 #[test]
-fn an_iteration_of_the_improved_algorithm() {
+fn an_iteration_of_the_improved_algorithm_follows_the_paper() {
     let (search, mut state) = (search(improved(0.5), 100), messages::State::default());
     step(&search, &mut state);
     for _ in 0..50 {
@@ -137,7 +137,7 @@ fn acceptance_is_a_probability() {
 
 /// The best chromosome is never lost. Children are blends of two parents, except for about a tenth of their genes.
 #[test]
-fn generations_of_the_traditional_algorithm() {
+fn generations_of_the_traditional_algorithm_follow_the_paper() {
     let (search, mut state) = (search(traditional(), 300), messages::State::default());
     step(&search, &mut state);
     let start = state.sums.iter().max().copied();
@@ -152,7 +152,7 @@ fn generations_of_the_traditional_algorithm() {
 
 /// Without `keeps_best`, children that are as fit replace the best chromosome; with it, only a fitter child does.
 #[test]
-fn the_elite_stays_until_it_is_equalled_or_surpassed() {
+fn the_elite_survives_until_equalled_or_surpassed() {
     for (keeps_best, child, stays) in
         [(false, 6, true), (false, 7, false), (true, 7, true), (true, 8, false), (true, 6, true)]
     {
@@ -174,7 +174,7 @@ fn the_elite_stays_until_it_is_equalled_or_surpassed() {
 
 /// All searches improve on an easy problem, and cma-es improves most.
 #[test]
-fn all_searches_search() {
+fn all_searches_improve() {
     let reached = |algorithm, iterations| {
         let (search, mut state) = (search(algorithm, iterations), messages::State::default());
         let mut rows = Vec::new();
@@ -197,7 +197,7 @@ fn all_searches_search() {
 
 /// Genes stay within any bounds, reach beyond the paper's bounds, and invalid bounds are rejected.
 #[test]
-fn genes_keep_to_their_bounds() {
+fn genes_stay_within_their_bounds() {
     let (least, most) = (-0.3, 2.7);
     for algorithm in [improved(0.5), traditional(), adaptation()] {
         let (search, mut state) =
@@ -233,7 +233,7 @@ fn equal_fitness_keeps_numbers_finite() {
 }
 
 #[test]
-fn figures_out_of_range_are_refused_with_a_sentence() {
+fn settings_out_of_range_are_rejected_with_a_reason() {
     let refused = |algorithm, iterations| {
         let message = messages::Search { algorithm, iterations, stream_high: 0, stream_low: 0, bounds: None };
         Search::new(114, &message).unwrap_err()
@@ -280,7 +280,7 @@ fn figures_out_of_range_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn states_that_do_not_fit_are_refused() {
+fn mismatched_states_are_rejected() {
     let search = search(improved(0.5), 10);
     let mut good = messages::State::default();
     (0..3).for_each(|_| _ = step(&search, &mut good));

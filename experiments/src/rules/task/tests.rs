@@ -10,7 +10,7 @@ fn cycles_task() -> CyclesTask {
 }
 
 #[test]
-fn settings_are_what_was_written() {
+fn settings_survive_a_round_trip() {
     for task in cycles_workload() {
         let settings = read_settings(&task).unwrap();
         assert_eq!(settings.agents, 8);
@@ -36,7 +36,7 @@ fn couples_do_not_depend_on_the_others_of_a_task() {
 }
 
 #[test]
-fn invalid_tasks_are_refused_with_a_sentence() {
+fn invalid_tasks_are_rejected_with_a_reason() {
     type Change = fn(&mut CyclesTask);
     /// Replaces a setting of a task.
     fn set(task: &mut CyclesTask, setting: &str) {
@@ -87,7 +87,7 @@ fn invalid_tasks_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn outputs_of_the_wrong_shape_are_refused() {
+fn outputs_of_the_wrong_shape_are_rejected() {
     let task = cycles_task();
     let good = run_cycles(&task).unwrap();
     assert_eq!(check_cycles(&task, &good), Ok(()));

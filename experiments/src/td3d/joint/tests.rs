@@ -64,7 +64,7 @@ fn one_worker_taken_unchanged_is_the_serial_learner() {
 }
 
 #[test]
-fn the_average_of_one_worker_is_the_serial_learners() {
+fn the_average_of_one_worker_is_the_serial_result() {
     let settings = "games = 300\ntest_every = 300\naveraging_games = 1000";
     let serial = parse(&format!("{TRIAL}{settings}\n").replacen("games = 26\ntest_every = 13\n", "", 1));
     let mut joint = start(&serial);
@@ -116,7 +116,7 @@ fn by_definition(config: &Config) -> State {
 }
 
 #[test]
-fn rounds_are_those_of_the_reference() {
+fn rounds_match_the_reference() {
     for settings in [
         "learners = 3\nepisodes = 2",
         "learners = 3\nepisodes = 2\njoin = \"all\"",
@@ -149,7 +149,7 @@ fn rounds_are_counted_and_end_at_tests() {
     while step(&mut experiment) {
         games.push(experiment.state.games);
     }
-    assert_eq!(games, [6, 12, 13, 13, 19, 25, 26, 26], "and each test is a round of its own");
+    assert_eq!(games, [6, 12, 13, 13, 19, 25, 26, 26], "each test is a separate round");
     assert_eq!(experiment.joint.unwrap().rounds(26), 8);
     let replicas = testing::run(&config);
     let tests: Vec<f64> = replicas[0].history().iter().map(|row| row[Row::games]).collect();
@@ -172,7 +172,7 @@ fn a_test_in_parts_is_the_test() {
 }
 
 #[test]
-fn a_state_is_restored_after_any_round_and_invalid_states_are_refused() {
+fn a_state_is_restored_after_any_round_or_rejected() {
     let config = config("learners = 2\nepisodes = 4\nouter_rate = \"0.7\"\nmomentum = \"0.9\"\naveraging_games = 500");
     let identity = || Identity::new(&config, &config.arms[0], 0);
     let expected = end(start(&config));
@@ -206,7 +206,7 @@ fn a_state_is_restored_after_any_round_and_invalid_states_are_refused() {
 }
 
 #[test]
-fn weights_that_blow_up_end_the_replica_with_a_sentence() {
+fn diverging_weights_end_the_replica_with_a_reason() {
     let config = config("learners = 2\nepisodes = 4\nouter_rate = 10");
     let mut experiment = start(&config);
     step(&mut experiment);
@@ -230,7 +230,7 @@ fn the_digest_is_pinned() {
 }
 
 #[test]
-fn invalid_parts_are_refused_with_a_sentence() {
+fn invalid_parts_are_rejected_with_a_reason() {
     let experiment = start(&config("learners = 2"));
     let planned = planned(&experiment).remove(0);
     let shared = planned.shared.clone();
@@ -261,7 +261,7 @@ fn invalid_parts_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn outputs_of_the_wrong_shape_are_refused() {
+fn outputs_of_the_wrong_shape_are_rejected() {
     let mut experiment = start(&config("learners = 2\nepisodes = 7"));
     let learns = planned(&experiment).remove(0);
     step(&mut experiment);
@@ -298,7 +298,7 @@ fn useless_settings_are_reported() {
 }
 
 #[test]
-fn several_workers_are_not_in_the_papers_tables() {
+fn arms_of_several_workers_are_not_in_the_papers_tables() {
     let text = "experiment = \"td3d\"\n[arms.serial]\n[arms.joint]\nlearners = 4\n";
     let config = parse(text);
     let in_paper = [0, 1].map(|arm| in_paper(&Settings::of(&config.arms[arm].settings)).is_some());

@@ -120,7 +120,7 @@ fn other_arms() {
 
 /// An arm with too few trials to be compared does not change the differences of the other arms.
 #[test]
-fn differences_stand_beside_their_own_arms() {
+fn differences_are_listed_with_their_arms() {
     let others = |between: Vec<Arm<'static>>| {
         let mut arms = vec![own("plain", trials(5, 10, 60.0, 8.0))];
         arms.extend(between);
@@ -164,7 +164,7 @@ fn equality_is_shown_or_refuted_or_undecided() {
 /// With three trials, P of the rank test is at least 0.1. The test is therefore not made, and a note says how many trials it
 /// needs.
 #[test]
-fn tests_that_cannot_be_passed_are_not_printed() {
+fn tests_that_cannot_reach_significance_are_not_printed() {
     for (count, printed) in [(3, false), (6, false), (7, true)] {
         let report = of_arms(&paper_arms(count, 100));
         let table = report.tables.iter().find(|table| table.title.contains("claims")).unwrap();
@@ -193,7 +193,7 @@ fn medians_of_games_have_intervals() {
 }
 
 #[test]
-fn two_readings_are_told_apart() {
+fn two_interpretations_are_distinguished() {
     let mut arms = paper_arms(2, 5);
     let literal = paper_arms(2, 5).into_iter().map(|arm| Arm { reading: "literal", ..arm });
     arms.extend(literal);
@@ -213,7 +213,7 @@ fn two_readings_are_told_apart() {
 }
 
 #[test]
-fn nothing_yet_is_no_reason_to_fail() {
+fn an_unfinished_run_has_a_report() {
     let mut arms = paper_arms(0, 0);
     assert!(of_arms(&arms).figures.is_empty());
     arms.push(own("new", Vec::new()));
@@ -226,7 +226,7 @@ const SMALL: &str = "experiment = \"td3d\"\nreplicas = 2\n[settings]\ngames = 40
 
 /// The report computed from `result.json` is the one shown at the end of the run.
 #[test]
-fn a_result_tells_the_whole_story() {
+fn a_report_from_a_result_equals_the_original() {
     let config = parse(SMALL);
     let mut replicas = run(&config);
     // One replica has not begun.

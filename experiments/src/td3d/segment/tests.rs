@@ -34,7 +34,7 @@ fn every_instruction_set_gives_the_same_bits() {
 }
 
 #[test]
-fn invalid_tasks_are_refused_with_a_sentence() {
+fn invalid_tasks_are_rejected_with_a_reason() {
     fn trial(task: &mut LearnTask) -> &mut TrialMessage {
         task.trial.as_mut().unwrap()
     }
@@ -88,7 +88,7 @@ fn invalid_tasks_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn outputs_of_the_wrong_shape_are_refused() {
+fn outputs_of_the_wrong_shape_are_rejected() {
     let task = small();
     let good = computed(&task);
     check(&task, &good).unwrap();
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trial_is_read_as_it_was_written(
+    fn a_trial_survives_a_round_trip(
         width in 2..8_u8, height in 1..8_u8, gravity: bool, biases: bool, tanh: bool, benchmark: bool,
         second in 0..65_usize, first in 0..4_usize, bits in 0..8192_u32, finished in 0..3_usize, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
     ) {

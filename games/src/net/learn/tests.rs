@@ -167,7 +167,7 @@ fn the_losers_last_afterstate_can_learn_the_value_of_the_finished_board() {
 fn the_winners_last_two_afterstates_can_both_learn_the_reward() {
     let learning = Learning { bootstrapped_end: true, rewards_both: true, gamma: 0.5, ..BARE };
     let won = ["3: X.... X 0.146 x0.5", "4: X.O.. O 1.000 x0.5", "4: X.OOX O 1.000 x0.5"];
-    assert_eq!(steps(learning, WON), won, "as without a bootstrapped end, and the final one");
+    assert_eq!(steps(learning, WON), won, "the same as without a bootstrapped end, plus the final afterstate");
     assert_eq!(steps(learning, DRAWN)[2..], ["5: XOX.. X 0.000 x0.5", "5: XOXOX X 0.000 x0.5"]);
 }
 
@@ -191,7 +191,7 @@ fn before_an_exploring_move_the_best_moves_value_can_be_learnt() {
         }
     }
     let skips = Learning { epsilon: 1.0, learns_explorations: false, learns_best: true, ..BARE };
-    assert!(train(skips, WON, 1, 0..1).asked.is_empty(), "nothing learns from it");
+    assert!(train(skips, WON, 1, 0..1).asked.is_empty(), "nothing learns from this move");
 }
 
 #[test]
@@ -224,10 +224,14 @@ fn exploring_moves_can_be_left_out() {
     let seed = (0..).find(|seed| train(learns, WON, *seed, 0..1).moves == "0243").unwrap();
     let (learnt, skipped) = (train(learns, WON, seed, 0..1), train(skips, WON, seed, 0..1));
     let ends = ["4: X.OOX O 1.000 x0.5", "4: X.O.X X -1.000 x0.5"];
-    assert_eq!(skipped.steps, ends, "the ends are learnt whoever explored");
+    assert_eq!(skipped.steps, ends, "the ends are learnt whichever side explored");
     assert_eq!(learnt.steps[..2], ["3: X.... X 0.291 x0.5", "4: X.O.. O 0.380 x0.5"]);
     assert_eq!(learnt.steps[2..], ends);
-    assert_eq!((learnt.moves, learnt.asked), ("0243".into(), vec![1, 1]), "one value where something learns it");
+    assert_eq!(
+        (learnt.moves, learnt.asked),
+        ("0243".into(), vec![1, 1]),
+        "one value is computed if something learns it"
+    );
     assert_eq!((skipped.moves, skipped.asked), ("0243".into(), vec![]));
 }
 
@@ -246,7 +250,7 @@ fn epsilon_is_the_share_of_moves_that_explore() {
 /// Every move explores, and none is the best one. The best move is the script's, or the lowest cell after the end of the
 /// script.
 #[test]
-fn exploring_moves_can_be_others_than_the_best() {
+fn exploring_moves_can_exclude_the_best() {
     let learning = Learning { epsilon: 1.0, explores_others: true, ..BARE };
     for seed in 0..50 {
         let recorder = train(learning, DRAWN, seed, 0..1);
@@ -289,7 +293,7 @@ fn the_opponents_moves_can_be_learnt_too() {
     assert_eq!(recorder.steps, ["3: X.... X 0.291 x0.5", "4: XO... O 1.000 x0.5"]);
     let bootstrapped = train(Learning { bootstrapped_end: true, ..learning }, &[0, 1, 3, 2], 1, 0..1);
     assert_eq!(bootstrapped.steps[1..], ["4: XO... O 0.380 x0.5", "4: XOOX. O 1.000 x0.5"]);
-    assert_eq!(bootstrapped.asked, [5, 3, 1], "its move is valued where something learns from it");
+    assert_eq!(bootstrapped.asked, [5, 3, 1], "a move is valued only if something learns from it");
     let exact = train(Learning { exact_wins: true, bootstrapped_end: true, ..learning }, &[0, 1, 3, 2], 1, 0..1);
     assert_eq!(exact.steps[1..], ["4: XO... O 1.000 x0.5", "4: XOOX. O 1.000 x0.5"]);
     // With each_ply, only the learner learns: from the opponent's moves.
@@ -308,7 +312,11 @@ fn against_the_benchmark_player_only_the_learner_learns() {
     assert_eq!(recorder.asked.len(), 2);
     let finished = Learning { finished_board: FinishedBoard::After, ..learning };
     let recorder = train(finished, &[0, 9, 3], 1, 0..1);
-    assert_eq!(recorder.steps[1..], ["4: XO.X. X -1.000 x0.5", "4: XOOX. X -1.000 x0.5"], "what it lost");
+    assert_eq!(
+        recorder.steps[1..],
+        ["4: XO.X. X -1.000 x0.5", "4: XOOX. X -1.000 x0.5"],
+        "the reward is that of a loss"
+    );
     // The learner wins with the middle. The benchmark player, which lost, learns nothing.
     let won = train(Learning { exact_wins: true, ..finished }, &[2], 1, 0..1);
     assert!(won.steps.iter().all(|step| step.ends_with(" X 1.000 x0.5")), "{:?}", won.steps);
@@ -345,9 +353,9 @@ fn the_average_is_updated_every_hundred_games_of_the_trial() {
         }
         weights
     };
-    assert_eq!(averaged(&[0, 99], 1000), [7.0, 7.0], "not before the first hundred");
-    assert_eq!(averaged(&[0, 100], 1000), [100.0, -1.0], "the first ones as they are");
-    assert_eq!(averaged(&[0, 300], 1_000_000), [200.0, -1.0], "a plain mean of 100, 200 and 300");
+    assert_eq!(averaged(&[0, 99], 1000), [7.0, 7.0], "the average does not change before the first hundred games");
+    assert_eq!(averaged(&[0, 100], 1000), [100.0, -1.0], "the first weights are taken unchanged");
+    assert_eq!(averaged(&[0, 300], 1_000_000), [200.0, -1.0], "the average is a plain mean of 100, 200 and 300 games");
     // 1 - exp(-100 / 200) = 0.39347 is more than 1/3: (100 + 200) / 2 goes 0.39347 of the way to 300.
     let [mean, _] = averaged(&[0, 300], 200);
     assert!((mean - (150.0 + 0.393_47 * 150.0)).abs() < 0.01, "{mean}");
@@ -369,7 +377,7 @@ fn a_test_neither_explores_nor_learns() {
     // The learner takes 0, the benchmark player blocks with 1, the learner plays 3, and the benchmark player wins with 2.
     let (tally, recorder) = test(keen, &[0, 9, 3], 10);
     assert_eq!(tally, Tally { wins: 0, draws: 0, losses: 10 });
-    assert!(recorder.asked.iter().all(|count| *count > 1), "whole boards, no exploring move");
+    assert!(recorder.asked.iter().all(|count| *count > 1), "boards are complete and no move explores");
     // The learner takes 0, both sides block with 1, 2 and 3, and the last cell makes a draw.
     let (tally, _) = test(keen, DRAWN, 10);
     assert_eq!(tally, Tally { wins: 0, draws: 10, losses: 0 });

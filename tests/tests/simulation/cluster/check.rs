@@ -64,7 +64,7 @@ impl Cluster {
             let expected = local::run(&prepared.config).expect("planned tasks are good");
             let digest = ResultDigest::of_run(expected.iter().map(Replica::digest)).to_string();
             let run = self.finished(number).expect("it is over");
-            assert_eq!((&run.digest, run.doubts.len()), (&digest, 0), "seed {seed}, run {name}: another result");
+            assert_eq!((&run.digest, run.doubts.len()), (&digest, 0), "seed {seed}, run {name}: the result differs");
         }
         self.check_store(seed);
         // The content of a damaged checkpoint is unknown.

@@ -148,7 +148,7 @@ impl Cluster {
                 }
             }
             (Err(Rejection::Exhausted(why)), _) => self.on_refused(id.0 as usize, why),
-            (Err(Rejection::Invalid(why)), _) => panic!("a drawn run was refused: {why}"),
+            (Err(Rejection::Invalid(why)), _) => panic!("a generated run was rejected: {why}"),
             (Ok(Response::Run(_)), Some(run)) => self.note_deleted(run, epoch),
             // A former leader does not know the runs of the present one.
             (Err(Rejection::NotFound(_)), Some(run)) if leads => self.note_deleted(run, epoch),
@@ -162,7 +162,7 @@ impl Cluster {
             self.runs[run].1 = smaller;
             self.submitted.insert(run);
         }
-        assert!(self.submitted.contains(&run), "a drawn run was refused: {why}");
+        assert!(self.submitted.contains(&run), "a generated run was rejected: {why}");
     }
 
     /// Notes that a person was told in this epoch that a run is deleted, and checks that nothing of it is left.

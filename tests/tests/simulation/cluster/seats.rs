@@ -236,7 +236,7 @@ impl Cluster {
         let since = self.outcome.convicted.get(&*holder.id);
         assert!(
             since.is_none_or(|since| epoch < Some(*since)),
-            "worker {worker} was convicted in epoch {since:?} and is let in again in {epoch:?}"
+            "worker {worker} was convicted in epoch {since:?} and is admitted again in {epoch:?}"
         );
     }
 

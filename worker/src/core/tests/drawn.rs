@@ -237,7 +237,7 @@ impl Model {
         }
         self.forward();
         self.forward();
-        assert_eq!(self.link, Stage::Open, "a worker never gives up");
+        assert_eq!(self.link, Stage::Open, "a worker never stops retrying");
         while !self.busy.is_empty() {
             self.compute(0);
         }

@@ -237,7 +237,7 @@ fn an_outage_neither_stops_computing_nor_loses_results() {
 }
 
 #[test]
-fn queued_tasks_are_dropped_when_a_new_session_begins() {
+fn queued_tasks_are_dropped_when_a_new_session_starts() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(assignment(2, [2]));
@@ -266,7 +266,7 @@ fn an_outage_is_logged_once_and_so_is_its_end() {
 }
 
 #[test]
-fn a_closed_worker_comes_back_when_told_to_and_not_before() {
+fn a_closed_worker_reconnects_when_told_to_and_not_before() {
     let mut bench = Bench::open(1);
     assert_eq!(bench.on(close(CloseKind::Retry, 4_000)), ["disconnect"]);
     assert!((4_000..=6_000).contains(&bench.wait_ms()));
@@ -287,7 +287,7 @@ fn a_link_that_ends_during_shutdown_is_no_warning() {
 }
 
 #[test]
-fn a_refused_worker_exits_with_its_own_status_and_the_reason() {
+fn a_rejected_worker_exits_with_its_own_status_and_the_reason() {
     let mut bench = Bench::new(1, None);
     bench.on(Event::Wake);
     bench.on(Event::LinkUp);
@@ -314,7 +314,7 @@ fn shutdown_finishes_assigned_tasks_and_waits_until_results_are_accepted() {
 }
 
 #[test]
-fn shutdown_does_not_wait_for_ever() {
+fn shutdown_does_not_wait_forever() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(computed(0));
@@ -325,13 +325,13 @@ fn shutdown_does_not_wait_for_ever() {
 }
 
 #[test]
-fn shutdown_in_an_outage_sends_results_once_more() {
+fn shutdown_during_an_outage_resends_results() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(assignment(2, [2]));
     bench.on(down());
     bench.now = bench.now + 1;
-    assert_eq!(bench.on(Event::DrainAsked), ["connect"], "it does not wait for the next try");
+    assert_eq!(bench.on(Event::DrainAsked), ["connect"], "the worker does not wait for the next attempt");
     assert_eq!(bench.on(computed(0)), [""; 0], "queued tasks are dropped");
     assert_eq!(bench.on(Event::LinkUp), ["hello w 1"]);
     assert_eq!(bench.on(welcome()), ["drain", "1@0"]);
@@ -352,7 +352,7 @@ fn an_idle_worker_shuts_down_at_once_and_a_second_signal_always_does() {
 
 /// An operator's request acts like a signal, and a signal after it counts as the first one.
 #[test]
-fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
+fn a_worker_asked_to_leave_finishes_its_tasks() {
     let leave = || message(Message::Leave(Leave { reason: "by\u{1b} hand".into() }));
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
@@ -420,7 +420,7 @@ fn results_too_large_to_send_become_failures() {
 }
 
 #[test]
-fn invalid_messages_end_the_session_and_nothing_else() {
+fn invalid_messages_end_only_the_session() {
     let no_heartbeat = message(Message::Welcome(Welcome { session: 1, heartbeat_interval_ms: 0 }));
     let assigned =
         |task: AssignedTask| message(Message::Assignment(Assignment { id: 1, tasks: vec![task], shared: vec![] }));

@@ -50,7 +50,7 @@ fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
 }
 
 #[test]
-fn a_task_that_kills_its_workers_is_found_with_few_victims() {
+fn a_task_that_kills_its_workers_is_found_after_few_losses() {
     // The worker that exposes the task, and three reliable ones.
     let (killed, run) = victims_of_a_killer(20, 400);
     assert_eq!((killed, run.state()), (4, RunState::Failed));
@@ -66,7 +66,7 @@ fn a_task_that_kills_its_workers_is_found_with_few_victims() {
 /// An earlier build failed such a run after nine losses. One of three workers is killed every two seconds, for ten
 /// minutes.
 #[test]
-fn one_worker_that_is_lost_again_and_again_fails_no_run() {
+fn repeated_losses_of_one_worker_fail_no_run() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &CONFIG.replace("rounds = 3", "rounds = 100000").replace("tasks = 4", "tasks = 30")).unwrap();
     (1..=3).for_each(|session| story.join(session, 1));
@@ -93,7 +93,7 @@ fn one_worker_that_is_lost_again_and_again_fails_no_run() {
         }
     }
     assert_eq!(story.run("r").state(), RunState::Running, "{}", story.run("r").message);
-    assert!(refused > tries * 9 / 10, "it was refused {refused} of {tries} times");
+    assert!(refused > tries * 9 / 10, "the worker was rejected {refused} of {tries} times");
     assert!(story.run("r").tasks_done > 10_000);
 }
 
@@ -143,7 +143,7 @@ fn workers_that_join_and_vanish_fail_no_run() {
 
 /// The good workers are away for half a minute, while others come and go ten times a second, each from its own address.
 #[test]
-fn who_comes_and_goes_while_the_good_ones_are_away_fails_no_run() {
+fn flapping_workers_fail_no_run_while_the_good_ones_are_away() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
     for session in 1..=300 {
@@ -165,7 +165,7 @@ fn who_comes_and_goes_while_the_good_ones_are_away_fails_no_run() {
 /// A host may be gone for ten seconds before its session ends, and it looks idle during that time. It must not get a suspect
 /// instead of the worker that computes.
 #[test]
-fn a_worker_that_has_fallen_silent_does_not_prove_itself() {
+fn a_silent_worker_does_not_become_proven() {
     let mut story = Story::begin(singly());
     story.task_us = 800_000;
     story.submit("r", ONE_ROUND).unwrap();
@@ -188,12 +188,12 @@ fn a_worker_that_has_fallen_silent_does_not_prove_itself() {
 
 /// A reset connection does not mean that the process died: the process reconnects at once.
 #[test]
-fn a_process_that_comes_back_clears_its_tasks() {
+fn a_process_that_reconnects_clears_its_tasks() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     for session in 1..100 {
         story.greet(session, v1::Hello { process: 7, name: "w".into(), ..Story::hello(session, 2) });
-        assert!(!story.closed.contains_key(&session), "it is not set aside");
+        assert!(!story.closed.contains_key(&session), "the worker is not set aside");
         assert!(story.tasks_of(session).len() == 2, "no task is a suspect");
         story.leave(session);
     }
@@ -207,7 +207,7 @@ fn a_process_that_comes_back_clears_its_tasks() {
 }
 
 #[test]
-fn a_drain_is_no_evidence() {
+fn a_drain_is_not_evidence() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     for session in 1..20 {
@@ -222,7 +222,7 @@ fn a_drain_is_no_evidence() {
 }
 
 #[test]
-fn a_task_that_fails_three_times_is_poison_for_its_run_alone() {
+fn a_task_that_fails_three_times_fails_only_its_run() {
     let mut story = Story::begin(singly());
     story.submit("bad", CONFIG).unwrap();
     story.submit("good", &CONFIG.replace("replicas = 2", "replicas = 2\nseed = 5")).unwrap();
@@ -248,7 +248,7 @@ fn a_task_that_fails_three_times_is_poison_for_its_run_alone() {
 }
 
 #[test]
-fn a_failure_that_was_not_asked_for_is_ignored() {
+fn an_unassigned_failure_is_ignored() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     (1..=2).for_each(|session| story.join(session, 1));
@@ -296,7 +296,7 @@ fn a_worker_on_which_three_tasks_fail_is_set_aside() {
 
 /// With a reported duration of 2^64 - 1 microseconds, deadlines would last for days.
 #[test]
-fn a_workers_clock_is_trusted_only_up_to_ours() {
+fn a_reported_duration_is_limited_by_our_clock() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -311,7 +311,7 @@ fn a_workers_clock_is_trusted_only_up_to_ours() {
 /// A session of a day is never ten times as long as a task of three hours. So a suspect waits as long as the task takes, and
 /// then goes to a worker that has not proved itself for it.
 #[test]
-fn a_suspect_of_a_long_task_waits_no_longer_than_it_takes() {
+fn a_suspect_long_task_waits_no_longer_than_it_takes() {
     let mut story = Story::begin(singly());
     story.task_us = 600_000_000;
     let config = ONE_ROUND.replace("tasks = 40", "tasks = 6");

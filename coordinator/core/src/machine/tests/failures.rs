@@ -49,7 +49,7 @@ fn three_workers_that_fail_everything_end_no_run_and_are_set_aside() {
 
 /// A full disk makes the next task fail on several workers at once, although they have computed for long.
 #[test]
-fn workers_that_begin_to_fail_everything_at_once_end_no_run() {
+fn workers_that_start_failing_simultaneously_end_no_run() {
     let config = CONFIG.replace("rounds = 3", "rounds = 60");
     let mut story = Story::begin(singly());
     (1..=5).for_each(|session| story.join(session, 1));
@@ -123,7 +123,7 @@ fn a_task_that_fails_everywhere_ends_its_run_with_few_failures() {
 
 /// No worker can compute the run's tasks, for example because every host lacks a library, and new workers keep arriving.
 #[test]
-fn a_fleet_that_can_compute_nothing_ends_the_run_soon() {
+fn a_fleet_that_fails_everything_ends_the_run_soon() {
     for workers in [1, 3, 50] {
         let mut story = Story::begin(singly());
         (1..=workers).for_each(|session| story.join(session, 1));
@@ -188,7 +188,7 @@ fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
 
 /// Two workers with the same certificate or name: the one on a broken host does not affect the other.
 #[test]
-fn a_worker_in_good_order_of_the_same_identity_may_come_back() {
+fn a_working_host_of_the_same_identity_may_join() {
     let config = CONFIG.replace("rounds = 3", "rounds = 100000").replace("tasks = 4", "tasks = 40");
     let mut story = Story::begin(singly());
     (1..=2).for_each(|session| story.greet_as(session, "lab", false));
@@ -196,13 +196,13 @@ fn a_worker_in_good_order_of_the_same_identity_may_come_back() {
     go_on(&mut story, 5, &[(1, panicking), (2, honest)]);
     assert!(story.closed.contains_key(&1));
     story.greet_as(3, "lab", false);
-    assert!(!story.closed.contains_key(&3) && story.tasks_of(3).len() == 1, "it may join, on trial");
+    assert!(!story.closed.contains_key(&3) && story.tasks_of(3).len() == 1, "the worker may join on trial");
     assert_eq!(story.run("r").state(), RunState::Running);
 }
 
 /// If a failed task counted as a computed one, three workers that only fail and then leave would have proved themselves.
 #[test]
-fn a_worker_that_only_fails_proves_nothing() {
+fn a_worker_that_only_fails_is_not_proven() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
     story.join(1, 1);

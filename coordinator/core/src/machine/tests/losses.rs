@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 
 #[test]
-fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
+fn a_failed_task_is_retried_alone_and_may_fail_twice() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
     story.join(1, 1);
@@ -29,7 +29,7 @@ fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
     story.answer(2, honest);
     assert_eq!(story.tasks_of(2), suspect, "the suspect is sent alone");
     story.say(2, heartbeat());
-    assert_eq!(story.tasks_of(2), suspect, "it stays alone");
+    assert_eq!(story.tasks_of(2), suspect, "the suspect stays alone");
     story.answer(2, panicking);
     while story.answer(1, honest) + story.answer(2, honest) > 0 {}
     assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND), "the third try succeeds");
@@ -60,7 +60,7 @@ fn a_slow_task_gets_a_second_copy_soon_and_a_third_one_later() {
 
 /// A task must not wait behind one that takes an hour while another worker has nothing to do.
 #[test]
-fn only_short_tasks_wait_in_a_queue() {
+fn only_short_tasks_are_queued() {
     for (task_us, queued) in [(900_000, 1), (1_100_000, 0)] {
         let mut story = Story::begin(singly());
         story.task_us = task_us;
@@ -74,13 +74,13 @@ fn only_short_tasks_wait_in_a_queue() {
 }
 
 #[test]
-fn a_task_that_waits_in_a_queue_is_copied_before_one_that_is_computed() {
+fn queued_tasks_are_copied_before_running_ones() {
     let mut story = Story::begin(singly());
     story.submit("r", &ONE_ROUND.replace("tasks = 40", "tasks = 3")).unwrap();
     story.join(1, 1);
     story.answer(1, honest);
     let of_first = story.tasks_of(1);
-    assert_eq!(of_first.len(), 2, "one is being computed, one waits");
+    assert_eq!(of_first.len(), 2, "one task is being computed and one is queued");
     story.join(2, 1);
     story.wait(350);
     story.say(2, heartbeat());
@@ -100,11 +100,11 @@ fn a_task_of_unknown_duration_gets_a_second_copy_after_seconds() {
         (1..3).for_each(|session| story.say(session, heartbeat()));
         while story.answer(2, honest) > 0 {}
     }
-    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "six seconds later worker 2 has done all of it");
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "six seconds later worker 2 has computed all tasks");
 }
 
 #[test]
-fn workers_that_left_have_no_share_in_a_batch() {
+fn workers_that_left_do_not_count_for_batches() {
     let mut story = Story::begin(Settings::default());
     story.join(1, 1000);
     story.leave(1);
@@ -132,7 +132,7 @@ fn very_short_tasks_share_a_message() {
 
 /// Workers that compute other kinds do not reduce the size of a batch either, and the search skips them.
 #[test]
-fn workers_of_other_kinds_have_no_share_in_a_batch() {
+fn workers_of_other_kinds_do_not_count_for_batches() {
     let mut story = Story::begin(Settings::default());
     let mut hello = Story::hello(1, 1000);
     hello.kinds.retain(|kind| kind.kind != "dispatch");
@@ -164,7 +164,7 @@ fn a_silent_worker_is_lost() {
 }
 
 #[test]
-fn refused_workers_have_few_lines_and_are_counted() {
+fn rejected_workers_are_counted_and_rarely_logged() {
     let mut story = Story::begin(singly());
     let refuse = |story: &mut Story, session: u64| {
         story.greet(session, v1::Hello { protocol: 1, ..Story::hello(session, 1) });
@@ -174,12 +174,12 @@ fn refused_workers_have_few_lines_and_are_counted() {
     story.wait(1000);
     refuse(&mut story, 1001);
     assert!(story.log.iter().any(|(_, line)| line.contains("(968 more were refused")), "{:?}", story.log.last());
-    assert_eq!(story.closed.len(), 1001, "each gets the reason");
+    assert_eq!(story.closed.len(), 1001, "each rejected worker gets the reason");
 }
 
 /// Without certificates, one address gets three quarters of the places, and a worker from another address is still admitted.
 #[test]
-fn nobody_takes_all_places_for_workers() {
+fn one_identity_cannot_take_all_worker_places() {
     let mut story = Story::begin(Settings { sessions_max: 8, admissions_per_second: 1000, ..singly() });
     (1..=8).for_each(|session| story.join(session, 1));
     let refused = |story: &Story| {
@@ -191,7 +191,7 @@ fn nobody_takes_all_places_for_workers() {
 }
 
 #[test]
-fn a_session_whose_certificate_ends_is_no_loss() {
+fn a_session_whose_certificate_expires_is_not_a_loss() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
     story.join(1, 1);
@@ -205,7 +205,7 @@ fn a_session_whose_certificate_ends_is_no_loss() {
 
 /// A revoked worker is lost for that reason. Its tasks go to other workers, and the loss is no evidence against them.
 #[test]
-fn a_session_whose_identity_was_revoked_is_lost_for_that() {
+fn a_session_of_a_revoked_identity_is_lost_for_that_reason() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
     (1..=10).for_each(|session| {
@@ -242,12 +242,12 @@ fn a_failed_checkpoint_is_repeated_even_without_other_events() {
     story.store = Ok(());
     story.wait(5_000);
     story.wait(5_000);
-    assert_eq!(checkpoints(&story), 2, "one retry, and then there is nothing new");
+    assert_eq!(checkpoints(&story), 2, "there is one retry and then nothing new to write");
 }
 
 /// A write takes 400 ms, so the next checkpoint starts at least eight seconds later.
 #[test]
-fn a_slow_checkpoint_is_followed_by_a_long_pause() {
+fn a_slow_checkpoint_delays_the_next_one() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -263,7 +263,7 @@ fn a_slow_checkpoint_is_followed_by_a_long_pause() {
 }
 
 #[test]
-fn shared_bytes_are_sent_once_per_session_and_poison_files_include_them() {
+fn shared_bytes_are_sent_once_per_session_and_saved_with_poison() {
     let mut story = Story::begin(singly());
     let config = CONFIG.replace("reply_bytes = 8", "reply_bytes = 30\nshared_bytes = 20");
     let config = config.replace("replicas = 2", "replicas = 1");
@@ -271,12 +271,16 @@ fn shared_bytes_are_sent_once_per_session_and_poison_files_include_them() {
     story.join(1, 2);
     assert_eq!((story.assigned[&1].len(), story.shared.len()), (2, 1), "two assignments, one round");
     story.join(2, 1);
-    assert_eq!((story.shared.len(), &story.shared[0]), (2, &story.shared[1]), "another worker needs it too");
+    assert_eq!(
+        (story.shared.len(), &story.shared[0]),
+        (2, &story.shared[1]),
+        "another worker also needs the shared bytes"
+    );
     story.answer(1, honest);
     story.say(2, from_worker::Message::Drain(v1::Drain {}));
     story.leave(2);
     story.work_to_the_end(1);
-    assert_eq!(story.shared.len(), 1 + 1 + 2, "each round has its own");
+    assert_eq!(story.shared.len(), 1 + 1 + 2, "each round has its own shared bytes");
     assert_eq!(story.run("r").digest, expected_digest(&config));
 
     story.submit("bad", &config.replace("replicas = 1", "replicas = 1\nseed = 9")).unwrap();
@@ -291,7 +295,7 @@ fn shared_bytes_are_sent_once_per_session_and_poison_files_include_them() {
         Write::Poison { bytes, .. } => Some(bytes.clone()),
         _ => None,
     });
-    let saved: Bytes = saved.expect("it failed three times");
+    let saved: Bytes = saved.expect("the task failed three times");
     let whole = Encoded::of_whole(&saved).unwrap();
     assert_eq!((whole.hash, honest(&whole)), (poison.hash, honest(&poison)), "the file is complete");
 }
@@ -317,14 +321,14 @@ fn lost_workers(heartbeats: bool) -> (Vec<u64>, RunState) {
 }
 
 #[test]
-fn silent_workers_are_no_evidence() {
+fn silent_workers_are_not_evidence() {
     let (lives, state) = lost_workers(false);
     assert_eq!(lives, [11; 6]);
     assert_eq!(state, RunState::Running);
 }
 
 #[test]
-fn a_task_that_never_ends_gets_more_time_and_is_poison_in_the_end() {
+fn a_task_that_never_ends_gets_more_time_and_then_fails_its_run() {
     let (lives, state) = lost_workers(true);
     assert_eq!(state, RunState::Failed);
     // Before the task is sent alone, it waits for a worker that has proved itself.
@@ -359,7 +363,7 @@ fn tasks_that_fail_everywhere_set_no_worker_aside() {
 
 /// It is still unknown whether the worker or the tasks are bad, so the worker must not turn all of them into suspects.
 #[test]
-fn a_worker_on_which_tasks_fail_gets_few_until_others_have_computed_them() {
+fn a_worker_with_failed_tasks_gets_few_until_others_compute_them() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
     (1..=2).for_each(|session| story.join(session, 1));

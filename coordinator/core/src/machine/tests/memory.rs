@@ -27,7 +27,7 @@ fn planned_tasks_are_limited() {
 }
 
 #[test]
-fn a_run_that_does_not_fit_is_refused_and_the_sentence_says_what_to_do() {
+fn a_run_that_does_not_fit_is_rejected_with_advice() {
     let mut story = Story::begin(Settings { memory_bytes_max: 8 << 20, ..Settings::default() });
     let refused = story.submit("large", LARGE);
     let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
@@ -56,7 +56,7 @@ fn the_replicas_of_all_runs_are_bounded() {
     assert!(why.contains("that 10.0.0.9 submitted have 5000 replicas, and at most 6144 are remembered"), "{why}");
     assert!(story.submit("first", &of(6145)).is_err(), "replicas added to a run count too");
     story.submit("first", &of(6144)).unwrap();
-    assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "the rest is for other submitters");
+    assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "the rest is reserved for other submitters");
     story.submit_by("10.0.0.8", "second", &of(2048)).unwrap();
 }
 
@@ -97,7 +97,7 @@ fn a_recovered_run_that_does_not_fit_is_blocked_and_others_continue() {
 /// A coordinator with much memory started both replicas of a run. A coordinator with less memory than both need takes over.
 /// (A damaged object of a finished replica has the same consequence.)
 #[test]
-fn a_recovered_run_of_which_too_much_has_begun_goes_on() {
+fn a_recovered_run_with_too_many_started_replicas_continues() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000");
     let of = story::prepared(&config);
     let both = of.plan_bytes(64 << 20) + 2 * of.replica_bytes(0);
@@ -106,7 +106,11 @@ fn a_recovered_run_of_which_too_much_has_begun_goes_on() {
     let mut story = Story::begin(singly());
     story.submit("r", &config).unwrap();
     story.join(1, 8);
-    assert_eq!((0..9).map(|_| story.answer(1, honest)).sum::<usize>(), 9, "more than the first round of both");
+    assert_eq!(
+        (0..9).map(|_| story.answer(1, honest)).sum::<usize>(),
+        9,
+        "more than the first round of both replicas was planned"
+    );
     story.tell(Event::Stop);
     let mut next = Story::go_on(settings, story.objects);
     let run = next.run("r");
@@ -121,7 +125,7 @@ fn a_recovered_run_of_which_too_much_has_begun_goes_on() {
 /// A submitter's second large run waits for the first one. It does not wait for another submitter's run, and that run does
 /// not wait at all.
 #[test]
-fn one_submitter_does_not_take_all_memory() {
+fn one_submitter_cannot_take_all_memory() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
     let least = story::prepared(&config).least_bytes(64 << 20);
     let settings = Settings { memory_bytes_max: 2 * least + least / 2, ..singly() };
@@ -144,7 +148,7 @@ fn one_submitter_does_not_take_all_memory() {
 
 /// Replicas are opened as memory allows, runs wait for each other, and all reserved memory is released.
 #[test]
-fn memory_is_shared_and_given_back() {
+fn memory_is_shared_and_returned() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
     let least = story::prepared(&config).least_bytes(64 << 20);
     let settings = Settings { memory_bytes_max: 2 * least + least / 2, ..singly() };
@@ -174,7 +178,7 @@ fn memory_is_shared_and_given_back() {
 /// After both runs are extended, they need more memory together than there is, and each holds a part of it. Without the rule,
 /// neither would start a replica.
 #[test]
-fn runs_that_became_larger_do_not_wait_for_each_other() {
+fn runs_that_grew_do_not_wait_for_each_other() {
     let of = |replicas: u32| CONFIG.replace("replicas = 2", &format!("replicas = {replicas}"));
     let least = |replicas: u32| story::prepared(&of(replicas)).least_bytes(64 << 20);
     let settings = Settings { memory_bytes_max: 2 * least(2), ..singly() };
@@ -199,7 +203,7 @@ fn runs_that_became_larger_do_not_wait_for_each_other() {
 
 /// A paused run continues where it was, unless another run needed its memory in the meantime.
 #[test]
-fn a_paused_run_makes_room_for_one_that_waits() {
+fn a_paused_run_makes_room_for_a_waiting_one() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
     let least = story::prepared(&config).least_bytes(64 << 20);
     let mut story = Story::begin(Settings { memory_bytes_max: 2 * least + least / 2, ..singly() });
@@ -224,7 +228,7 @@ fn a_paused_run_makes_room_for_one_that_waits() {
 
 #[test]
 #[should_panic(expected = "the budget has given other bytes than the runs have")]
-fn memory_that_belongs_to_no_run_is_found() {
+fn leaked_memory_is_found() {
     let mut story = Story::begin(Settings::default());
     story.core.budget.take("nobody", 1).unwrap();
     story.core.check_invariants();

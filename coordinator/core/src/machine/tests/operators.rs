@@ -37,7 +37,7 @@ impl Story {
 
 /// A worker that is asked to leave keeps its tasks, gets no more, and does not count as lost when it goes.
 #[test]
-fn a_drained_worker_finishes_what_it_has() {
+fn a_drained_worker_finishes_its_tasks() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -46,9 +46,9 @@ fn a_drained_worker_finishes_what_it_has() {
     assert_eq!(story.drain(named(&["w1"], &[], "")), Ok(vec![1]));
     assert_eq!(story.left_to, [(1, "an operator requested it".to_owned())]);
     story.wait(300);
-    assert_eq!(story.run("r").workers, 0, "it no longer counts as a worker of the run");
+    assert_eq!(story.run("r").workers, 0, "the worker no longer counts for the run");
     while story.answer(1, honest) > 0 {}
-    assert_eq!(story.figures().tally.tasks_done, had as u64, "it got no more tasks");
+    assert_eq!(story.figures().tally.tasks_done, had as u64, "the worker got no more tasks");
     assert_eq!(story.figures().workers_leaving, 1);
     story.leave(1);
     assert!(story.lost().is_empty() && story.logged(Topic::WorkerLost) == 0);
@@ -59,17 +59,17 @@ fn a_drained_worker_finishes_what_it_has() {
 
 /// The request may be lost with the connection. The same process is asked again; another process is not.
 #[test]
-fn a_process_that_comes_back_is_asked_again() {
+fn a_process_that_reconnects_is_asked_to_leave_again() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
     story.drain(named(&[], &[1], "")).unwrap();
     story.leave(1);
-    assert_eq!(story.lost().len(), 1, "it left before its tasks were done");
+    assert_eq!(story.lost().len(), 1, "the worker left before its tasks were done");
     let again = |session| v1::Hello { process: 1, name: "w1".into(), ..Story::hello(session, 1) };
     story.greet(2, again(2));
     assert_eq!(story.left_to.len(), 2);
-    assert!(!story.assigned.contains_key(&2), "it gets no tasks");
+    assert!(!story.assigned.contains_key(&2), "the worker gets no tasks");
     story.leave(2);
     // The process has left normally, so a new start with the same number works again.
     story.greet(3, again(3));
@@ -78,12 +78,14 @@ fn a_process_that_comes_back_is_asked_again() {
 }
 
 #[test]
-fn only_those_who_are_meant_are_asked() {
+fn only_the_selected_workers_are_asked_to_leave() {
     let mut story = Story::begin(Settings::default());
     for (session, name, host) in [(1, "twin", "lab1"), (2, "twin", "lab2"), (3, "only", "lab2")] {
         story.greet_from(session, name, host);
     }
-    let Err(Rejection::Conflict(why)) = story.drain(named(&["only", "twin"], &[], "")) else { panic!("it is refused") };
+    let Err(Rejection::Conflict(why)) = story.drain(named(&["only", "twin"], &[], "")) else {
+        panic!("the drain was not rejected")
+    };
     assert!(why.contains("in the sessions 1 (from 10.0.0.1), 2 (from 10.0.0.1): select one with --session"), "{why}");
     assert!(matches!(story.drain(named(&["only", "nobody"], &[], "")), Err(Rejection::NotFound(_))));
     assert!(matches!(story.drain(named(&["only"], &[9], "")), Err(Rejection::NotFound(_))));

@@ -29,7 +29,7 @@ fn go_on(story: &mut Story, seconds: u64, answer: fn(&Encoded) -> Outcome) {
 
 /// Only the coordinator computes anything. The run ends well anyway, and the failing workers are set aside.
 #[test]
-fn a_run_whose_workers_all_fail_is_computed_here() {
+fn a_run_whose_workers_all_fail_is_computed_by_the_coordinator() {
     let mut story = Story::begin(singly());
     story.here = Some(right);
     (1..=3).for_each(|session| story.join(session, 1));
@@ -57,7 +57,7 @@ fn a_run_whose_workers_all_fail_is_computed_here() {
 
 /// If the task fails here too, the run fails, and its message states both.
 #[test]
-fn a_task_that_fails_here_too_fails_its_run_once() {
+fn a_task_that_also_fails_on_the_coordinator_fails_its_run() {
     let mut story = Story::begin(singly());
     (1..=3).for_each(|session| story.join(session, 1));
     story.submit("r", ONE_ROUND).unwrap();
@@ -79,7 +79,7 @@ fn a_task_that_fails_here_too_fails_its_run_once() {
 
 /// While the task is computed here, no worker gets it. Other tasks wait until the process is free.
 #[test]
-fn one_task_at_a_time_is_computed_here_and_no_worker_gets_it() {
+fn the_coordinator_computes_one_task_at_a_time_exclusively() {
     let mut story = Story::begin(singly());
     story.here = None;
     (1..=3).for_each(|session| story.join(session, 1));
@@ -100,7 +100,7 @@ fn one_task_at_a_time_is_computed_here_and_no_worker_gets_it() {
 
 /// The run is cancelled. The process ends, and a task of another run is next.
 #[test]
-fn a_process_that_nobody_waits_for_is_ended() {
+fn a_process_whose_output_is_not_needed_is_ended() {
     let mut story = Story::begin(singly());
     story.here = None;
     (1..=3).for_each(|session| story.join(session, 1));
@@ -124,7 +124,7 @@ fn a_process_that_nobody_waits_for_is_ended() {
 
 /// The same applies to a task whose workers were lost with it, or on which it did not end.
 #[test]
-fn a_task_that_killed_its_workers_is_computed_here() {
+fn a_task_that_killed_its_workers_is_tried_by_the_coordinator() {
     let mut story = Story::begin(Settings::default());
     story.here = Some(right);
     let config = ONE_ROUND.replace("tasks = 40", "tasks = 1");
@@ -153,7 +153,7 @@ fn a_task_that_killed_its_workers_is_computed_here() {
 /// The output counts like a trusted worker's: an identity that sent a different output is convicted, and outputs to recompute
 /// are settled.
 #[test]
-fn what_is_computed_here_counts_as_a_trusted_workers_output() {
+fn the_coordinators_output_counts_as_trusted() {
     for level in [Level::Quorum, Level::Verified, Level::Audited { millionths: 1_000_000 }] {
         let mut story = Story::begin(singly());
         story.here = Some(right);
@@ -178,7 +178,7 @@ fn what_is_computed_here_counts_as_a_trusted_workers_output() {
 
 /// An invalid output of the coordinator's own process does not count.
 #[test]
-fn an_invalid_output_from_here_fails_the_run() {
+fn an_invalid_output_of_the_coordinator_fails_the_run() {
     let mut story = Story::begin(singly());
     story.here = Some(|_| Ok(Bytes::from_static(&[0xff, 0, 0x12])));
     (1..=3).for_each(|session| story.join(session, 1));
@@ -191,7 +191,7 @@ fn an_invalid_output_from_here_fails_the_run() {
 
 /// A module is not this build's own code, and neither is a program.
 #[test]
-fn a_module_and_a_program_are_not_run_here() {
+fn the_coordinator_runs_neither_modules_nor_programs() {
     // It exports the required functions, and its evaluation is an endless loop.
     const MODULE: &str = "AGFzbQEAAAABDQJgAX8Bf2ADf39+AX8DAwIAAQUDAQABByoDBm1lbW9yeQIADGV2b3hvX2J1ZmZlcgAADmV2b3hvX2V2YWx1\
                           YXRlAAEKEAIFAEGACAsIAANADAALAAs=";

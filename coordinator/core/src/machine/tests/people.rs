@@ -36,7 +36,7 @@ fn a_finished_run_is_extended_and_only_the_new_replicas_are_computed() {
 
 /// Orders are not repeated, so another write must show that the store works again.
 #[test]
-fn a_run_whose_orders_failed_goes_on_when_the_store_can_be_written() {
+fn a_run_with_failed_orders_continues_when_the_store_recovers() {
     let mut story = Story::begin(singly());
     story.join(1, 1);
     story.submit("r", CONFIG).unwrap();
@@ -55,7 +55,7 @@ fn a_run_whose_orders_failed_goes_on_when_the_store_can_be_written() {
 
 /// The checkpoints of a finished run could not be removed. Then the run was extended.
 #[test]
-fn the_checkpoints_of_a_run_that_goes_on_stay() {
+fn the_checkpoints_of_an_extended_run_are_kept() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });
     story.join(1, 1);
     story.submit("r", CONFIG).unwrap();
@@ -96,7 +96,7 @@ fn submission(config: &str) -> Request {
 /// If the second order were made now, it would not contain the first one and would undo it. So it is made once the first one
 /// is stored.
 #[test]
-fn an_order_waits_for_the_one_before() {
+fn an_order_waits_for_the_previous_one() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     let name = || "r".to_owned();
@@ -142,12 +142,12 @@ fn an_order_waits_for_the_one_before() {
     let effects = tell(stored(resume));
     let answers = answers(&effects);
     assert_eq!(state(answers[0].1), (RunState::Running, 3));
-    assert_eq!((answers.len(), order(&effects)), (14, None), "the others need no order");
+    assert_eq!((answers.len(), order(&effects)), (14, None), "the other calls need no order");
 }
 
 /// Requests that wait for a run are answered if the run could not be created or is gone.
 #[test]
-fn who_waits_for_a_run_that_is_gone_is_answered() {
+fn requests_waiting_for_a_deleted_run_are_answered() {
     let mut story = Story::begin(singly());
     let mut tell = |event| story.core.handle(story.now, event);
     let ask = |id, request| Event::Request { id: RequestId(id), request };
@@ -158,7 +158,7 @@ fn who_waits_for_a_run_that_is_gone_is_answered() {
     let [(1, Err(Rejection::Unstored(_))), (2, Err(Rejection::NotFound(_)))] = answers(&effects)[..] else {
         panic!("{effects:?}")
     };
-    assert!(order(&effects).is_some(), "the other submission is tried");
+    assert!(order(&effects).is_some(), "the other submission is retried");
     assert!(answers(&tell(ask(4, Request::Pause { name: "r".into() }))).is_empty());
     story.core.remove_run(story.core.runs.find("r").unwrap());
     let effects = story.core.handle(story.now, Event::Wake);
@@ -166,7 +166,7 @@ fn who_waits_for_a_run_that_is_gone_is_answered() {
 }
 
 #[test]
-fn a_person_who_gets_a_response_sees_its_effect() {
+fn a_response_arrives_after_its_effect_is_visible() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     assert_eq!(story.views_when_answered["r"].replicas_total, 2);
@@ -177,7 +177,7 @@ fn a_person_who_gets_a_response_sees_its_effect() {
 }
 
 #[test]
-fn people_pause_resume_cancel_and_delete() {
+fn runs_can_be_paused_resumed_cancelled_and_deleted() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     let name = || "r".to_owned();
@@ -206,7 +206,7 @@ fn people_pause_resume_cancel_and_delete() {
 }
 
 #[test]
-fn a_cancelled_run_keeps_its_rounds_and_no_memory() {
+fn a_cancelled_run_keeps_its_rounds_but_no_memory() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -241,10 +241,10 @@ fn replicas_can_be_read_at_any_time_wherever_they_are() {
     story.join(1, 1);
     let begun = replicas(&mut story);
     assert_eq!(begun.len(), 2);
-    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Bytes(_)), "it is in memory");
+    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Bytes(_)), "the replica is in memory");
     (0..9).for_each(|_| _ = story.answer(1, honest));
     story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
-    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Checkpoint(_)), "it is in the last checkpoint");
+    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Checkpoint(_)), "the replica is in the last checkpoint");
     story.submit("r", CONFIG).unwrap();
     story.work_to_the_end(1);
     let place = place(&mut story, begun[1].0);
@@ -328,7 +328,7 @@ fn the_runs_that_ended_last_are_kept() {
 
 /// A failed deletion is reported and retried. Until then nobody can continue the run, because parts of it may be gone.
 #[test]
-fn a_run_that_could_not_be_deleted_is_there_until_it_is() {
+fn a_run_stays_until_its_deletion_succeeds() {
     let mut story = Story::begin(Settings { finished_runs_kept: Some(0), ..singly() });
     story.join(1, 1);
     story.submit("a", &CONFIG.replace("replicas = 2", "replicas = 1")).unwrap();
@@ -355,12 +355,12 @@ fn runs_share_the_workers_fairly() {
             story.wait(task_us / 1000);
             story.answer(1, honest);
         }
-        assert_eq!(story.run("small").state(), RunState::Finished, "it does not wait for the big run");
+        assert_eq!(story.run("small").state(), RunState::Finished, "the small run does not wait for the big run");
     }
 }
 
 #[test]
-fn one_submitter_does_not_take_all_runs() {
+fn one_submitter_cannot_take_all_runs() {
     let mut story = Story::begin(Settings { runs_per_submitter_max: 3, ..Settings::default() });
     (0..3).for_each(|number| drop(story.submit(&format!("r{number}"), CONFIG).unwrap()));
     let fourth = story.submit("r3", CONFIG);
@@ -371,7 +371,7 @@ fn one_submitter_does_not_take_all_runs() {
 }
 
 #[test]
-fn a_failing_store_is_reported_and_tried_again() {
+fn a_failing_store_is_reported_and_retried() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
     story.store = Err(StoreFault::Failed("the disk is full".into()));
     assert!(matches!(story.submit("r", CONFIG), Err(Rejection::Unstored(why)) if why == "the disk is full"));
@@ -399,7 +399,7 @@ fn a_failing_store_is_reported_and_tried_again() {
 }
 
 #[test]
-fn a_removed_run_is_not_written_until_it_is_there_again() {
+fn a_removed_run_is_not_written_until_it_exists_again() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -416,7 +416,7 @@ fn a_removed_run_is_not_written_until_it_is_there_again() {
     let pause = story.ask(Request::Pause { name: "r".into() });
     assert!(matches!(pause, Err(Rejection::Conflict(why)) if why.contains("reads it again")));
     let resume = story.ask(Request::Resume { name: "r".into() });
-    assert!(matches!(resume, Err(Rejection::Conflict(_))), "it is still gone");
+    assert!(matches!(resume, Err(Rejection::Conflict(_))), "the run is still removed");
     story.store = Ok(());
     story.ask(Request::Resume { name: "r".into() }).unwrap();
     assert!(story.healthy);
@@ -427,7 +427,7 @@ fn a_removed_run_is_not_written_until_it_is_there_again() {
 
 /// The stored order says that the run is paused, so the resumption must be stored for the next leader.
 #[test]
-fn a_paused_run_that_was_removed_is_resumed_in_the_store_too() {
+fn resuming_a_removed_paused_run_also_writes_the_store() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.ask(Request::Pause { name: "r".into() }).unwrap();
@@ -485,7 +485,7 @@ fn states_of_another_build_are_not_used() {
     assert!(matches!(next.ask(Request::Resume { name: "r".into() }), Err(Rejection::Conflict(_))));
     assert!(next.healthy && next.objects == objects);
     next.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
-    assert!(next.objects.is_empty(), "it can be deleted");
+    assert!(next.objects.is_empty(), "the run can be deleted");
 }
 
 /// The store is slow to delete, and the run is submitted again during the deletion. The new order must not be written after

@@ -27,7 +27,7 @@ fn tasks_until_finished(others: usize, before: usize) -> usize {
     let mut tasks = 0;
     while story.views["mine"].state() != RunState::Finished {
         tasks += work(&mut story);
-        assert!(tasks < 10_000, "it never ends");
+        assert!(tasks < 10_000, "the run never ends");
         if tasks % 20 == 0 {
             story.wait(200);
         }
@@ -37,7 +37,7 @@ fn tasks_until_finished(others: usize, before: usize) -> usize {
 
 /// The run of a submitter who has had nothing recently goes first, no matter how many runs others have.
 #[test]
-fn a_short_run_does_not_wait_for_the_many_runs_of_another_person() {
+fn a_short_run_does_not_wait_for_another_submitters_many_runs() {
     let [one, fifty] = [1, 50].map(|others| tasks_until_finished(others, 500));
     assert!(
         one <= 60 && fifty <= 60,
@@ -50,7 +50,7 @@ fn a_short_run_does_not_wait_for_the_many_runs_of_another_person() {
 
 /// A submitter who was away for an hour is not owed an hour of work, but at most 10 s for each slot.
 #[test]
-fn what_is_owed_after_a_long_wait_is_bounded() {
+fn the_priority_after_a_long_absence_is_bounded() {
     let mut story = Story::begin(singly());
     story.task_us = 10_000;
     story.submit_by("10.0.0.7", "theirs", &long(1)).unwrap();
@@ -72,7 +72,7 @@ fn what_is_owed_after_a_long_wait_is_bounded() {
 
 /// Two runs of one submitter each get half of that submitter's share.
 #[test]
-fn runs_of_a_person_share_what_the_person_has() {
+fn runs_of_one_submitter_divide_the_submitters_share() {
     let mut story = Story::begin(singly());
     story.task_us = 10_000;
     for (seed, (submitter, name)) in [("10.0.0.7", "a"), ("10.0.0.7", "b"), ("10.0.0.8", "c")].into_iter().enumerate() {
@@ -97,7 +97,7 @@ fn submit_on(story: &mut Story, name: &str, seed: usize, terms: &[(&str, &str)])
 
 /// A priority applies within the submitter's share. It can be changed while the run is computed, and a restart keeps it.
 #[test]
-fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
+fn twice_the_priority_gives_twice_as_much_of_the_submitters_share() {
     let mut story = Story::begin(singly());
     story.task_us = 10_000;
     submit_on(&mut story, "a", 1, &[("priority", "20")]).unwrap();
@@ -121,7 +121,7 @@ fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
     let Response::Submitted { created, .. } = submit_on(&mut story, "a", 1, &[("priority", "5")]).unwrap() else {
         panic!("another response");
     };
-    assert!(created, "it gives an order");
+    assert!(created, "the new terms need an order");
     near(work(&mut story, 1), [100, 200, 300]);
     assert_eq!(story.run("a").terms, [v1::Term { name: "priority".into(), value: "5".into() }]);
     story.tell(Event::Stop);
@@ -133,7 +133,7 @@ fn a_run_of_twice_the_priority_gets_twice_as_much_of_what_its_person_has() {
 
 /// New terms change nothing else: a paused run stays paused.
 #[test]
-fn terms_that_make_no_sense_are_refused_by_name() {
+fn invalid_terms_are_rejected_by_name() {
     let mut story = Story::begin(singly());
     let refused = |story: &mut Story, terms: &[(&str, &str)]| {
         let Err(Rejection::Invalid(why)) = submit_on(story, "r", 1, terms) else {

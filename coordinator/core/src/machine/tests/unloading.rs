@@ -18,7 +18,7 @@ fn answer(effects: Vec<Effect>) -> Option<Result<Response, Rejection>> {
 
 /// A request for a copy waits for the run's thread while the run is deleted.
 #[test]
-fn who_fetches_a_replica_of_a_run_that_is_deleted_is_answered() {
+fn fetching_a_replica_of_a_deleted_run_is_answered() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -34,7 +34,7 @@ fn who_fetches_a_replica_of_a_run_that_is_deleted_is_answered() {
 
 /// After a panic the run's thread does nothing more, but it still answers requests.
 #[test]
-fn a_thread_that_has_panicked_answers_those_who_fetch() {
+fn a_panicked_thread_still_answers_fetches() {
     let mut replicas = Replicas::new(registry(), story::prepared(CONFIG), Draw::default(), Vec::new());
     let nowhere = ReplicaKey { arm: 99, index: 0 };
     let reports = replicas.run(Job::Open { replica: nowhere, attempt: 0 });
@@ -47,7 +47,7 @@ fn a_thread_that_has_panicked_answers_those_who_fetch() {
 /// The store has lost the run and reports this to a reader while an order for the run is being written. If the order is
 /// written anyway, the run exists again when the store is next loaded.
 #[test]
-fn who_orders_something_of_a_run_that_is_gone_is_answered() {
+fn orders_for_a_deleted_run_are_answered() {
     let [failed, fenced] = [StoreFault::Failed, StoreFault::Fenced].map(|fault| Err(fault("why".into())));
     for (outcome, in_doubt) in [(Ok(Stored::Written(None)), true), (failed, true), (fenced, false)] {
         let mut story = Story::begin(singly());
@@ -71,7 +71,7 @@ fn who_orders_something_of_a_run_that_is_gone_is_answered() {
 /// A checkpoint takes nine seconds to write, and the run is cancelled during that time. The next checkpoint is written at
 /// once, not three minutes later.
 #[test]
-fn a_run_that_is_cancelled_while_a_checkpoint_is_written_leaves_at_once() {
+fn a_run_cancelled_during_a_checkpoint_is_unloaded_at_once() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);

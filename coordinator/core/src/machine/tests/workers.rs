@@ -7,7 +7,7 @@ use super::*;
 use story::result_of;
 
 #[test]
-fn invalid_hellos_are_refused_with_the_reason() {
+fn invalid_hellos_are_rejected_with_the_reason() {
     let mut story = Story::begin(Settings::default());
     type Change<'a> = &'a dyn Fn(&mut v1::Hello);
     let refused: [(Change<'_>, &str); 7] = [
@@ -72,7 +72,7 @@ fn a_worker_gets_only_tasks_of_its_kinds() {
 /// A run that calls a program is computed only by workers that have the program with the signature in the run's
 /// configuration.
 #[test]
-fn a_worker_gets_only_tasks_of_programs_that_it_has() {
+fn a_worker_gets_only_tasks_of_its_programs() {
     let mut story = Story::begin(Settings::default());
     let file = format!(
         "experiment = \"evolve\"\nreplicas = 1\n[settings]\nproblem = \"program:p\"\nobjectives = \"min cost\"\n\
@@ -117,7 +117,7 @@ fn greet(story: &mut Story, session: u64) {
 
 /// One candidate may take a second and the next one ten minutes, the default limit. Its worker stops it then.
 #[test]
-fn a_program_has_its_time_however_quick_it_was_before() {
+fn a_program_keeps_its_full_time_limit_after_quick_tasks() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &of_program()).unwrap();
     let id = story.core.runs.find("r").unwrap();
@@ -135,7 +135,7 @@ fn a_program_has_its_time_however_quick_it_was_before() {
 
 /// A program that cannot start fails at once, while a task on another host takes minutes.
 #[test]
-fn a_task_that_fails_says_nothing_of_how_long_others_take() {
+fn failed_tasks_do_not_change_expected_durations() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     (1..=2).for_each(|session| story.join(session, 1));
@@ -159,7 +159,7 @@ fn a_task_that_fails_says_nothing_of_how_long_others_take() {
 /// A worker that finds during a task that its program differs gets no more of these tasks, and the run waits for a worker
 /// with the right program.
 #[test]
-fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
+fn a_program_with_other_answers_is_a_different_program() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &of_program()).unwrap();
     let other = |_: &Encoded| Outcome::OtherProgram("it is\nanother one".into());
@@ -199,7 +199,7 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
 
 /// A program's last words usually give the reason for a failure, and they come at the end.
 #[test]
-fn a_notice_of_a_failure_has_the_beginning_and_the_end() {
+fn a_failure_notice_has_the_beginning_and_the_end() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -213,7 +213,7 @@ fn a_notice_of_a_failure_has_the_beginning_and_the_end() {
 
 /// A script that starts workers according to the open tasks must see failed and lost tasks too.
 #[test]
-fn tasks_wait_also_after_they_failed() {
+fn failed_and_lost_tasks_count_as_waiting() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
     let open = story.run("r").tasks_waiting;
@@ -298,7 +298,7 @@ fn wrong_output(task: &Encoded) -> Outcome {
 }
 
 #[test]
-fn copies_that_differ_leave_the_run_in_doubt_for_good() {
+fn differing_copies_leave_the_run_in_doubt_permanently() {
     let mut story = one_task_on_two();
     story.answer(1, honest);
     // Repeating a wrong output does not count as a second doubt.
@@ -362,7 +362,7 @@ fn invalid_outputs_are_blamed_on_their_worker() {
     }
     story.join(4, 1);
     story.work_to_the_end(4);
-    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "none of this counts against a task");
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "these results do not count against a task");
 }
 
 /// Outputs of an earlier session, or for the coordinator before its restart, are accepted too.

@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn eigenvectors_are_turned_into_multiples_of_themselves(seed: u64, n in 1..25_usize, zeros in 0.0..1.0_f64) {
+        fn the_matrix_only_scales_its_eigenvectors(seed: u64, n in 1..25_usize, zeros in 0.0..1.0_f64) {
             let mut rng = Stream::root(seed).rng();
             let mut draw = || if unit(&mut rng) < zeros { 0.0 } else { unit(&mut rng) - 0.5 };
             let matrix: Vec<f64> = (0..n * n).map(|_| draw()).collect();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn matrices_without_a_decomposition_have_none() {
+    fn matrices_without_a_decomposition_are_rejected() {
         for entry in [f64::NAN, f64::INFINITY, -1e200] {
             assert_eq!(symmetric(&[1.0, entry, 0.0, 1.0], 2), None);
         }

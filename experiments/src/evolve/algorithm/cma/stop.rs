@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_run_goes_on() {
+    fn a_good_run_continues() {
         let (strategy, distribution) = good();
         assert_eq!(stop(&strategy, &distribution, &falling(), &[1.0, 2.0], &RUN), None);
         assert_eq!(stop(&strategy, &distribution, &History::default(), &[1.0, 1.0], &RUN), None);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_stops_a_run() {
+    fn each_stop_condition_ends_a_run() {
         let changes: [(Stop, Change); 7] = [
             (Stop::Condition, |distribution| distribution.scales[1] = 1e8),
             (Stop::Condition, |distribution| distribution.mean[2] = f64::NAN),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn old_generations_are_forgotten() {
+    fn old_generations_are_dropped() {
         let mut history = History::default();
         (0..HISTORY_MAX + 5).for_each(|generation| history.push(&[generation as f64, generation as f64 + 0.5]));
         assert_eq!((history.best.len(), history.best[0], history.median[0]), (HISTORY_MAX, 5.0, 5.5));

@@ -32,7 +32,7 @@ fn plain() -> Settings {
 
 /// pycma 4.5 stops on the sphere of BBOB after 2,281 to 2,471 evaluations.
 #[test]
-fn convex_functions_take_as_long_as_they_should() {
+fn convex_functions_take_the_expected_evaluations() {
     let took = [
         until("sphere", 10, &plain(), 1e-10, 10_000),
         until("ellipsoid", 10, &plain(), 1e-10, 20_000),
@@ -93,7 +93,7 @@ fn mean_until(function: fn(&[f64]) -> f64) -> f64 {
 /// Without a limit on the deviations, one search in a hundred left the box: its steps grew until good and bad ones no longer
 /// differed. Large first steps provoke this soonest.
 #[test]
-fn no_search_loses_the_box() {
+fn no_search_leaves_the_box() {
     let sphere = problem::find("sphere").unwrap();
     for (seed, separable) in (0..400).map(|seed| (seed, seed % 8 == 7)) {
         let covariance = if separable { Covariance::Separable } else { Covariance::Full };
@@ -126,7 +126,7 @@ fn discus(genes: &[f64], turned: bool) -> f64 {
 /// Many of the first candidates lie beyond a bound. This disturbs what is learnt about genes that depend on each other, but
 /// not much. An optimum on bounds is no harder to find than another one.
 #[test]
-fn bounds_do_not_disturb() {
+fn bounds_do_not_slow_the_search() {
     let took = [
         mean_until(|genes| discus(genes, false)),
         mean_until(|genes| discus(genes, true)),
@@ -139,7 +139,7 @@ fn bounds_do_not_disturb() {
 /// A search whose bounds only say where it starts finds an optimum 25 box widths away. A search that keeps its bounds ends in
 /// the corner nearest to that optimum.
 #[test]
-fn an_optimum_beyond_the_bounds_is_found_if_they_are_not_kept() {
+fn an_optimum_outside_optional_bounds_is_found() {
     let sphere = problem::find("sphere").unwrap();
     let least = |bounded| {
         let mut own = search(sphere, 4, 6000);
@@ -165,7 +165,7 @@ fn an_optimum_beyond_the_bounds_is_found_if_they_are_not_kept() {
 
 /// Without restarts, the search ends when it has converged.
 #[test]
-fn a_run_that_has_converged_ends() {
+fn a_converged_run_ends() {
     let (births, least) = until("sphere", 5, &plain(), 0.0, 100_000);
     assert!(births < 5000 && least < 1e-12, "{births} {least}");
     let mut cma = Cma::start(&plain(), search(problem::find("sphere").unwrap(), 5, 100_000)).unwrap();
@@ -188,7 +188,7 @@ fn restarts_solve_rastrigin() {
 
 /// The optimum of g06 lies in a corner of two constraints.
 #[test]
-fn constraints_are_kept() {
+fn constraints_are_satisfied() {
     let (_, least) = until("g06", 2, &Settings::default(), -6961.8, 20_000);
     assert!(least < -6961.0, "{least}");
 }
@@ -209,7 +209,7 @@ fn the_size_of_states_is_bounded() {
 }
 
 #[test]
-fn settings_that_make_no_sense_have_a_sentence() {
+fn invalid_settings_are_rejected_with_a_reason() {
     let wrong = [
         Settings { population: Some(3), ..plain() },
         Settings { sigma: 0.0, ..plain() },
@@ -225,7 +225,7 @@ fn settings_that_make_no_sense_have_a_sentence() {
 
 /// The populations of large runs are the first population times a power of two, and small runs have at most half of that.
 #[test]
-fn populations_that_no_restart_has_are_refused() {
+fn populations_of_no_restart_are_rejected() {
     let search = search(problem::find("sphere").unwrap(), 3, 1000);
     let mut cma = Cma::start(&Settings::default(), search.clone()).unwrap();
     cma.tell(&evaluate(&cma, problem::find("sphere").unwrap()));

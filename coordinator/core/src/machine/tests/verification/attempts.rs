@@ -7,7 +7,7 @@ use super::*;
 /// The run's thread voids a replica and is requested to open it before the core knows that it is void. The core restarts the
 /// replica and drops the tasks planned in the meantime, so they are planned again for the next attempt.
 #[test]
-fn a_replica_that_is_void_is_planned_for_the_attempt_that_the_core_knows() {
+fn a_void_replica_is_planned_for_the_current_attempt() {
     let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
     let replica = ReplicaKey { arm: 0, index: 0 };
     let planned = |replicas: &mut Replicas, attempt| {
@@ -54,7 +54,7 @@ fn a_replica_that_is_void_is_planned_for_the_attempt_that_the_core_knows() {
 }
 
 #[test]
-fn what_is_planned_for_an_attempt_that_is_over_is_dropped() {
+fn plans_for_an_earlier_attempt_are_dropped() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Audited { millionths: 1 }, "r", SMALL).unwrap();
     let (id, run) = story.core.runs.iter().next().unwrap();
@@ -70,7 +70,7 @@ fn what_is_planned_for_an_attempt_that_is_over_is_dropped() {
 
 /// Two identities are too few to fail a run, but their workers must not retry a task forever.
 #[test]
-fn where_two_must_agree_a_third_one_says_that_a_task_fails() {
+fn a_quorum_run_fails_only_with_a_third_failing_identity() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Quorum, "r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
     story.greet_as(1, "one", false);
@@ -89,7 +89,7 @@ fn where_two_must_agree_a_third_one_says_that_a_task_fails() {
 
 /// The same holds for a task that does not end.
 #[test]
-fn a_third_one_says_that_a_task_does_not_end() {
+fn an_endless_task_fails_its_run_only_with_a_third_identity() {
     let mut story = Story::begin(Settings { deadline_ms_unknown: 1000, ..singly() });
     story.submit_at(Level::Quorum, "r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
     let (mut sessions, mut last) = ([0; 3], 0);
@@ -119,7 +119,7 @@ fn a_third_one_says_that_a_task_does_not_end() {
 
 /// Many suspects that no worker may get must not hide one that a worker may get.
 #[test]
-fn suspects_that_wait_for_somebody_else_hold_up_no_others() {
+fn suspects_that_no_worker_may_take_do_not_block_others() {
     let mut story = Story::begin(singly());
     let many = SMALL.replace("tasks = 4", "tasks = 200").replace("rounds = 2", "rounds = 1");
     for seed in 0..12 {
@@ -140,14 +140,14 @@ fn suspects_that_wait_for_somebody_else_hold_up_no_others() {
     assert!(suspects > 64, "{suspects}");
     story.submit("r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
     fail_often(&mut story);
-    assert_eq!(story.run("r").state(), RunState::Failed, "it was tried three times");
+    assert_eq!(story.run("r").state(), RunState::Failed, "the task was tried three times");
     assert!((0..12).all(|seed| story.run(&format!("q{seed}")).state() == RunState::Running));
 }
 
 /// A certificate expires while a long task is computed, even twice. The same process of the same identity may still answer
 /// the task it was assigned, once; no other identity may.
 #[test]
-fn the_answer_to_a_session_that_has_expired_counts() {
+fn an_output_for_an_expired_session_counts() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Verified, "r", SMALL).unwrap();
     let greet = |story: &mut Story, session: u64, id: &str| {

@@ -26,7 +26,7 @@ fn differing(config: &str) -> Story {
 /// A coordinator that continues the run recomputes these outputs too: while the replica continues, after it is finished, and
 /// when the run waits for nothing else.
 #[test]
-fn audits_of_copies_that_differ_survive_a_kill_and_a_pause() {
+fn recomputations_of_differing_copies_survive_kills_and_pauses() {
     let open = SMALL.replace("replicas = 1", "replicas = 2").replace("tasks = 4", "tasks = 1");
     let finished = open.replace("rounds = 2", "rounds = 1");
     for (config, everything, paused) in [
@@ -71,7 +71,7 @@ fn audits_of_copies_that_differ_survive_a_kill_and_a_pause() {
 
 /// The outputs of a cancelled run are not recomputed. When the run continues, they are still to be recomputed.
 #[test]
-fn a_cancelled_run_keeps_the_audits_of_copies_that_differ() {
+fn a_cancelled_run_keeps_recomputations_of_differing_copies() {
     let open = SMALL.replace("replicas = 1", "replicas = 2").replace("tasks = 4", "tasks = 1");
     for config in [&open, &open.replace("rounds = 2", "rounds = 1")] {
         let mut story = differing(config);
@@ -88,7 +88,7 @@ fn a_cancelled_run_keeps_the_audits_of_copies_that_differ() {
 
 /// The liar is convicted elsewhere before the run is loaded again, so the run need not wait for its output.
 #[test]
-fn nobody_waits_for_the_audit_of_who_is_convicted_meanwhile() {
+fn runs_do_not_wait_for_recomputation_of_convicts() {
     let config = SMALL
         .replace("replicas = 1", "replicas = 2")
         .replace("tasks = 4", "tasks = 1")
@@ -109,7 +109,7 @@ fn nobody_waits_for_the_audit_of_who_is_convicted_meanwhile() {
 /// A liar has a copy of a task that another worker has answered, and whose output is being recomputed. The liar's output
 /// decides nothing. If the first output was not drawn, it is recomputed because the two differ, and the run waits for that.
 #[test]
-fn an_audit_is_for_trusted_workers_alone() {
+fn only_trusted_workers_recompute() {
     for millionths in [1_000_000, 1] {
         let settings = Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..auditor(1) };
         let mut story = Story::begin(settings);

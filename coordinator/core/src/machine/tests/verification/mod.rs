@@ -40,7 +40,7 @@ fn work(story: &mut Story, workers: &[(u64, Answer)]) {
 }
 
 #[test]
-fn only_what_a_trusted_worker_computed_counts_and_a_liar_is_convicted() {
+fn only_trusted_outputs_count_and_a_liar_is_convicted() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Verified, "r", SMALL).unwrap();
     story.greet_as(1, "liar", false);
@@ -66,7 +66,7 @@ fn only_what_a_trusted_worker_computed_counts_and_a_liar_is_convicted() {
 }
 
 #[test]
-fn an_output_counts_only_from_who_was_given_the_task() {
+fn an_output_counts_only_from_an_assigned_identity() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Quorum, "r", SMALL).unwrap();
     story.greet_as(1, "one", false);
@@ -88,7 +88,7 @@ fn an_output_counts_only_from_who_was_given_the_task() {
 }
 
 #[test]
-fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
+fn an_identity_cannot_confirm_itself() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Quorum, "r", SMALL).unwrap();
     story.join(9, 1);
@@ -97,7 +97,7 @@ fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
     story.greet_as(2, "one", false);
     work(&mut story, &[(1, honest), (2, honest)]);
     let run = story.run("r");
-    assert!(run.tasks_done == 0 && run.tasks_waiting > 0, "they wait for a second identity");
+    assert!(run.tasks_done == 0 && run.tasks_waiting > 0, "the outputs wait for a second identity");
     assert!(run.message.contains("certificates of two identities"), "{}", run.message);
     story.greet_as(3, "two", false);
     work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
@@ -106,7 +106,7 @@ fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
 
 /// The run's thread, where outputs of two sessions meet: an output is taken if another identity sent the same output before.
 #[test]
-fn an_output_is_seconded_by_the_same_of_another_identity() {
+fn an_equal_output_of_another_identity_confirms_an_output() {
     let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
     let replica = ReplicaKey { arm: 0, index: 0 };
     let Report::Planned { mut tasks, .. } = replicas.run(Job::Open { replica, attempt: 0 }).remove(0) else {
@@ -126,15 +126,15 @@ fn an_output_is_seconded_by_the_same_of_another_identity() {
         taken
     };
     assert!(!send(&mut replicas, "one", honest));
-    assert!(!send(&mut replicas, "one", honest), "an identity does not second itself");
-    assert!(!send(&mut replicas, "two", lie), "another output");
+    assert!(!send(&mut replicas, "one", honest), "an identity does not confirm itself");
+    assert!(!send(&mut replicas, "two", lie), "a different output confirms nothing");
     replicas.run(Job::Forget { identity: "one".into() });
-    assert!(!send(&mut replicas, "three", honest), "the first is forgotten");
+    assert!(!send(&mut replicas, "three", honest), "the first output is dropped");
     assert!(send(&mut replicas, "four", honest));
 }
 
 #[test]
-fn two_outvote_one_and_a_trusted_worker_convicts() {
+fn a_quorum_outvotes_one_and_a_trusted_worker_convicts() {
     for trusted in [false, true] {
         let mut story = Story::begin(singly());
         story.submit_at(Level::Quorum, "r", SMALL).unwrap();
@@ -153,7 +153,7 @@ fn two_outvote_one_and_a_trusted_worker_convicts() {
 /// Two identities that send the same wrong output form a quorum. A trusted worker that happens to have a copy convicts both,
 /// and what they confirmed is void.
 #[test]
-fn a_quorum_that_a_trusted_worker_contradicts_is_void() {
+fn a_quorum_contradicted_by_a_trusted_worker_is_void() {
     let mut story = Story::begin(Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..singly() });
     let config = &SMALL.replace("tasks = 4", "tasks = 1");
     story.submit_at(Level::Quorum, "r", config).unwrap();
@@ -174,7 +174,7 @@ fn a_quorum_that_a_trusted_worker_contradicts_is_void() {
 
 /// Outputs of a convicted identity must not help another identity to a quorum.
 #[test]
-fn what_a_convicted_identity_sent_before_does_not_count() {
+fn earlier_outputs_of_a_convicted_identity_do_not_count() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Quorum, "q", SMALL).unwrap();
     story.submit_at(Level::Verified, "v", &SMALL.replace("replicas = 1", "replicas = 1\nseed = 5")).unwrap();
@@ -190,17 +190,17 @@ fn what_a_convicted_identity_sent_before_does_not_count() {
         let outcome = if of_quorum(&story, hash) { honest } else { lie };
         story.answer(1, outcome);
     }
-    assert!(story.core.tasks.claimed().len() == 2, "it has answered in both runs");
+    assert!(story.core.tasks.claimed().len() == 2, "the identity has answered in both runs");
     story.greet_as(2, "trusted", true);
     while story.convicted.is_empty() && story.answer(2, honest) > 0 {}
     assert_eq!(story.convicted.len(), 1);
-    assert!(story.core.tasks.claimed().is_empty(), "none of its outputs waits for a second one");
+    assert!(story.core.tasks.claimed().is_empty(), "none of its outputs waits for confirmation");
     work(&mut story, &[(2, honest)]);
     assert_eq!(story.run("q").digest, expected_digest(SMALL));
 }
 
 #[test]
-fn liars_cannot_fail_a_run_where_somebody_is_trusted() {
+fn liars_cannot_fail_a_run_with_trusted_workers() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Verified, "r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
     (1..=5).for_each(|session| story.greet_as(session, &format!("liar{session}"), false));
@@ -217,7 +217,7 @@ fn liars_cannot_fail_a_run_where_somebody_is_trusted() {
         story.say(6, heartbeat());
     }
     let run = story.run("r");
-    assert_eq!(run.state(), RunState::Failed, "it fails on the trusted worker too");
+    assert_eq!(run.state(), RunState::Failed, "the task also fails on the trusted worker");
 }
 
 #[test]
@@ -235,13 +235,16 @@ fn a_level_is_stored_and_cannot_be_changed_by_submitting_again() {
     again.greet_as(1, "one", false);
     work(&mut again, &[(1, honest)]);
     assert_eq!(again.run("r").tasks_done, 0);
-    assert!(again.submit("r", &SMALL.replace("replicas = 1", "replicas = 2")).is_ok(), "more replicas, the same level");
+    assert!(
+        again.submit("r", &SMALL.replace("replicas = 1", "replicas = 2")).is_ok(),
+        "more replicas have the same level"
+    );
     assert_eq!(again.run("r").verification(), v1::Verification::Verified);
 }
 
 /// A Hello names the process, and a worker could name the process of another one.
 #[test]
-fn nobody_ends_the_session_of_another_identity() {
+fn a_worker_cannot_end_another_identitys_session() {
     let mut story = Story::begin(singly());
     story.greet_as(1, "one", false);
     let holder = Some(Holder { id: "two".into(), trusted: false });
@@ -295,7 +298,7 @@ fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
 /// An identity that lies in a share s of its tasks, of which a share p is recomputed, is convicted within 4.6 / (p s) tasks
 /// in 99 of 100 cases.
 #[test]
-fn liars_do_not_survive_audits() {
+fn recomputation_convicts_liars() {
     for (millionths, lies_in_hundred) in [(200_000, 100), (200_000, 30), (50_000, 100), (500_000, 5)] {
         let (share, lying) = (f64::from(millionths) / 1e6, lies_in_hundred as f64 / 100.0);
         let bound = 4.6 / (share * lying);
@@ -311,7 +314,7 @@ fn liars_do_not_survive_audits() {
 }
 
 #[test]
-fn a_run_is_not_finished_while_something_is_audited() {
+fn a_run_is_not_finished_while_outputs_are_recomputed() {
     let mut story = Story::begin(auditor(1));
     story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", SMALL).unwrap();
     story.greet_as(1, "one", false);
@@ -349,7 +352,7 @@ fn of_two() -> String {
 
 /// In the middle of a run: replicas that have absorbed an output of the liar restart.
 #[test]
-fn what_was_absorbed_on_a_liars_word_is_computed_again() {
+fn a_convicted_workers_results_are_recomputed() {
     let mut story = lied_to(1, 1_000_000);
     story.wait(4000);
     story.greet_as(3, "trusted", true);
@@ -363,7 +366,7 @@ fn what_was_absorbed_on_a_liars_word_is_computed_again() {
 /// At the end of a run, when everything is computed: no replica is stored as finished before its drawn outputs are
 /// recomputed.
 #[test]
-fn a_run_that_is_computed_goes_on_if_its_last_audit_fails() {
+fn a_complete_run_continues_if_its_last_recomputation_fails() {
     let mut story = lied_to(1, 1_000_000);
     work(&mut story, &[(2, honest)]);
     let finished = |story: &Story| story.objects.keys().filter(|name| name.contains("/finished/")).count();
@@ -381,7 +384,7 @@ fn a_run_that_is_computed_goes_on_if_its_last_audit_fails() {
 /// A coordinator that continues from a state recomputes the outputs that are still missing, after a pause and also with
 /// another secret, which would draw nothing.
 #[test]
-fn audits_belong_to_the_states_that_wait_for_them() {
+fn recomputations_belong_to_the_states_that_wait_for_them() {
     for paused in [false, true] {
         let mut story = lied_to(1, 1_000_000);
         work(&mut story, &[(2, honest)]);
@@ -411,7 +414,7 @@ fn audits_belong_to_the_states_that_wait_for_them() {
 
 /// Without a trusted worker, the others do not run far ahead, and the list of outputs to recompute stays small.
 #[test]
-fn a_replica_waits_when_too_much_of_it_waits_for_audits() {
+fn a_replica_waits_when_too_many_recomputations_are_pending() {
     let mut story = Story::begin(auditor(1));
     let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 4\ntasks = 40\npayload_bytes = 65536\n";
     story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", config).unwrap();
@@ -426,7 +429,7 @@ fn a_replica_waits_when_too_much_of_it_waits_for_audits() {
 /// The store is full for a while. A new leader would not know of the conviction, so it must have no visible effect: the liar
 /// stays connected, and the run is not finished.
 #[test]
-fn a_conviction_takes_effect_when_the_store_has_it() {
+fn a_conviction_takes_effect_once_it_is_stored() {
     let mut story = lied_to(1, 1_000_000);
     while story.answer(2, honest) > 0 {}
     story.wait(4000);
@@ -454,7 +457,7 @@ fn a_conviction_takes_effect_when_the_store_has_it() {
 
 /// A coordinator that leads after a conviction learns of it from the store, and void states in the store are not used.
 #[test]
-fn what_is_void_is_not_taken_up_after_a_restart() {
+fn void_states_are_not_resumed_after_a_restart() {
     // Nothing is drawn, so everything is absorbed and stored.
     for everything in [false, true] {
         let mut story = lied_to(1, 1);
@@ -479,7 +482,7 @@ fn what_is_void_is_not_taken_up_after_a_restart() {
 /// Another leader has finished a replica in the meantime. Outputs of other identities for the void state are still
 /// recomputed, once.
 #[test]
-fn a_finished_replica_with_a_void_state_is_asked_for_its_audits() {
+fn a_finished_replica_still_completes_recomputations() {
     let mut story = lied_to(1, 1_000_000);
     story.wait(4000);
     let mut other = Story::go_on(auditor(1), story.objects.clone());
@@ -498,7 +501,7 @@ fn a_finished_replica_with_a_void_state_is_asked_for_its_audits() {
 
 /// An identity that is convicted in one run has computed tasks of another run, which is finished.
 #[test]
-fn a_finished_run_is_computed_again_if_a_worker_of_it_is_convicted_elsewhere() {
+fn a_finished_run_is_recomputed_after_a_conviction_elsewhere() {
     let mut story = lied_to(1, 1);
     work(&mut story, &[(2, honest)]);
     assert_eq!(story.run("r").state(), RunState::Finished);

@@ -20,12 +20,12 @@ fn of_liars() -> Story {
         [1, 2].into_iter().for_each(|session| story.say(session, heartbeat()));
     }
     assert_eq!(story.run("q").state(), RunState::Finished);
-    assert_ne!(story.run("q").digest, expected_digest(&small()), "they are a quorum");
+    assert_ne!(story.run("q").digest, expected_digest(&small()), "the two identities are a quorum");
     story
 }
 
 #[test]
-fn what_two_confirmed_for_each_other_is_computed_again_when_both_are_convicted() {
+fn a_quorum_is_recomputed_when_both_identities_are_convicted() {
     let mut story = of_liars();
     story.submit_at(Level::Verified, "v", &SMALL.replace("replicas = 1", "replicas = 1\nseed = 5")).unwrap();
     assert!(story.answer(1, lie) > 0 && story.answer(2, lie) > 0);
@@ -39,7 +39,7 @@ fn what_two_confirmed_for_each_other_is_computed_again_when_both_are_convicted()
 /// The stored states list the identities on whose word they rest. If only one of the two is convicted, the output may be
 /// right.
 #[test]
-fn a_quorum_of_two_convicts_is_not_taken_up_after_a_restart() {
+fn a_quorum_of_two_convicts_is_not_resumed_after_a_restart() {
     let story = of_liars();
     for (convicted, void) in [(&["one"][..], false), (&["one", "two"], true)] {
         let mut objects = story.objects.clone();

@@ -304,7 +304,7 @@ mod tests {
     /// A cigar along the diagonal of the space has one long direction. The search finds it, while a diagonal matrix alone
     /// does not solve the problem.
     #[test]
-    fn a_direction_that_is_needed_is_found() {
+    fn a_needed_direction_is_found() {
         let n = 20;
         let cigar = |genes: &[f64]| {
             let along = genes.iter().sum::<f64>() / (n as f64).sqrt();
@@ -324,7 +324,7 @@ mod tests {
 
     /// If only the scales of the coordinates differ, the diagonal learns them and no direction is added.
     #[test]
-    fn no_direction_comes_where_a_diagonal_does() {
+    fn no_direction_is_added_where_a_diagonal_suffices() {
         let ellipsoid = |genes: &[f64]| (0..40).map(|i| pow(10.0, (i / 8) as f64) * genes[i] * genes[i]).sum::<f64>();
         let (took, found) = minimise(40, 3000, &ellipsoid);
         assert!(took < 1500 && found.directions.most == 0, "{took} {}", found.directions.most);
@@ -360,7 +360,7 @@ mod tests {
     /// The recorded variances of coordinates are those of the matrix, its determinant is 1, its directions are orthogonal,
     /// and `normal` inverts `step`.
     #[test]
-    fn the_matrix_is_what_its_parts_say() {
+    fn the_matrix_agrees_with_its_recorded_parts() {
         let (strategy, distribution) = learnt();
         let (n, whole) = (strategy.n, matrix(&distribution, strategy.n));
         assert_eq!(distribution.directions.stretches.len(), 3);
@@ -383,7 +383,7 @@ mod tests {
 
     /// Short directions that become shorter are dropped; the others stay.
     #[test]
-    fn a_direction_that_is_not_needed_is_given_up() {
+    fn an_unneeded_direction_is_dropped() {
         let (strategy, mut distribution) = learnt();
         let before = distribution.clone();
         distribution.directions.stretches = vec![100.0, 1.0, 1.0];

@@ -6,7 +6,7 @@ use evoxo_common::rng::Stream;
 /// The constants for ten coordinates, as the tutorial's formulas and pycma 4.5 give them: mu_eff is 3.167 and c_sigma is
 /// 0.2844.
 #[test]
-fn constants_are_those_of_the_tutorial() {
+fn constants_match_the_tutorial() {
     let strategy = Strategy::new(10, 10, Covariance::Full, true);
     assert_eq!(strategy.mu, 5);
     assert!((strategy.mu_eff - 3.167_299).abs() < 1e-6, "{}", strategy.mu_eff);
@@ -23,7 +23,7 @@ fn constants_are_those_of_the_tutorial() {
 
 /// If steps are ranked at random, the matrix stays the same on average: its trace has no systematic drift.
 #[test]
-fn neutral_selection_changes_no_shape() {
+fn random_ranking_leaves_the_matrix_unchanged() {
     for (covariance, active) in [
         (Covariance::Full, false),
         (Covariance::Full, true),
@@ -50,7 +50,7 @@ fn neutral_selection_changes_no_shape() {
 /// The two candidates lie on a line with the mean and the last mean, as far away as random ones, and their normal numbers
 /// give their steps. The step size grows if and only if the forward one is ahead.
 #[test]
-fn the_pair_lies_along_the_last_step() {
+fn the_candidate_pair_lies_along_the_last_step() {
     for covariance in [Covariance::Full, Covariance::Separable, Covariance::Limited] {
         let strategy = Strategy::new(100, 12, covariance, true);
         let mut distribution = strategy.start(vec![0.5; 100], 0.3);
