@@ -1,6 +1,6 @@
 //! What the file of an experiment names throughout: `use evoxo_common::prelude::*`.
 //!
-//! Operators, statistics and reports are not here: an experiment names those that it has.
+//! Operators of evolution are here by their modules. Statistics and reports are not: an experiment names those that it has.
 
 pub use std::ops::Range;
 
@@ -8,8 +8,9 @@ pub use bytes::Bytes;
 
 pub use crate::{
     card::{Card, CardKind, TextCard},
+    evolve::{cross, mutate, select},
     experiment::{Demand, Experiment, Identity, Kind, Standard, fits},
-    rng::Stream,
+    rng::{Stream, chance},
     row, settings,
     task::{Compute, Refusal, Task, TaskKind, checked},
 };

@@ -97,7 +97,7 @@ pub(super) struct Replica {
 
 impl Replica {
     fn new(identity: Identity<'_, Self>, state: SearchState) -> Result<Self, String> {
-        let stream = identity.stream();
+        let stream = identity.stream;
         let WithText { mut settings, text } = identity.settings;
         // Tasks have it; nothing else here needs it.
         let module = wasm::decode(&std::mem::take(&mut settings.module))?;

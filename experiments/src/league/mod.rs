@@ -186,8 +186,7 @@ impl Experiment for League {
         }
     }
 
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let (stream, settings) = (identity.stream(), identity.settings);
+    fn restore(Identity { settings, stream, .. }: Identity<'_, Self>, state: State) -> Result<Self, String> {
         fits(leads_to(&settings, &state))?;
         let (pairings, roster) = (settings.pairings(), settings.roster().encode_to_vec().into());
         Ok(Self { stream, pairings, roster, settings, state })
