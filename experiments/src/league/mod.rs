@@ -2,13 +2,15 @@
 //! who is stronger.
 //!
 //! In tic-tac-toe nothing is sampled: the odds of any two players are computed over all games from all openings. In other games
-//! each two play from the same random openings, with sides exchanged. Ratings are those of [`evoxo_common::stats::rating`].
+//! each two play from the same random openings, with sides exchanged. Ratings are those of [`rating`].
 
 mod headline;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
+mod nash;
 pub mod play;
+pub mod rating;
 mod report;
 mod roster;
 pub mod settings;
@@ -24,13 +26,14 @@ use evoxo_common::{
     experiment::{Demand, Experiment, Identity, Kind, Reads, fits},
     rng::Stream,
     row,
-    stats::{rating::outcome, wilson_points},
+    stats::wilson_points,
     task::{Refusal, Task, TaskKind, checked},
 };
 use prost::Message as _;
 
 use messages::{GamesTask, OddsTask, State};
 use play::{ComputeOdds, GAMES_EACH, Games, ODDS_EACH};
+use rating::outcome;
 use settings::{FILE_BYTES_MAX, FileSettings, Settings};
 
 /// The kind's name, as in experiment files.

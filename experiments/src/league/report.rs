@@ -4,13 +4,13 @@ use evoxo_common::{
     experiment::Config,
     report::{Report, Table},
     rng::Stream,
-    stats::rating::VIRTUAL_GAMES,
     text::thousands,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     NAME,
+    rating::{ELO, VIRTUAL_GAMES},
     standing::{DOUBT, OPENINGS_MIN, RESAMPLES, Results, Standing},
     told,
 };
@@ -203,7 +203,7 @@ fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
         ));
     }
     if !results.meetings.is_empty() {
-        let first = evoxo_common::stats::rating::ELO * standing.ratings.first_move;
+        let first = ELO * standing.ratings.first_move;
         notes.push(format!(
             "The first move is worth {} points; of two equals, moves apart, {:.1} % of the games would be drawn.",
             points(first),

@@ -10,7 +10,7 @@
 //! player also has one weak virtual game: [`VIRTUAL_GAMES`] against a virtual player of strength 0, a third of it won, drawn and
 //! lost, one half with each side. That keeps every term finite and fixes the origin; nothing else does.
 
-use crate::{
+use evoxo_common::{
     math::{exp, ln},
     rng::{Stream, below},
 };
