@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use evoxo_common::digest::Digest;
-use evoxo_proto::v1::{Order, Verification};
+use evoxo_proto::MILLION;
+
+pub use evoxo_proto::Level;
 
 /// Whom a certificate belongs to. Unlike its name, a worker cannot choose this.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,23 +14,6 @@ pub struct Holder {
     pub id: Arc<str>,
     /// Its role is "trusted worker": what it computes is right.
     pub trusted: bool,
-}
-
-/// How much a run trusts workers. It changes no result, only what must have been computed by whom before an output counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Level {
-    /// Every valid output of any worker counts.
-    #[default]
-    Plain,
-    /// An output counts when workers of two identities sent the same, or a trusted worker sent it.
-    Quorum,
-    /// An output counts when a trusted worker sent it. Those of others are compared with it.
-    Verified,
-    /// Every valid output counts that was asked for. A trusted worker computes some of those of others again.
-    Audited {
-        /// Their share, 1 to 1,000,000 millionths.
-        millionths: u32,
-    },
 }
 
 /// The coordinator's secret, by which it is drawn what is audited.
@@ -47,7 +32,7 @@ impl AuditKey {
     #[must_use]
     pub fn draws(&self, millionths: u32, task: Digest, identity: &str, output: Digest) -> bool {
         let draw = Digest::of_pieces([&self.0[..], b"audit", &task.0, identity.as_bytes(), &output.0]);
-        draw.0[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % u64::from(ALL)
+        draw.0[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % u64::from(MILLION)
             < millionths.into()
     }
 }
@@ -69,9 +54,6 @@ impl Draw {
     }
 }
 
-/// All, in millionths.
-const ALL: u32 = 1_000_000;
-
 /// What a valid output is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
@@ -85,68 +67,19 @@ pub enum Worth {
     Compared,
 }
 
-impl Level {
-    /// What an output is worth; `None` if it is not even looked at: where workers are not trusted, only somebody who was given
+impl Worth {
+    /// What an output is worth to a run; `None` if it is not even looked at: where workers are not trusted, only somebody who was given
     /// the task may answer, so that nobody can answer others' tasks from the public configuration.
     #[must_use]
-    pub fn worth(self, holder: Option<&Holder>, asked: bool) -> Option<Worth> {
-        match (self, holder) {
-            (Self::Plain, _) => Some(Worth::Taken),
-            (_, Some(holder)) if asked && holder.trusted => Some(Worth::Taken),
-            (Self::Audited { .. }, Some(_)) if asked => Some(Worth::Believed),
-            (Self::Quorum, Some(_)) if asked => Some(Worth::Seconded),
-            (Self::Verified, Some(_)) if asked => Some(Worth::Compared),
+    pub fn of(level: Level, holder: Option<&Holder>, asked: bool) -> Option<Self> {
+        match (level, holder) {
+            (Level::Plain, _) => Some(Self::Taken),
+            (_, Some(holder)) if asked && holder.trusted => Some(Self::Taken),
+            (Level::Audited { .. }, Some(_)) if asked => Some(Self::Believed),
+            (Level::Quorum, Some(_)) if asked => Some(Self::Seconded),
+            (Level::Verified, Some(_)) if asked => Some(Self::Compared),
             _ => None,
         }
-    }
-
-    /// The level that a message names; `None` if this build does not know it, or the share makes no sense.
-    #[must_use]
-    pub fn of(message: i32, millionths: u32) -> Option<Self> {
-        match Verification::try_from(message).ok()? {
-            Verification::Unspecified => Some(Self::Plain),
-            Verification::Quorum => Some(Self::Quorum),
-            Verification::Verified => Some(Self::Verified),
-            Verification::Audited => (1..=ALL).contains(&millionths).then_some(Self::Audited { millionths }),
-        }
-    }
-
-    /// The level of a stored order. One that this build does not know is taken for the strictest.
-    #[must_use]
-    pub fn of_order(order: &Order) -> Self {
-        Self::of(order.verification, order.audit_millionths).unwrap_or(Self::Verified)
-    }
-
-    /// The name in messages.
-    #[must_use]
-    pub fn message(self) -> Verification {
-        match self {
-            Self::Plain => Verification::Unspecified,
-            Self::Quorum => Verification::Quorum,
-            Self::Verified => Verification::Verified,
-            Self::Audited { .. } => Verification::Audited,
-        }
-    }
-
-    /// The share that is audited, in millionths; 0 at other levels.
-    #[must_use]
-    pub fn millionths(self) -> u32 {
-        match self {
-            Self::Audited { millionths } => millionths,
-            Self::Plain | Self::Quorum | Self::Verified => 0,
-        }
-    }
-
-    /// How many identities vouch for an output that no trusted worker sent: if so many are convicted, it is void.
-    #[must_use]
-    pub fn vouchers(self) -> usize {
-        if self == Self::Quorum { 2 } else { 1 }
-    }
-
-    /// Whether only a trusted worker computes what another one has sent.
-    #[must_use]
-    pub fn needs_trusted(self) -> bool {
-        matches!(self, Self::Verified | Self::Audited { .. })
     }
 }
 
@@ -162,17 +95,6 @@ pub(crate) fn void_since<'a>(
     rounds.sort_unstable();
     // Before the second of two was heard they cannot have vouched for each other.
     rounds.get(vouchers - 1).copied()
-}
-
-impl std::fmt::Display for Level {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Plain => f.write_str("plain"),
-            Self::Quorum => f.write_str("quorum"),
-            Self::Verified => f.write_str("verified"),
-            Self::Audited { millionths } => write!(f, "audited:{}%", f64::from(*millionths) / 1e4),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -214,22 +136,15 @@ mod tests {
     fn outputs_count_by_level_role_and_whether_they_were_asked_for() {
         let [some, trusted] = [false, true].map(|trusted| Holder { id: "0123456789ab".into(), trusted });
         for level in [Level::Quorum, Level::Verified] {
-            assert_eq!(level.worth(Some(&trusted), true), Some(Worth::Taken));
-            assert_eq!(level.worth(None, true), None, "nobody knows who it is");
-            assert!([&some, &trusted].iter().all(|holder| level.worth(Some(holder), false).is_none()));
+            assert_eq!(Worth::of(level, Some(&trusted), true), Some(Worth::Taken));
+            assert_eq!(Worth::of(level, None, true), None, "nobody knows who it is");
+            assert!([&some, &trusted].iter().all(|holder| Worth::of(level, Some(holder), false).is_none()));
         }
-        assert_eq!(Level::Quorum.worth(Some(&some), true), Some(Worth::Seconded));
-        assert_eq!(Level::Verified.worth(Some(&some), true), Some(Worth::Compared));
-        assert_eq!(Level::Plain.worth(None, false), Some(Worth::Taken));
-        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&some), true), Some(Worth::Believed));
-        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&trusted), true), Some(Worth::Taken));
-        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&some), false), None);
-        for level in [Level::Plain, Level::Quorum, Level::Verified, Level::Audited { millionths: 50_000 }] {
-            assert_eq!(Level::of(level.message().into(), level.millionths()), Some(level));
-        }
-        let audited = Verification::Audited.into();
-        assert_eq!([0, ALL + 1].map(|millionths| Level::of(audited, millionths)), [None, None]);
-        assert_eq!(Level::Audited { millionths: 52_500 }.to_string(), "audited:5.25%");
-        assert_eq!(Level::of_order(&Order { verification: 99, ..Order::default() }), Level::Verified);
+        assert_eq!(Worth::of(Level::Quorum, Some(&some), true), Some(Worth::Seconded));
+        assert_eq!(Worth::of(Level::Verified, Some(&some), true), Some(Worth::Compared));
+        assert_eq!(Worth::of(Level::Plain, None, false), Some(Worth::Taken));
+        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&some), true), Some(Worth::Believed));
+        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&trusted), true), Some(Worth::Taken));
+        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&some), false), None);
     }
 }

@@ -160,7 +160,7 @@ impl Coordinator {
             let worth = if found.audit.is_some() {
                 Some(Worth::Compared)
             } else {
-                run.level.worth(from.holder.as_ref(), asked)
+                Worth::of(run.level, from.holder.as_ref(), asked)
             };
             // Where workers are not trusted, whoever was not given the task is not heard.
             let Some(worth) = worth else { continue };
