@@ -1,4 +1,4 @@
-//! The modern rival: an evolution strategy with covariance matrix adaptation ([`evoxo_common::evolve::adaptation`]).
+//! The modern rival: an evolution strategy with covariance matrix adaptation ([`super::strategy`]).
 //!
 //! The search space has no bounds; a gene is its coordinate folded into -1 to 1 by reflection at both ends, so that
 //! steps work near a bound as well as anywhere. The bounds of a gene are where -1 and 1 are. The first mean is a random chromosome. The champion is the best ever
@@ -6,12 +6,12 @@
 
 use crate::nndtf::messages;
 
-use super::{CHROMOSOMES_MAX, Candidates, Search, first_greatest};
-use crate::nndtf::network::{Bounds, RANGE, gene};
-use evoxo_common::evolve::{
-    adaptation::{Distribution, Strategy},
-    select,
+use super::{
+    CHROMOSOMES_MAX, Candidates, Search, first_greatest,
+    strategy::{Distribution, Strategy},
 };
+use crate::nndtf::network::{Bounds, RANGE, gene};
+use evoxo_common::evolve::select;
 
 /// A step size beyond this is useless: coordinates have a range of 2.
 const SIGMA_MAX: f64 = 1e6;
