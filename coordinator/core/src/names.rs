@@ -17,9 +17,6 @@
 //! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
 //! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log,
 //! `audit-rights/EPOCH-NUMBER-DIGEST` those of operators and about rights.
-//!
-//! Builds before epochs wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
-//! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. These are read as those of epoch 0.
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
@@ -143,7 +140,7 @@ pub fn deleted_name(born: u64, orders: u64) -> String {
 /// What an object's name says. They are ordered by epoch, then by number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Named {
-    /// In which it was written; of an order, its copy or a deletion, in which its run was submitted. 0 if the name has none.
+    /// In which it was written; of an order, its copy or a deletion, in which its run was submitted.
     pub epoch: u64,
     /// Its number, or a finished replica's ordinal.
     pub number: u64,
@@ -175,7 +172,7 @@ impl Named {
 }
 
 /// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `order-copy`, `checkpoint`,
-/// `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`) and this program, or an earlier one, names objects so.
+/// `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`) and this program names objects so.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
@@ -185,14 +182,10 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     };
     let digest = |text: &str| (text.len() == DIGEST_DIGITS).then(|| text.to_owned());
     let (epoch, number, digest) = match (directory, parts.as_slice()) {
-        (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
-        ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
+        (DELETED | ORDER, [born, orders]) => (number(born)?, number(orders)?, None),
         (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
         (CHECKPOINT | CHECKPOINT_COPY | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
             (number(epoch)?, number(count)?, Some(digest(hash)?))
-        }
-        ("order" | FINISHED | FINISHED_COPY | CHECKPOINT | CHECKPOINT_COPY | "doubt", [count, hash]) => {
-            (0, number(count)?, Some(digest(hash)?))
         }
         _ => return None,
     };
@@ -245,18 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn names_of_earlier_builds_are_of_epoch_0_and_others_are_foreign() {
-        for (name, number) in [
-            ("order/000002-1111111111111111", 2),
-            ("checkpoint/000042-0123456789abcdef", 42),
-            ("finished/0000001000007-0123456789abcdef", 1_000_007),
-            ("doubt/000001-0123456789abcdef", 1),
-        ] {
-            let (directory, _) = name.split_once('/').unwrap();
-            let named = object_named(name, directory).unwrap();
-            assert_eq!((named.epoch, named.number, named.digest.unwrap().len()), (0, number, 16), "{name}");
-        }
+    fn other_names_are_foreign() {
         for (name, directory) in [
+            ("order/000002-0123456789abcdef", "order"),
+            ("checkpoint/000042-0123456789abcdef", "checkpoint"),
+            ("finished/0000001000007-0123456789abcdef", "finished"),
+            ("doubt/000001-0123456789abcdef", "doubt"),
             ("order/notes", "order"),
             ("order/000001", "order"),
             ("order/000001-000002-0123456789abcdef", "order"),

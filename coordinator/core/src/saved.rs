@@ -294,7 +294,7 @@ impl Objects<'_> {
     /// written late by a coordinator that did not lead any more, after the run was deleted.
     fn orders(&self, notices: &mut Vec<String>) -> Option<(u64, Vec<Named>)> {
         let orders = self.both_orders();
-        let has_first = |born| born == 0 || orders.iter().any(|named| (named.epoch, named.number) == (born, 1));
+        let has_first = |born| orders.iter().any(|named| (named.epoch, named.number) == (born, 1));
         let born = orders.iter().map(|named| named.epoch).filter(|born| has_first(*born)).max();
         let (ours, others): (Vec<_>, Vec<_>) = orders.iter().cloned().partition(|named| Some(named.epoch) == born);
         notices.extend(others.iter().map(|named| self.remains(named)));

@@ -5,8 +5,6 @@
 //! A replica or a checkpoint is stored when both objects are there. If one of them cannot be written, both are tried again. Whoever
 //! loads the run later writes again what a crash or damage has left out.
 
-use std::time::Instant;
-
 use bytes::Bytes;
 use evoxo_common::envelope::{Kind, open};
 use futures_util::future::join_all;
@@ -127,11 +125,11 @@ impl Store {
 
     /// Writes again what is damaged or missing of the finished replicas of a run and of its newest checkpoint. The objects have been read;
     /// of their copies it is enough that they are there and have as many bytes. The first one that cannot be written ends it until the
-    /// next start, and so does this time for copies that were never written.
-    pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun, until: Instant) {
+    /// next start.
+    pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun) {
         let SavedRun { name: run, finished, checkpoint, notices, .. } = saved;
         let checkpoint = checkpoint.iter().map(|it| (&it.object, it.from_copy));
-        let (mut copied, mut left) = (0, 0);
+        let mut copied = 0;
         for (object, from_copy) in checkpoint.chain(finished.iter().map(|it| (&it.object, it.from_copy))) {
             let Some(copy) = copy_name(object) else { continue };
             let size = |name: &str| found.sizes.get(name);
@@ -141,10 +139,6 @@ impl Store {
                 false => continue,
             };
             let was_there = size(object).is_some();
-            if !from_copy && !was_there && Instant::now() > until {
-                left += 1;
-                continue;
-            }
             let (object, other) = (format!("runs/{run}/{object}"), format!("runs/{run}/{good}"));
             if found.foreign.contains(&object) {
                 notices.push(format!(
@@ -159,7 +153,7 @@ impl Store {
             }
             let state = if was_there { "damaged" } else { "missing" };
             match self.write_second(&object, &bytes) {
-                // Builds before copies wrote none, and a coordinator may have been killed before it wrote one.
+                // A coordinator may have been killed before it wrote one.
                 Ok(()) if !from_copy && !was_there => copied += 1,
                 Ok(()) => notices.push(format!("the object {object} was {state} and is written again from {other}")),
                 Err(why) => {
@@ -168,10 +162,9 @@ impl Store {
                 }
             }
         }
-        if copied + left > 0 {
+        if copied > 0 {
             tracing::info!(
-                "run {run}: {copied} checkpoints and finished replicas had no copy in the store {}, and have one now; {left} more get \
-                 one at the next start",
+                "run {run}: {copied} checkpoints and finished replicas had no copy in the store {}, and have one now",
                 self.shown
             );
         }

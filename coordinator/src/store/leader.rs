@@ -82,7 +82,7 @@ pub struct Leader {
     pub host: String,
     /// `None` if its object is damaged.
     pub cluster: Option<Cluster>,
-    /// `None` if its object is damaged, or of an earlier build.
+    /// `None` if it serves nobody or its object is damaged.
     pub security: Option<Security>,
 }
 

@@ -208,8 +208,7 @@ fn check_segment(task: &SegmentTask, output: &SegmentOutput) -> Result<(), Refus
     Search::new(network(judge)?.genes(), search).and_then(|search| search.check(state)).map_err(Refusal)
 }
 
-/// A few tasks of each kind that touch every branch of the computation, except what came later and an earlier build refuses or gives
-/// outputs of another size for: other numbers of hidden nodes, and none of the neighbours.
+/// A few tasks of each kind that touch every branch of the computation, except for 0 sweeps and for other numbers of hidden nodes than 8.
 fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
     let stream = Stream::root(1).text("nndtf workload");
     let judge = |kind: messages::Kind, sweeps, right_to_left| messages::Judge {

@@ -88,7 +88,7 @@ pub struct CouplesTask {
     /// Games of a couple, 1 to 1,000.
     #[prost(uint32, tag = "4")]
     pub games: u32,
-    /// Rules of an agent, 1 to 1,024; with more than 128 a worker of an earlier build refuses the task.
+    /// Rules of an agent, 1 to 1,024.
     #[prost(uint32, tag = "5")]
     pub rules: u32,
     /// The players: the first couple's two, the second's, and so on; 1 to 500 couples.
