@@ -16,8 +16,8 @@ use super::{
 };
 
 /// An arm and its results.
-struct Rated<'a> {
-    name: &'a str,
+pub(super) struct Rated<'a> {
+    pub(super) name: &'a str,
     results: Results,
     standing: Standing,
 }
@@ -30,6 +30,15 @@ impl<'a> Rated<'a> {
     }
 }
 
+/// All arms.
+///
+/// # Errors
+/// A sentence if something is missing in the arms of the result.
+pub(super) fn rated<'a>(config: &'a Config, arms: &[told::Arm]) -> Result<Vec<Rated<'a>>, String> {
+    let rated = |(place, arm): (usize, &told::Arm)| Ok(Rated::new(config, place, arm.results(config, place)?));
+    arms.iter().enumerate().map(rated).collect()
+}
+
 /// Tables, notes and numbers of all arms.
 ///
 /// # Errors
@@ -38,8 +47,7 @@ pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, Stri
     let mut tables = Vec::new();
     let mut notes = Vec::new();
     let mut summary = Map::new();
-    for (place, arm) in arms.iter().enumerate() {
-        let arm = Rated::new(config, place, arm.results(config, place)?);
+    for arm in rated(config, arms)? {
         let head = if arms.len() > 1 { format!("{}: ", arm.name) } else { String::new() };
         let sentence = sentence(&arm);
         tables.push(ratings_table(&arm, format!("{head}{sentence}")));
@@ -54,7 +62,7 @@ pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, Stri
 }
 
 /// The verdict.
-fn sentence(arm: &Rated<'_>) -> String {
+pub(super) fn sentence(arm: &Rated<'_>) -> String {
     let Rated { results, standing, .. } = arm;
     let games: f64 = results.meetings.iter().map(|meeting| meeting.games()).sum();
     let names: Vec<&str> = standing.first.iter().map(|player| results.names[*player].as_str()).collect();
