@@ -21,7 +21,7 @@ use evoxo_coordinator::{
         StoreFault, ThreadId, View, Write, WriteId,
     },
     prepared::Prepared,
-    replicas::{Job, Replicas},
+    replicas::{Job, Turns},
     saved::replica_of_checkpoint,
     store::{Lock, Store, StoreError},
     trust::Level,
@@ -58,7 +58,7 @@ pub(crate) struct Inline {
     store: Store,
     /// Held as long as this object exists.
     _lock: Lock,
-    replicas: BTreeMap<ThreadId, Replicas>,
+    replicas: Turns,
     worker: Option<Worker>,
     session: SessionId,
     looked: Instant,
@@ -100,7 +100,7 @@ impl Inline {
             core,
             store,
             _lock: lock,
-            replicas: BTreeMap::new(),
+            replicas: Turns::new(registry.clone()),
             worker: None,
             session: SessionId(1),
             looked: Instant::now(),
@@ -274,7 +274,7 @@ impl Inline {
         self.events.push_back(Event::Request { id: RequestId(0), request });
         loop {
             match self.response.take() {
-                Some(response) => return response.map_err(|rejection| anyhow!("{}", sentence(rejection))),
+                Some(response) => return response.map_err(|rejection| anyhow!("{}", rejection.sentence())),
                 None if self.step()? => {}
                 None => self.rest(),
             }
@@ -297,7 +297,7 @@ impl Inline {
         } else if let Some(event) = self.worker_events.pop_front() {
             self.handle_worker(event)?;
         } else if let Some((thread, job)) = self.jobs.pop_front() {
-            let reports = self.replicas.get_mut(&thread).map(|replicas| replicas.run(job)).unwrap_or_default();
+            let reports = self.replicas.run(thread, job).unwrap_or_default();
             if !reports.is_empty() {
                 self.handle(Event::Done { thread, reports });
             }
@@ -349,11 +349,9 @@ impl Inline {
             Effect::End { session } if session == self.session => {
                 self.worker_events.push_back(worker::Event::LinkDown("the session has ended".into()));
             }
-            Effect::Start { thread, prepared, draw, states } => {
-                drop(self.replicas.insert(thread, Replicas::new(&self.registry, prepared, draw, states)));
-            }
+            Effect::Start { thread, prepared, draw, states } => self.replicas.start(thread, prepared, draw, states),
             Effect::Job { thread, job } => self.jobs.push_back((thread, job)),
-            Effect::Drop { thread } => drop(self.replicas.remove(&thread)),
+            Effect::Drop { thread } => self.replicas.end(thread),
             Effect::Store { write, run, what } => self.writes.push_back((write, run, what)),
             Effect::Respond { response, .. } => self.response = Some(response),
             Effect::Publish(view) => {
@@ -405,17 +403,5 @@ impl Inline {
             }
             message => Event::Message { session, message: v1::FromWorker { message } },
         }
-    }
-}
-
-fn sentence(rejection: Rejection) -> String {
-    match rejection {
-        Rejection::Invalid(why)
-        | Rejection::NotFound(why)
-        | Rejection::Conflict(why)
-        | Rejection::Exhausted(why)
-        | Rejection::Unavailable(why)
-        | Rejection::Unstored(why)
-        | Rejection::Interrupted(why) => why,
     }
 }

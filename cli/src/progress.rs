@@ -6,7 +6,7 @@ use std::{
 };
 
 use evoxo_common::text::rounded;
-use evoxo_coordinator::rate::Rate;
+use evoxo_process::Rate;
 use evoxo_proto::v1::{self, RunState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 

@@ -9,11 +9,11 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use evoxo_access::{AccessFile, Dialer, at_any, now_s, renew};
-use evoxo_coordinator::shown::state;
-pub(crate) use evoxo_coordinator::shown::{doubt_to_json, run_to_json};
 use evoxo_process::{Address, Addresses, innermost};
+pub(crate) use evoxo_proto::shown::{doubt_to_json, run_to_json};
 use evoxo_proto::{
     LEADER_HEADER, Led, MESSAGE_BYTES_MAX,
+    shown::state,
     v1::{self, RunState, run_service_client::RunServiceClient},
 };
 use tokio::{task::JoinSet, time::timeout};

@@ -13,9 +13,7 @@ mod grpc;
 mod limits;
 mod metrics;
 mod page;
-pub mod rate;
 mod shell;
-pub mod shown;
 pub mod standby;
 pub mod store;
 

@@ -12,8 +12,8 @@ use evoxo_common::{
     time::Millis,
 };
 use evoxo_coordinator::{
-    core::{Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Settings, ThreadId, Write},
-    replicas::Replicas,
+    core::{Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Settings, Write},
+    replicas::Turns,
     store::Store,
     trust::Holder,
 };
@@ -42,7 +42,7 @@ pub struct Cluster {
     now: Millis,
     objects: Arc<InMemory>,
     store: Store,
-    threads: BTreeMap<ThreadId, Replicas>,
+    threads: Turns,
     caches: BTreeMap<u64, SharedCache<Arc<Shared>>>,
     /// The assignments of each session.
     pub assigned: BTreeMap<u64, VecDeque<Assigned>>,
@@ -70,7 +70,7 @@ impl Cluster {
             now: Millis(0),
             objects,
             store,
-            threads: BTreeMap::new(),
+            threads: Turns::new(registry().clone()),
             caches: BTreeMap::new(),
             assigned: BTreeMap::new(),
             views: BTreeMap::new(),
@@ -109,22 +109,22 @@ impl Cluster {
                 let outcome = self.store.write(&run, &what);
                 events.push_back(Event::Stored { write, outcome });
             }
-            Effect::Start { thread, prepared, draw, states } => {
-                self.threads.insert(thread, Replicas::new(registry(), prepared, draw, states));
-            }
+            Effect::Start { thread, prepared, draw, states } => self.threads.start(thread, prepared, draw, states),
             Effect::Job { thread, job } => {
-                if let Some(replicas) = self.threads.get_mut(&thread) {
-                    let reports = replicas.run(job);
-                    events.push_back(Event::Done { thread, reports });
-                }
+                events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports }));
             }
-            Effect::Drop { thread } => drop(self.threads.remove(&thread)),
+            Effect::Drop { thread } => self.threads.end(thread),
+            // There is no other process, so its task has no output.
+            Effect::ComputeHere { .. } => {
+                events.push_back(Event::ComputedHere(Err("there is no process for it".into())));
+            }
             Effect::Respond { response, .. } => self.responses.push(response),
             Effect::Publish(view) => drop(self.views.insert(view.run.name.clone(), view.run.clone())),
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
             Effect::Convict { .. }
             | Effect::Audit { .. }
             | Effect::Healthy(_)
+            | Effect::StopComputing
             | Effect::Log { .. }
             | Effect::Stopped => {}
         }

@@ -6,6 +6,7 @@ mod host;
 mod lack;
 mod logging;
 mod output;
+mod rate;
 mod request;
 mod values;
 
@@ -16,6 +17,7 @@ pub use host::{host_name, memory_bytes, open_files};
 pub use lack::end_on_lack;
 pub use logging::{Format, Log, log_to_stderr, say_failure};
 pub use output::{Unwritten, parsed, stdout};
+pub use rate::Rate;
 pub use request::{EndRequest, EndRequests};
 pub use values::{bytes, duration, whole};
 

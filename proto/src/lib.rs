@@ -2,8 +2,11 @@
 //! committed, and checked by `tests/generated.rs`, so that builds do not need protoc.
 
 mod leader;
+mod level;
+pub mod shown;
 
 pub use leader::{LEADER_HEADER, Led, STANDBY_HEADER, Seen};
+pub use level::{Level, MILLION};
 
 /// The messages and services of version 1 of the protocol.
 #[rustfmt::skip]

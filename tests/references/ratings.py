@@ -1,6 +1,6 @@
 """Ratings of fixed games by evalica (Newman's algorithm, the model of Davidson) and by scipy's optimiser (with the first move).
 
-Prints a line of numbers for each: the values that tests/tests/ratings.rs and the unit tests of common/src/stats/rating expect.
+Prints a line of numbers for each: the values that tests/tests/ratings.rs and the unit tests of experiments/src/league/rating expect.
 Needs `pip install evalica scipy`.
 """
 

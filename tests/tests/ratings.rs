@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use evoxo_common::stats::rating::{Meeting, rate};
+use evoxo_experiments::league::rating::{Meeting, rate};
 use evoxo_tests::programs::workspace;
 
 /// The same formula as in the script: wins of the player that moves first, draws, losses.
@@ -10,7 +10,7 @@ fn results(i: usize, j: usize) -> [f64; 3] {
     [3 + (7 * i + 5 * j) % 11, 1 + (3 * i + j) % 5, 2 + (i + 2 * j) % 4].map(|count| count as f64)
 }
 
-/// Skipped, with a line that says so, if python3 has no evalica or scipy. The unit tests of `stats::rating` have the numbers
+/// Skipped, with a line that says so, if python3 has no evalica or scipy. The unit tests of `league::rating` have the numbers
 /// that the script printed.
 #[test]
 fn ratings_match_those_of_evalica_and_scipy() {

@@ -8,8 +8,7 @@ use std::{
 };
 
 use anyhow::bail;
-use evoxo_coordinator::shown::worker_to_json;
-use evoxo_proto::v1;
+use evoxo_proto::{shown::worker_to_json, v1};
 
 use crate::remote::{Client, Coordinator, connect, converse, refused};
 

@@ -3,7 +3,7 @@
 use std::{io::Write as _, process::ExitCode};
 
 use anyhow::bail;
-use evoxo_coordinator::shown::state;
+use evoxo_proto::shown::state;
 use evoxo_proto::v1;
 
 use super::which::Which;

@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, process::ExitCode};
 
-use evoxo_coordinator::shown::state;
+use evoxo_proto::shown::state;
 use evoxo_proto::v1::{self, RunState};
 
 use super::which::Which;

@@ -3,8 +3,7 @@
 use std::{io::Write as _, process::ExitCode};
 
 use evoxo_common::experiment::{Config, Registry};
-use evoxo_coordinator::trust::Level;
-use evoxo_proto::v1;
+use evoxo_proto::{Level, v1};
 
 use crate::{
     autoscale::Autoscale,

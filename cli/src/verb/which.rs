@@ -1,7 +1,7 @@
 //! Selects runs of a coordinator, by name, pattern, state and owner.
 
 use anyhow::bail;
-use evoxo_coordinator::shown::state;
+use evoxo_proto::shown::state;
 use evoxo_proto::v1::{self, RunState};
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Write as _, process::ExitCode};
 
 use clap::ValueEnum;
-use evoxo_coordinator::shown::{lost_to_json, worker_to_json};
+use evoxo_proto::shown::{lost_to_json, worker_to_json};
 use evoxo_proto::v1;
 use serde_json::json;
 

@@ -4,7 +4,6 @@
 //! Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989. Each function names its source.
 //! Randomness comes from the caller's named stream; ties always go to the lower index.
 
-pub mod adaptation;
 pub mod cross;
 pub mod integer;
 pub mod mutate;

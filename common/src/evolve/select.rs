@@ -1,6 +1,6 @@
 //! Selection of parents and survivors.
 
-use crate::rng::{Generator, below, unit};
+use crate::rng::{Generator, Stream, below, unit};
 
 /// Indices of the `count` fittest individuals, best first; ties go to the lower index. This is truncation selection, and
 /// elitism if the chosen individuals stay in the next generation (Eiben and Smith 2015, sections 5.2.1 and 5.3.2).
@@ -22,6 +22,20 @@ pub fn binary_tournament<F: PartialOrd>(rng: &mut Generator, fitness: &[F]) -> u
     let two = below(rng, fitness.len() as u64) as usize;
     let (low, high) = (one.min(two), one.max(two));
     if fitness[high] > fitness[low] { high } else { low }
+}
+
+/// A generation of `size` individuals: those that `stay`, and the children of as many litters as it takes, numbered from `first`. A
+/// litter draws its parents and their children's changes from the stream of `births` with its number, so no litter depends on
+/// another one. Children beyond the size are not born.
+pub fn generation<G, L: IntoIterator<Item = G>>(
+    births: Stream,
+    stay: Vec<G>,
+    first: u64,
+    size: usize,
+    mut litter: impl FnMut(&mut Generator) -> L,
+) -> Vec<G> {
+    let children = (first..).flat_map(|number| litter(&mut births.word(number).rng()));
+    stay.into_iter().chain(children).take(size).collect()
 }
 
 /// An individual with probability proportional to its fitness: roulette-wheel selection (Goldberg 1989, page 11). If
@@ -67,6 +81,16 @@ mod tests {
             let better = |index: &usize| Some((-fitness[*index], *index)) <= worst;
             prop_assert_eq!((0..fitness.len()).filter(better).count(), count);
         }
+    }
+
+    #[test]
+    fn a_generation_is_filled_litter_by_litter() {
+        let births = Stream::root(2);
+        let number = |number: u64| below(&mut births.word(number).rng(), 1000);
+        let twins = |rng: &mut Generator| [below(rng, 1000); 2];
+        let filled = generation(births, vec![1, 2], 5, 5, twins);
+        assert_eq!(filled, [1, 2, number(5), number(5), number(6)]);
+        assert_eq!(generation(births, vec![1, 2, 3], 0, 2, twins), [1, 2], "there is no room for more");
     }
 
     #[test]

@@ -32,19 +32,16 @@ pub struct Identity<'a, E: Experiment> {
     pub replica: u32,
     /// The arm's settings.
     pub settings: E::Settings,
+    /// The replica's own stream: no other replica has the streams below it.
+    pub stream: Stream,
 }
 
 impl<'a, E: Experiment> Identity<'a, E> {
     /// The identity of the replica with this number in an arm of a run.
     #[must_use]
     pub fn new(config: &Config, arm: &'a Arm, replica: u32) -> Self {
-        Self { seed: config.seed, arm: &arm.name, replica, settings: E::Settings::of(&arm.settings) }
-    }
-
-    /// The replica's own random stream: no other replica has the streams below it.
-    #[must_use]
-    pub fn stream(&self) -> Stream {
-        Stream::root(self.seed).text(E::NAME).text(self.arm).word(self.replica.into())
+        let stream = Stream::root(config.seed).text(E::NAME).text(&arm.name).word(replica.into());
+        Self { seed: config.seed, arm: &arm.name, replica, settings: E::Settings::of(&arm.settings), stream }
     }
 }
 

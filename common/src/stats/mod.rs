@@ -2,8 +2,6 @@
 
 mod compare;
 mod equivalence;
-pub mod nash;
-pub mod rating;
 pub mod sequential;
 mod student;
 

@@ -21,8 +21,6 @@
 //! run and no epoch: they stay in force whichever coordinator leads. `audit/EPOCH-NUMBER-DIGEST` has lines of the audit log,
 //! and `audit-rights/EPOCH-NUMBER-DIGEST` has its lines about operators and rights.
 //!
-//! Builds from before epochs existed wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
-//! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. Such objects are read as objects of epoch 0.
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
@@ -147,7 +145,7 @@ pub fn deleted_name(born: u64, orders: u64) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Named {
     /// The epoch in which the object was written. For an order, its copy or a deletion: the epoch in which the run was
-    /// submitted. 0 if the name has no epoch.
+    /// submitted.
     pub epoch: u64,
     /// The object's number, or the ordinal of a finished replica.
     pub number: u64,
@@ -179,8 +177,8 @@ impl Named {
 }
 
 /// Parses the name of an object below `runs/RUN/`. `None` if the object is not in this directory (`order`, `order-copy`,
-/// `checkpoint`, `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`), or if neither this program
-/// nor an earlier version names objects in this way.
+/// `checkpoint`, `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`), or if this program
+/// does not name objects in this way.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
@@ -190,14 +188,10 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     };
     let digest = |text: &str| (text.len() == DIGEST_DIGITS).then(|| text.to_owned());
     let (epoch, number, digest) = match (directory, parts.as_slice()) {
-        (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
-        ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
+        (DELETED | ORDER, [born, orders]) => (number(born)?, number(orders)?, None),
         (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
         (CHECKPOINT | CHECKPOINT_COPY | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
             (number(epoch)?, number(count)?, Some(digest(hash)?))
-        }
-        ("order" | FINISHED | FINISHED_COPY | CHECKPOINT | CHECKPOINT_COPY | "doubt", [count, hash]) => {
-            (0, number(count)?, Some(digest(hash)?))
         }
         _ => return None,
     };
@@ -250,18 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn names_of_earlier_builds_have_epoch_0_and_others_are_foreign() {
-        for (name, number) in [
-            ("order/000002-1111111111111111", 2),
-            ("checkpoint/000042-0123456789abcdef", 42),
-            ("finished/0000001000007-0123456789abcdef", 1_000_007),
-            ("doubt/000001-0123456789abcdef", 1),
-        ] {
-            let (directory, _) = name.split_once('/').unwrap();
-            let named = object_named(name, directory).unwrap();
-            assert_eq!((named.epoch, named.number, named.digest.unwrap().len()), (0, number, 16), "{name}");
-        }
+    fn other_names_are_foreign() {
         for (name, directory) in [
+            ("order/000002-0123456789abcdef", "order"),
+            ("checkpoint/000042-0123456789abcdef", "checkpoint"),
+            ("finished/0000001000007-0123456789abcdef", "finished"),
+            ("doubt/000001-0123456789abcdef", "doubt"),
             ("order/notes", "order"),
             ("order/000001", "order"),
             ("order/000001-000002-0123456789abcdef", "order"),

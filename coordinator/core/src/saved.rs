@@ -295,7 +295,7 @@ impl Objects<'_> {
     /// of its run is ignored: a coordinator that no longer led wrote it after the run was deleted.
     fn orders(&self, notices: &mut Vec<String>) -> Option<(u64, Vec<Named>)> {
         let orders = self.both_orders();
-        let has_first = |born| born == 0 || orders.iter().any(|named| (named.epoch, named.number) == (born, 1));
+        let has_first = |born| orders.iter().any(|named| (named.epoch, named.number) == (born, 1));
         let born = orders.iter().map(|named| named.epoch).filter(|born| has_first(*born)).max();
         let (ours, others): (Vec<_>, Vec<_>) = orders.iter().cloned().partition(|named| Some(named.epoch) == born);
         notices.extend(others.iter().map(|named| self.remains(named)));

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use evoxo_common::digest::Digest;
-use evoxo_proto::v1::{Order, Verification};
+use evoxo_proto::MILLION;
+
+pub use evoxo_proto::Level;
 
 /// The holder of a certificate. A worker can choose its name, but not its holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,24 +15,6 @@ pub struct Holder {
     pub id: Arc<str>,
     /// Whether the role is "trusted worker": its outputs are taken as correct.
     pub trusted: bool,
-}
-
-/// How much a run trusts workers. The level changes no result. It only decides which workers must have computed a task before
-/// an output counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Level {
-    /// Every valid output of any worker counts.
-    #[default]
-    Plain,
-    /// An output counts when workers of two identities sent the same output, or when a trusted worker sent it.
-    Quorum,
-    /// An output counts when a trusted worker sent it. Outputs of other workers are compared with it.
-    Verified,
-    /// Every valid output of an assigned task counts. A trusted worker recomputes a share of the outputs of other workers.
-    Audited {
-        /// The share to recompute, from 1 to 1,000,000 millionths.
-        millionths: u32,
-    },
 }
 
 /// The coordinator's secret, which decides which outputs are recomputed.
@@ -49,7 +33,7 @@ impl AuditKey {
     #[must_use]
     pub fn draws(&self, millionths: u32, task: Digest, identity: &str, output: Digest) -> bool {
         let draw = Digest::of_pieces([&self.0[..], b"audit", &task.0, identity.as_bytes(), &output.0]);
-        draw.0[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % u64::from(ALL)
+        draw.0[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % u64::from(MILLION)
             < millionths.into()
     }
 }
@@ -71,9 +55,6 @@ impl Draw {
     }
 }
 
-/// The whole, in millionths.
-const ALL: u32 = 1_000_000;
-
 /// What happens to a valid output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
@@ -87,69 +68,19 @@ pub enum Worth {
     Compared,
 }
 
-impl Level {
+impl Worth {
     /// What happens to an output; `None` if it is ignored. If the run does not trust workers, only a worker that was assigned
     /// the task may answer. Otherwise any worker could answer the tasks of others, using the public configuration.
     #[must_use]
-    pub fn worth(self, holder: Option<&Holder>, asked: bool) -> Option<Worth> {
-        match (self, holder) {
-            (Self::Plain, _) => Some(Worth::Taken),
-            (_, Some(holder)) if asked && holder.trusted => Some(Worth::Taken),
-            (Self::Audited { .. }, Some(_)) if asked => Some(Worth::Believed),
-            (Self::Quorum, Some(_)) if asked => Some(Worth::Seconded),
-            (Self::Verified, Some(_)) if asked => Some(Worth::Compared),
+    pub fn of(level: Level, holder: Option<&Holder>, asked: bool) -> Option<Self> {
+        match (level, holder) {
+            (Level::Plain, _) => Some(Self::Taken),
+            (_, Some(holder)) if asked && holder.trusted => Some(Self::Taken),
+            (Level::Audited { .. }, Some(_)) if asked => Some(Self::Believed),
+            (Level::Quorum, Some(_)) if asked => Some(Self::Seconded),
+            (Level::Verified, Some(_)) if asked => Some(Self::Compared),
             _ => None,
         }
-    }
-
-    /// The level that a message names; `None` if this build does not know the level, or if the share is out of range.
-    #[must_use]
-    pub fn of(message: i32, millionths: u32) -> Option<Self> {
-        match Verification::try_from(message).ok()? {
-            Verification::Unspecified => Some(Self::Plain),
-            Verification::Quorum => Some(Self::Quorum),
-            Verification::Verified => Some(Self::Verified),
-            Verification::Audited => (1..=ALL).contains(&millionths).then_some(Self::Audited { millionths }),
-        }
-    }
-
-    /// The level of a stored order. A level that this build does not know is treated as the strictest.
-    #[must_use]
-    pub fn of_order(order: &Order) -> Self {
-        Self::of(order.verification, order.audit_millionths).unwrap_or(Self::Verified)
-    }
-
-    /// The level's name in messages.
-    #[must_use]
-    pub fn message(self) -> Verification {
-        match self {
-            Self::Plain => Verification::Unspecified,
-            Self::Quorum => Verification::Quorum,
-            Self::Verified => Verification::Verified,
-            Self::Audited { .. } => Verification::Audited,
-        }
-    }
-
-    /// The share that is recomputed, in millionths; 0 at other levels.
-    #[must_use]
-    pub fn millionths(self) -> u32 {
-        match self {
-            Self::Audited { millionths } => millionths,
-            Self::Plain | Self::Quorum | Self::Verified => 0,
-        }
-    }
-
-    /// How many identities vouch for an output that no trusted worker sent. If that many of them are convicted, the output is
-    /// void.
-    #[must_use]
-    pub fn vouchers(self) -> usize {
-        if self == Self::Quorum { 2 } else { 1 }
-    }
-
-    /// Whether only a trusted worker may recompute an output that another worker has sent.
-    #[must_use]
-    pub fn needs_trusted(self) -> bool {
-        matches!(self, Self::Verified | Self::Audited { .. })
     }
 }
 
@@ -165,17 +96,6 @@ pub(crate) fn void_since<'a>(
     rounds.sort_unstable();
     // Two identities cannot have vouched for each other before the second one sent its first output.
     rounds.get(vouchers - 1).copied()
-}
-
-impl std::fmt::Display for Level {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Plain => f.write_str("plain"),
-            Self::Quorum => f.write_str("quorum"),
-            Self::Verified => f.write_str("verified"),
-            Self::Audited { millionths } => write!(f, "audited:{}%", f64::from(*millionths) / 1e4),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -217,22 +137,15 @@ mod tests {
     fn outputs_count_by_level_role_and_assignment() {
         let [some, trusted] = [false, true].map(|trusted| Holder { id: "0123456789ab".into(), trusted });
         for level in [Level::Quorum, Level::Verified] {
-            assert_eq!(level.worth(Some(&trusted), true), Some(Worth::Taken));
-            assert_eq!(level.worth(None, true), None, "its identity is unknown");
-            assert!([&some, &trusted].iter().all(|holder| level.worth(Some(holder), false).is_none()));
+            assert_eq!(Worth::of(level, Some(&trusted), true), Some(Worth::Taken));
+            assert_eq!(Worth::of(level, None, true), None, "its identity is unknown");
+            assert!([&some, &trusted].iter().all(|holder| Worth::of(level, Some(holder), false).is_none()));
         }
-        assert_eq!(Level::Quorum.worth(Some(&some), true), Some(Worth::Seconded));
-        assert_eq!(Level::Verified.worth(Some(&some), true), Some(Worth::Compared));
-        assert_eq!(Level::Plain.worth(None, false), Some(Worth::Taken));
-        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&some), true), Some(Worth::Believed));
-        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&trusted), true), Some(Worth::Taken));
-        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&some), false), None);
-        for level in [Level::Plain, Level::Quorum, Level::Verified, Level::Audited { millionths: 50_000 }] {
-            assert_eq!(Level::of(level.message().into(), level.millionths()), Some(level));
-        }
-        let audited = Verification::Audited.into();
-        assert_eq!([0, ALL + 1].map(|millionths| Level::of(audited, millionths)), [None, None]);
-        assert_eq!(Level::Audited { millionths: 52_500 }.to_string(), "audited:5.25%");
-        assert_eq!(Level::of_order(&Order { verification: 99, ..Order::default() }), Level::Verified);
+        assert_eq!(Worth::of(Level::Quorum, Some(&some), true), Some(Worth::Seconded));
+        assert_eq!(Worth::of(Level::Verified, Some(&some), true), Some(Worth::Compared));
+        assert_eq!(Worth::of(Level::Plain, None, false), Some(Worth::Taken));
+        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&some), true), Some(Worth::Believed));
+        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&trusted), true), Some(Worth::Taken));
+        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&some), false), None);
     }
 }

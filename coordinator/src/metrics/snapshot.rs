@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use evoxo_proto::v1::RunState;
+use evoxo_proto::{shown::state, v1::RunState};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _, NoLabelSet},
@@ -10,10 +10,7 @@ use prometheus_client::{
     registry::Unit,
 };
 
-use crate::{
-    core::{Durations, Figures, View},
-    shown::state,
-};
+use crate::core::{Durations, Figures, View};
 
 /// The most runs with figures of their own: unfinished ones first, then by name.
 pub(super) const RUNS_MAX: usize = 200;

@@ -9,10 +9,10 @@ use evoxo_common::{
     experiment::{Config, point},
     report::Point,
 };
-use evoxo_proto::v1::ReplicaState;
+use evoxo_proto::{shown::significant, v1::ReplicaState};
 use serde_json::{Value, json};
 
-use crate::{replicas::ReplicaKey, shown::significant};
+use crate::replicas::ReplicaKey;
 
 /// The most bytes of a run's histories. Replicas beyond that are left out.
 const BYTES_MAX: usize = 24 << 20;

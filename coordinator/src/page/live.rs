@@ -10,7 +10,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_proto::v1::{self, RunState};
+use evoxo_process::Rate;
+use evoxo_proto::{
+    shown::{run_to_json, significant, worker_to_json},
+    v1::{self, RunState},
+};
 use futures_util::{Stream, stream};
 use http_body::Frame;
 use serde_json::{Value, json};
@@ -21,10 +25,8 @@ use tokio::{
 
 use crate::{
     core::{Request, Response, Topic, View},
-    rate::Rate,
     shell::Handle,
     shell::news::{NewsItem, unix_seconds},
-    shown::{run_to_json, significant, worker_to_json},
 };
 
 /// The interval between two messages.

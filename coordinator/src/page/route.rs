@@ -4,7 +4,10 @@ use std::{convert::Infallible, net::IpAddr};
 
 use bytes::Bytes;
 use evoxo_common::{experiment::settings_json, play::Wanted};
-use evoxo_proto::v1;
+use evoxo_proto::{
+    shown::{run_to_json, worker_to_json},
+    v1,
+};
 use futures_util::StreamExt as _;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
@@ -27,7 +30,6 @@ use crate::{
     access::Outcome,
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
     replicas::ReplicaKey,
-    shown::{run_to_json, worker_to_json},
 };
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;

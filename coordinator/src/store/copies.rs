@@ -5,8 +5,6 @@
 //! A replica or a checkpoint counts as stored when both objects are written. If one cannot be written, both are retried.
 //! Whoever loads the run later rewrites objects that a crash or damage has lost.
 
-use std::time::Instant;
-
 use bytes::Bytes;
 use evoxo_common::envelope::{Kind, open};
 use futures_util::future::join_all;
@@ -131,11 +129,12 @@ impl Store {
 
     /// Rewrites damaged or missing objects of a run's finished replicas and newest checkpoint. The first objects have been
     /// read already; a copy is only checked for existence and size. The first failed write ends the mending until the next
-    /// start. When `until` has passed, copies that were never written also wait for the next start.
-    pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun, until: Instant) {
+    /// read already; a copy is only checked for existence and size. The first failed write ends the mending until the next
+    /// start.
+    pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun) {
         let SavedRun { name: run, finished, checkpoint, notices, .. } = saved;
         let checkpoint = checkpoint.iter().map(|it| (&it.object, it.from_copy));
-        let (mut copied, mut left) = (0, 0);
+        let mut copied = 0;
         for (object, from_copy) in checkpoint.chain(finished.iter().map(|it| (&it.object, it.from_copy))) {
             let Some(copy) = copy_name(object) else { continue };
             let size = |name: &str| found.sizes.get(name);
@@ -145,10 +144,6 @@ impl Store {
                 false => continue,
             };
             let was_there = size(object).is_some();
-            if !from_copy && !was_there && Instant::now() > until {
-                left += 1;
-                continue;
-            }
             let (object, other) = (format!("runs/{run}/{object}"), format!("runs/{run}/{good}"));
             if found.foreign.contains(&object) {
                 notices.push(format!(
@@ -164,7 +159,7 @@ impl Store {
             }
             let state = if was_there { "damaged" } else { "missing" };
             match self.write_second(&object, &bytes) {
-                // Builds from before copies wrote none, and a coordinator may have been killed before it wrote one.
+                // A coordinator may have been killed before it wrote one.
                 Ok(()) if !from_copy && !was_there => copied += 1,
                 Ok(()) => notices.push(format!("the object {object} was {state} and was rewritten from {other}")),
                 Err(why) => {
@@ -173,10 +168,9 @@ impl Store {
                 }
             }
         }
-        if copied + left > 0 {
+        if copied > 0 {
             tracing::info!(
-                "run {run}: {copied} checkpoints and finished replicas had no copy in the store {}, and have one now; {left} more get \
-                 one at the next start",
+                "run {run}: {copied} checkpoints and finished replicas had no copy in the store {}, and have one now",
                 self.shown
             );
         }

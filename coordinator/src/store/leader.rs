@@ -83,7 +83,7 @@ pub struct Leader {
     pub host: String,
     /// The leader's cluster; `None` if its object is damaged.
     pub cluster: Option<Cluster>,
-    /// How the leader's connections are secured; `None` if its object is damaged or was written by an earlier build.
+    /// How the leader's connections are secured; `None` if it serves nobody or its object is damaged.
     pub security: Option<Security>,
 }
 

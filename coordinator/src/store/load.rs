@@ -1,15 +1,10 @@
 //! Loading: the newest valid objects of every run, and a message for each object that is not used.
 
-use std::time::{Duration, Instant};
-
 use super::{Known, Store, StoreError, answer::cause, index::Indexed, objects::Found};
 use crate::{
     names::check_run_name,
     saved::{Objects, SavedRun},
 };
-
-/// How long a start may spend on writing copies for runs of builds that wrote none.
-const COPYING_MAX: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Reads all runs without their states, the most recently written last. Returns a message for each object that belongs to
@@ -22,7 +17,7 @@ impl Store {
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
         let mut notices: Vec<String> =
             files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
-        let (mut runs, copying_until) = (Vec::new(), Instant::now() + COPYING_MAX);
+        let mut runs = Vec::new();
         for run in directories {
             let mut found = match check_run_name(&run) {
                 Ok(()) => {
@@ -48,7 +43,7 @@ impl Store {
             let (mut saved, refused) = self.interpret_run(&run, &found, false)?;
             if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
                 self.mend_orders(&found, saved);
-                self.mend_copied(&found, saved, copying_until);
+                self.mend_copied(&found, saved);
                 self.index_at_rest(&run);
             }
             notices.extend(refused);

@@ -13,7 +13,6 @@ use object_store::{ObjectMeta, ObjectStore, path::Path};
 use super::{
     Known, Outlook, Reader, Store, StoreError,
     answer::{self, cause},
-    leader::epoch_number,
 };
 use crate::{
     core::StoreFault,
@@ -24,20 +23,9 @@ use crate::{
 type Entry = (String, ObjectMeta);
 
 /// The directories of a run, in the order in which they are deleted. `deleted` comes last: as long as anything else remains,
-/// it marks the run as deleted. `epoch` was written by builds from before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 11] = [
-    INDEX,
-    CHECKPOINT_COPY,
-    CHECKPOINT,
-    FINISHED_COPY,
-    FINISHED,
-    "doubt",
-    "poison",
-    "epoch",
-    ORDER_COPY,
-    ORDER,
-    DELETED,
-];
+/// it marks the run as deleted.
+pub(super) const DIRECTORIES: [&str; 10] =
+    [INDEX, CHECKPOINT_COPY, CHECKPOINT, FINISHED_COPY, FINISHED, "doubt", "poison", ORDER_COPY, ORDER, DELETED];
 
 /// The objects of a run, and the foreign objects among them.
 #[derive(Default)]
@@ -171,7 +159,6 @@ impl Store {
 pub(super) fn is_ours(name: &str, directory: &str) -> bool {
     let Some((_, file)) = name.split_once('/') else { return false };
     match directory {
-        "epoch" => epoch_number(file).is_some(),
         "poison" => file
             .strip_suffix(".task")
             .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())),

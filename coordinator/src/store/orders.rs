@@ -135,7 +135,7 @@ impl Store {
             let was_there = first.is_some_and(|it| it.object == object) || copy.is_some_and(|it| it.object == object);
             let state = if was_there { "damaged" } else { "missing" };
             match self.write_second(&name, &bytes) {
-                // Builds from before copies wrote none, and a coordinator may have been killed before it wrote one.
+                // A coordinator may have been killed before it wrote one.
                 Ok(()) if copy.is_none() => copied += 1,
                 Ok(()) => {
                     saved.notices.push(format!("the object {name} was {state} and was rewritten from {other}"));

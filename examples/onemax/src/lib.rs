@@ -1,13 +1,7 @@
 //! Experiment `onemax`: strings of bits evolve until all bits are ones. CONTRIBUTING.md in evoxo's repository explains each
 //! part.
 
-use std::iter::once;
-
-use evoxo_common::{
-    evolve::{cross, mutate, select},
-    prelude::*,
-    rng::chance,
-};
+use evoxo_common::prelude::*;
 
 /// The experiment as a value.
 pub const KIND: Kind = Kind::of::<OneMax>();
@@ -99,18 +93,15 @@ impl Experiment for OneMax {
         Demand { tasks, task_bytes, output_bytes: 8, state_bytes, rows, ..Demand::default() }
     }
 
-    fn first(identity: &Identity<'_, Self>) -> Population {
-        let mut rng = identity.stream().text("first").rng();
-        let Settings { length, population, .. } = identity.settings;
-        let mut string = || (0..length).map(|_| if chance(&mut rng, 1, 2) { '1' } else { '0' }).collect();
-        Population { generation: 0, strings: (0..population).map(|_| string()).collect() }
+    fn first(Identity { settings, stream, .. }: &Identity<'_, Self>) -> Population {
+        let mut rng = stream.text("first").rng();
+        let mut string = || (0..settings.length).map(|_| if chance(&mut rng, 1, 2) { '1' } else { '0' }).collect();
+        Population { generation: 0, strings: (0..settings.population).map(|_| string()).collect() }
     }
 
-    fn restore(identity: Identity<'_, Self>, state: Population) -> Result<Self, String> {
-        let (stream, settings) = (identity.stream(), identity.settings);
-        let good = |string: &String| string.len() == settings.length && Self::accepts(string);
-        let sizes = state.generation <= settings.generations && state.strings.len() == settings.population;
-        fits(sizes && state.strings.iter().all(good))?;
+    fn restore(Identity { settings, stream, .. }: Identity<'_, Self>, state: Population) -> Result<Self, String> {
+        fits(state.generation <= settings.generations && state.strings.len() == settings.population)?;
+        fits(state.strings.iter().all(|string| string.len() == settings.length && Self::accepts(string)))?;
         Ok(Self { settings, stream, state })
     }
 
@@ -131,15 +122,13 @@ impl Experiment for OneMax {
         let ones: Vec<u32> = outputs.iter().map(checked::<Self>).collect();
         let births = self.stream.word((*generation).into()).text("births");
         let rate = (self.settings.flips, self.settings.length as u64);
-        let child = |index: u64| {
-            let rng = &mut births.word(index).rng();
+        let (generation, best) = (generation + 1, select::fittest(&ones, 1)[0]);
+        let strings = select::generation(births, vec![strings[best].clone()], 1, ones.len(), |rng| {
             let [mother, father] = [(); 2].map(|()| &strings[select::binary_tournament(rng, &ones)]);
             let [mut child, _] = cross::one_point(rng, mother.as_bytes(), father.as_bytes());
             mutate::redraw_each(rng, &mut child, rate, |_, _, bit| bit ^ 1);
-            String::from_utf8(child).expect("'0' and '1' differ in their last bit")
-        };
-        let (generation, best) = (generation + 1, select::fittest(&ones, 1)[0]);
-        let strings = once(strings[best].clone()).chain((1..ones.len() as u64).map(child)).collect();
+            Some(String::from_utf8(child).expect("'0' and '1' differ in their last bit"))
+        });
         history.push(Row { generation, ones: ones[best] });
         self.state = Population { generation, strings };
         Ok(())

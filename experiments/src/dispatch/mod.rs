@@ -116,9 +116,9 @@ impl Experiment for Dispatch {
         }
     }
 
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        fits(state.round <= identity.settings.rounds)?;
-        Ok(Self { stream: identity.stream(), settings: identity.settings, state })
+    fn restore(Identity { settings, stream, .. }: Identity<'_, Self>, state: State) -> Result<Self, String> {
+        fits(state.round <= settings.rounds)?;
+        Ok(Self { stream, settings, state })
     }
 
     fn save(&self) -> State {

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use evoxo_common::{
     experiment::{Replica, point},
-    report::{Drawn, Figure, Point, Reference, Series},
+    report::{self, Drawn, Figure, Point, Reference, Series},
     stats::quantile,
 };
-use serde::Deserialize as _;
-use serde_json::{Value, json};
 
 use super::{
     rows::{BEST, CONFIRMED, EVALUATIONS, HYPERVOLUME, VIOLATION, called, deciding},
@@ -35,19 +33,19 @@ impl Curves {
         }
     }
 
-    /// Writes the curves into the arm's part of a result.
-    pub(super) fn write(&self, settings: &Settings, json: &mut Value) {
-        json["curves"] = json!({name(BEST): self.means, name(deciding(settings)): self.deciding});
-        json["medians"] = json!({name(BEST): self.medians});
+    /// The means and the medians that a result keeps.
+    pub(super) fn kept(self, settings: &Settings) -> (report::Curves, report::Curves) {
+        let named = |column: usize, curve: Series| Series { name: name(column).into(), ..curve };
+        let decides = (deciding(settings) != BEST).then(|| named(deciding(settings), self.deciding));
+        let means = [named(BEST, self.means)].into_iter().chain(decides).collect();
+        (report::Curves(means), report::Curves(vec![named(BEST, self.medians)]))
     }
 
-    /// Reads the curves from the arm's part of a result.
-    pub(super) fn read(arm: &str, settings: &Settings, json: &Value) -> Option<Self> {
-        let series = |key: &str, column: usize| {
-            Series::deserialize(&json[key][name(column)]).ok().map(|read| Series { name: arm.into(), ..read })
-        };
-        let (means, medians) = (series("curves", BEST)?, series("medians", BEST)?);
-        Some(Self { deciding: series("curves", deciding(settings))?, means, medians })
+    /// The curves that a result keeps of an arm. They have no points if the result lacks them.
+    pub(super) fn read(arm: &str, settings: &Settings, means: &report::Curves, medians: &report::Curves) -> Self {
+        let empty = || Series { name: arm.into(), points: Vec::new() };
+        let curve = |curves: &report::Curves, column| curves.shown(name(column), arm).unwrap_or_else(empty);
+        Self { deciding: curve(means, deciding(settings)), means: curve(means, BEST), medians: curve(medians, BEST) }
     }
 }
 
@@ -110,7 +108,11 @@ pub(super) fn deciding_figure(column: usize, arms: &[(&Settings, &Curves)], seen
         y_range: None,
         drawn: Drawn::Means,
         references: Vec::new(),
-        series: arms.iter().map(|(_, curves)| curves.deciding.clone()).collect(),
+        series: arms
+            .iter()
+            .map(|(_, curves)| curves.deciding.clone())
+            .filter(|curve| !curve.points.is_empty())
+            .collect(),
     }
 }
 

@@ -6,7 +6,6 @@ use evoxo_common::{
     experiment::Config,
     headline::{Answer, Entry, Headline, Question},
 };
-use serde_json::Value;
 
 use super::{
     report::Arm,
@@ -16,30 +15,27 @@ use super::{
 
 pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
     let decides = config.deciding_column();
-    let key = match decides {
-        HYPERVOLUME => "hypervolume",
-        KEPT => "kept",
-        QUALITY => "qd_score",
-        _ => "best",
+    let decisive = |arm: &Arm| match decides {
+        HYPERVOLUME => arm.hypervolume.clone(),
+        KEPT => arm.kept.clone(),
+        QUALITY => arm.qd_score.clone(),
+        _ => arm.best.clone(),
     };
     // With a target, a search ends as soon as it reaches it, so its value depends on what the rest of its batch happened to
     // find.
-    let of_target = |(arm, Arm(json)): (usize, &Arm)| {
-        let reached = json["reached"].as_array().into_iter().flatten().map(Value::as_f64);
-        let reached: Vec<f64> = reached.collect::<Option<Vec<f64>>>().unwrap_or_default();
+    let of_target = |(arm, Arm { reached, .. }): (usize, &Arm)| {
         let all = !reached.is_empty() && reached.iter().all(|evaluation| *evaluation > 0.0);
-        (all && Settings::of(&config.arms[arm].settings).target_number().is_some()).then_some(reached)
+        (all && Settings::of(&config.arms[arm].settings).target_number().is_some()).then(|| reached.clone())
     };
     let sooner: Option<Vec<Vec<f64>>> = arms.iter().enumerate().map(of_target).collect();
-    let entry = |(arm, Arm(json)): (usize, &Arm)| {
+    let entry = |(arm, kept): (usize, &Arm)| {
         if let Some(all) = &sooner {
             let values = (0..).zip(all[arm].iter().copied()).collect();
             return Entry { arm: config.arms[arm].name.clone(), values };
         }
-        let list = |key: &str| json[key].as_array().into_iter().flatten().map(Value::as_f64).collect::<Vec<_>>();
-        let values = list(key).into_iter().zip(list("violations"));
-        // The value of a candidate that breaks a constraint means nothing.
-        let solutions = values.filter(|(_, violation)| *violation == Some(0.0)).filter_map(|(value, _)| value);
+        let values = decisive(kept).into_iter().zip(&kept.violations);
+        // The value of a candidate that breaks a constraint says nothing.
+        let solutions = values.filter(|(_, violation)| **violation == 0.0).map(|(value, _)| value);
         Entry { arm: config.arms[arm].name.clone(), values: (0..).zip(solutions).collect() }
     };
     let question = Question {

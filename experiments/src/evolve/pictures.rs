@@ -7,8 +7,7 @@ use evoxo_common::{
     math::{ln, order},
     report::{Drawn, Figure, Map, Point, Series},
 };
-use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     algorithm::{Axis, Leaves},
@@ -27,8 +26,8 @@ const CELLS_MAX: usize = 10_000;
 /// The share of all pairs of a replica and a target that are reached within a number of evaluations, whose logarithm is x:
 /// the empirical distribution of runtimes. `columns` are those of the evaluations, the best objective, its violation, and the
 /// evaluation that reached the target.
-pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usize; 4]) -> Value {
-    let Some(targets) = Targets::of(settings) else { return Value::Null };
+pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usize; 4]) -> Option<Series> {
+    let targets = Targets::of(settings)?;
     let [evaluations, best, violation, reached] = columns;
     let first = |replica: &Replica, target: usize| {
         // If there is only one target, each search has recorded the evaluation that reached it.
@@ -50,18 +49,13 @@ pub(super) fn runtimes(settings: &Settings, replicas: &[&Replica], columns: [usi
         let share = count as f64 / (targets.count() * replicas.len().max(1)) as f64;
         Point { x, mean: share, low: share, high: share }
     };
-    json!(Series { name: String::new(), points: (0..RUNTIME_POINTS).map(point).collect() }.rounded())
+    Some(Series { name: String::new(), points: (0..RUNTIME_POINTS).map(point).collect() }.rounded())
 }
 
 /// An arm's curve from the result, with the arm's name.
-fn named((name, _, json): &(&str, &Settings, &Value)) -> Option<Series> {
-    Some(Series { name: (*name).into(), ..Series::deserialize(*json).ok()? })
-}
-
-/// The figure of the runtimes.
-pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure> {
-    let series: Vec<Series> = arms.iter().filter_map(named).collect();
-    let known = arms.iter().any(|(_, settings, _)| Targets::of(settings).is_some_and(|targets| targets.count() > 1));
+pub(super) fn runtimes_figure(arms: Vec<(&Settings, Series)>) -> Option<Figure> {
+    let known = arms.iter().any(|(settings, _)| Targets::of(settings).is_some_and(|targets| targets.count() > 1));
+    let series: Vec<Series> = arms.into_iter().map(|(_, curve)| curve).collect();
     let what = if known { format!("{TARGETS} precisions from 100 to 1e-8") } else { "the target".into() };
     (!series.is_empty()).then(|| Figure {
         name: "runtimes".into(),
@@ -85,29 +79,38 @@ fn objectives(replica: &Replica) -> Vec<Vec<f64>> {
     points.collect()
 }
 
-/// Writes the fronts of an arm's replicas into its part of the result, if it has several objectives.
-pub(super) fn write_fronts(settings: &Settings, replicas: &[&Replica], json: &mut Value) {
-    json["front"] = Value::Null;
-    if settings.leaves() != Leaves::Front || settings.objectives().len() < 2 {
-        return;
-    }
-    let fronts: Vec<Vec<Vec<f64>>> = replicas.iter().map(|replica| objectives(replica)).collect();
-    json["front"] = fronts.iter().flatten().take(FRONT_MAX).cloned().collect::<Vec<Vec<f64>>>().into();
-    let signs: Vec<f64> =
-        settings.objectives().iter().map(|(maximised, _)| if *maximised { -1.0 } else { 1.0 }).collect();
-    if let [x, y] = signs.as_slice() {
-        json["attainment"] = json!(attainment(&fronts, [*x, *y]));
-    }
-    if let Some(known) = known_front(settings) {
-        let turned = |point: &Vec<f64>| Evaluation {
-            objectives: point.iter().zip(&signs).map(|(value, sign)| value * sign).collect(),
-            ..Evaluation::default()
-        };
-        let distance = |front: &Vec<Vec<f64>>| {
-            let front: Vec<Evaluation> = front.iter().map(turned).collect();
-            igd_plus(&front.iter().collect::<Vec<_>>(), &known)
-        };
-        json["igd_plus"] = fronts.iter().filter_map(distance).collect::<Vec<f64>>().into();
+/// What a result keeps of the fronts of an arm's replicas, if it has several objectives.
+#[derive(Default)]
+pub(super) struct Fronts {
+    /// The objectives of the candidates in all fronts, in the form that the problem gives them.
+    pub(super) front: Option<Vec<Vec<f64>>>,
+    /// With two objectives: what half of the fronts attain.
+    pub(super) attainment: Option<Series>,
+    /// The distance of each front from the best front, if that is known.
+    pub(super) igd_plus: Option<Vec<f64>>,
+}
+
+impl Fronts {
+    pub(super) fn of(settings: &Settings, replicas: &[&Replica]) -> Self {
+        if settings.leaves() != Leaves::Front || settings.objectives().len() < 2 {
+            return Self::default();
+        }
+        let fronts: Vec<Vec<Vec<f64>>> = replicas.iter().map(|replica| objectives(replica)).collect();
+        let signs: Vec<f64> =
+            settings.objectives().iter().map(|(maximised, _)| if *maximised { -1.0 } else { 1.0 }).collect();
+        let igd_plus = known_front(settings).map(|known| {
+            let turned = |point: &Vec<f64>| Evaluation {
+                objectives: point.iter().zip(&signs).map(|(value, sign)| value * sign).collect(),
+                ..Evaluation::default()
+            };
+            let distance = |front: &Vec<Vec<f64>>| {
+                let front: Vec<Evaluation> = front.iter().map(turned).collect();
+                igd_plus(&front.iter().collect::<Vec<_>>(), &known)
+            };
+            fronts.iter().filter_map(distance).collect()
+        });
+        let attainment = if let [x, y] = signs.as_slice() { Some(attainment(&fronts, [*x, *y])) } else { None };
+        Self { front: Some(fronts.into_iter().flatten().take(FRONT_MAX).collect()), attainment, igd_plus }
     }
 }
 
@@ -146,11 +149,10 @@ fn attainment(fronts: &[Vec<Vec<f64>>], signs: [f64; 2]) -> Series {
 }
 
 /// The median attainment surfaces of all arms with two objectives.
-pub(super) fn attainment_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure> {
-    let (_, settings, _) = arms.first()?;
+pub(super) fn attainment_figure(settings: &Settings, arms: Vec<(&Settings, Series)>) -> Option<Figure> {
     let objectives = settings.objectives();
     let [(_, x_label), (_, y_label)] = objectives.as_slice() else { return None };
-    let series: Vec<Series> = arms.iter().filter_map(named).filter(|series| !series.points.is_empty()).collect();
+    let series: Vec<Series> = arms.into_iter().map(|(_, curve)| curve).filter(|it| !it.points.is_empty()).collect();
     (!series.is_empty()).then(|| Figure {
         name: "attainment".into(),
         title: "What half of the replicas attain: the border of what their fronts dominate".into(),
@@ -164,17 +166,15 @@ pub(super) fn attainment_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Fi
 }
 
 /// The fronts of all arms with two objectives.
-pub(super) fn front_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure> {
-    let (_, settings, _) = arms.first()?;
+pub(super) fn front_figure(settings: &Settings, arms: &[(&str, &[Vec<f64>])]) -> Option<Figure> {
     let objectives = settings.objectives();
     let [(_, x_label), (_, y_label)] = objectives.as_slice() else { return None };
-    let series = arms.iter().filter_map(|(name, _, json)| {
-        let point = |point: &Value| {
-            let [x, y] = [point[0].as_f64()?, point[1].as_f64()?];
-            Some(Point { x, mean: y, low: y, high: y })
+    let series = arms.iter().map(|(name, front)| {
+        let point = |point: &Vec<f64>| match point[..] {
+            [x, y] => Some(Point { x, mean: y, low: y, high: y }),
+            _ => None,
         };
-        let points = json.as_array()?.iter().filter_map(point).collect();
-        Some(Series { name: (*name).into(), points })
+        Series { name: (*name).into(), points: front.iter().filter_map(point).collect() }
     });
     let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
     (!series.is_empty()).then(|| Figure {
@@ -189,16 +189,19 @@ pub(super) fn front_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure>
     })
 }
 
-/// The archive of the first replica, on a grid of two measures: the column, row and objective of each elite.
-pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Value {
-    let (Some(axes), Some(replica)) = (axes(settings), replicas.first()) else { return Value::Null };
+/// An elite of an archive on a grid of two measures: its column, its row, and its objective.
+pub(super) type Cell = (usize, usize, f64);
+
+/// The archive of the first replica, if it can be drawn.
+pub(super) fn archive(settings: &Settings, replicas: &[&Replica]) -> Option<Vec<Cell>> {
+    let (axes, replica) = (axes(settings)?, replicas.first()?);
     let place = |measure: &Value, axis: Axis| Some(axis.cell(measure.as_f64()?));
     let cell = |written: &serde_json::Map<String, Value>| {
         let objective = written["objectives"].as_object()?.values().next()?.as_f64()?;
         let mut measures = written["measures"].as_object()?.values();
-        Some(json!([place(measures.next()?, axes[0])?, place(measures.next()?, axes[1])?, objective]))
+        Some((place(measures.next()?, axes[0])?, place(measures.next()?, axes[1])?, objective))
     };
-    replica.population().iter().filter_map(|card| cell(&card.champion.write("").0)).collect::<Vec<Value>>().into()
+    Some(replica.population().iter().filter_map(|card| cell(&card.champion.write("").0)).collect())
 }
 
 /// The axes of an archive, if it is a grid of two measures and small enough to be drawn.
@@ -210,14 +213,10 @@ fn axes(settings: &Settings) -> Option<[Axis; 2]> {
 }
 
 /// The map of an arm's archive. `file` becomes a part of its file name.
-pub(super) fn archive_map(file: &str, name: &str, settings: &Settings, json: &Value) -> Option<Map> {
+pub(super) fn archive_map(file: &str, name: &str, settings: &Settings, cells: &[Cell]) -> Option<Map> {
     let [x, y] = axes(settings)?;
     let (columns, rows) = (x.cells, y.cells);
-    let cell = |cell: &Value| {
-        let (column, row) = (cell[0].as_u64()? as usize, cell[1].as_u64()? as usize);
-        (column < columns && row < rows).then_some((column, row, cell[2].as_f64()?))
-    };
-    let cells: Vec<_> = json.as_array()?.iter().filter_map(cell).collect();
+    let cells: Vec<Cell> = cells.iter().copied().filter(|(column, row, _)| *column < columns && *row < rows).collect();
     let (maximised, objective) = settings.objectives().into_iter().next()?;
     let count = cells.len();
     (count > 0).then(|| Map {

@@ -6,7 +6,7 @@ use evoxo_common::{
     experiment::{self, Config, Replica, ReplicaTold, file_name},
     headline::Headline,
     math::order,
-    report::{Figure, Map, Report, Table},
+    report::{self, Figure, Map, Report, Series, Table},
     rng::Stream,
     settings::Values,
     stats::{estimate, odds_interval, quantile},
@@ -22,7 +22,7 @@ use super::{
     headline,
     optimism::{self, Noisy},
     pareto::is_exact,
-    pictures,
+    pictures::{self, Cell, Fronts},
     rows::{
         BEST, CONFIRMED, ERROR, EVALUATIONS, FAILURES, HYPERVOLUME, KEPT, OUTSIDE, QUALITY, REACHED, SEEN, VIOLATION,
         deciding,
@@ -33,51 +33,104 @@ use super::{
 /// From this size on, a number is shown with an exponent, because nobody reads so many digits.
 const LONG: f64 = 1e15;
 
-/// What the report says about an arm.
-struct Told<'a> {
-    name: &'a str,
-    settings: Settings,
-    /// The best objective of each replica that has a feasible candidate.
-    bests: Vec<f64>,
-    /// Replicas that have a row, or have ended, without a feasible candidate.
-    infeasible: usize,
-    /// Replicas that have started.
-    replicas: usize,
-    /// The evaluations of each replica.
+/// What a result keeps of an arm. Lists have an entry for each replica with a row that counts, in the order of the replicas.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Arm {
+    replicas: Vec<ReplicaTold>,
+    /// The objective of the best candidate.
+    pub(super) best: Vec<f64>,
+    /// By how much it breaks its constraints.
+    pub(super) violations: Vec<f64>,
+    /// Evaluations, also of each replica in which every one of them failed; these come last.
     evaluations: Vec<f64>,
+    /// Failed evaluations of all replicas.
     failures: f64,
-    /// The hypervolume of each replica, if there is a reference point.
-    hypervolumes: Vec<f64>,
-    /// IGD+ of each replica with a front; empty if the best front is not known.
-    distances: Vec<f64>,
-    /// The number of candidates that each replica keeps.
-    kept: Vec<f64>,
-    /// If the problem is noisy: the best value that the search of each replica saw, and half the width of the interval of its
-    /// confirmed answer.
-    noise: Option<[Vec<f64>; 2]>,
-    curves: Curves,
-    /// The outcome of each replica, by its best candidate.
-    ends: Vec<Outcome>,
-    /// The evaluation with which each replica reached the target; 0 if it did not.
-    reached: Vec<f64>,
-    qd_scores: Vec<f64>,
-    /// How many candidates of all replicas had measures outside the grid.
+    /// Empty without a reference point.
+    pub(super) hypervolume: Vec<f64>,
+    /// Candidates that a replica keeps.
+    pub(super) kept: Vec<f64>,
+    /// Empty without a value that is worth nothing.
+    pub(super) qd_score: Vec<f64>,
+    /// Candidates of all replicas whose measures lay outside the grid.
     outside: f64,
-    json: &'a Value,
+    /// The evaluation that reached the target, for the same replicas as `evaluations`; 0 if none did.
+    pub(super) reached: Vec<f64>,
+    /// Only of noisy problems.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise: Option<Noise>,
+    /// Means and the middle 80 %. A small result may leave them out.
+    #[serde(default)]
+    curves: report::Curves,
+    /// Medians and quartiles.
+    #[serde(default)]
+    medians: report::Curves,
+    /// The share of targets that are reached, over the logarithm of evaluations.
+    runtimes: Option<Series>,
+    /// The objectives of the candidates in the fronts of all replicas.
+    front: Option<Vec<Vec<f64>>>,
+    /// Only of two objectives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attainment: Option<Series>,
+    /// IGD+ of each replica with a front, if the best front is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    igd_plus: Option<Vec<f64>>,
+    /// The archive of the first replica, if it can be drawn.
+    map: Option<Vec<Cell>>,
 }
 
-/// What a result keeps of an arm.
+/// What noisy searches saw as their best, and the answer with fresh seeds.
 #[derive(Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Arm(pub(super) Value);
+struct Noise {
+    /// The best value that the search saw.
+    seen: Vec<f64>,
+    /// Half the width of the interval of the answer's value.
+    errors: Vec<f64>,
+    /// Evaluations with fresh seeds.
+    confirmed: Vec<f64>,
+}
 
 impl experiment::Told for Arm {
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
-        Self(arm_json(config, arm, &replicas[arm]))
+        let (settings, replicas) = (Settings::of(&config.arms[arm].settings), &replicas[arm]);
+        // A value that a noisy search saw is not a result until it is confirmed.
+        let counts = |row: &&Vec<f64>| !settings.is_noisy() || row[CONFIRMED] > 0.0;
+        let last = |column: usize| -> Vec<f64> {
+            replicas.iter().filter_map(|it| it.history().last().filter(counts)).map(|row| row[column]).collect()
+        };
+        // If every evaluation of a replica failed, none of its rows counts.
+        let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
+        let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
+        let valueless = replicas.iter().filter(ended).filter(without).count();
+        let spent = vec![settings.evaluations as f64; valueless];
+        // A value that does not exist must not appear as 0.
+        let known = |is: bool, column: usize| if is { last(column) } else { Vec::new() };
+        let noise = || Noise { seen: last(SEEN), errors: last(ERROR), confirmed: last(CONFIRMED) };
+        let (curves, medians) = Curves::of(&settings, replicas).kept(&settings);
+        let Fronts { front, attainment, igd_plus } = Fronts::of(&settings, replicas);
+        Self {
+            replicas: replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect(),
+            best: last(BEST),
+            violations: last(VIOLATION),
+            evaluations: [last(EVALUATIONS), spent.clone()].concat(),
+            failures: [last(FAILURES), spent].concat().iter().sum(),
+            hypervolume: known(settings.reference_point().is_some(), HYPERVOLUME),
+            kept: last(KEPT),
+            qd_score: known(settings.worthless().is_some(), QUALITY),
+            outside: last(OUTSIDE).iter().sum(),
+            reached: [last(REACHED), vec![0.0; valueless]].concat(),
+            noise: settings.is_noisy().then(noise),
+            curves,
+            medians,
+            runtimes: pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION, REACHED]),
+            front,
+            attainment,
+            igd_plus,
+            map: pictures::archive(&settings, replicas),
+        }
     }
 
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
-        report(config, arms)
+        Ok(report(config, arms))
     }
 
     fn headline(config: &Config, arms: &[Self]) -> Headline {
@@ -85,39 +138,18 @@ impl experiment::Told for Arm {
     }
 }
 
-fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
-    let settings = Settings::of(&config.arms[arm].settings);
-    // A value that a noisy search saw is not a result until it is confirmed.
-    let counts = |row: &&Vec<f64>| !settings.is_noisy() || row[CONFIRMED] > 0.0;
-    let last = |column: usize| -> Vec<f64> {
-        replicas.iter().filter_map(|it| it.history().last().filter(counts)).map(|row| row[column]).collect()
-    };
-    let told: Vec<ReplicaTold> = replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect();
-    let mut json = json!({"replicas": told});
-    // If every evaluation of a replica failed, none of its rows counts.
-    let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
-    let without = |replica: &&&Replica| replica.history().last().filter(counts).is_none();
-    let valueless = replicas.iter().filter(ended).filter(without).count();
-    let spent = vec![settings.evaluations as f64; valueless];
-    json["best"] = last(BEST).into();
-    json["violations"] = last(VIOLATION).into();
-    json["evaluations"] = [last(EVALUATIONS), spent.clone()].concat().into();
-    json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
-    // A value that does not exist must not appear as 0.
-    let known = |is: bool, column: usize| if is { last(column) } else { Vec::new() };
-    json["hypervolume"] = known(settings.reference_point().is_some(), HYPERVOLUME).into();
-    json["kept"] = last(KEPT).into();
-    json["qd_score"] = known(settings.worthless().is_some(), QUALITY).into();
-    json["outside"] = last(OUTSIDE).iter().sum::<f64>().into();
-    json["reached"] = [last(REACHED), vec![0.0; valueless]].concat().into();
-    if settings.is_noisy() {
-        json["noise"] = json!({"seen": last(SEEN), "errors": last(ERROR), "confirmed": last(CONFIRMED)});
-    }
-    Curves::of(&settings, replicas).write(&settings, &mut json);
-    json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION, REACHED]);
-    pictures::write_fronts(&settings, replicas, &mut json);
-    json["map"] = pictures::archive(&settings, replicas);
-    json
+/// What is kept of an arm, with its name and settings, and what follows from these.
+struct Told<'a> {
+    name: &'a str,
+    settings: Settings,
+    arm: &'a Arm,
+    /// The best objective of each replica that has a feasible candidate.
+    bests: Vec<f64>,
+    /// Replicas that have a row, or have ended, without a feasible candidate.
+    infeasible: usize,
+    /// The outcome of each replica, by its best candidate.
+    ends: Vec<Outcome>,
+    curves: Curves,
 }
 
 /// The column by which replicas are ranked. See [`evoxo_common::experiment::Ranking`].
@@ -139,9 +171,8 @@ pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
     confirmed.then(greater).then(violation).then(if maximised { best.reverse() } else { best })
 }
 
-fn report(config: &Config, arms: &[Arm]) -> Result<Report, String> {
-    let told = arms.iter().enumerate().map(|(index, arm)| read(&config.arms[index].name, config, index, &arm.0));
-    let told = told.collect::<Result<Vec<Told<'_>>, String>>()?;
+fn report(config: &Config, arms: &[Arm]) -> Report {
+    let told: Vec<Told<'_>> = config.arms.iter().zip(arms).map(|(arm, kept)| Told::new(arm, kept)).collect();
     let (direction, name) = objective_of_all(&told);
     // The column that ranks the replicas of every arm. If arms differ in this, they are compared by their best candidates.
     let first = told.first().map_or(BEST, Told::deciding);
@@ -197,13 +228,13 @@ fn report(config: &Config, arms: &[Arm]) -> Result<Report, String> {
         (decides != BEST).then(|| curves::deciding_figure(decides, &lines, seen)),
         (!several).then(|| curves::best_figure(&lines, &format!("The {direction} {name} so far{seen}"), name)),
     ];
-    Ok(Report {
+    Report {
         tables,
         notes,
         json: json!({"summary": summary, "contests": contests}),
         figures: first.into_iter().flatten().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
         maps,
-    })
+    }
 }
 
 /// How the report names the first objective: its direction and name if all arms have the same, else words that fit all of
@@ -218,62 +249,21 @@ fn objective_of_all(told: &[Told<'_>]) -> (&'static str, String) {
 
 /// The figures other than curves, and the maps.
 fn pictures(config: &Config, told: &[Told<'_>]) -> (Vec<Figure>, Vec<Map>) {
-    let of = |key: &str| told.iter().map(|arm| (arm.name, &arm.settings, &arm.json[key])).collect::<Vec<_>>();
+    let curves = |pick: fn(&Arm) -> Option<&Series>| -> Vec<(&Settings, Series)> {
+        let named = |arm: &'_ Told<'_>| pick(arm.arm).map(|curve| Series { name: arm.name.into(), ..curve.clone() });
+        told.iter().filter_map(|arm| Some((&arm.settings, named(arm)?))).collect()
+    };
+    let fronts: Vec<(&str, &[Vec<f64>])> =
+        told.iter().filter_map(|arm| Some((arm.name, arm.arm.front.as_deref()?))).collect();
     let figures = [
-        pictures::runtimes_figure(&of("runtimes")),
-        pictures::attainment_figure(&of("attainment")),
-        pictures::front_figure(&of("front")),
+        pictures::runtimes_figure(curves(|arm| arm.runtimes.as_ref())),
+        told.first().and_then(|arm| pictures::attainment_figure(&arm.settings, curves(|arm| arm.attainment.as_ref()))),
+        told.first().and_then(|arm| pictures::front_figure(&arm.settings, &fronts)),
     ];
-    let map = |(index, (name, settings, json)): (usize, &(&str, &Settings, &Value))| {
-        pictures::archive_map(&file_name(config, index), name, settings, json)
+    let map = |(index, arm): (usize, &Told<'_>)| {
+        pictures::archive_map(&file_name(config, index), arm.name, &arm.settings, arm.arm.map.as_ref()?)
     };
-    (figures.into_iter().flatten().collect(), of("map").iter().enumerate().filter_map(map).collect())
-}
-
-fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Result<Told<'a>, String> {
-    let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
-    let numbers_in = |json: &Value, key: &str| -> Result<Vec<f64>, String> {
-        let list = json[key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
-        list.ok_or_else(|| lacks(key))
-    };
-    let numbers = |key: &str| numbers_in(json, key);
-    let noise = |key: &str| numbers_in(&json["noise"], key);
-    let settings = Settings::of(&config.arms[index].settings);
-    let curves = Curves::read(name, &settings, json).ok_or_else(|| lacks("curves"))?;
-    let (bests, violations) = (numbers("best")?, numbers("violations")?);
-    let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
-    // A replica whose candidates have all failed has evaluations, but no best candidate.
-    let evaluations = numbers("evaluations")?;
-    let reached = numbers("reached")?;
-    let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
-    let end = |((best, violation), reached): ((&f64, &f64), &f64)| match (*violation, *reached) {
-        (broken, _) if broken > 0.0 => Outcome::Broken(broken),
-        (_, reached) if reached > 0.0 => Outcome::Reached(reached),
-        _ => Outcome::Ended(if maximised { -best } else { *best }),
-    };
-    let mut ends: Vec<Outcome> = bests.iter().zip(&violations).zip(&reached).map(end).collect();
-    ends.resize(evaluations.len(), Outcome::Broken(f64::INFINITY));
-    let feasible = bests.into_iter().zip(violations).filter(|(_, violation)| *violation == 0.0);
-    let bests: Vec<f64> = feasible.map(|(best, _)| best).collect();
-    Ok(Told {
-        name,
-        settings,
-        infeasible: evaluations.len().saturating_sub(bests.len()),
-        bests,
-        replicas,
-        evaluations,
-        failures: json["failures"].as_f64().ok_or_else(|| lacks("failures"))?,
-        hypervolumes: numbers("hypervolume")?,
-        distances: if json["igd_plus"].is_null() { Vec::new() } else { numbers("igd_plus")? },
-        kept: numbers("kept")?,
-        noise: if json["noise"].is_null() { None } else { Some([noise("seen")?, noise("errors")?]) },
-        curves,
-        ends,
-        reached,
-        qd_scores: numbers("qd_score")?,
-        outside: json["outside"].as_f64().ok_or_else(|| lacks("outside"))?,
-        json,
-    })
+    (figures.into_iter().flatten().collect(), told.iter().enumerate().filter_map(map).collect())
 }
 
 /// A mean with its interval, or a dash.
@@ -283,11 +273,11 @@ fn text(numbers: &[f64]) -> String {
 
 /// The table of the fronts that arms leave, if any arm leaves one.
 fn kept_table(told: &[Told<'_>]) -> Option<Table> {
-    let any_known = told.iter().any(|arm| !arm.distances.is_empty());
+    let any_known = told.iter().any(|arm| !arm.distances().is_empty());
     let row = |arm: &Told<'_>| {
-        let hypervolume = arm.settings.reference_point().map_or_else(|| "-".into(), |_| text(&arm.hypervolumes));
-        let kept = [arm.name.to_owned(), hypervolume, text(&arm.kept)].into_iter();
-        kept.chain(any_known.then(|| text(&arm.distances))).collect()
+        let hypervolume = arm.settings.reference_point().map_or_else(|| "-".into(), |_| text(&arm.arm.hypervolume));
+        let kept = [arm.name.to_owned(), hypervolume, text(&arm.arm.kept)].into_iter();
+        kept.chain(any_known.then(|| text(arm.distances()))).collect()
     };
     let of = told.iter().filter(|arm| arm.settings.leaves() == Leaves::Front);
     let rows: Vec<Vec<String>> = of.map(row).collect();
@@ -303,9 +293,9 @@ fn kept_table(told: &[Told<'_>]) -> Option<Table> {
 fn about_reference(arm: &Told<'_>, told: &[Told<'_>]) -> Option<String> {
     let reference = arm.settings.reference_point().filter(|_| arm.settings.leaves() == Leaves::Front)?;
     let objectives = arm.settings.objectives();
-    let points = || told.iter().filter_map(|arm| arm.json["front"].as_array()).flatten();
+    let points = || told.iter().filter_map(|arm| arm.arm.front.as_ref()).flatten();
     let best = |(place, (maximised, _)): (usize, &(bool, String))| {
-        points().filter_map(|point| point[place].as_f64()).reduce(if *maximised { f64::max } else { f64::min })
+        points().filter_map(|point| point.get(place).copied()).reduce(if *maximised { f64::max } else { f64::min })
     };
     let list = |numbers: Vec<f64>| {
         let named = objectives.iter().zip(numbers).map(|((_, name), number)| format!("{name} {}", rounded(number)));
@@ -324,7 +314,7 @@ fn about_reference(arm: &Told<'_>, told: &[Told<'_>]) -> Option<String> {
 
 /// A note that explains IGD+, if the table has it.
 fn about_distances(told: &[Told<'_>]) -> Option<String> {
-    told.iter().any(|arm| !arm.distances.is_empty()).then(|| {
+    told.iter().any(|arm| !arm.distances().is_empty()).then(|| {
         "IGD+: the mean distance from points of the known front to the nearest candidate, in the units of the objectives, counting \
          only objectives in which the candidate is worse (Ishibuchi et al. 2015). Less is better."
             .into()
@@ -338,11 +328,11 @@ fn archives_table(told: &[Told<'_>]) -> Option<Table> {
             0 => arm.settings.axes().iter().map(|axis| axis.cells).product(),
             regions => regions,
         };
-        let shares: Vec<f64> = arm.kept.iter().map(|kept| 100.0 * kept / cells as f64).collect();
+        let shares: Vec<f64> = arm.arm.kept.iter().map(|kept| 100.0 * kept / cells as f64).collect();
         let share = estimate(&shares).map_or_else(|| "-".into(), |it| it.percent(it.decimals()));
-        let score = arm.settings.worthless().map_or_else(|| "-".into(), |_| text(&arm.qd_scores));
-        let outside = format!("{}", arm.outside);
-        vec![arm.name.to_owned(), score, text(&arm.kept), cells.to_string(), share, outside]
+        let score = arm.settings.worthless().map_or_else(|| "-".into(), |_| text(&arm.arm.qd_score));
+        let outside = format!("{}", arm.arm.outside);
+        vec![arm.name.to_owned(), score, text(&arm.arm.kept), cells.to_string(), share, outside]
     };
     let of = told.iter().filter(|arm| arm.settings.leaves() == Leaves::Archive);
     let rows: Vec<Vec<String>> = of.map(row).collect();
@@ -354,7 +344,41 @@ fn archives_table(told: &[Told<'_>]) -> Option<Table> {
     })
 }
 
-impl Told<'_> {
+impl<'a> Told<'a> {
+    fn new(config: &'a experiment::Arm, arm: &'a Arm) -> Self {
+        let settings = Settings::of(&config.settings);
+        let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
+        let end = |((best, violation), reached): ((&f64, &f64), &f64)| match (*violation, *reached) {
+            (broken, _) if broken > 0.0 => Outcome::Broken(broken),
+            (_, reached) if reached > 0.0 => Outcome::Reached(reached),
+            _ => Outcome::Ended(if maximised { -best } else { *best }),
+        };
+        let mut ends: Vec<Outcome> = arm.best.iter().zip(&arm.violations).zip(&arm.reached).map(end).collect();
+        // A replica all of whose candidates have failed has evaluations, and no best one.
+        ends.resize(arm.evaluations.len(), Outcome::Broken(f64::INFINITY));
+        let feasible = arm.best.iter().zip(&arm.violations).filter(|(_, violation)| **violation == 0.0);
+        let bests: Vec<f64> = feasible.map(|(best, _)| *best).collect();
+        Self {
+            name: &config.name,
+            infeasible: arm.evaluations.len().saturating_sub(bests.len()),
+            curves: Curves::read(&config.name, &settings, &arm.curves, &arm.medians),
+            settings,
+            arm,
+            bests,
+            ends,
+        }
+    }
+
+    /// Replicas that have begun.
+    fn replicas(&self) -> usize {
+        self.arm.replicas.len()
+    }
+
+    /// IGD+ of each replica with a front; none unless the best front is known.
+    fn distances(&self) -> &[f64] {
+        self.arm.igd_plus.as_deref().unwrap_or_default()
+    }
+
     fn maximised(&self) -> bool {
         self.settings.objectives().first().is_some_and(|(maximised, _)| *maximised)
     }
@@ -374,15 +398,14 @@ impl Told<'_> {
     /// What the tests compare for this arm. `None` unless all its replicas are finished and each has an outcome, and one
     /// number says which of two replicas is better.
     fn entry(&self) -> Option<Entry<'_>> {
-        let mut replicas = self.json["replicas"].as_array()?.iter();
-        let complete = self.ends.len() == self.replicas && replicas.all(|replica| replica["finished"] == true);
+        let complete = self.ends.len() == self.replicas() && self.arm.replicas.iter().all(|replica| replica.finished);
         let objectives = self.settings.objectives().len();
         let greater = |values: &[f64]| values.iter().map(|value| Outcome::Ended(-value)).collect::<Vec<Outcome>>();
         let bests = self.ends.clone();
         let (outcomes, of) = match self.deciding() {
-            HYPERVOLUME => (greater(&self.hypervolumes), "the hypervolume"),
-            QUALITY => (greater(&self.qd_scores), "the QD score"),
-            KEPT => (greater(&self.kept), "the number of cells filled"),
+            HYPERVOLUME => (greater(&self.arm.hypervolume), "the hypervolume"),
+            QUALITY => (greater(&self.arm.qd_score), "the QD score"),
+            KEPT => (greater(&self.arm.kept), "the number of cells filled"),
             _ if objectives > 1 => return None,
             _ => (bests.clone(), ""),
         };
@@ -398,7 +421,7 @@ impl Told<'_> {
 
     /// What the noisy searches of this arm saw, and what of it is confirmed.
     fn noisy(&self) -> Option<Noisy<'_>> {
-        let [seen, errors] = self.noise.as_ref()?;
+        let Noise { seen, errors, .. } = self.arm.noise.as_ref()?;
         Some(Noisy { name: self.name, settings: &self.settings, seen, confirmed: &self.bests, errors })
     }
 
@@ -433,11 +456,11 @@ impl Told<'_> {
             false => format!("{} ({} to {})", quartile(0.5), quartile(0.25), quartile(0.75)),
         };
         let evaluations =
-            estimate(&self.evaluations).map_or_else(|| "-".into(), |estimate| format!("{:.0}", estimate.mean));
-        let reached = self.reached().map_or_else(|| "-".into(), |reached| format!("{reached} of {}", self.replicas));
+            estimate(&self.arm.evaluations).map_or_else(|| "-".into(), |estimate| format!("{:.0}", estimate.mean));
+        let reached = self.reached().map_or_else(|| "-".into(), |reached| format!("{reached} of {}", self.replicas()));
         let replicas = match self.bests.len() {
-            feasible if self.infeasible > 0 => format!("{feasible} of {}", self.replicas),
-            _ => self.replicas.to_string(),
+            feasible if self.infeasible > 0 => format!("{feasible} of {}", self.replicas()),
+            _ => self.replicas().to_string(),
         };
         vec![
             self.name.to_owned(),
@@ -454,7 +477,7 @@ impl Told<'_> {
     /// The expected runtime of the arm, from the evaluations that each replica took to reach the target, or all its
     /// evaluations if it missed it.
     fn runtime(&self) -> Option<String> {
-        let ends = self.evaluations.iter().zip(&self.reached);
+        let ends = self.arm.evaluations.iter().zip(&self.arm.reached);
         let pair = |(all, first): (&f64, &f64)| if *first > 0.0 { (1.0, *first) } else { (0.0, *all) };
         expected_runtime(&ends.map(pair).collect::<Vec<(f64, f64)>>()).filter(|_| self.reached() > Some(0))
     }
@@ -468,7 +491,7 @@ impl Told<'_> {
             "best": mean,
             "reached": self.reached(),
             "feasible": self.bests.len(),
-            "failures": self.failures,
+            "failures": self.arm.failures,
             "compared": self.compared(),
             "without_solution": self.without_solution(),
         })
@@ -488,13 +511,13 @@ impl Told<'_> {
     }
 
     fn without_solution(&self) -> Option<String> {
-        let (infeasible, all) = (self.infeasible, self.replicas);
+        let (infeasible, all) = (self.infeasible, self.replicas());
         (infeasible > 0).then(|| format!("{infeasible} of {all} replicas found no feasible candidate"))
     }
 
     fn estimated_hypervolume(&self) -> Option<String> {
         let objectives = self.settings.reference_point()?.len();
-        let most = self.kept.iter().copied().fold(0.0, f64::max);
+        let most = self.arm.kept.iter().copied().fold(0.0, f64::max);
         (!is_exact(most as usize, objectives)).then(|| {
             format!(
                 "Arm {:?}: with {objectives} objectives and up to {most} candidates, hypervolumes are estimated from random points, with \
@@ -526,7 +549,7 @@ impl Told<'_> {
     }
 
     fn failures(&self) -> Option<String> {
-        let count = self.failures as usize;
+        let count = self.arm.failures as usize;
         (count > 0).then(|| {
             format!("Arm {:?}: {} had no value, and counted as the worst.", self.name, counted(count, "candidate"))
         })

@@ -98,7 +98,7 @@ pub(super) struct Replica {
 
 impl Replica {
     fn new(identity: Identity<'_, Self>, state: SearchState) -> Result<Self, String> {
-        let stream = identity.stream();
+        let stream = identity.stream;
         let WithText { mut settings, text } = identity.settings;
         // Only the tasks need the module.
         let module = wasm::decode(&std::mem::take(&mut settings.module))?;

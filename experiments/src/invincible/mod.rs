@@ -176,8 +176,7 @@ impl Experiment for Invincible {
         }
     }
 
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let (stream, settings) = (identity.stream(), identity.settings);
+    fn restore(Identity { settings, stream, .. }: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let graph = Graph::of(settings.side.into());
         let parents = if state.generation == 0 { 0 } else { settings.fathers };
         let sizes = [state.parents.len(), state.fitness.len()] == [parents * graph.len(), parents];

@@ -3,15 +3,18 @@
 
 use evoxo_common::{experiment::Config, headline::Headline};
 
-use super::{report::report, told::Arm};
+use super::{
+    report::{Rated, rated, sentence},
+    told::Arm,
+};
 
 pub(super) fn headline(config: &Config, arms: &[Arm]) -> Headline {
-    let Ok(report) = report(config, arms) else { return Headline::default() };
-    let said = |name: &str| {
-        let sentence = report.json["summary"][name]["sentence"].as_str()?;
-        Some(if config.arms.len() == 1 { format!("{sentence}.") } else { format!("In {name:?}: {sentence}.") })
+    let Ok(arms) = rated(config, arms) else { return Headline::default() };
+    let said = |arm: &Rated<'_>| match config.arms.len() {
+        1 => format!("{}.", sentence(arm)),
+        _ => format!("In {:?}: {}.", arm.name, sentence(arm)),
     };
-    let all: Vec<String> = config.arms.iter().filter_map(|arm| said(&arm.name)).collect();
+    let all: Vec<String> = arms.iter().map(said).collect();
     let more = if all.len() > ARMS_MAX { Some("And so on.".to_owned()) } else { None };
     Headline { sentences: all.into_iter().take(ARMS_MAX).chain(more).collect(), questions: Vec::new() }
 }

@@ -3,13 +3,15 @@
 //!
 //! In tic-tac-toe nothing is sampled: the odds of any two players are computed over all games from all openings. In other
 //! games, any two players play from the same random openings, with sides exchanged. The ratings are those of
-//! [`evoxo_common::stats::rating`].
+//! [`rating`].
 
 mod headline;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
+mod nash;
 pub mod play;
+pub mod rating;
 mod report;
 mod roster;
 pub mod settings;
@@ -25,13 +27,14 @@ use evoxo_common::{
     experiment::{Demand, Experiment, Identity, Kind, Reads, fits},
     rng::Stream,
     row,
-    stats::{rating::outcome, wilson_points},
+    stats::wilson_points,
     task::{Refusal, Task, TaskKind, checked},
 };
 use prost::Message as _;
 
 use messages::{GamesTask, OddsTask, State};
 use play::{ComputeOdds, GAMES_EACH, Games, ODDS_EACH};
+use rating::outcome;
 use settings::{FILE_BYTES_MAX, FileSettings, Settings};
 
 /// The kind's name in experiment files.
@@ -187,8 +190,7 @@ impl Experiment for League {
         }
     }
 
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let (stream, settings) = (identity.stream(), identity.settings);
+    fn restore(Identity { settings, stream, .. }: Identity<'_, Self>, state: State) -> Result<Self, String> {
         fits(leads_to(&settings, &state))?;
         let (pairings, roster) = (settings.pairings(), settings.roster().encode_to_vec().into());
         Ok(Self { stream, pairings, roster, settings, state })

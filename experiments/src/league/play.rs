@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
-    stats::rating::outcome,
     task::{Compute, Refusal},
 };
 use evoxo_games::{
@@ -24,6 +23,7 @@ use prost::Message as _;
 use super::{
     NAME, messages,
     messages::{File, GamesOutput, GamesTask, OddsOutput, OddsTask, Roster},
+    rating::outcome,
     roster::{self, Missing},
     settings::{FILES_MAX, Game, OPENINGS_A_ROUND_MAX, PLAYERS_MAX, PLIES_EXACT_MAX, PLIES_MAX},
 };

@@ -5,20 +5,20 @@ use evoxo_common::{
     experiment::Config,
     report::{Report, Table},
     rng::Stream,
-    stats::rating::VIRTUAL_GAMES,
     text::thousands,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     NAME,
+    rating::{ELO, VIRTUAL_GAMES},
     standing::{DOUBT, OPENINGS_MIN, RESAMPLES, Results, Standing},
     told,
 };
 
 /// An arm and its results.
-struct Rated<'a> {
-    name: &'a str,
+pub(super) struct Rated<'a> {
+    pub(super) name: &'a str,
     results: Results,
     standing: Standing,
 }
@@ -31,6 +31,15 @@ impl<'a> Rated<'a> {
     }
 }
 
+/// All arms.
+///
+/// # Errors
+/// A sentence if something is missing in the arms of the result.
+pub(super) fn rated<'a>(config: &'a Config, arms: &[told::Arm]) -> Result<Vec<Rated<'a>>, String> {
+    let rated = |(place, arm): (usize, &told::Arm)| Ok(Rated::new(config, place, arm.results(config, place)?));
+    arms.iter().enumerate().map(rated).collect()
+}
+
 /// Tables, notes and numbers of all arms.
 ///
 /// # Errors
@@ -39,8 +48,7 @@ pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, Stri
     let mut tables = Vec::new();
     let mut notes = Vec::new();
     let mut summary = Map::new();
-    for (place, arm) in arms.iter().enumerate() {
-        let arm = Rated::new(config, place, arm.results(config, place)?);
+    for arm in rated(config, arms)? {
         let head = if arms.len() > 1 { format!("{}: ", arm.name) } else { String::new() };
         let sentence = sentence(&arm);
         tables.push(ratings_table(&arm, format!("{head}{sentence}")));
@@ -55,7 +63,7 @@ pub(super) fn report(config: &Config, arms: &[told::Arm]) -> Result<Report, Stri
 }
 
 /// The verdict in a sentence.
-fn sentence(arm: &Rated<'_>) -> String {
+pub(super) fn sentence(arm: &Rated<'_>) -> String {
     let Rated { results, standing, .. } = arm;
     let games: f64 = results.meetings.iter().map(|meeting| meeting.games()).sum();
     let names: Vec<&str> = standing.first.iter().map(|player| results.names[*player].as_str()).collect();
@@ -202,7 +210,7 @@ fn arm_notes(arm: &Rated<'_>) -> Vec<String> {
         ));
     }
     if !results.meetings.is_empty() {
-        let first = evoxo_common::stats::rating::ELO * standing.ratings.first_move;
+        let first = ELO * standing.ratings.first_move;
         notes.push(format!(
             "The first move is worth {} points. Apart from that, two equal players would draw {:.1} % of their games.",
             points(first),

@@ -3,13 +3,12 @@
 
 use evoxo_common::{
     rng::Stream,
-    stats::{
-        BOOTSTRAP_MIN,
-        nash::nash,
-        quantile,
-        rating::{Blocks, Meeting, Ratings, rate},
-        wilson_points,
-    },
+    stats::{BOOTSTRAP_MIN, quantile, wilson_points},
+};
+
+use super::{
+    nash::nash,
+    rating::{Blocks, Meeting, Ratings, rate},
 };
 
 /// Results of a league.

@@ -4,14 +4,21 @@ use evoxo_common::{
     experiment::{Config, Replica, ReplicaTold, Row as _, Told, curve},
     headline::Headline,
     report::{CURVE_POINTS_MAX, Curves, Report},
-    stats::rating::{Blocks, Meeting},
 };
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 
-use super::{Row, SHARES, headline, messages::State, play::ODDS_EACH, report, settings::Settings, standing::Results};
+use super::{
+    Row, SHARES, headline,
+    messages::State,
+    play::ODDS_EACH,
+    rating::{Blocks, Meeting},
+    report,
+    settings::Settings,
+    standing::Results,
+};
 
-/// The letters of games in JSON, by their [outcome](evoxo_common::stats::rating::outcome).
+/// The letters of games in JSON, by their [outcome](super::rating::outcome).
 const LETTERS: [char; 4] = ['-', 'W', 'D', 'L'];
 
 /// Results in which no player has played yet.

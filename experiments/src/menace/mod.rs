@@ -132,13 +132,12 @@ impl Experiment for Menace {
         State { games: 0, beads: fresh(side), other_beads, tally: None }
     }
 
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let (stream, settings) = (identity.stream().text("games"), identity.settings);
+    fn restore(Identity { settings, stream, .. }: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let side = board::Side::from(settings.side);
         let Settings { games, every, opponent, .. } = settings;
         players(side, opponent.into(), &state).map_err(|why| format!("the state does not fit: {}", why.0))?;
         fits(state.games <= games && total(state.tally.unwrap_or_default()) == u64::from(state.games % every))?;
-        Ok(Self { games: stream, settings, side, state })
+        Ok(Self { games: stream.text("games"), settings, side, state })
     }
 
     fn save(&self) -> State {

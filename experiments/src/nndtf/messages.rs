@@ -4,8 +4,7 @@
 pub struct Judge {
     #[prost(enumeration = "Kind", tag = "1")]
     pub kind: i32,
-    /// How often the hidden nodes read their neighbours, 0 to 64; 1 for the traditional network, which does not use it. Earlier
-    /// builds reject 0.
+    /// How often the hidden nodes read their neighbours, 0 to 64; 1 for the traditional network, which does not use it.
     #[prost(uint32, tag = "2")]
     pub sweeps: u32,
     /// Whether cells are numbered from right to left instead of from left to right.

@@ -226,8 +226,7 @@ impl Experiment for Nndtf {
     }
 
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let stream = identity.stream();
-        let Identity { seed, replica, settings, .. } = identity;
+        let Identity { seed, replica, settings, stream, .. } = identity;
         let network = network_of(&settings);
         let messages = search_of(&settings, stream);
         let search = Search::new(network.genes(), &messages)?;

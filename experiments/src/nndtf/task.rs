@@ -207,8 +207,8 @@ fn check_segment(task: &SegmentTask, output: &SegmentOutput) -> Result<(), Refus
     Search::new(network(judge)?.genes(), search).and_then(|search| search.check(state)).map_err(Refusal)
 }
 
-/// A few tasks of each kind that reach every branch of the computation. Missing are later additions that earlier builds
-/// reject or answer with outputs of another size: other numbers of hidden nodes, and reading nothing from the neighbours.
+/// A few tasks of each kind that reach every branch of the computation, except 0 sweeps and numbers of hidden nodes other
+/// than 8.
 fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
     let stream = Stream::root(1).text("nndtf workload");
     let judge = |kind: messages::Kind, sweeps, right_to_left| messages::Judge {

@@ -89,7 +89,7 @@ pub struct CouplesTask {
     /// Games per couple, 1 to 1,000.
     #[prost(uint32, tag = "4")]
     pub games: u32,
-    /// Rules per agent, 1 to 1,024. Workers of earlier builds reject tasks with more than 128.
+    /// Rules per agent, 1 to 1,024.
     #[prost(uint32, tag = "5")]
     pub rules: u32,
     /// The players of 1 to 500 couples: the two of the first couple, then those of the second, and so on.

@@ -155,8 +155,7 @@ impl Experiment for Rules {
     }
 
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let stream = identity.stream();
-        let WithText { settings, text } = identity.settings;
+        let Identity { settings: WithText { settings, text }, stream, .. } = identity;
         fits(state.cycle <= settings.cycles && state.found >> SOUGHT == 0)?;
         let population = if state.cycle == 0 {
             Population::start(&settings, stream)

@@ -189,7 +189,7 @@ impl Experiment for Td3d {
     }
 
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let (seed, stream, settings) = (identity.seed, identity.stream(), identity.settings);
+        let Identity { seed, settings, stream, .. } = identity;
         let trial = Trial { architecture: settings.architecture(), learning: settings.learning(), stream };
         let (joint, games) = (Joint::of(&settings), trial.learning.rate.games);
         let lost = state.games > 0 && state.weights.is_empty();

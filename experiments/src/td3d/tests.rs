@@ -149,7 +149,7 @@ fn settings_of(overrides: &[(&str, &str)]) -> Settings {
 /// The initial weights when one more setting has this value.
 fn initial(setting: &str, value: &str) -> (Architecture, Vec<f32>) {
     let config = parse_with("experiment = \"td3d\"", &[("network", "deep"), (setting, value)]);
-    let identity = Identity { seed: 1, arm: "", replica: 0, settings: Settings::of(&config.arms[0].settings) };
+    let identity = Identity::new(&config, &config.arms[0], 0);
     let trial = Td3d::restore(identity, State::default()).unwrap();
     let architecture = trial.trial.architecture;
     (architecture, read_weights(&trial.weights().0, architecture.parameters()).unwrap())

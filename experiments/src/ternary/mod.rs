@@ -30,7 +30,7 @@ use evoxo_common::{
     card::{Card, CardKind},
     evolve::{cross, mutate, select},
     experiment::{Demand, Experiment, Identity, Kernel, Kind, fits},
-    rng::{Stream, chance},
+    rng::{Generator, Stream, chance},
     row,
     task::{Task, TaskKind, checked},
 };
@@ -126,30 +126,24 @@ impl Ternary {
         };
         let parent = |index: usize| &parents.genomes[index * code.len()..][..code.len()];
         let stay = select::fittest(&parents.fitness, self.settings.elite);
-        let mut genomes: Vec<u8> = stay.into_iter().flat_map(parent).copied().collect();
-        let wanted = self.settings.population * code.len();
-        for pair in 0.. {
-            if genomes.len() >= wanted {
-                break;
-            }
-            let rng = &mut births.word(pair).rng();
+        let stay = stay.into_iter().map(|index| parent(index).to_vec()).collect();
+        let pair = |rng: &mut Generator| {
             let [mother, father] = [(); 2].map(|()| parent(select::binary_tournament(rng, &parents.fitness)));
             let rate = self.settings.crossover_rate;
             let crosses = chance(rng, rate.numerator() as u64, rate.denominator() as u64);
-            let children = match self.settings.crossover {
+            let mut children = match self.settings.crossover {
                 Crossover::OnePoint if crosses => cross::one_point(rng, mother, father),
                 Crossover::TwoPoint if crosses => cross::two_point(rng, mother, father),
                 _ => [mother.to_vec(), father.to_vec()],
             };
-            for mut child in children {
+            for child in &mut children {
                 let rate = self.settings.mutations;
                 let odds = (rate.numerator() as u64, rate.denominator() as u64 * code.len() as u64);
-                mutate::redraw_each(rng, &mut child, odds, |rng, _, _| code.letter(rng));
-                genomes.extend_from_slice(&child);
+                mutate::redraw_each(rng, child, odds, |rng, _, _| code.letter(rng));
             }
-        }
-        genomes.truncate(wanted);
-        genomes
+            children
+        };
+        select::generation(births, stay, 0, self.settings.population, pair).concat()
     }
 
     fn fitness(&self, wins: u32, losses: u32) -> i64 {
@@ -216,8 +210,7 @@ impl Experiment for Ternary {
         }
     }
 
-    fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let (stream, settings) = (identity.stream(), identity.settings);
+    fn restore(Identity { settings, stream, .. }: Identity<'_, Self>, state: State) -> Result<Self, String> {
         let codes = if state.generation == 0 { Vec::new() } else { codes(&settings) };
         let players = settings.population;
         let of_code = |(population, code): (&Population, &Code)| {

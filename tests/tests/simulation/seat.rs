@@ -10,7 +10,7 @@ use evoxo_common::time::Millis;
 use evoxo_coordinator::{
     core::{Coordinator, Effect, Event, Settings, StoreFault, Stored, ThreadId, Write, WriteId},
     prepared::Prepared,
-    replicas::{Job, Replicas, Report},
+    replicas::{Job, Report, Turns},
     standby::{Look, Watch},
     store::Store,
     trust::Draw,
@@ -44,7 +44,7 @@ struct Process {
     core: Coordinator,
     store: Store,
     writes: VecDeque<(WriteId, String, Write)>,
-    threads: BTreeMap<ThreadId, Replicas>,
+    threads: Turns,
     /// When each thread will have done all its jobs.
     idle_at: BTreeMap<ThreadId, Millis>,
 }
@@ -105,7 +105,7 @@ impl Seat {
         let (saved, _) = store.load().expect("objects in memory can be listed");
         self.loaded_orders = saved.iter().map(|saved| (saved.name.clone(), (saved.born, saved.order_number))).collect();
         let core = Coordinator::recover_knowing(settings, registry().clone(), saved, refused.convicted);
-        let (writes, threads, idle_at) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
+        let (writes, threads, idle_at) = (VecDeque::new(), Turns::new(registry().clone()), BTreeMap::new());
         self.process = Some(Process { core, store, writes, threads, idle_at });
         self.views.clear();
     }
@@ -188,13 +188,13 @@ impl Seat {
         states: Vec<v1::ReplicaState>,
     ) {
         if let Some(process) = &mut self.process {
-            process.threads.insert(thread, Replicas::new(registry(), prepared, draw, states));
+            process.threads.start(thread, prepared, draw, states);
         }
     }
 
     pub(super) fn drop_thread(&mut self, thread: ThreadId) {
         if let Some(process) = &mut self.process {
-            process.threads.remove(&thread);
+            process.threads.end(thread);
             process.idle_at.remove(&thread);
         }
     }
@@ -208,7 +208,7 @@ impl Seat {
         ms: u64,
     ) -> Option<(Millis, Vec<Report>)> {
         let process = self.process.as_mut()?;
-        let reports = process.threads.get_mut(&thread)?.run(job);
+        let reports = process.threads.run(thread, job)?;
         let idle_at = process.idle_at.entry(thread).or_default();
         *idle_at = (*idle_at).max(now) + ms;
         Some((*idle_at, reports)).filter(|(_, reports)| !reports.is_empty())

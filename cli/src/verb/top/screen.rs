@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use evoxo_coordinator::{rate::Rate, shown::state};
+use evoxo_process::Rate;
+use evoxo_proto::shown::state;
 use evoxo_proto::v1::{self, RunState};
 
 use crate::{

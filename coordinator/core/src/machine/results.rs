@@ -160,7 +160,7 @@ impl Coordinator {
             let worth = if found.audit.is_some() {
                 Some(Worth::Compared)
             } else {
-                run.level.worth(from.holder.as_ref(), asked)
+                Worth::of(run.level, from.holder.as_ref(), asked)
             };
             // If the run does not trust workers, ignore outputs of workers that were not assigned the task.
             let Some(worth) = worth else { continue };

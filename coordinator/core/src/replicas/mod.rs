@@ -19,6 +19,7 @@ use evoxo_proto::v1;
 
 mod audits;
 mod jobs;
+mod turns;
 
 use crate::{
     id::TaskId,
@@ -29,6 +30,7 @@ use crate::{
 pub use audits::Audit;
 use audits::Audits;
 pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+pub use turns::Turns;
 
 /// One replica that has started.
 enum Begun {
@@ -313,7 +315,7 @@ impl Replicas {
         reports.push(Report::Checked { task, hash, from, found, taken, drawn: drawn.is_some() });
         let (Some(missing), Ok(output)) = (missing, checked) else { return };
         *missing = Some(output);
-        let Some((open, _)) = place else { return };
+        let (open, _) = place.expect("an output is missing in a round");
         open.missing -= 1;
         let rounds = open.replica.rounds();
         for identity in vouching.into_iter().chain(second) {

@@ -1,4 +1,4 @@
-//! The modern rival: an evolution strategy with covariance matrix adaptation ([`evoxo_common::evolve::adaptation`]).
+//! The modern rival: an evolution strategy with covariance matrix adaptation ([`super::strategy`]).
 //!
 //! The search space has no bounds. A gene is its coordinate folded into -1 to 1 by reflection at both ends, so steps near a
 //! bound work as well as anywhere. -1 and 1 stand for the bounds of the gene. The first mean is a random chromosome, and the
@@ -6,12 +6,12 @@
 
 use crate::nndtf::messages;
 
-use super::{CHROMOSOMES_MAX, Candidates, Search, first_greatest};
-use crate::nndtf::network::{Bounds, RANGE, gene};
-use evoxo_common::evolve::{
-    adaptation::{Distribution, Strategy},
-    select,
+use super::{
+    CHROMOSOMES_MAX, Candidates, Search, first_greatest,
+    strategy::{Distribution, Strategy},
 };
+use crate::nndtf::network::{Bounds, RANGE, gene};
+use evoxo_common::evolve::select;
 
 /// A greater step size is useless, because coordinates have a range of 2.
 const SIGMA_MAX: f64 = 1e6;

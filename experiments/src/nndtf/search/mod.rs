@@ -6,6 +6,7 @@
 
 mod adaptation;
 mod improved;
+mod strategy;
 mod traditional;
 
 use crate::nndtf::messages;
@@ -13,9 +14,10 @@ use crate::nndtf::messages::search::Algorithm;
 
 use super::network::{self, Bounds, GENE_MAX, RANGE};
 use evoxo_common::{
-    evolve::{adaptation::Steps, select},
+    evolve::select,
     rng::{Generator, Stream},
 };
+use strategy::Steps;
 
 /// The largest population, and the most chromosomes in one task.
 pub const CHROMOSOMES_MAX: usize = 4096;

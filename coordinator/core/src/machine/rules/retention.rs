@@ -1,5 +1,5 @@
 //! If only a limited number of ended runs is kept, the oldest are deleted. After a start, ended runs are in the order in
-//! which the store listed them.
+//! which the store listed them, the order of their last objects.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ use super::*;
 use crate::{
     names::{object_name, order_name},
     prepared::Prepared,
-    replicas::Replicas,
+    replicas::Turns,
     saved::Objects,
     trust::{Holder, Level},
 };
@@ -68,7 +68,7 @@ pub(super) struct Story {
     pub(super) convicted: Vec<(String, String)>,
     /// Lines for the audit log.
     pub(super) audited: Vec<String>,
-    threads: BTreeMap<ThreadId, Replicas>,
+    threads: Turns,
     /// The result of a task in the coordinator's own process. By default the task fails there as it does elsewhere. `None`:
     /// the test reports the result later.
     pub(super) here: Option<Here>,
@@ -116,7 +116,7 @@ impl Story {
             log: Vec::new(),
             convicted: Vec::new(),
             audited: Vec::new(),
-            threads: BTreeMap::new(),
+            threads: Turns::new(registry().clone()),
             here: Some(|_| Err(DIED.into())),
             tried_here: Vec::new(),
             stopped_here: false,
@@ -165,15 +165,12 @@ impl Story {
                 }
             }
             Effect::Start { thread, prepared, draw, states } => {
-                drop(self.threads.insert(thread, Replicas::new(registry(), prepared, draw, states)));
+                self.threads.start(thread, prepared, draw, states);
             }
             Effect::Job { thread, job } => {
-                if let Some(replicas) = self.threads.get_mut(&thread) {
-                    let reports = replicas.run(job);
-                    events.push_back(Event::Done { thread, reports });
-                }
+                events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports }));
             }
-            Effect::Drop { thread } => drop(self.threads.remove(&thread)),
+            Effect::Drop { thread } => self.threads.end(thread),
             Effect::ComputeHere { task, .. } => {
                 let outcome = self.here.map(|here| here(&task));
                 self.tried_here.push(task);

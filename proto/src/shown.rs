@@ -1,9 +1,11 @@
 //! Runs and workers as JSON, the same for the command line and the page.
 
-use evoxo_proto::v1::{self, RunState};
 use serde_json::{Map, Value, json};
 
-use crate::trust::Level;
+use crate::{
+    Level,
+    v1::{self, RunState},
+};
 
 /// A run as JSON.
 #[must_use]

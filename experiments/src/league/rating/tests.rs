@@ -3,9 +3,10 @@
 // The twin must be independent of this crate's functions, and is compared within a tolerance.
 #![allow(clippy::disallowed_methods)]
 
-use super::*;
-use crate::rng::unit;
+use evoxo_common::{rng::unit, stats::quantile};
 use proptest::prelude::*;
+
+use super::*;
 
 /// Results of a player that moves first against another, as in tests/references/ratings.py.
 fn results(i: usize, j: usize) -> [f64; 3] {
@@ -175,7 +176,7 @@ fn intervals_cover_the_true_ratings() {
         let blocks = Blocks { players: 3, pairs: &pairs, games: &games };
         let found = blocks.resampled(200, stream.text("bootstrap"));
         let of: Vec<f64> = found.iter().map(|it| it.strengths[0] - it.strengths[2]).collect();
-        let ends = [0.025, 0.975].map(|p| crate::stats::quantile(&of, p));
+        let ends = [0.025, 0.975].map(|p| quantile(&of, p));
         ends[0] < 1.2 && 1.2 < ends[1]
     };
     let count = (0..60).filter(|seed| held(*seed)).count();

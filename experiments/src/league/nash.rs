@@ -5,8 +5,9 @@
 //! minimizes ln sum exp(A l) + e sum l, where e is the margin by which a player may beat the mixture. A barrier t sum ln l
 //! keeps l positive, and t falls to almost nothing. Each minimum is found by Newton's method.
 
+use evoxo_common::math::{exp, ln};
+
 use super::rating::solve;
-use crate::math::{exp, ln};
 
 /// e: the margin by which a player may beat the mixture.
 const MARGIN: f64 = 1e-8;
@@ -21,7 +22,7 @@ const STEPS_MAX: usize = 100;
 /// # Panics
 /// If the payoffs are not a square matrix that is antisymmetric up to rounding.
 #[must_use]
-pub fn nash(payoffs: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn nash(payoffs: &[Vec<f64>]) -> Vec<f64> {
     let size = payoffs.len();
     assert!(payoffs.iter().all(|row| row.len() == size), "payoffs of {size} players");
     let turned = |i: usize, j: usize| (payoffs[i][j] + payoffs[j][i]).abs() < 1e-6;
@@ -94,7 +95,7 @@ fn descend(payoffs: &[Vec<f64>], dual: &mut Vec<f64>, barrier: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Stream, unit};
+    use evoxo_common::rng::{Stream, unit};
 
     /// Payoffs with this upper triangle, row after row.
     fn payoffs(size: usize, upper: &[f64]) -> Vec<Vec<f64>> {

@@ -10,7 +10,7 @@
 //! each player also has one weak virtual game: [`VIRTUAL_GAMES`] against a virtual player of strength 0, of which a third
 //! each is won, drawn and lost, half with each side. This keeps every term finite and is all that fixes the origin.
 
-use crate::{
+use evoxo_common::{
     math::{exp, ln},
     rng::{Stream, below},
 };

@@ -6,7 +6,7 @@
 //! Strategy: A Tutorial", 2016, with positive weights. The paper shows that MA-ES is as good as CMA-ES. Decomposing the
 //! covariance matrix of a hundred genes would cost a thousand times as much as evaluating one of our players.
 
-use crate::{
+use evoxo_common::{
     kernel,
     math::{exp, ln},
     rng::{Generator, normal_pair},
@@ -14,7 +14,7 @@ use crate::{
 
 /// The constants of the strategy.
 #[derive(Clone, Debug)]
-pub struct Strategy {
+pub(super) struct Strategy {
     genes: usize,
     offspring: usize,
     /// The weights of the better half, best first; their sum is 1.
@@ -31,7 +31,7 @@ pub struct Strategy {
 
 /// The present state of the search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Distribution {
+pub(super) struct Distribution {
     /// The step size.
     pub sigma: f64,
     /// One number per gene.
@@ -44,7 +44,7 @@ pub struct Distribution {
 
 /// One generation: for each individual, its normal numbers and the step that the matrix makes from them.
 #[derive(Clone, Debug)]
-pub struct Steps {
+pub(super) struct Steps {
     normal: Vec<f64>,
     step: Vec<f64>,
 }
@@ -55,7 +55,7 @@ impl Strategy {
     /// # Panics
     /// If there are no genes, or fewer than four offspring.
     #[must_use]
-    pub fn new(genes: usize, offspring: usize) -> Self {
+    pub(super) fn new(genes: usize, offspring: usize) -> Self {
         assert!(genes > 0 && offspring >= 4, "{offspring} offspring with {genes} genes");
         let parents = offspring / 2;
         let raw: Vec<f64> = (1..=parents).map(|rank| ln((offspring as f64 + 1.0) / 2.0) - ln(rank as f64)).collect();
@@ -82,7 +82,7 @@ impl Strategy {
 
     /// An isotropic distribution.
     #[must_use]
-    pub fn start(&self, mean: Vec<f64>, sigma: f64) -> Distribution {
+    pub(super) fn start(&self, mean: Vec<f64>, sigma: f64) -> Distribution {
         assert_eq!(mean.len(), self.genes, "a mean has one number a gene");
         let mut matrix = vec![0.0; self.genes * self.genes];
         matrix.iter_mut().step_by(self.genes + 1).for_each(|entry| *entry = 1.0);
@@ -90,7 +90,7 @@ impl Strategy {
     }
 
     /// Draws a generation.
-    pub fn draw(&self, distribution: &Distribution, rng: &mut Generator) -> Steps {
+    pub(super) fn draw(&self, distribution: &Distribution, rng: &mut Generator) -> Steps {
         let count = self.genes * self.offspring;
         let mut normal = Vec::with_capacity(count + 1);
         while normal.len() < count {
@@ -103,13 +103,18 @@ impl Strategy {
     }
 
     /// The position of an individual.
-    pub fn individual(&self, distribution: &Distribution, steps: &Steps, index: usize) -> impl Iterator<Item = f64> {
+    pub(super) fn individual(
+        &self,
+        distribution: &Distribution,
+        steps: &Steps,
+        index: usize,
+    ) -> impl Iterator<Item = f64> {
         let step = &steps.step[index * self.genes..][..self.genes];
         distribution.mean.iter().zip(step).map(|(mean, step)| mean + distribution.sigma * step)
     }
 
     /// Updates the distribution; `order` lists the generation's individuals, best first.
-    pub fn adapt(&self, distribution: &mut Distribution, steps: &Steps, order: &[usize]) {
+    pub(super) fn adapt(&self, distribution: &mut Distribution, steps: &Steps, order: &[usize]) {
         let best = |all: &[f64]| {
             let mut mean = vec![0.0; self.genes];
             for (weight, index) in self.weights.iter().zip(order) {
@@ -176,7 +181,7 @@ kernel! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use evoxo_common::{
         evolve::select,
         rng::{Stream, unit},
         simd,
