@@ -1,4 +1,4 @@
-//! Goes on with the run of a directory whose settings now ask for more generations, cycles, games or pairs: the states that are there
+//! Goes on with the run of a directory whose settings now ask for more generations, cycles, games, pairs or evaluations: the states that are there
 //! become a checkpoint of the longer run, in a new store that takes the place of the old one. A run of which nothing was computed
 //! makes way for one with any settings.
 

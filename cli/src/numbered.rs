@@ -1,5 +1,5 @@
 //! Where the results of a run go if nobody says it: into out/NAME, or, if a run with other settings is there, into out/NAME-2 and so on.
-//! So a program, a function or a number of evaluations can be changed and computed again, and what was before stays.
+//! So a program, a function or a setting can be changed and computed again, and what was before stays.
 
 use std::path::{Path, PathBuf};
 

@@ -41,7 +41,9 @@ pub use compared::{distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use ends::Ends;
 pub use file_names::{champion_stem, file_name};
-pub use kind::{Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, fits};
+pub use kind::{
+    Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, Saved, fits,
+};
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::Replica;
@@ -164,10 +166,15 @@ pub trait Experiment: Send + Sized + 'static {
         None
     }
 
-    /// Whether its last round was a short one, with which a run ended that had less of what makes runs longer
-    /// ([`Scope::Length`](crate::settings::Scope::Length)), and one row. The next round completes it, and has its row.
-    fn is_amid_round(&self) -> bool {
-        false
+    /// Takes back what only the end of a shorter run brought, that had less of what makes runs longer
+    /// ([`Scope::Length`](crate::settings::Scope::Length)): a last round that was cut off, and rows and rounds of the end. What is
+    /// left is what the longer run has at that time, or has in the middle of a round, which the next one completes. The identity is
+    /// that of the longer run. Also called for replicas whose settings are the same in both runs, and for those that have not ended.
+    ///
+    /// # Errors
+    /// A sentence if the settings cannot lead to this state, as of [`Self::restore`].
+    fn lengthen(_: Identity<'_, Self>, _: &mut Saved<Self::State>) -> Result<(), String> {
+        Ok(())
     }
 
     /// Of this many rows of a replica, over how many last ones the primary metric is averaged to say how good the replica

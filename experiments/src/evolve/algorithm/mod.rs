@@ -64,6 +64,10 @@ pub trait Algorithm: Send {
     /// Candidates of the next batch; 0 at the end.
     fn size(&self) -> usize;
 
+    /// Candidates of the next batch if the search does not end within it; 0 if the algorithm is at its end, however many evaluations
+    /// are left.
+    fn whole(&self) -> usize;
+
     /// These candidates of the next batch: the same until [`Self::tell`], in whatever ranges they are asked for.
     ///
     /// # Panics
@@ -82,7 +86,9 @@ pub trait Algorithm: Send {
         true
     }
 
-    /// Moves on with the evaluations of all candidates of the batch, in order; without a barrier, of the first one.
+    /// Moves on with the evaluations of all candidates of the batch, in order; without a barrier, of the first one. After a batch
+    /// that the end of the search has cut off, it is of use no more than to be looked at: a longer search goes on from its state
+    /// before that batch.
     ///
     /// # Panics
     /// If there is not one evaluation for each candidate.

@@ -81,7 +81,7 @@ settings! {
         /// the arms of programs, whose candidates may take an hour, and of screens nothing is added.
         baseline: BaselineName = execution choice("random"),
         /// Evaluations of a replica, at most.
-        evaluations: u64 = whole(1, 1_000_000_000, "10000"),
+        evaluations: u64 = length whole(1, 1_000_000_000, "10000"),
         /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
         target: String = text(24, ""),
         /// Candidates of a generation; 0: what the literature takes.
