@@ -22,7 +22,7 @@ use super::{
     card::{CARD, Found, sheet},
     confirm::{Confirmation, Confirmed, Seeds, best},
     evaluation::Evaluation,
-    genome::Candidate,
+    genome::{Candidate, Genome},
     limits::{confirmed_front, demand, rounds_most},
     longer,
     messages::{self, EvaluateTask, Item, SearchState, Shared},
@@ -39,6 +39,26 @@ impl Settings {
     /// An objective as the problem says it.
     pub(super) fn said(&self, index: usize, minimised: f64) -> f64 {
         if self.objectives()[index].0 { -minimised } else { minimised }
+    }
+}
+
+/// The best candidate of a state, with its evaluation.
+fn best_of(
+    state: &SearchState,
+    genome: &Genome,
+    counts: [usize; 3],
+) -> Result<Option<(Candidate, Evaluation)>, String> {
+    match (&state.best, &state.best_evaluation) {
+        (Some(candidate), Some(evaluation)) => {
+            let candidate = genome.candidate(candidate)?;
+            let evaluation = Evaluation::stored(evaluation);
+            if evaluation.failed || !evaluation.fits(counts) {
+                return Err("the best candidate of the state has no evaluation".into());
+            }
+            Ok(Some((candidate, evaluation)))
+        }
+        (None, None) => Ok(None),
+        _ => Err("the best candidate of the state has no evaluation".into()),
     }
 }
 
@@ -96,18 +116,7 @@ impl Replica {
         }
         let given = settings.given();
         let search = given.search(stream);
-        let best = match (&state.best, &state.best_evaluation) {
-            (Some(candidate), Some(evaluation)) => {
-                let candidate = search.genome.candidate(candidate)?;
-                let evaluation = Evaluation::stored(evaluation);
-                if evaluation.failed || !evaluation.fits(settings.counts()) {
-                    return Err("the best candidate of the state has no evaluation".into());
-                }
-                Some((candidate, evaluation))
-            }
-            (None, None) => None,
-            _ => return Err("the best candidate of the state has no evaluation".into()),
-        };
+        let best = best_of(&state, &search.genome, settings.counts())?;
         let finalists = state.finalists.iter().map(|message| Individual::read(&search.genome, message));
         let finalists = finalists.collect::<Result<Vec<Individual>, String>>()?;
         let (counts, draws) = (settings.counts(), settings.confirmations);
