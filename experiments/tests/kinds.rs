@@ -37,14 +37,17 @@ fn shorter_runs_go_on_to_the_same_end() {
         for (short, expected) in local::run(&short).unwrap().into_iter().zip(expected) {
             let mut replica = Replica::restore(&long, &Replica::lengthened(&long, short.save()).unwrap()).unwrap();
             while local::step(&mut replica).unwrap() {}
+            assert_eq!(replica.digest(), expected.digest(), "{file}");
             assert_eq!(replica.history(), expected.history(), "{file}");
-            assert_eq!(replica.save(), expected.save(), "{file}");
+            // Their rounds may have ended at other places, but not the last one.
+            let end = |replica: &Replica| replica.links().last().map(|link| (link.rows, link.digest));
+            assert_eq!(end(&replica), end(&expected), "{file}");
         }
         kinds.insert(short.kind.name);
     }
     assert_eq!(
         kinds.into_iter().collect::<Vec<_>>(),
-        ["dispatch", "evolve", "invincible", "league", "menace", "rules", "ternary"]
+        ["dispatch", "invincible", "league", "menace", "rules", "ternary"]
     );
 }
 
