@@ -1,5 +1,5 @@
-//! Continues the run in a directory when its settings now ask for more generations, cycles, games or pairs. The states in the
-//! old store become a checkpoint of the longer run in a new store, which replaces the old one. A run of which nothing was
+//! Continues the run in a directory when its settings now ask for more generations, cycles, games, pairs or evaluations. The states
+//! in the old store become a checkpoint of the longer run in a new store, which replaces the old one. A run of which nothing was
 //! computed may be replaced by one with any settings.
 
 use std::{fs, path::PathBuf};

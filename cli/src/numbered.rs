@@ -1,5 +1,5 @@
 //! The directory for a run's results if none is given: out/NAME, or out/NAME-2 and so on if a run with other settings is
-//! there. A program, a function or a number of evaluations can be changed and computed again without losing the earlier
+//! there. A program, a function or a setting can be changed and computed again without losing the earlier
 //! results.
 
 use std::path::{Path, PathBuf};

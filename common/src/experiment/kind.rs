@@ -45,6 +45,19 @@ impl<'a, E: Experiment> Identity<'a, E> {
     }
 }
 
+/// A saved replica between two rounds, for [`Experiment::lengthen`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved<S> {
+    /// The state.
+    pub state: S,
+    /// Rounds so far.
+    pub rounds: u64,
+    /// The rows so far, each with a number for each column.
+    pub history: Vec<Vec<f64>>,
+    /// Whether the state is in the middle of a round, which the next one completes.
+    pub is_amid_round: bool,
+}
+
 /// For [`Experiment::restore`]: the error if the settings cannot lead to a state.
 ///
 /// # Errors
@@ -196,6 +209,8 @@ pub struct Kind {
     pub(crate) start: fn(&Config, &Arm, u32) -> Box<dyn Running>,
     /// [`Experiment::restore`], from encoded bytes.
     pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
+    /// [`Experiment::lengthen`], of a state as bytes.
+    pub(crate) lengthen: fn(&Config, &Arm, u32, Saved<Vec<u8>>) -> Result<Saved<Vec<u8>>, String>,
     /// The entry of an arm in `result.json`, given the replicas of all arms.
     pub arm_json: fn(&Config, usize, &[Vec<&Replica>]) -> Value,
     /// [`Told::report`], made from the entries of all arms in `result.json`.
@@ -236,6 +251,14 @@ impl Kind {
             restore: |config, arm, replica, state| {
                 let state = E::State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
                 Ok(Box::new(E::restore(Identity::new(config, arm, replica), state)?))
+            },
+            lengthen: |config, arm, replica, Saved { state, rounds, history, is_amid_round }| {
+                let state =
+                    E::State::decode(&state[..]).map_err(|error| format!("the state cannot be read: {error}"))?;
+                let mut saved = Saved { state, rounds, history, is_amid_round };
+                E::lengthen(Identity::new(config, arm, replica), &mut saved)?;
+                let Saved { state, rounds, history, is_amid_round } = saved;
+                Ok(Saved { state: state.encode_to_vec(), rounds, history, is_amid_round })
             },
             arm_json: E::Told::write,
             report: |config, arms| {

@@ -41,7 +41,9 @@ pub use compared::{distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use ends::Ends;
 pub use file_names::{champion_stem, file_name};
-pub use kind::{Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, fits};
+pub use kind::{
+    Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, Saved, fits,
+};
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::Replica;
@@ -166,11 +168,16 @@ pub trait Experiment: Send + Sized + 'static {
         None
     }
 
-    /// Whether the replica's last round was shortened because the run ended there, although a longer run
-    /// ([`Scope::Length`](crate::settings::Scope::Length)) would do more in this round. The shortened round has one row; a
-    /// longer run completes the round and replaces that row.
-    fn is_amid_round(&self) -> bool {
-        false
+    /// Undoes what only the end of a shorter run added. The shorter run had a smaller value of a setting that makes runs longer
+    /// ([`Scope::Length`](crate::settings::Scope::Length)): its last round may have been cut off, and its end may have added
+    /// rows and rounds. Afterwards the replica is as the longer run has it at that time, or in the middle of a round, which the
+    /// next one completes. The identity is that of the longer run. This is also called for replicas with the same settings in
+    /// both runs, and for replicas that have not ended.
+    ///
+    /// # Errors
+    /// A message if the settings cannot lead to this state, as for [`Self::restore`].
+    fn lengthen(_: Identity<'_, Self>, _: &mut Saved<Self::State>) -> Result<(), String> {
+        Ok(())
     }
 
     /// The number of last rows, out of this many, over which the primary metric is averaged to say how good a replica is. It

@@ -7,7 +7,7 @@ use evoxo_proto::v1::{HistoryRow, ReplicaState};
 use serde_json::Value;
 
 use super::{
-    Arm, Config, Kind,
+    Arm, Config, Kind, Saved,
     chain::{Link, ResultDigest, RowChain, is_due, read_links, write_links},
     ends::Watch,
     running::Running,
@@ -59,12 +59,7 @@ impl Replica {
         let arm = arm.ok_or_else(|| format!("{name} belongs to no arm of this configuration"))?;
         let experiment =
             (config.kind.restore)(config, arm, saved.replica, &saved.state).map_err(|why| format!("{name}: {why}"))?;
-        let columns = config.kind.columns.len();
-        if saved.history.iter().any(|row| row.values.len() != columns) {
-            return Err(format!("{name} has a history whose rows do not have {columns} values each"));
-        }
-        let links = read_links(saved.chain.as_ref(), saved.history.len())
-            .ok_or_else(|| format!("{name} has digests that do not fit its history"))?;
+        let links = links(config, &name, saved)?;
         let mut watch = config.ends.clone().map(Watch::new);
         watch.iter_mut().for_each(|watch| saved.history.iter().for_each(|row| watch.see(&row.values)));
         Ok(Self {
@@ -86,20 +81,32 @@ impl Replica {
     /// # Errors
     /// The same as for [`Replica::restore`].
     pub fn lengthened(config: &Config, mut saved: ReplicaState) -> Result<ReplicaState, String> {
-        let mut replica = Self::restore(config, &saved)?;
-        if replica.experiment.is_amid_round() {
-            saved.rounds -= 1;
-            saved.history.pop();
-        }
-        // Removes links of rounds that a longer run does not have, or for which it would have no link.
+        let name = format!("replica {} of arm {:?}", saved.replica, saved.arm);
+        let arm = config.arms.iter().find(|arm| arm.name == saved.arm);
+        let arm = arm.ok_or_else(|| format!("{name} belongs to no arm of this configuration"))?;
+        let mut links = links(config, &name, &saved)?;
+        let history = saved.history.into_iter().map(|row| row.values).collect();
+        let whole = Saved { state: saved.state.into(), rounds: saved.rounds, history, is_amid_round: false };
+        let Saved { state, rounds, history, is_amid_round } =
+            (config.kind.lengthen)(config, arm, saved.replica, whole).map_err(|why| format!("{name}: {why}"))?;
+        (saved.state, saved.rounds) = (state.into(), rounds);
+        saved.history = history.into_iter().map(|values| HistoryRow { values }).collect();
+        // Removes links of rounds that a longer run does not have, or for which it has no link.
         let rows = saved.history.len() as u64;
         let mut before = 0;
-        replica.links.retain(|link| {
-            let stays = link.rows <= rows && is_due(before, link.rows);
+        links.retain(|link| {
+            let is_kept = link.round < rounds || is_amid_round && link.round == rounds;
+            let stays = is_kept && link.rows <= rows && is_due(before, link.rows);
             before = link.rows;
             stays
         });
-        saved.chain = write_links(&replica.links);
+        // The state after the last whole round may have changed, so its link is made again. All rounds before it keep their links.
+        saved.chain = write_links(&links);
+        let is_finished = Self::restore(config, &saved)?.is_finished();
+        if !is_amid_round && (is_finished || is_due(links.last().map_or(0, |link| link.rows), rows)) {
+            links.push(Link { round: rounds, rows, digest: ResultDigest::of_state(&saved) });
+            saved.chain = write_links(&links);
+        }
         Ok(saved)
     }
 
@@ -258,6 +265,16 @@ impl Replica {
     }
 }
 
+/// The links of a saved replica with this name, whose history must be one of this configuration.
+fn links(config: &Config, name: &str, saved: &ReplicaState) -> Result<Vec<Link>, String> {
+    let columns = config.kind.columns.len();
+    if saved.history.iter().any(|row| row.values.len() != columns) {
+        return Err(format!("{name} has a history whose rows do not have {columns} values each"));
+    }
+    read_links(saved.chain.as_ref(), saved.history.len())
+        .ok_or_else(|| format!("{name} has digests that do not fit its history"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,10 +315,6 @@ mod tests {
 
         fn sheet(&self) -> Option<Sheet> {
             None
-        }
-
-        fn is_amid_round(&self) -> bool {
-            false
         }
     }
 

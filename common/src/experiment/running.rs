@@ -18,7 +18,6 @@ pub(crate) trait Running: Send {
     fn champion(&self) -> Option<Card>;
     fn population(&self) -> Vec<Card>;
     fn sheet(&self) -> Option<Sheet>;
-    fn is_amid_round(&self) -> bool;
 }
 
 /// A restored replica, or a sentence that says why the bytes are not a state.
@@ -58,9 +57,5 @@ impl<E: Experiment> Running for E {
 
     fn sheet(&self) -> Option<Sheet> {
         Experiment::sheet(self)
-    }
-
-    fn is_amid_round(&self) -> bool {
-        Experiment::is_amid_round(self)
     }
 }

@@ -17,6 +17,7 @@ pub mod genome;
 mod headline;
 mod known_front;
 mod limits;
+mod longer;
 mod optimism;
 pub mod pareto;
 mod pictures;

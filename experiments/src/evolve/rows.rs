@@ -8,7 +8,7 @@ use super::{
     evaluation::Evaluation,
     pareto::hypervolume,
     settings::Settings,
-    targets::TARGETS,
+    targets::{Marks, TARGETS},
 };
 
 row! {
@@ -106,6 +106,31 @@ pub(super) struct Archive {
 pub(super) const fn is_due(evaluations: u64) -> bool {
     let step = evaluations.ilog2().saturating_sub(4);
     evaluations.trailing_zeros() >= step
+}
+
+/// Whether a row is that of the confirmed answer of a noisy search.
+pub(super) fn is_confirmed(row: &[f64]) -> bool {
+    row.get(CONFIRMED).is_some_and(|draws| *draws > 0.0)
+}
+
+/// Whether a search has its last row only because it ended there. Such a row is not [due](is_due), and its best candidate
+/// neither reached the target there nor passed a mark.
+pub(super) fn is_of_end(settings: &Settings, history: &[Vec<f64>]) -> bool {
+    let Some((last, earlier)) = history.split_last() else { return false };
+    let evaluations = last[EVALUATIONS] as u64;
+    if evaluations == 0 || is_due(evaluations) || last[REACHED] == last[EVALUATIONS] {
+        return false;
+    }
+    let Some(marks) = Marks::of(settings) else { return true };
+    let passed = |row: &Vec<f64>| {
+        let best = Evaluation {
+            objectives: vec![settings.said(0, row[BEST])],
+            constraints: vec![row[VIOLATION]],
+            ..Evaluation::default()
+        };
+        marks.passed(&best)
+    };
+    passed(last) == earlier.last().map_or(0, passed)
 }
 
 /// Whether a candidate is as good as the target; both are to be minimised.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     digest::Digest,
-    experiment::{Asks, Complete, Demand, Experiment, Identity, Ranking, Reads},
+    experiment::{Asks, Complete, Demand, Experiment, Identity, Ranking, Reads, Saved},
     report::Sheet,
     rng::Stream,
     settings::WithText,
@@ -23,8 +23,9 @@ use super::{
     card::{CARD, Found, sheet},
     confirm::{Confirmation, Confirmed, Seeds, best},
     evaluation::Evaluation,
-    genome::Candidate,
-    limits::{confirmed_front, confirmed_most, rounds_most},
+    genome::{Candidate, Genome},
+    limits::{confirmed_front, demand, rounds_most},
+    longer,
     messages::{self, EvaluateTask, Item, SearchState, Shared},
     pareto::fronts,
     report,
@@ -35,38 +36,30 @@ use super::{
     wasm,
 };
 
-/// What a replica needs at most, if its tasks share this many bytes of settings.
-fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
-    let given = settings.given();
-    let (genome, most) = (&given.genome, settings.algorithm.most(&given));
-    let fresh = if settings.is_noisy() { confirmed_most(settings) } else { 0 };
-    // Tasks have only the numbers of candidates that workers make from their numbers, and they share the mean.
-    let (candidate, shared_mean) = match settings.algorithm.made {
-        Some(_) => (if fresh > 0 { genome.bytes_max() } else { 0 }, 64 + 8 * genome.genes() as u64),
-        None => (genome.bytes_max(), 0),
-    };
-    let candidates = most.candidates.max(fresh);
-    let slice = (settings.task_candidates() as u64).min(candidates);
-    let evaluation = settings.evaluation_bytes();
-    // The best candidates of a noisy search, and later the finalists with their evaluations.
-    let individuals = if fresh > 0 { settings.finalists as u64 + fresh / settings.confirmations as u64 } else { 0 };
-    let kept = (1 + individuals) * (genome.bytes_max() + evaluation + 64) + fresh * evaluation;
-    Demand {
-        tasks: candidates.div_ceil(slice),
-        task_bytes: 64 + slice * (candidate + 128),
-        shared_bytes: shared_bytes + shared_mean,
-        output_bytes: 16 + slice * evaluation,
-        state_bytes: 128 + most.state_bytes + kept,
-        rows: rows::most(settings.evaluations),
-        // The time limit of a program covers all candidates of a task together.
-        task_ms: if settings.program().is_some() { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
-    }
-}
-
 impl Settings {
     /// An objective with the problem's own sign.
     pub(super) fn said(&self, index: usize, minimised: f64) -> f64 {
         if self.objectives()[index].0 { -minimised } else { minimised }
+    }
+}
+
+/// The best candidate of a state, with its evaluation.
+fn best_of(
+    state: &SearchState,
+    genome: &Genome,
+    counts: [usize; 3],
+) -> Result<Option<(Candidate, Evaluation)>, String> {
+    match (&state.best, &state.best_evaluation) {
+        (Some(candidate), Some(evaluation)) => {
+            let candidate = genome.candidate(candidate)?;
+            let evaluation = Evaluation::stored(evaluation);
+            if evaluation.failed || !evaluation.fits(counts) {
+                return Err("the best candidate of the state has no evaluation".into());
+            }
+            Ok(Some((candidate, evaluation)))
+        }
+        (None, None) => Ok(None),
+        _ => Err("the best candidate of the state has no evaluation".into()),
     }
 }
 
@@ -87,6 +80,10 @@ pub(super) struct Replica {
     finalists: Vec<Individual>,
     /// If the problem is noisy: the stages after the search.
     confirmation: Option<Confirmation>,
+    /// The evaluations that the coming batch has already, from a shorter search whose end has cut it off.
+    begun: Vec<Evaluation>,
+    /// The state before the last batch with the evaluations of that one, if the end of this search has cut it off.
+    before: Option<SearchState>,
     seeds: Seeds,
     /// The grid of an archive, otherwise empty.
     axes: Vec<Axis>,
@@ -97,7 +94,7 @@ pub(super) struct Replica {
 }
 
 impl Replica {
-    fn new(identity: Identity<'_, Self>, state: SearchState) -> Result<Self, String> {
+    fn new(identity: Identity<'_, Self>, mut state: SearchState) -> Result<Self, String> {
         let stream = identity.stream;
         let WithText { mut settings, text } = identity.settings;
         // Only the tasks need the module.
@@ -107,8 +104,11 @@ impl Replica {
             settings.signature = Digest::of(&module).to_string();
         }
         let begun = state.evaluations > 0;
+        let cut: Vec<Evaluation> = std::mem::take(&mut state.cut).iter().map(Evaluation::stored).collect();
+        let resumed = std::mem::take(&mut state.resumed);
         let counts_of_some = state.failures.max(state.outside).max(state.reached);
-        if state.evaluations > settings.evaluations || counts_of_some > state.evaluations {
+        let used = state.evaluations.saturating_add(cut.len() as u64);
+        if used > settings.evaluations || counts_of_some > state.evaluations {
             return Err("the state has more evaluations than the settings allow".into());
         }
         // There is a best candidate exactly if some candidate had a value.
@@ -117,18 +117,7 @@ impl Replica {
         }
         let given = settings.given();
         let search = given.search(stream);
-        let best = match (&state.best, &state.best_evaluation) {
-            (Some(candidate), Some(evaluation)) => {
-                let candidate = search.genome.candidate(candidate)?;
-                let evaluation = Evaluation::stored(evaluation);
-                if evaluation.failed || !evaluation.fits(settings.counts()) {
-                    return Err("the best candidate of the state has no evaluation".into());
-                }
-                Some((candidate, evaluation))
-            }
-            (None, None) => None,
-            _ => return Err("the best candidate of the state has no evaluation".into()),
-        };
+        let best = best_of(&state, &search.genome, settings.counts())?;
         let finalists = state.finalists.iter().map(|message| Individual::read(&search.genome, message));
         let finalists = finalists.collect::<Result<Vec<Individual>, String>>()?;
         let (counts, draws) = (settings.counts(), settings.confirmations);
@@ -146,13 +135,18 @@ impl Replica {
         if !algorithm.population().iter().chain(&finalists).all(|individual| individual.evaluation.fits(counts)) {
             return Err("an evaluation of the state does not fit the problem".into());
         }
-        let over = begun && algorithm.size() == 0;
+        let is_cut = !cut.is_empty();
+        let fits = algorithm.has_barrier() && cut.len() < algorithm.whole() && cut.iter().all(|one| one.fits(counts));
+        if is_cut && !(fits && resumed == (used < settings.evaluations)) || resumed && !is_cut {
+            return Err("the last batch of the state does not fit its search".into());
+        }
+        let over = begun && algorithm.size() == 0 || is_cut && !resumed;
         if confirmation.is_some() != (settings.is_noisy() && over) || finalists.len() > settings.finalists {
             return Err("the answer in the state does not fit its search".into());
         }
         let common = shared(&text, module.into());
         let steps = algorithm.steps().filter(|_| confirmation.is_none());
-        Ok(Self {
+        let mut replica = Self {
             shared: Shared { steps, ..common }.encode(),
             maximised: settings.objectives().iter().map(|(maximised, _)| *maximised).collect(),
             arm: identity.arm.to_owned(),
@@ -162,13 +156,23 @@ impl Replica {
             state,
             best,
             finalists,
-            confirmation,
+            confirmation: None,
+            begun: Vec::new(),
+            before: None,
             seeds: Seeds::of(identity.seed, identity.replica),
             axes: if settings.leaves() == Leaves::Archive { settings.axes() } else { Vec::new() },
-            marks: (settings.objectives().len() == 1 && !settings.is_noisy()).then(Marks::new),
+            marks: Marks::of(&settings),
             rows: Vec::new(),
             settings,
-        })
+        };
+        if resumed {
+            replica.begun = cut;
+        } else if is_cut {
+            replica.take(&cut);
+            replica.rows.clear();
+        }
+        replica.confirmation = confirmation;
+        Ok(replica)
     }
 
     /// The target, to be minimised.
@@ -220,6 +224,8 @@ impl Replica {
             };
             return range.map(fresh).collect();
         }
+        let begun = self.begun.len();
+        let range = range.start + begun..range.end + begun;
         let made = self.settings.algorithm.made.is_some();
         let candidates = if made { Vec::new() } else { self.algorithm.ask(range.clone()) };
         let mut candidates = candidates.iter().map(Candidate::message);
@@ -235,12 +241,16 @@ impl Replica {
         match &self.confirmation {
             Some(confirmation) => confirmation.left(),
             None if self.state.reached > 0 => 0,
-            None => self.algorithm.size(),
+            None => self.algorithm.size() - self.begun.len(),
         }
     }
 
     /// Takes the evaluations of a whole batch of the search.
     fn take(&mut self, evaluations: &[Evaluation]) {
+        // A longer search goes on from before a batch that the end of this one cuts off.
+        let is_cut = self.algorithm.has_barrier() && evaluations.len() < self.algorithm.whole();
+        let cut = || evaluations.iter().map(Evaluation::message).collect();
+        self.before = is_cut.then(|| SearchState { cut: cut(), ..self.save() });
         let noisy = self.settings.is_noisy();
         let good = if noisy { self.best_of_batch(evaluations) } else { Vec::new() };
         let mut moments = self.count(evaluations);
@@ -462,19 +472,31 @@ impl Experiment for Replica {
         if self.confirmation.is_some() {
             self.take_fresh(&evaluations);
         } else {
-            self.take(&evaluations);
+            let begun = std::mem::take(&mut self.begun);
+            self.take(&[begun, evaluations].concat());
         }
         history.append(&mut self.rows);
         Ok(())
     }
 
+    fn lengthen(identity: Identity<'_, Self>, saved: &mut Saved<SearchState>) -> Result<(), String> {
+        let stream = identity.stream();
+        longer::lengthen(&identity.settings.settings, stream, saved)
+    }
+
     fn save(&self) -> SearchState {
+        let confirmation = self.confirmation.as_ref().map(Confirmation::message);
+        if let Some(before) = &self.before {
+            return SearchState { confirmation, ..before.clone() };
+        }
         SearchState {
             algorithm: if self.state.evaluations > 0 { self.algorithm.save().into() } else { Bytes::new() },
             best: self.best.as_ref().map(|(candidate, _)| candidate.message()),
             best_evaluation: self.best.as_ref().map(|(_, evaluation)| evaluation.message()),
             finalists: self.finalists.iter().map(Individual::message).collect(),
-            confirmation: self.confirmation.as_ref().map(Confirmation::message),
+            confirmation,
+            cut: self.begun.iter().map(Evaluation::message).collect(),
+            resumed: !self.begun.is_empty(),
             ..self.state.clone()
         }
     }

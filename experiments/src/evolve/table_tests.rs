@@ -97,7 +97,7 @@ fn configurations_keep_their_names() {
     );
     insta::assert_snapshot!([all, completed("islands = 2\nbounds = \"kept\"\n")].each_ref().map(named).join("\n"), @r"
     dcd991bc267b1a6eadc8aa80ecb11950dda8a6fb63148653f67d40064c4a8954
-    r1:9775f47af2b37763bb4c94b4f8ec38db2aa5c89f1da2a9f11816faa803eb2a0b
+    r1:460a0885686509a09d1912cda0a68e4e5761110b6b9cc0820b0d9a3d2e3f7e34
     4626a5a8e99e766730f3eac46cc962423fcec4bb7983c4c52bf4afc3a0286f5f
     r1:a366d4a7fbfe955f10e0078cbab6aeedd81723726a872096d5709ea584047f94
     ");

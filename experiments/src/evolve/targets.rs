@@ -62,8 +62,9 @@ fn precisions() -> impl Iterator<Item = f64> {
 pub(super) struct Marks(Vec<f64>);
 
 impl Marks {
-    pub(super) fn new() -> Self {
-        Self(precisions().collect())
+    /// Those of a search; none of several objectives, and none under noise, where one value says little.
+    pub(super) fn of(settings: &Settings) -> Option<Self> {
+        (settings.objectives().len() == 1 && !settings.is_noisy()).then(|| Self(precisions().collect()))
     }
 
     /// How many marks, from the first one on, a feasible candidate has passed. Its objective is to be minimised.
@@ -96,7 +97,10 @@ mod tests {
 
     #[test]
     fn marks_are_passed_by_feasible_values() {
-        let (marks, one) = (Marks::new(), |objective| Evaluation { objectives: vec![objective], ..Default::default() });
+        let (marks, one) = (Marks(precisions().collect()), |objective| Evaluation {
+            objectives: vec![objective],
+            ..Default::default()
+        });
         assert_eq!([1e3, 100.0, 1.0, 1e-8, 0.0, -1.0].map(|value| marks.passed(&one(value))), [0, 1, 11, 51, 51, 51]);
         assert_eq!(marks.passed(&Evaluation { constraints: vec![0.5], ..one(0.0) }), 0);
     }

@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
-    experiment::{Demand, Experiment, Identity, Kind, Reads, fits},
+    experiment::{Demand, Experiment, Identity, Kind, Reads, Saved, fits},
     rng::Stream,
     row,
     stats::wilson_points,
@@ -244,7 +244,14 @@ impl Experiment for League {
         Ok(())
     }
 
-    fn is_amid_round(&self) -> bool {
-        self.openings() > 0 && !self.state.openings.is_multiple_of(self.settings.pairs_a_round)
+    /// A round that the end of a shorter run cut off is completed.
+    fn lengthen(identity: Identity<'_, Self>, saved: &mut Saved<State>) -> Result<(), String> {
+        let replica = Self::restore(identity, saved.state.clone())?;
+        if replica.openings() > 0 && !replica.state.openings.is_multiple_of(replica.settings.pairs_a_round) {
+            saved.rounds = saved.rounds.saturating_sub(1);
+            saved.history.pop();
+            saved.is_amid_round = true;
+        }
+        Ok(())
     }
 }

@@ -56,21 +56,21 @@ fn another_setting_uses_another_directory() {
     let desk = desk();
     let first = desk.run(&["--workers", "0"]);
     assert!(!first.contains("the earlier run, in"), "{first}");
-    let output = desk.command(&["--workers", "0", "--set", "evaluations=90"]).output().expect("evoxo starts");
+    let output = desk.command(&["--workers", "0", "--set", "evaluations=50"]).output().expect("evoxo starts");
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let note = "note: out/table contains a run with other settings (evaluations is 60 there, and 90 here), so the results of \
+    let note = "note: out/table contains a run with other settings (evaluations is 60 there, and 50 here), so the results of \
         this run go into out/table-2";
     assert!(output.status.success() && said.contains(note), "{said}");
     assert!(out.contains("results are in out/table-2\n"), "{out}");
     assert!(
         out.contains(
-            "\nthe earlier run, in out/table, with other settings (evaluations is 60 there, and 90 here): main: min f "
+            "\nthe earlier run, in out/table, with other settings (evaluations is 60 there, and 50 here): main: min f "
         ),
         "{out}"
     );
     // Each command finds its own results, and the next command uses another directory.
     assert_eq!(desk.run(&["--workers", "0"]), first);
-    assert!(desk.run(&["--workers", "0", "--set", "evaluations=90"]).contains("results are in out/table-2\n"));
+    assert!(desk.run(&["--workers", "0", "--set", "evaluations=50"]).contains("results are in out/table-2\n"));
     assert!(
         desk.run(&["--workers", "0", "--seed", "7"])
             .contains("the earlier run, in out/table-2, with other settings (seed is ")

@@ -1,5 +1,5 @@
-//! A finished run continues with more generations, cycles, games or pairs. Its files are those of a run that had them from
-//! the start.
+//! A finished run continues with more generations, cycles, games, pairs or evaluations. Its files are those of a run that had
+//! them from the start.
 
 use std::{fs, path::Path, process::Output};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{Desk, files, kill, wait_until};
 
 /// A small file of each kind that can be continued, and the setting with the value that makes it longer.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 12] = [
     ("experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 4\npayload_bytes = 20", "rounds=5"),
     (
         "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 3\ngames = 20",
@@ -35,6 +35,26 @@ const KINDS: [(&str, &str); 8] = [
         "experiment = \"league\"\n[settings]\ngame = \"connect-four\"\npairs = 7\npairs_a_round = 3\n\
         players = [{ who = \"random\" }, { who = \"filtered\" }]",
         "pairs=10",
+    ),
+    // Generations of 10, of which the shorter run ends with half of one.
+    (
+        "experiment = \"evolve\"\n[settings]\nproblem = \"sphere\"\nlength = 4\npopulation = 20\nevaluations = 105",
+        "evaluations=160",
+    ),
+    (
+        "experiment = \"evolve\"\n[settings]\nproblem = \"zdt1\"\nlength = 4\nalgorithm = \"nsga2\"\npopulation = 20\nwindow = 6\n\
+        evaluations = 90",
+        "evaluations=150",
+    ),
+    // Whose answer is confirmed after its end.
+    (
+        "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nlength = 3\nalgorithm = \"cma-es\"\nevaluations = 100\n\
+        confirmations = 3",
+        "evaluations=200",
+    ),
+    (
+        "experiment = \"evolve\"\n[settings]\nproblem = \"arm\"\nlength = 4\nalgorithm = \"map-elites\"\nevaluations = 250",
+        "evaluations=420",
     ),
 ];
 

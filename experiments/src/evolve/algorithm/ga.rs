@@ -239,8 +239,11 @@ impl Ga {
 
 impl Algorithm for Ga {
     fn size(&self) -> usize {
-        let whole = if self.population.is_empty() { self.settings.population } else { self.settings.generation() };
-        self.search.batch(whole, self.births)
+        self.search.batch(self.whole(), self.births)
+    }
+
+    fn whole(&self) -> usize {
+        if self.population.is_empty() { self.settings.population } else { self.settings.generation() }
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
@@ -256,7 +259,7 @@ impl Algorithm for Ga {
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
-        assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
+        assert!(evaluations.len() <= self.size(), "there is at most one evaluation for each candidate");
         let children = self.ask(0..evaluations.len());
         let individual = |(candidate, evaluation): (Candidate, &Evaluation)| Individual {
             candidate,

@@ -56,6 +56,7 @@ impl Settings {
 /// Genetic algorithms with migration.
 pub struct Islands {
     settings: Settings,
+    search: Search,
     islands: Vec<Ga>,
     generations: u64,
     /// The individuals of all islands, one island after another.
@@ -69,9 +70,9 @@ impl Islands {
     /// If a setting makes no sense; the sentence says which.
     pub fn start(settings: &Settings, search: &Search) -> Result<Self, String> {
         settings.check()?;
-        let islands = (0..settings.islands).map(|island| Ga::start(&settings.ga, of_island(search, settings, island)));
+        let islands = (0..settings.islands).map(|island| Ga::start(&settings.ga, of_island(search, island)));
         let islands = islands.collect::<Result<Vec<Ga>, String>>()?;
-        Ok(Self { settings: settings.clone(), islands, generations: 0, all: Vec::new() })
+        Ok(Self { settings: settings.clone(), search: search.clone(), islands, generations: 0, all: Vec::new() })
     }
 
     /// Restores a search from its saved state.
@@ -87,10 +88,12 @@ impl Islands {
         }
         let island = |(island, state): (usize, _)| {
             let state: &bytes::Bytes = state;
-            Ga::restore(&settings.ga, of_island(search, settings, island), state)
+            Ga::restore(&settings.ga, of_island(search, island), state)
         };
         let islands = islands.iter().enumerate().map(island).collect::<Result<Vec<Ga>, String>>()?;
-        let mut restored = Self { settings: settings.clone(), islands, generations, all: Vec::new() };
+        let mut restored =
+            Self { settings: settings.clone(), search: search.clone(), islands, generations, all: Vec::new() };
+        search.check_births(restored.births())?;
         restored.collect();
         Ok(restored)
     }
@@ -110,23 +113,26 @@ impl Islands {
     }
 }
 
-/// The search of one island: its share of the evaluations, and its own random numbers.
-fn of_island(search: &Search, settings: &Settings, island: usize) -> Search {
-    let (islands, island) = (settings.islands as u64, island as u64);
-    let evaluations = search.evaluations / islands + u64::from(island < search.evaluations % islands);
-    Search { evaluations, stream: search.stream.text("island").word(island), genome: search.genome.clone() }
+/// The search of one island, with its own random numbers. All islands have generations of the same size, so each has its share
+/// of the evaluations.
+fn of_island(search: &Search, island: usize) -> Search {
+    Search { stream: search.stream.text("island").word(island as u64), ..search.clone() }
 }
 
 impl Algorithm for Islands {
     fn size(&self) -> usize {
-        self.islands.iter().map(Algorithm::size).sum()
+        self.search.batch(self.whole(), self.births())
+    }
+
+    fn whole(&self) -> usize {
+        self.islands.iter().map(Algorithm::whole).sum()
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
         let (mut first, mut candidates) = (0, Vec::with_capacity(range.len()));
         for island in &self.islands {
-            let end = first + island.size();
+            let end = first + island.whole();
             let (from, to) = (range.start.clamp(first, end), range.end.clamp(first, end));
             candidates.extend(island.ask(from - first..to - first));
             first = end;
@@ -138,9 +144,9 @@ impl Algorithm for Islands {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         let mut rest = evaluations;
         for island in &mut self.islands {
-            let (own, others) = rest.split_at(island.size());
+            let (own, others) = rest.split_at(island.whole().min(rest.len()));
             rest = others;
-            // An island that has used up its share makes no further generation.
+            // The last batch of a search may be cut off, and then has nothing for the last islands.
             if !own.is_empty() {
                 island.tell(own);
             }
@@ -185,7 +191,7 @@ mod tests {
     fn the_best_candidates_migrate_round_the_ring() {
         let problem = problem::find("sphere").unwrap();
         let best_of_each = |interval| {
-            let search = search(problem, 10, 5 * 20 * 30);
+            let search = search(problem, 10, 5 * (20 + 19 * 30));
             let mut islands = Islands::start(&settings(5, interval), &search).unwrap();
             minimise(&mut islands, problem);
             let best = |island: &Ga| island.best(1)[0].evaluation.objective(0);
@@ -193,7 +199,8 @@ mod tests {
         };
         let apart = best_of_each(1_000_000);
         let alone = (0..5).map(|island| {
-            let search = of_island(&search(problem, 10, 5 * 20 * 30), &settings(5, 1), island);
+            let search =
+                Search { evaluations: 20 + 19 * 30, ..of_island(&search(problem, 10, 5 * (20 + 19 * 30)), island) };
             let mut ga = Ga::start(&settings(5, 1).ga, search).unwrap();
             minimise(&mut ga, problem).objective(0)
         });

@@ -226,8 +226,12 @@ impl MapElites {
 
 impl Algorithm for MapElites {
     fn size(&self) -> usize {
+        self.search.batch(self.whole(), self.births)
+    }
+
+    fn whole(&self) -> usize {
         let Settings { batch, initial, .. } = self.settings;
-        self.search.batch(if self.births == 0 { initial } else { batch }, self.births)
+        if self.births == 0 { initial } else { batch }
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {

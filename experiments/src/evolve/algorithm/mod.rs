@@ -64,6 +64,10 @@ pub trait Algorithm: Send {
     /// The number of candidates in the next batch; 0 at the end.
     fn size(&self) -> usize;
 
+    /// The number of candidates in the next batch if the search does not end within it; 0 if the algorithm has ended, however many
+    /// evaluations are left.
+    fn whole(&self) -> usize;
+
     /// These candidates of the next batch. They are the same until [`Self::tell`], whatever ranges are requested.
     ///
     /// # Panics
@@ -83,7 +87,8 @@ pub trait Algorithm: Send {
     }
 
     /// Moves on with the evaluations of all candidates of the batch, in order, or without a barrier with that of the first
-    /// one only.
+    /// one only. After a batch that the end of the search has cut off, the algorithm may only be looked at: a longer search
+    /// continues from the state before that batch.
     ///
     /// # Panics
     /// If the number of evaluations is wrong.

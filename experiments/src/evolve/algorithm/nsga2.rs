@@ -177,7 +177,11 @@ impl Nsga2 {
 
 impl Algorithm for Nsga2 {
     fn size(&self) -> usize {
-        self.search.batch(self.settings.population, self.births)
+        self.search.batch(self.whole(), self.births)
+    }
+
+    fn whole(&self) -> usize {
+        self.settings.population
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {

@@ -203,7 +203,11 @@ fn centred_ranks(evaluations: &[Evaluation]) -> Vec<f64> {
 
 impl Algorithm for OpenAiEs {
     fn size(&self) -> usize {
-        self.search.batch(2 * self.settings.pairs, self.state.births)
+        self.search.batch(self.whole(), self.state.births)
+    }
+
+    fn whole(&self) -> usize {
+        2 * self.settings.pairs
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {

@@ -97,7 +97,11 @@ impl Random {
 
 impl Algorithm for Random {
     fn size(&self) -> usize {
-        self.search.batch(self.settings.batch, self.births)
+        self.search.batch(self.whole(), self.births)
+    }
+
+    fn whole(&self) -> usize {
+        self.settings.batch
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {

@@ -36,7 +36,8 @@ pub struct Windowed {
     steady: Box<dyn Steady>,
     /// The number of results used so far.
     births: u64,
-    /// The candidates whose results have not been used yet, in the order of their numbers, starting with number `births`.
+    /// The candidates whose results have not been used yet, in the order of their numbers, starting with number `births`. There
+    /// are as many as the window is wide, even if the search ends before them, because a longer search has them.
     pending: VecDeque<Candidate>,
 }
 
@@ -47,7 +48,7 @@ impl Windowed {
     /// If the window is out of range; the sentence says so.
     pub fn start(steady: Box<dyn Steady>, search: Search, window: usize) -> Result<Self, String> {
         within("window", "the window", window, 1..=WINDOW_MAX)?;
-        let pending = (0..search.evaluations.min(window as u64)).map(|number| steady.candidate(number)).collect();
+        let pending = (0..window as u64).map(|number| steady.candidate(number)).collect();
         Ok(Self { search, steady, births: 0, pending })
     }
 
@@ -64,9 +65,8 @@ impl Windowed {
         let WindowState { births, algorithm, pending } =
             WindowState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         search.check_births(births)?;
-        let expected = (search.evaluations - births).min(window as u64);
-        if pending.len() as u64 != expected {
-            return Err(format!("the state has {} candidates to be evaluated, not {expected}", pending.len()));
+        if pending.len() != window {
+            return Err(format!("the state has {} candidates to be evaluated, not {window}", pending.len()));
         }
         let pending: Result<VecDeque<Candidate>, String> =
             pending.iter().map(|candidate| search.genome.candidate(candidate)).collect();
@@ -80,6 +80,10 @@ impl Windowed {
 
 impl Algorithm for Windowed {
     fn size(&self) -> usize {
+        self.search.batch(self.whole(), self.births)
+    }
+
+    fn whole(&self) -> usize {
         self.pending.len()
     }
 
@@ -98,9 +102,7 @@ impl Algorithm for Windowed {
         self.steady.take(Individual { candidate, evaluation });
         self.births += 1;
         let next = self.births + self.pending.len() as u64;
-        if next < self.search.evaluations {
-            self.pending.push_back(self.steady.candidate(next));
-        }
+        self.pending.push_back(self.steady.candidate(next));
     }
 
     fn population(&self) -> &[Individual] {
@@ -139,6 +141,10 @@ mod tests {
 
         impl Algorithm for Counting {
             fn size(&self) -> usize {
+                0
+            }
+
+            fn whole(&self) -> usize {
                 0
             }
 

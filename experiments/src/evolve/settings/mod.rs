@@ -86,7 +86,7 @@ settings! {
         /// screens.
         baseline: BaselineName = execution choice("random"),
         /// The most evaluations of a replica.
-        evaluations: u64 = whole(1, 1_000_000_000, "10000"),
+        evaluations: u64 = length whole(1, 1_000_000_000, "10000"),
         /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
         target: String = text(24, ""),
         /// Candidates of a generation. 0: the usual number in the literature.

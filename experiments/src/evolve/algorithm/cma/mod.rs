@@ -316,7 +316,11 @@ fn ahead(evaluations: &[Evaluation]) -> f64 {
 
 impl Algorithm for Cma {
     fn size(&self) -> usize {
-        self.run.as_ref().map_or(0, |run| self.search.batch(run.schedule.lambda, self.births))
+        self.search.batch(self.whole(), self.births)
+    }
+
+    fn whole(&self) -> usize {
+        self.run.as_ref().map_or(0, |run| run.schedule.lambda)
     }
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
