@@ -16,7 +16,7 @@ Examples:
   evoxo run experiments/invincible.toml           compute it on this machine
   evoxo run experiments/invincible.toml --set generations=40 --out out/longer
   evoxo new invincible > mine.toml                a commented file to start from
-  evoxo audit CHAMPION.json                       exact odds, and a proof
+  evoxo odds CHAMPION.json                       exact odds, and a proof
   evoxo show CHAMPION.json                        its rules, moves or layers
   evoxo play CHAMPION.json                        beat it, if you can
   evoxo submit mine.toml --coordinator lab7:7600  the same on a cluster
@@ -43,12 +43,12 @@ enum Verb {
     /// Print a commented experiment file to start from
     New(verb::new::Arguments),
     /// Compute a 3x3 champion's exact odds, with a proof or with the games that it loses
-    Audit(verb::audit::Arguments),
+    Odds(verb::odds::Arguments),
     /// Show a champion's contents: its rules as small boards, its moves, its layers
     Show(verb::show::Arguments),
     /// Compute the best possible table for a side and a penalty, exactly
     Optimum(verb::optimum::Arguments),
-    /// Train a network to play as a 3x3 champion does, and audit it
+    /// Train a network to play as a 3x3 champion does, and compute its exact odds
     Imitate(verb::imitate::Arguments),
     /// Write a string's index table as a file: the index and variation of every board
     Index(verb::index::Arguments),
@@ -139,7 +139,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Run(arguments) => verb::run::run(&arguments, registry),
         Verb::New(arguments) => verb::new::run(&arguments, registry),
-        Verb::Audit(arguments) => verb::audit::run(&arguments, registry),
+        Verb::Odds(arguments) => verb::odds::run(&arguments, registry),
         Verb::Show(arguments) => verb::show::run(&arguments, registry),
         Verb::Optimum(arguments) => verb::optimum::run(&arguments),
         Verb::Imitate(arguments) => verb::imitate::run(&arguments, registry),

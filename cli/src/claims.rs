@@ -340,7 +340,7 @@ impl Claims {
                 ));
             }
         }
-        // Which workers' outputs counted without an audit does not follow from the configuration.
+        // Which workers' outputs counted without a recomputation does not follow from the configuration.
         let computed = |exposed| v1::ReplicaState { exposed, ..replica.save() };
         if let Some((name, state)) = self.stored.get(&key)
             && *state != computed(state.exposed.clone())

@@ -85,7 +85,7 @@ impl Results {
         let known =
             |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
         let doubts = run.doubts.iter().filter(known).cloned().collect();
-        // A replica at its last round is not finished while its outputs are being audited.
+        // A replica at its last round is not finished while its outputs are being recomputed.
         let mut named = fetched.iter().filter(|replica| replica.replica < config.replicas);
         let finished = named.all(|replica| replica.finished);
         let results = Self::of(config, replicas, doubts, signature);

@@ -32,7 +32,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         0 => Level::Plain,
         1 => Level::Quorum,
         2 => Level::Verified,
-        _ => Level::Audited { millionths: 500_000 },
+        _ => Level::Sampled { millionths: 500_000 },
     };
     let kind = kind % TEXTS.len() as u8;
     let mut cluster = Cluster::over(Arc::default());

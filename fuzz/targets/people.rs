@@ -95,7 +95,7 @@ fn submission(bytes: &bytes::Bytes) -> Option<Request> {
         config: String::from_utf8_lossy(bytes).into_owned(),
         ..v1::SubmitRequest::default()
     });
-    let level = Level::of(request.verification, request.audit_millionths)?;
+    let level = Level::of(request.verification, request.sampled_millionths)?;
     check_run_name(&request.name).ok()?;
     let prepared = Prepared::read(registry(), "the submitted file", &request.config).ok()?;
     let small = prepared.replicas() <= REPLICAS_MAX && prepared.least_bytes(BYTES_MAX) <= BYTES_MAX;

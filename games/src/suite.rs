@@ -127,7 +127,7 @@ impl Suite {
         };
         format!(
             "# Solved positions: a board, what perfect play comes to for the side that moves, and all moves that keep it.\n\
-             # X moves where both have as many stones. evoxo audit --make {name} --positions {count} makes it anew.\n\
+             # X moves where both have as many stones. evoxo odds --make {name} --positions {count} makes it anew.\n\
              {name}\n{}",
             self.puzzles.iter().map(line).collect::<String>()
         )

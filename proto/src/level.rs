@@ -19,7 +19,7 @@ pub enum Level {
     /// An output counts when a trusted worker sent it. Outputs of other workers are compared with it.
     Verified,
     /// Every valid output of an assigned task counts. A trusted worker recomputes a share of the outputs of other workers.
-    Audited {
+    Sampled {
         /// The share to recompute, from 1 to 1,000,000 millionths.
         millionths: u32,
     },
@@ -33,14 +33,14 @@ impl Level {
             Verification::Unspecified => Some(Self::Plain),
             Verification::Quorum => Some(Self::Quorum),
             Verification::Verified => Some(Self::Verified),
-            Verification::Audited => (1..=MILLION).contains(&millionths).then_some(Self::Audited { millionths }),
+            Verification::Sampled => (1..=MILLION).contains(&millionths).then_some(Self::Sampled { millionths }),
         }
     }
 
     /// The level of a stored order. A level that this build does not know is treated as the strictest.
     #[must_use]
     pub fn of_order(order: &Order) -> Self {
-        Self::of(order.verification, order.audit_millionths).unwrap_or(Self::Verified)
+        Self::of(order.verification, order.sampled_millionths).unwrap_or(Self::Verified)
     }
 
     /// The level's name in messages.
@@ -50,7 +50,7 @@ impl Level {
             Self::Plain => Verification::Unspecified,
             Self::Quorum => Verification::Quorum,
             Self::Verified => Verification::Verified,
-            Self::Audited { .. } => Verification::Audited,
+            Self::Sampled { .. } => Verification::Sampled,
         }
     }
 
@@ -58,7 +58,7 @@ impl Level {
     #[must_use]
     pub fn millionths(self) -> u32 {
         match self {
-            Self::Audited { millionths } => millionths,
+            Self::Sampled { millionths } => millionths,
             Self::Plain | Self::Quorum | Self::Verified => 0,
         }
     }
@@ -73,7 +73,7 @@ impl Level {
     /// Whether only a trusted worker computes what another one has sent.
     #[must_use]
     pub fn needs_trusted(self) -> bool {
-        matches!(self, Self::Verified | Self::Audited { .. })
+        matches!(self, Self::Verified | Self::Sampled { .. })
     }
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Level {
             Self::Plain => f.write_str("plain"),
             Self::Quorum => f.write_str("quorum"),
             Self::Verified => f.write_str("verified"),
-            Self::Audited { millionths } => write!(f, "audited:{}%", f64::from(*millionths) / 1e4),
+            Self::Sampled { millionths } => write!(f, "sampled:{}%", f64::from(*millionths) / 1e4),
         }
     }
 }
@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn a_level_is_read_as_it_was_written() {
-        for level in [Level::Plain, Level::Quorum, Level::Verified, Level::Audited { millionths: 50_000 }] {
+        for level in [Level::Plain, Level::Quorum, Level::Verified, Level::Sampled { millionths: 50_000 }] {
             assert_eq!(Level::of(level.message().into(), level.millionths()), Some(level));
         }
-        let audited = Verification::Audited.into();
-        assert_eq!([0, MILLION + 1].map(|millionths| Level::of(audited, millionths)), [None, None]);
-        assert_eq!(Level::Audited { millionths: 52_500 }.to_string(), "audited:5.25%");
+        let recomputed = Verification::Sampled.into();
+        assert_eq!([0, MILLION + 1].map(|millionths| Level::of(recomputed, millionths)), [None, None]);
+        assert_eq!(Level::Sampled { millionths: 52_500 }.to_string(), "sampled:5.25%");
         assert_eq!(Level::of_order(&Order { verification: 99, ..Order::default() }), Level::Verified);
     }
 }

@@ -37,7 +37,7 @@ pub fn run_to_json(run: &v1::Run) -> Value {
         "workers": run.workers,
         "slots": run.slots,
         "digest": run.digest,
-        "verification": Level::of(run.verification, run.audit_millionths).map(|level| level.to_string()),
+        "verification": Level::of(run.verification, run.sampled_millionths).map(|level| level.to_string()),
         "submitter": run.submitter,
         "terms": run.terms.iter().map(|term| (term.name.clone(), term.value.clone().into())).collect::<Map<_, Value>>(),
         "notices": run.notices,

@@ -311,7 +311,7 @@ fn the_example_is_short_and_uses_the_same_crates() {
     let dependencies = sections.split("\n[").filter(|section| section.contains("dependencies]"));
     let without = dependencies.flat_map(str::lines).filter(|line| line.contains(" = ") && !line.contains("# "));
     assert_none(without.map(|line| format!("no reason: examples/onemax: {line}")));
-    // Crates in other versions would be compiled twice, and nobody would audit them.
+    // Crates in other versions would be compiled twice, and nobody would check them.
     let packages = |lock: &str| -> BTreeSet<String> {
         let package = |entry: &str| entry.lines().take(3).collect::<Vec<&str>>().join(" ");
         text(lock).split("[[package]]").skip(1).map(package).collect()

@@ -1,10 +1,10 @@
-//! `evoxo imitate CHAMPION`: trains a network to play 3x3 as a champion does, and audits it.
+//! `evoxo imitate CHAMPION`: trains a network to play 3x3 as a champion does, and computes its exact odds.
 
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, anyhow};
 use evoxo_common::{experiment::Registry, rng::Stream};
-use evoxo_games::net::imitate::{Course, audit, card, learn, lessons};
+use evoxo_games::net::imitate::{Course, card, exact, learn, lessons};
 use serde_json::json;
 
 use crate::{
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// The seed for the initial weights and for the order of the boards
     #[arg(long, default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
     seed: u64,
-    /// Print JSON: lessons, known, pass and the audit
+    /// Print JSON: lessons, known, pass and the exact odds
     #[arg(long)]
     json: bool,
 }
@@ -65,15 +65,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         fs::write(out.with_file_name(name), bytes).with_context(unwritable)?;
     }
     fs::write(out, text).with_context(unwritable)?;
-    let audit = audit(&lessons, &learnt);
+    let exact = exact(&lessons, &learnt);
     let (all, known, pass) = (lessons.boards.len(), learnt.known, learnt.pass);
     let mut stdout = stdout();
     if arguments.json {
-        let found = json!({"lessons": all, "known": known, "pass": pass, "audit": audit.json});
+        let found = json!({"lessons": all, "known": known, "pass": pass, "odds": exact.json});
         writeln!(stdout, "{found:#}")?;
     } else {
         writeln!(stdout, "After {pass} passes the network plays the champion's moves on {known} of {all} boards.\n")?;
-        writeln!(stdout, "{}\nThe network is in {}", audit.text, out.display())?;
+        writeln!(stdout, "{}\nThe network is in {}", exact.text, out.display())?;
     }
     Ok(ExitCode::SUCCESS)
 }

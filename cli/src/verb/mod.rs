@@ -1,7 +1,6 @@
 //! One file per verb.
 
 pub(crate) mod access;
-pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod best;
 pub(crate) mod check;
@@ -15,6 +14,7 @@ pub(crate) mod imitate;
 pub(crate) mod index;
 pub(crate) mod r#match;
 pub(crate) mod new;
+pub(crate) mod odds;
 pub(crate) mod optimum;
 pub(crate) mod order;
 pub(crate) mod play;

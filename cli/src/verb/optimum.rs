@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { win, draw, penalty, .. } = *arguments;
     let points = Points { win, draw, penalty };
     let best = optimum(arguments.side, points);
-    let audit = best.player.audit();
+    let exact = best.player.exact();
     // The threshold is known for 1 point for a win and 0 for a draw. Converting it to these points is the inverse of
     // `as_penalty`.
     let never_losing = never_losing(arguments.side).filter(|_| win > draw);
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             "win": best.odds.win.to_string(),
             "draw": best.odds.draw.to_string(),
             "loss": best.odds.loss.to_string(),
-            "unbeatable": audit.unbeatable(),
+            "unbeatable": exact.unbeatable(),
             "fitness": best.fitness.to_string(),
             "several": !best.ties.is_empty(),
             "never_losing_from": threshold.map(|penalty| penalty.to_string()),
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "  {what:<6} {:>9.5} %   {share}", 100.0 * share.to_f64())?;
     }
     writeln!(out, "  points {:>9.5} a game ({})", best.fitness.to_f64(), best.fitness)?;
-    writeln!(out, "{}", if audit.unbeatable() { "It never loses." } else { "It can be beaten." })?;
+    writeln!(out, "{}", if exact.unbeatable() { "It never loses." } else { "It can be beaten." })?;
     if let Some(threshold) = threshold {
         writeln!(out, "For {side}, never losing is optimal from a penalty of {threshold}.")?;
     }

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Workers that must have computed a task before it counts. Needs a coordinator with --access [default: any one worker]
     ///
     /// quorum: workers with certificates of two identities sent the same output, or a trusted worker computed it. verified: a
-    /// trusted worker computed it; other outputs are compared with it. audited:5%: any worker computed it; a trusted worker
+    /// trusted worker computed it; other outputs are compared with it. sampled:5%: any worker computed it; a trusted worker
     /// computes 5% of these tasks again. If it finds a wrong output, everything that relies on the worker that sent it is
     /// computed again. A worker that differs from a trusted worker is revoked.
     #[arg(long, value_name = "LEVEL", value_parser = level)]
@@ -56,11 +56,11 @@ fn term(text: &str) -> Result<v1::Term, String> {
 
 /// Parses a level of verification.
 fn level(text: &str) -> Result<Level, String> {
-    match (text, text.strip_prefix("audited:")) {
+    match (text, text.strip_prefix("sampled:")) {
         ("quorum", _) => Ok(Level::Quorum),
         ("verified", _) => Ok(Level::Verified),
-        (_, Some(percent)) => Ok(Level::Audited { millionths: share(percent)? }),
-        _ => Err("give quorum, verified or a share as audited:5%".into()),
+        (_, Some(percent)) => Ok(Level::Sampled { millionths: share(percent)? }),
+        _ => Err("give quorum, verified or a share as sampled:5%".into()),
     }
 }
 
@@ -74,9 +74,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let answer = converse(async {
         let mut client = connect(&arguments.coordinator).await?;
         let level = arguments.verify.unwrap_or_default();
-        let (verification, audit_millionths) = (level.message().into(), level.millionths());
+        let (verification, sampled_millionths) = (level.message().into(), level.millionths());
         let (name, config, terms) = (name.clone(), config.to_toml(), arguments.term.clone());
-        let request = v1::SubmitRequest { name, config, verification, audit_millionths, terms };
+        let request = v1::SubmitRequest { name, config, verification, sampled_millionths, terms };
         let answer = client.submit(request).await.map_err(|status| match is_lost(&status) {
             true => refused(status),
             false => refused(status).context("the coordinator refuses the run"),

@@ -121,7 +121,7 @@ impl Replica {
             history: self.history.iter().map(|row| HistoryRow { values: row.clone() }).collect(),
             failure: self.failure.clone(),
             exposed: Vec::new(),
-            audits: Vec::new(),
+            recomputations: Vec::new(),
             chain: write_links(&self.links),
         }
     }

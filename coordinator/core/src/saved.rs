@@ -126,13 +126,13 @@ pub struct ReplicaSummary {
     /// The identities on whose word the state rests.
     pub exposed: Exposed,
     /// The identities of workers whose outputs of this replica are still to be recomputed.
-    pub audited: Vec<Arc<str>>,
+    pub recomputed: Vec<Arc<str>>,
 }
 
 /// The state of a replica before its first round, with these outputs still to be recomputed.
 #[must_use]
-pub fn beginning(arm: &str, replica: u32, audits: Vec<v1::Audit>) -> v1::ReplicaState {
-    v1::ReplicaState { arm: arm.to_owned(), replica, audits, ..v1::ReplicaState::default() }
+pub fn beginning(arm: &str, replica: u32, recomputations: Vec<v1::Recomputation>) -> v1::ReplicaState {
+    v1::ReplicaState { arm: arm.to_owned(), replica, recomputations, ..v1::ReplicaState::default() }
 }
 
 /// The identities whose outputs a state has absorbed on their own word. Each comes with the number of rounds that were
@@ -150,7 +150,11 @@ impl ReplicaSummary {
             last_row: state.history.last().map(|row| row.values.clone()).unwrap_or_default(),
             digest: ResultDigest::of_state(state),
             exposed: state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect(),
-            audited: state.audits.iter().map(|audit| audit.identity.as_str().into()).collect(),
+            recomputed: state
+                .recomputations
+                .iter()
+                .map(|recomputation| recomputation.identity.as_str().into())
+                .collect(),
         }
     }
 }
@@ -205,7 +209,7 @@ pub fn replica_of_checkpoint(bytes: &Bytes, arm: &str, index: u32) -> Result<Byt
     let found = replicas.into_iter().find(|state| state.arm == arm && state.replica == index);
     let state = found.ok_or_else(|| format!("has no replica {index} of arm {arm:?}"))?;
     // Do not reveal which outputs are to be recomputed.
-    Ok(seal_replica(&Origin { config_hash, signature }, v1::ReplicaState { audits: Vec::new(), ..state }))
+    Ok(seal_replica(&Origin { config_hash, signature }, v1::ReplicaState { recomputations: Vec::new(), ..state }))
 }
 
 /// The objects of a run, and a function that reads an object.

@@ -19,20 +19,20 @@ pub struct Holder {
 
 /// The coordinator's secret, which decides which outputs are recomputed.
 #[derive(Clone, Copy, Default)]
-pub struct AuditKey(pub [u8; 32]);
+pub struct DrawKey(pub [u8; 32]);
 
-impl std::fmt::Debug for AuditKey {
+impl std::fmt::Debug for DrawKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AuditKey")
+        f.write_str("DrawKey")
     }
 }
 
-impl AuditKey {
+impl DrawKey {
     /// Whether this output is recomputed. The draw depends on the output, so its outcome is unknown before the output is
     /// sent. It also depends on the secret, so no worker can compute it.
     #[must_use]
     pub fn draws(&self, millionths: u32, task: Digest, identity: &str, output: Digest) -> bool {
-        let draw = Digest::of_pieces([&self.0[..], b"audit", &task.0, identity.as_bytes(), &output.0]);
+        let draw = Digest::of_pieces([&self.0[..], b"sample", &task.0, identity.as_bytes(), &output.0]);
         draw.0[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % u64::from(MILLION)
             < millionths.into()
     }
@@ -42,13 +42,13 @@ impl AuditKey {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draw {
     /// The secret. It is not stored: the next leader has another one.
-    pub key: AuditKey,
+    pub key: DrawKey,
     /// The share to recompute, in millionths; 0 if no output is recomputed.
     pub millionths: u32,
 }
 
 impl Draw {
-    /// See [`AuditKey::draws`].
+    /// See [`DrawKey::draws`].
     #[must_use]
     pub fn draws(&self, task: Digest, identity: &str, output: Digest) -> bool {
         self.key.draws(self.millionths, task, identity, output)
@@ -76,7 +76,7 @@ impl Worth {
         match (level, holder) {
             (Level::Plain, _) => Some(Self::Taken),
             (_, Some(holder)) if asked && holder.trusted => Some(Self::Taken),
-            (Level::Audited { .. }, Some(_)) if asked => Some(Self::Believed),
+            (Level::Sampled { .. }, Some(_)) if asked => Some(Self::Believed),
             (Level::Quorum, Some(_)) if asked => Some(Self::Seconded),
             (Level::Verified, Some(_)) if asked => Some(Self::Compared),
             _ => None,
@@ -108,7 +108,7 @@ mod tests {
         let drawn = |key: u8| -> Vec<bool> {
             let draws = |number: u32| {
                 let (task, output) = (Digest::of(&number.to_le_bytes()), Digest::of(b"output"));
-                AuditKey([key; 32]).draws(50_000, task, "0123456789ab", output)
+                DrawKey([key; 32]).draws(50_000, task, "0123456789ab", output)
             };
             (0..20_000).map(draws).collect()
         };
@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(Worth::of(Level::Quorum, Some(&some), true), Some(Worth::Seconded));
         assert_eq!(Worth::of(Level::Verified, Some(&some), true), Some(Worth::Compared));
         assert_eq!(Worth::of(Level::Plain, None, false), Some(Worth::Taken));
-        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&some), true), Some(Worth::Believed));
-        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&trusted), true), Some(Worth::Taken));
-        assert_eq!(Worth::of(Level::Audited { millionths: 1 }, Some(&some), false), None);
+        assert_eq!(Worth::of(Level::Sampled { millionths: 1 }, Some(&some), true), Some(Worth::Believed));
+        assert_eq!(Worth::of(Level::Sampled { millionths: 1 }, Some(&trusted), true), Some(Worth::Taken));
+        assert_eq!(Worth::of(Level::Sampled { millionths: 1 }, Some(&some), false), None);
     }
 }

@@ -52,7 +52,7 @@ use crate::{
     shell::{self, Handle},
     standby::Patience,
     store::{Cluster, Epoch, Lock, Store, StoreError},
-    trust::AuditKey,
+    trust::DrawKey,
 };
 
 /// Settings of a coordinator process.
@@ -244,7 +244,7 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
     let (settings, registry, known) = (&place.settings, place.registry.clone(), saved.len());
     let reader = store.reader();
     let secret = <[u8; 32]>::try_from(evoxo_access::Secret::draw().bytes()).context("a secret has 32 bytes")?;
-    let core_settings = core::Settings { audit_key: AuditKey(secret), ..settings.core };
+    let core_settings = core::Settings { draw_key: DrawKey(secret), ..settings.core };
     let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted);
     let (handle, mut stopped) = shell::start(core, store, registry, place.access.clone());
     let mib = settings.core.memory_bytes_max >> 20;

@@ -84,7 +84,7 @@ fn origin<T>(request: &Request<T>) -> Result<ConnectionInfo, Status> {
 fn level(wanted: i32, millionths: u32, origin: &ConnectionInfo) -> Result<Level, Status> {
     let level = Level::of(wanted, millionths).ok_or_else(|| {
         Status::invalid_argument(
-            "this coordinator does not know that level of verification, or the share of audits is not from 1 to \
+            "this coordinator does not know that level of verification, or the share of samples is not from 1 to \
              1,000,000 millionths: use the same version of client and coordinator",
         )
     })?;
@@ -171,8 +171,8 @@ impl RunService for Runs {
         let origin = origin(&request)?;
         // The room for the file's message is held until the file is parsed.
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
-        let v1::SubmitRequest { name, config, verification, audit_millionths, terms } = request.into_inner();
-        let submitted = match level(verification, audit_millionths, &origin) {
+        let v1::SubmitRequest { name, config, verification, sampled_millionths, terms } = request.into_inner();
+        let submitted = match level(verification, sampled_millionths, &origin) {
             Ok(level) => self.take(&name, config, level, origin.submitter(), terms).await,
             Err(status) => Err(status.into()),
         };

@@ -164,8 +164,8 @@ pub(crate) fn name_of_job(job: &Job) -> &'static str {
         Job::Checkpoint { .. } => "checkpoint",
         Job::Copy { .. } => "copy",
         Job::Void { .. } => "void",
-        Job::Audit { .. } => "audit",
-        Job::Audits(_) => "audits",
+        Job::Recomputation { .. } => "recomputation",
+        Job::Recomputations(_) => "recomputations",
         Job::Pass { .. } => "pass",
         Job::Forget { .. } => "forget",
     }

@@ -155,8 +155,8 @@ impl Writer<'_> {
         self.counter("assignments", "Batches of tasks sent to workers", tally.assignments)?;
         self.counter("rounds_done", "Rounds absorbed", tally.rounds)?;
         self.counter("doubts", "Tasks whose copies had different outputs", tally.doubts)?;
-        let help = "Outputs that a trusted worker has recomputed because an audit drew them";
-        self.counter("audits", help, tally.audits)?;
+        let help = "Outputs that a trusted worker has recomputed because they were drawn as samples";
+        self.counter("recomputations", help, tally.recomputations)?;
         self.counter("convictions", "Identities that were convicted of a wrong output", tally.convictions)?;
         self.counter("runs_failed", "Runs that failed", tally.runs_failed)?;
         self.durations("task_duration", "How long a task took on its worker", &tally.task)?;

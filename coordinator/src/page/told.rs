@@ -69,7 +69,7 @@ impl Told {
 /// # Errors
 /// A sentence if a stored object cannot be read.
 pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: String) -> Result<Told, String> {
-    // A replica at its last round is not finished while its outputs are audited: it is still in a checkpoint.
+    // A replica at its last round is not finished while its outputs are recomputed: it is still in a checkpoint.
     let finished = stored.iter().filter(|object| matches!(object, Stored::End(..))).count();
     let mut replicas = BTreeMap::new();
     for object in stored {
@@ -221,7 +221,7 @@ mod tests {
             let bytes = envelope::seal(envelope::Kind::Finished, &finished.encode_to_vec());
             Stored::End(ReplicaKey { arm: 0, index: replica.index() }, bytes)
         };
-        // All replicas have computed their last rounds and wait for audits.
+        // All replicas have computed their last rounds and wait for recomputations.
         let replicas = ends.iter().map(Replica::save).collect();
         let last = v1::Checkpoint { replicas, ..v1::Checkpoint::default() };
         let last = Stored::Checkpoint(envelope::seal(envelope::Kind::Checkpoint, &last.encode_to_vec()));

@@ -2,8 +2,8 @@
 
 use evoxo_common::{experiment::Config, report::Table, rng::Stream};
 use evoxo_games::{
-    audit::{Foresight, Subject, Turns},
     board::Side,
+    odds::{Foresight, Subject, Turns},
     table::TableGenome,
 };
 

@@ -5,8 +5,8 @@
 //! which decrease it. [`games`] counts the games that can really be played. They are more than 315, because of the replies.
 
 use evoxo_common::rng::Stream;
-use evoxo_games::audit::{Odds, Subject};
 use evoxo_games::board::{Board, Side, cells, tic_tac_toe};
+use evoxo_games::odds::{Odds, Subject};
 use evoxo_games::player::random::any_of;
 use evoxo_games::table::graph::Graph;
 use std::collections::BTreeSet;
@@ -74,10 +74,10 @@ pub fn search(stream: Stream, games: u32) -> [BoardSearch; 2] {
 #[must_use]
 pub fn random_play(filtered: bool) -> Odds {
     let choose = Box::new(|board| tic_tac_toe().legal(board));
-    let audit = Subject { side: Side::X, filtered, choose }.audit().expect("a random mover takes empty cells");
+    let exact = Subject { side: Side::X, filtered, choose }.exact().expect("a random mover takes empty cells");
     match filtered {
-        true => audit.odds,
-        false => audit.odds_unfiltered.expect("a random mover has a move on every board"),
+        true => exact.odds,
+        false => exact.odds_unfiltered.expect("a random mover has a move on every board"),
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
                 ));
             }
             let (player, safe, penalty) = never_losing(side).unwrap();
-            assert!(player.audit().unbeatable());
+            assert!(player.exact().unbeatable());
             lines.push(format!("{side:?} never loses from penalty {penalty}: {}", odds(safe)));
             let below = optimum(side, penalty - Ratio::new(1, 1000));
             assert!(penalty == Ratio::ZERO || below.odds.loss > Ratio::ZERO);

@@ -1,4 +1,4 @@
-//! What a result keeps of an arm: the audits of its champions, and curves.
+//! What a result keeps of an arm: the exact odds of its champions, and curves.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use evoxo_common::{
     report::Curves,
 };
 use evoxo_games::{
-    audit::Odds,
+    odds::Odds,
     table::{TableGenome, optimum::optimum},
 };
 
@@ -51,22 +51,22 @@ pub(super) struct KeptArm {
 }
 
 impl KeptArm {
-    /// The figures of an arm of a run, whose champions are audited.
+    /// The figures of an arm of a run, with the exact odds of its champions.
     pub(super) fn measured(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let settings = Settings::of(&config.arms[arm].settings);
         let points = settings.points();
         let optimum = optimum(settings.side.into(), points);
         let champion = |replica: &Replica| {
             let (champion, last) = (replica.champion()?, replica.history().last()?);
-            let audit = champion.champion_as::<TableGenome>()?.audit();
+            let exact = champion.champion_as::<TableGenome>()?.exact();
             Some(ChampionFigures {
-                odds: audit.odds,
-                unbeatable: audit.unbeatable(),
-                optimal: points.worth(audit.odds) == optimum.fitness,
+                odds: exact.odds,
+                unbeatable: exact.unbeatable(),
+                optimal: points.worth(exact.odds) == optimum.fitness,
                 worth: last[Row::worth],
                 fitness: last[Row::fitness],
                 peak: peak(replica) as u64,
-                boards_met: audit.boards_asked as u64,
+                boards_met: exact.boards_asked as u64,
             })
         };
         let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, champion(replica));

@@ -8,8 +8,8 @@ use evoxo_common::{
     text::quoted,
 };
 use evoxo_games::{
-    audit::{Audit, Subject, audit_json, audit_text, proof_text},
     board::{Board, Geometry, Position, cells, tic_tac_toe},
+    odds::{Exact, Subject, exact_json, exact_text, proof_text},
     player::{Move, Play, Player, Thought, side_of_card},
 };
 use serde::Deserialize;
@@ -90,18 +90,18 @@ impl Machine {
         }
     }
 
-    /// The audit of a player that takes one of the cells that `among` returns.
-    fn audit_of(&self, among: fn(&[(u8, u32)]) -> u64) -> Result<Audit, String> {
+    /// The exact odds of a player that takes one of the cells that `among` returns.
+    fn exact_of(&self, among: fn(&[(u8, u32)]) -> u64) -> Result<Exact, String> {
         let choose = Box::new(|board| among(&self.choices(board)));
-        Subject { side: self.side, filtered: false, choose }.audit()
+        Subject { side: self.side, filtered: false, choose }.exact()
     }
 
-    /// The audit of the player that takes the move with the most beads, or any of several such moves.
+    /// The exact odds of the player that takes the move with the most beads, or any of several such moves.
     ///
     /// # Errors
     /// None, because the player's moves are always legal.
-    pub fn audit_of_most(&self) -> Result<Audit, String> {
-        self.audit_of(|choices| {
+    pub fn exact_of_most(&self) -> Result<Exact, String> {
+        self.exact_of(|choices| {
             let most = choices.iter().map(|(_, count)| *count).max().unwrap_or(0);
             choices.iter().filter(|(_, count)| *count == most).fold(0, |mask, (cell, _)| mask | 1 << cell)
         })
@@ -189,9 +189,9 @@ impl Play for Machine {
         Some(self.choices(position.board()))
     }
 
-    fn audit(&self) -> Result<Showing, String> {
-        let possible = self.audit_of(|choices| choices.iter().fold(0, |mask, (cell, _)| mask | 1 << cell))?;
-        let most = self.audit_of_most()?;
+    fn exact(&self) -> Result<Showing, String> {
+        let possible = self.exact_of(|choices| choices.iter().fold(0, |mask, (cell, _)| mask | 1 << cell))?;
+        let most = self.exact_of_most()?;
         let [random, perfect] = {
             let mut walk = Walk::new();
             [false, true].map(|perfect| walk.odds(self, perfect))
@@ -205,14 +205,14 @@ impl Play for Machine {
             odds_text("a random mover", random),
             odds_text("a perfect player", perfect),
             proof_text(&possible, "it can lose"),
-            audit_text(&most),
+            exact_text(&most),
         );
         let json = json!({
             "random": odds_json(random),
             "perfect": odds_json(perfect),
             "losing_lines": possible.losing_lines,
             "unbeatable": possible.unbeatable(),
-            "most_beads": audit_json(&most),
+            "most_beads": exact_json(&most),
         });
         Ok(Showing { text, json })
     }
@@ -299,16 +299,16 @@ mod tests {
         assert_eq!(last, Move::new(8, "it has no beads for this board"));
     }
 
-    /// The text of an audit. Its second half is about the move with the most beads.
+    /// The text of the odds. Its second half is about the move with the most beads.
     #[test]
     fn machines_are_analysed_exactly() {
-        let showing = fresh(Side::X).audit().unwrap();
+        let showing = fresh(Side::X).exact().unwrap();
         insta::assert_snapshot!(showing.text);
         assert_eq!(showing.json["unbeatable"], false);
         let mut centre = fresh(Side::X);
         centre.beads[4] = 5;
-        let most = centre.audit_of_most().unwrap();
-        assert!(most.losing_lines < fresh(Side::X).audit_of_most().unwrap().losing_lines);
+        let most = centre.exact_of_most().unwrap();
+        assert!(most.losing_lines < fresh(Side::X).exact_of_most().unwrap().losing_lines);
         insta::assert_snapshot!(fresh(Side::O).show(2).text);
     }
 }

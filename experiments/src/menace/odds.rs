@@ -80,15 +80,15 @@ mod tests {
         settings::{SCHEMA, Settings},
     };
     use evoxo_games::{
-        audit::Subject,
         board::{Board, tic_tac_toe},
+        odds::Subject,
     };
 
     fn rules(all_moves: bool) -> Rules {
         Rules { all_moves, ..Settings::of(&SCHEMA.defaults()).rules() }
     }
 
-    /// The exact audit has the same odds for a machine with equally many beads everywhere, and for one with beads for a
+    /// The exact odds has the same odds for a machine with equally many beads everywhere, and for one with beads for a
     /// single move.
     #[test]
     fn the_odds_match_the_exact_analysis() {
@@ -106,8 +106,8 @@ mod tests {
                     let mask = (0..9).filter(|cell| beads[*cell] > 0).fold(0, |mask, cell| mask | 1 << cell);
                     if mask == 0 { tic_tac_toe().legal(board) } else { mask }
                 };
-                let audit = Subject { side, filtered: false, choose: Box::new(choose) }.audit().unwrap();
-                let exact = audit.odds_unfiltered.unwrap();
+                let exact = Subject { side, filtered: false, choose: Box::new(choose) }.exact().unwrap();
+                let exact = exact.odds_unfiltered.unwrap();
                 let odds = walk.odds(&machine, false);
                 for (part, exact) in odds.into_iter().zip([exact.win, exact.draw, exact.loss]) {
                     assert!((part - exact.to_f64()).abs() < 1e-12, "{part} {exact}");

@@ -8,8 +8,8 @@ use evoxo_common::{
     stats::quantile,
 };
 use evoxo_games::{
-    audit::{Audit, Odds},
     board::Side,
+    odds::{Exact, Odds},
     player::duel::Duel,
 };
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ pub(super) fn seen_from_the_other(Duel { wins, draws, losses }: Duel) -> Duel {
 }
 
 impl Told for Arm {
-    /// Judges each champion again, also on all boards, audits it, and plays it against the first arm's champion.
+    /// Judges each champion again, also on all boards, computes its exact odds, and plays it against the first arm's champion.
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let shown = Shown::new(config, arm);
         let champion = |replica: &Replica| {
@@ -169,8 +169,8 @@ impl<'a> Shown<'a> {
         let duels = first
             .map(|first| [series(&openings, player, first), seen_from_the_other(series(&openings, first, player))]);
         let strength = |side: Side| {
-            let audit = player.audit(side);
-            Strength { odds: audit.odds, unbeatable: audit.unbeatable() }
+            let exact = player.exact(side);
+            Strength { odds: exact.odds, unbeatable: exact.unbeatable() }
         };
         let [moving_first, moving_second] = duels.map_or([None; 2], |duels| duels.map(Some));
         Champion {
@@ -221,9 +221,9 @@ fn curve(name: &str, replicas: &[&Replica]) -> Series {
     series.rounded().thinned(CURVE_POINTS_MAX)
 }
 
-/// An audit in the form that `result.json` has.
-pub(super) fn odds_json(audit: &Audit) -> Value {
-    let mut json = json!(Strength { odds: audit.odds, unbeatable: audit.unbeatable() });
-    json["losing_lines"] = audit.losing_lines.into();
+/// Exact odds in the form that `result.json` has.
+pub(super) fn odds_json(exact: &Exact) -> Value {
+    let mut json = json!(Strength { odds: exact.odds, unbeatable: exact.unbeatable() });
+    json["losing_lines"] = exact.losing_lines.into();
     json
 }

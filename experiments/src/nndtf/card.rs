@@ -10,8 +10,8 @@ use evoxo_common::{
     settings::Choice,
 };
 use evoxo_games::{
-    audit::sides_showing,
     board::{Geometry, Position, Side, tic_tac_toe},
+    odds::sides_showing,
     player::{Move, Play, Player, describe},
 };
 use serde_json::{Map, Value, json};
@@ -145,8 +145,8 @@ impl Play for NetworkPlay {
         Move::new(cell, "its output is nearest to that cell's number")
     }
 
-    fn audit(&self) -> Result<Showing, String> {
-        Ok(sides_showing(&self.description, false, &Side::BOTH.map(|side| (side, self.player.audit(side)))))
+    fn exact(&self) -> Result<Showing, String> {
+        Ok(sides_showing(&self.description, false, &Side::BOTH.map(|side| (side, self.player.exact(side)))))
     }
 }
 

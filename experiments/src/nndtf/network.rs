@@ -19,8 +19,8 @@ use evoxo_common::{
     rng::{Generator, unit},
 };
 use evoxo_games::{
-    audit::{Audit, Subject},
     board::{Board, Side, tic_tac_toe},
+    odds::{Exact, Subject},
     player::teacher::seen_by_mover,
 };
 
@@ -354,10 +354,10 @@ impl NetworkPlayer {
 
     /// Walks all games in which this player plays this side, without a filter.
     #[must_use]
-    pub fn audit(&self, side: Side) -> Audit {
+    pub fn exact(&self, side: Side) -> Exact {
         let choose = Box::new(|board| self.choose(board).map_or(0, |cell| 1 << cell));
-        let audit = Subject { side, filtered: false, choose }.audit();
-        audit.expect("a network has a move on every board that is not full")
+        let exact = Subject { side, filtered: false, choose }.exact();
+        exact.expect("a network has a move on every board that is not full")
     }
 }
 

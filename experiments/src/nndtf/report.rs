@@ -1,7 +1,7 @@
 //! The report of `nndtf`, compared with the paper's figures.
 //!
 //! At the end of a run every champion is judged again on all boards, plays the paper's match against the first arm's champion
-//! of the same replica, and is audited exactly. `result.json` keeps these figures, and the report is computed from them. Each
+//! of the same replica, and has its exact odds computed. `result.json` keeps these figures, and the report is computed from them. Each
 //! figure of an arm is a mean over its replicas with a 95 % interval.
 
 use serde_json::{Map, Value, json};
@@ -13,8 +13,8 @@ use evoxo_common::{
     stats::{Sample, estimate, share_text, wilson},
 };
 use evoxo_games::{
-    audit::Odds,
     board::{Board, Side, cells, tic_tac_toe},
+    odds::Odds,
     player::{
         duel::Duel,
         teacher::{self, BOARDS, boards},
@@ -255,8 +255,8 @@ fn odds_table(arms: &[Class<'_>]) -> Table {
     let mut rows = Vec::new();
     let share = |part: f64| format!("{:.2}", 100.0 * part);
     for side in Side::BOTH {
-        let Odds { win, draw, loss } = teacher::audit(side).odds;
-        let never = if teacher::audit(side).unbeatable() { "yes" } else { "no" };
+        let Odds { win, draw, loss } = teacher::exact(side).odds;
+        let never = if teacher::exact(side).unbeatable() { "yes" } else { "no" };
         let [win, draw, loss] = [win, draw, loss].map(|part| share(part.to_f64()));
         rows.push(vec![format!("the teacher as {}", side.letter()), win, draw, loss, never.into()]);
     }
@@ -287,7 +287,7 @@ fn line_text(line: &[u8]) -> String {
 }
 
 fn notes(arms: &[Class<'_>]) -> Vec<String> {
-    let [x, o] = Side::BOTH.map(teacher::audit);
+    let [x, o] = Side::BOTH.map(teacher::exact);
     let mut notes = vec![
         format!(
             "± and brackets are 95 % intervals over replicas. {} and play from the same boards.",
@@ -370,7 +370,7 @@ fn match_json(arms: &[Class<'_>], one: &Match) -> Value {
 fn baselines_json() -> Value {
     let network = Network::paper(super::NetworkKind::Double);
     let [random, centre] = baselines(network, Measure::USUAL, &every_board());
-    let [x, o] = Side::BOTH.map(teacher::audit);
+    let [x, o] = Side::BOTH.map(teacher::exact);
     json!({
         "random_legal_cell": random, "cell_nearest_to_5": centre,
         "teacher_as_x": odds_json(&x), "teacher_as_o": odds_json(&o),

@@ -5,8 +5,8 @@
 
 use super::rule::{CELLS, Rule};
 use evoxo_games::{
-    audit::{Audit, Subject},
     board::{Board, Side},
+    odds::{Exact, Subject},
 };
 
 /// The most rules of an agent. The page sets no bound, but more rules would not fit an agent's card and tasks.
@@ -61,12 +61,12 @@ impl Agent {
     }
 
     /// All games that the agent can lose as one side, whatever it draws and the opponent plays, or the proof that there are
-    /// none. The audit's odds treat all cells that the agent may choose as equally likely; [`super::strength::odds`] computes
+    /// none. Exact odds treat all cells that the agent may choose as equally likely; [`super::strength::odds`] computes
     /// the true odds.
     #[must_use]
-    pub fn audit(&self, side: Side) -> Audit {
+    pub fn exact(&self, side: Side) -> Exact {
         let choose = Box::new(|board| self.choices(board));
-        Subject { side, filtered: false, choose }.audit().expect("an agent chooses among the empty cells of any board")
+        Subject { side, filtered: false, choose }.exact().expect("an agent chooses among the empty cells of any board")
     }
 
     /// The agent's rules by descending weight, then by descending priority, then in the order of the list.
@@ -116,11 +116,11 @@ mod tests {
     /// An agent without rules may play any game. An agent that always begins in the centre plays fewer than a ninth of them.
     #[test]
     fn the_proof_counts_all_random_choices() {
-        let random = Agent::default().audit(Side::X);
+        let random = Agent::default().exact(Side::X);
         assert_eq!(random.losing_lines, 77_904, "games that O wins, of all 255,168");
         let centre = agent(&[("VVVVVVVVV5", 3, 0)]);
-        let audit = centre.audit(Side::X);
-        assert!(0 < audit.losing_lines && audit.losing_lines < 77_904 / 9, "{}", audit.losing_lines);
+        let exact = centre.exact(Side::X);
+        assert!(0 < exact.losing_lines && exact.losing_lines < 77_904 / 9, "{}", exact.losing_lines);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use evoxo_common::{
     text::quoted,
 };
 use evoxo_games::{
-    audit::{audit_json, proof_text},
     board::{Geometry, Position, Side, pictures, tic_tac_toe},
+    odds::{exact_json, proof_text},
     player::{Move, Play, Player, Thought, random::random, why},
 };
 use serde_json::{Map, Value, json};
@@ -197,7 +197,7 @@ impl Play for Agent {
 
     /// The agent plays both sides without the filter, and partly at random. Its odds are exact except for rounding, and the
     /// proof considers every random choice.
-    fn audit(&self) -> Result<Showing, String> {
+    fn exact(&self) -> Result<Showing, String> {
         let (rules, share) = (self.rules.len(), 100.0 * strength::strength(self));
         let mut text = format!(
             "An agent of {rules} rules; it chooses at random between rules that rank equally, and if none matches.\n\
@@ -206,7 +206,7 @@ impl Play for Agent {
         let mut json = Map::new();
         let odds = strength::odds(self).into_iter().zip(strength::odds_filtered(self));
         for (side, (unfiltered, filtered)) in Side::BOTH.into_iter().zip(odds) {
-            let (side, audit) = (side.letter(), Agent::audit(self, side));
+            let (side, exact) = (side.letter(), Agent::exact(self, side));
             text += &format!("\nAs {side}, against a random mover, exactly:\n");
             for (what, share) in [("wins", unfiltered.win), ("draws", unfiltered.draw), ("loses", unfiltered.loss)] {
                 text += &format!("  {what:<6} {:>9.5} %\n", 100.0 * share);
@@ -215,8 +215,8 @@ impl Play for Agent {
             text += &format!(
                 "Against one that completes a line or blocks one first: {win:.5} %, {draw:.5} % and {loss:.5} %.\n"
             );
-            text += &proof_text(&audit, "it can lose");
-            let mut entry = audit_json(&audit);
+            text += &proof_text(&exact, "it can lose");
+            let mut entry = exact_json(&exact);
             (entry["win"], entry["draw"], entry["loss"]) =
                 (filtered.win.into(), filtered.draw.into(), filtered.loss.into());
             entry["unfiltered"] = json!({"win": unfiltered.win, "draw": unfiltered.draw, "loss": unfiltered.loss});
@@ -361,8 +361,8 @@ mod tests {
     /// The odds of an agent include its random choices, also against a mover with the filter.
     #[test]
     fn agents_are_analysed_exactly() {
-        let audit = Play::audit(&Agent::default()).unwrap();
-        insta::assert_snapshot!(audit.text);
-        assert_eq!(audit.json["X"]["unbeatable"], false);
+        let exact = Play::exact(&Agent::default()).unwrap();
+        insta::assert_snapshot!(exact.text);
+        assert_eq!(exact.json["X"]["unbeatable"], false);
     }
 }

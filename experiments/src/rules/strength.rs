@@ -97,7 +97,7 @@ fn positions() -> &'static [Position] {
 }
 
 /// The agent's expected value as the beginner and as the second player, given the values of a win, a draw and a loss.
-/// `FILTERED` says whether the random mover has the filter of [`evoxo_games::audit`].
+/// `FILTERED` says whether the random mover has the filter of [`evoxo_games::odds`].
 fn expectations<const FILTERED: bool>(agent: &Agent, worth: [f64; 3]) -> [f64; 2] {
     with_blocks!(agent.rules.len(), BLOCKS => walk::<FILTERED, BLOCKS>(&IndexedAgent::new(agent), worth))
 }
@@ -155,7 +155,7 @@ pub fn odds(agent: &Agent) -> [OutcomeShares; 2] {
     both(|worth| expectations::<false>(agent, worth))
 }
 
-/// The agent's odds against a random mover with the filter of [`evoxo_games::audit`], as X and as O.
+/// The agent's odds against a random mover with the filter of [`evoxo_games::odds`], as X and as O.
 #[must_use]
 pub fn odds_filtered(agent: &Agent) -> [OutcomeShares; 2] {
     both(|worth| expectations::<true>(agent, worth))
@@ -194,7 +194,7 @@ mod tests {
         assert!(close(strength(&Agent::default()), 0.5));
     }
 
-    /// The rules of this agent never tie, so it chooses either a single cell or any cell. In this case the audit, which knows
+    /// The rules of this agent never tie, so it chooses either a single cell or any cell. In this case [`evoxo_games::odds`], which knows
     /// nothing of rules, gives its odds as fractions, also with the filter.
     #[test]
     fn odds_match_the_exact_analysis() {
@@ -202,8 +202,8 @@ mod tests {
         let agent = Agent { weights: vec![3, 2, 1], ..Agent::newborn(rules.into()) };
         let (plain, filtered) = (odds(&agent), odds_filtered(&agent));
         for (index, side) in Side::BOTH.into_iter().enumerate() {
-            let audit = agent.audit(side);
-            for (ours, exact) in [(plain[index], audit.odds_unfiltered.unwrap()), (filtered[index], audit.odds)] {
+            let exact = agent.exact(side);
+            for (ours, exact) in [(plain[index], exact.odds_unfiltered.unwrap()), (filtered[index], exact.odds)] {
                 for (one, two) in [(ours.win, exact.win), (ours.draw, exact.draw), (ours.loss, exact.loss)] {
                     assert!((one - two.to_f64()).abs() < 1e-12, "{side:?}: {ours:?} {exact:?}");
                 }

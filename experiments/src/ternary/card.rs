@@ -9,8 +9,8 @@ use evoxo_common::{
     text::quoted,
 };
 use evoxo_games::{
-    audit::{audit_json, audit_text},
     board::{Board, Geometry, Position, cells, pictures, tic_tac_toe},
+    odds::{exact_json, exact_text},
     player::{Move, Play, Player, Thought, equal_shares, line_move, line_thoughts, random::any_of, side_of_card},
 };
 use serde_json::{Map, Value, json};
@@ -180,9 +180,9 @@ impl Play for Ternary {
         equal_shares(self.code.choose(&self.genome, position.board()))
     }
 
-    fn audit(&self) -> Result<Showing, String> {
-        let audit = self.code.subject(&self.genome).audit()?;
-        Ok(Showing { text: about(self) + &audit_text(&audit), json: audit_json(&audit) })
+    fn exact(&self) -> Result<Showing, String> {
+        let exact = self.code.subject(&self.genome).exact()?;
+        Ok(Showing { text: about(self) + &exact_text(&exact), json: exact_json(&exact) })
     }
 }
 
@@ -241,12 +241,12 @@ mod tests {
         assert_eq!(missing, "the card has no \"strings\": give \"long\" or \"short\"");
     }
 
-    /// The description says how long a string is and how often it names a taken cell. The audit has no filter.
+    /// The description says how long a string is and how often it names a taken cell. The odds have no filter.
     #[test]
     fn strings_are_described() {
         let text = |strings: Strings, genome: fn(usize) -> Vec<u8>| {
             let code = Code { side: Side::O, strings, classes: Classes::Rotations, alphabet: Alphabet::Three };
-            Ternary { code, genome: genome(code.len()) }.audit().unwrap().text
+            Ternary { code, genome: genome(code.len()) }.exact().unwrap().text
         };
         insta::assert_snapshot!(text(Strings::Short, |letters| vec![0; letters]));
         assert!(text(Strings::Long, |letters| vec![2; letters]).contains("1052 letters of 3, for every board.\nOn "));

@@ -1,4 +1,4 @@
-//! A string's exact odds against a random mover, in floating point. The walk is the same as in [`evoxo_games::audit`], but
+//! A string's exact odds against a random mover, in floating point. The walk is the same as in [`evoxo_games::odds`], but
 //! fast enough for the best string of every generation.
 
 use super::player::Code;
@@ -13,7 +13,7 @@ pub const WINS_MOST: [f64; 2] = [191.0 / 192.0, 887.0 / 945.0];
 pub const WINS_AT_RANDOM: [f64; 2] = [737.0 / 1260.0, 121.0 / 420.0];
 
 /// The odds of a string against a mover that takes any empty cell. With `rules`, the mover first completes or blocks a line;
-/// several such cells are equally likely, as in [`evoxo_games::audit`]. If the string names a taken cell, it plays any empty
+/// several such cells are equally likely, as in [`evoxo_games::odds`]. If the string names a taken cell, it plays any empty
 /// cell.
 #[must_use]
 pub fn odds(code: Code, genome: &[u8], rules: bool) -> Odds {
@@ -86,8 +86,8 @@ mod tests {
             let (strings, classes) = (Strings::BOTH[seed as usize / 2 % 2], Classes::BOTH[seed as usize / 4]);
             let code = Code { side, strings, classes, alphabet: Alphabet::Three };
             let genome = code.random(&mut Stream::root(seed).rng());
-            let audit = code.subject(&genome).audit().unwrap();
-            for (rules, exact) in [(true, audit.odds), (false, audit.odds_unfiltered.unwrap())] {
+            let exact = code.subject(&genome).exact().unwrap();
+            for (rules, exact) in [(true, exact.odds), (false, exact.odds_unfiltered.unwrap())] {
                 let odds = odds(code, &genome, rules);
                 for (part, exact) in odds.into_iter().zip([exact.win, exact.draw, exact.loss]) {
                     assert!((part - exact.to_f64()).abs() < 1e-12, "{part} {exact}");

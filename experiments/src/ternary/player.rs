@@ -4,8 +4,8 @@ use evoxo_common::choice;
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::index::{Classes, Index, PLACEMENT, Strings, code_of, inverse, moved_cell, numbers, ruled};
 use evoxo_games::{
-    audit::Subject,
     board::{Board, Side, tic_tac_toe},
+    odds::Subject,
 };
 
 choice! {
@@ -163,7 +163,7 @@ impl Code {
         }
     }
 
-    /// The player of a string for the audit. If several cells complete or block a line, the rules of a short string choose
+    /// The player of a string, for exact odds. If several cells complete or block a line, the rules of a short string choose
     /// one of them in a fixed way, so the rules are part of the player's choice.
     #[must_use]
     pub fn subject(self, genome: &[u8]) -> Subject<'_> {

@@ -8,7 +8,7 @@ use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Board, Outcome, tic_tac_toe};
 use evoxo_games::index::{Strings, code_of, numbers, ruled};
 
-/// The same as [`super::game::game`] for the same random numbers, but on boards, and with moves chosen as in the audit.
+/// The same as [`super::game::game`] for the same random numbers, but on boards, and with moves chosen as for exact odds.
 pub fn game(
     code: Code,
     genome: &mut [u8],

@@ -13,7 +13,7 @@ use super::headline::ARGUMENTS;
 use super::odds::{WINS_AT_RANDOM, WINS_MOST};
 use super::player::Code;
 use super::settings::Settings;
-use super::told::{self, CURVES, ChampionAudit, Course};
+use super::told::{self, CURVES, ChampionOdds, Course};
 use evoxo_common::{
     experiment::{Config, Row as _, settings_json},
     report::{Drawn, Figure, Reference, Report, Series, Table},
@@ -68,11 +68,11 @@ fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
 }
 
 /// The percentage of wins against a mover without the rules. Every string can play against it.
-fn win(champion: &ChampionAudit) -> f64 {
+fn win(champion: &ChampionOdds) -> f64 {
     100.0 * champion.random.win.to_f64()
 }
 
-fn loss(champion: &ChampionAudit) -> f64 {
+fn loss(champion: &ChampionOdds) -> f64 {
     100.0 * champion.random.loss.to_f64()
 }
 

@@ -49,10 +49,7 @@ fn a_report_can_be_made_from_a_result() {
     };
     lacks(&|arm| arm["replicas"] = 3.into(), "expected a sequence");
     lacks(&|arm| arm["replicas"][1]["course"]["broken"] = json!(["x", 2]), "replica 1: ");
-    lacks(
-        &|arm| arm["replicas"][1]["audit"]["random"]["win"] = "1/0".into(),
-        "replica 1: \"1/0\" is not a probability",
-    );
+    lacks(&|arm| arm["replicas"][1]["odds"]["random"]["win"] = "1/0".into(), "replica 1: \"1/0\" is not a probability");
     lacks(&|arm| arm["curves"]["loss"]["low"] = json!([0.5]), "the curve \"loss\": ");
 }
 

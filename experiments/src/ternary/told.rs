@@ -1,4 +1,4 @@
-//! What a result keeps of an arm: the course of each replica, and the audit of its champion.
+//! What a result keeps of an arm: the course of each replica, and the exact odds of its champion.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use evoxo_common::{
     report::{Curves, Report},
     stats::{Estimate, estimate},
 };
-use evoxo_games::audit::Odds;
+use evoxo_games::odds::Odds;
 
 /// Columns that are reported as curves, each with its title and its axis.
 pub(super) const CURVES: [(usize, &str, &str); 3] = [
@@ -33,7 +33,7 @@ pub(super) struct Judged {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     course: Option<Course>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    audit: Option<ChampionAudit>,
+    odds: Option<ChampionOdds>,
 }
 
 impl Figures for Judged {
@@ -42,9 +42,9 @@ impl Figures for Judged {
     }
 }
 
-/// The audit of a champion.
+/// The exact odds of a champion.
 #[derive(Serialize, Deserialize)]
-pub(super) struct ChampionAudit {
+pub(super) struct ChampionOdds {
     /// The odds against a random mover without rules.
     pub(super) random: Odds,
     /// The odds against a random mover with the rules.
@@ -83,21 +83,21 @@ impl Course {
     }
 }
 
-impl ChampionAudit {
+impl ChampionOdds {
     fn of(replica: &Replica) -> Option<Self> {
         let champion = replica.champion()?;
         let player = champion.champion_as::<Ternary>()?;
-        let audit = player.code.subject(&player.genome).audit();
-        let audit = audit.expect("a string has a legal move for every board of its side");
-        let random = audit.odds_unfiltered.expect("a player without the filter meets every reply");
-        Some(Self { random, rules: audit.odds, losing_lines: audit.losing_lines })
+        let odds = player.code.subject(&player.genome).exact();
+        let odds = odds.expect("a string has a legal move for every board of its side");
+        let random = odds.odds_unfiltered.expect("a player without the filter meets every reply");
+        Some(Self { random, rules: odds.odds, losing_lines: odds.losing_lines })
     }
 }
 
 impl Told for Arm {
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let judged =
-            |replica: &Replica| Judged { course: Course::of(replica.history()), audit: ChampionAudit::of(replica) };
+            |replica: &Replica| Judged { course: Course::of(replica.history()), odds: ChampionOdds::of(replica) };
         let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, Some(judged(replica)));
         let curve = |column: usize| curve(Row::name(column), &replicas[arm], column).rounded();
         Self {
@@ -116,12 +116,12 @@ impl Told for Arm {
 }
 
 impl Arm {
-    pub(super) fn champions(&self) -> impl Iterator<Item = &ChampionAudit> {
-        self.replicas.iter().filter_map(|replica| replica.figures.as_ref()?.audit.as_ref())
+    pub(super) fn champions(&self) -> impl Iterator<Item = &ChampionOdds> {
+        self.replicas.iter().filter_map(|replica| replica.figures.as_ref()?.odds.as_ref())
     }
 
     /// The mean of a value over champions.
-    pub(super) fn over_champions(&self, value: impl Fn(&ChampionAudit) -> f64) -> Option<Estimate> {
+    pub(super) fn over_champions(&self, value: impl Fn(&ChampionOdds) -> f64) -> Option<Estimate> {
         estimate(&self.champions().map(value).collect::<Vec<f64>>())
     }
 
@@ -142,5 +142,5 @@ impl Arm {
 
 /// How often a replica's champion wins against a random mover, in percent.
 pub(super) fn win(replica: &ReplicaTold<Judged>) -> Option<f64> {
-    Some(100.0 * replica.figures.as_ref()?.audit.as_ref()?.random.win.to_f64())
+    Some(100.0 * replica.figures.as_ref()?.odds.as_ref()?.random.win.to_f64())
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Activation, Engine, Network, engine, file::FILE_ENDING, picture, reference};
 use crate::{
-    audit::{Audit, Subject, sides_showing},
     board::{Board, Geometry, Position, Shape, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
+    odds::{Exact, Subject, sides_showing},
     player::{Move, Play, Player, Thought, alpha_beta::AlphaBeta, look_ahead_move, look_ahead_thoughts, why},
 };
 
@@ -254,22 +254,22 @@ impl Play for NetworkPlay {
         true
     }
 
-    fn audit(&self) -> Result<Showing, String> {
-        Ok(sides_showing(&self.description, self.wins == Wins::Filtered, &audits(&self.network, self.wins)?))
+    fn exact(&self) -> Result<Showing, String> {
+        Ok(sides_showing(&self.description, self.wins == Wins::Filtered, &odds_of_sides(&self.network, self.wins)?))
     }
 }
 
-/// Audits both sides. The network takes the legal move with the highest value, or the lowest of several such cells.
-pub(super) fn audits(network: &Network, wins: Wins) -> Result<Vec<(Side, Audit)>, String> {
+/// The exact odds of both sides. The network takes the legal move with the highest value, or the lowest of several such cells.
+pub(super) fn odds_of_sides(network: &Network, wins: Wins) -> Result<Vec<(Side, Exact)>, String> {
     let (game, architecture) = (tic_tac_toe(), &network.architecture);
     if architecture.shape != game.shape() {
         let Shape { width, height, depth, .. } = architecture.shape;
         return Err(format!(
-            "a network for {width}x{height}x{depth} cells has too many games to walk them all: only 3x3 can be audited"
+            "a network for {width}x{height}x{depth} cells has too many games to walk them all: exact odds are only for 3x3"
         ));
     }
     let network = reference::of(architecture, &network.weights);
-    let audit = |side: Side| {
+    let found = |side: Side| {
         let best = |board: Board| {
             let values = cells(game.legal(board)).map(|cell| (network.sum(board.play(cell), side), cell));
             let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -278,17 +278,17 @@ pub(super) fn audits(network: &Network, wins: Wins) -> Result<Vec<(Side, Audit)>
             if wins != 0 { wins & wins.wrapping_neg() } else { best.map_or(0, |(_, cell)| 1 << cell) }
         };
         let filtered = wins == Wins::Filtered;
-        Ok((side, Subject { side, filtered, choose: Box::new(best) }.audit()?))
+        Ok((side, Subject { side, filtered, choose: Box::new(best) }.exact()?))
     };
-    Side::BOTH.into_iter().map(audit).collect()
+    Side::BOTH.into_iter().map(found).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        audit::boards,
         net::{Architecture, First},
+        odds::boards,
     };
     use evoxo_common::{card::Card, rng::Stream};
 
@@ -407,8 +407,9 @@ mod tests {
     /// A network with the filter blocks lines that its values ignore, and therefore loses less often.
     #[test]
     fn a_filtered_network_completes_and_blocks() {
-        let audits = |wins| self::audits(&small(), wins).unwrap();
-        for ((side, filtered), (_, learned)) in audits(Wins::Filtered).iter().zip(&audits(Wins::Learned)) {
+        let odds = |wins| self::odds_of_sides(&small(), wins).unwrap();
+        for ((side, filtered), (_, learned)) in odds_of_sides(Wins::Filtered).iter().zip(&odds_of_sides(Wins::Learned))
+        {
             assert!(
                 filtered.odds.loss < learned.odds.loss,
                 "{side:?}: {} and {}",
@@ -448,22 +449,26 @@ mod tests {
         Network { architecture, weights: architecture.initial(Stream::root(2)) }
     }
 
-    /// An untrained network can lose, and its audit says so. In each losing line the other side wins.
+    /// An untrained network can lose, and its odds say so. In each losing line the other side wins.
     #[test]
     fn networks_on_3x3_are_analysed_as_both_sides() {
-        let audits = audits(&small(), Wins::Learned).unwrap();
-        for (side, audit) in &audits {
-            assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some(), "{side:?}: {audit:?}");
-            let last = boards(&audit.examples[0]).last().unwrap();
+        let odds = odds_of_sides(&small(), Wins::Learned).unwrap();
+        for (side, found) in &odds {
+            assert!(!found.unbeatable() && found.odds_unfiltered.is_some(), "{side:?}: {found:?}");
+            let last = boards(&found.examples[0]).last().unwrap();
             assert!(tic_tac_toe().has_line(last.stones(side.other())), "{side:?}: {last:?}");
         }
         // With exact wins it may still lose, but it wins more often, and no losing line misses a win.
-        for ((side, exact), (_, audit)) in self::audits(&small(), Wins::Exact).unwrap().iter().zip(&audits) {
-            assert!(exact.odds.win > audit.odds.win, "{side:?}: {} and {}", exact.odds.win, audit.odds.win);
+        for ((side, exact), (_, found)) in self::odds_of_sides(&small(), Wins::Exact).unwrap().iter().zip(&odds) {
+            assert!(exact.odds.win > found.odds.win, "{side:?}: {} and {}", exact.odds.win, found.odds.win);
             let missed = |board: Board| board.to_move() == *side && tic_tac_toe().completing(board, *side) != 0;
             assert!(!exact.examples.iter().any(|line| boards(&line[..line.len() - 1]).any(missed)), "{side:?}");
         }
-        assert!(self::audits(&deep_structured(), Wins::Exact).unwrap_err().contains("4x4x4 cells has too many games"));
+        assert!(
+            self::odds_of_sides(&deep_structured(), Wins::Exact)
+                .unwrap_err()
+                .contains("4x4x4 cells has too many games")
+        );
     }
 
     #[test]

@@ -22,12 +22,12 @@ use evoxo_common::{
 
 use super::{
     Activation, Architecture, First, Network,
-    card::{Wins, audits},
+    card::{Wins, odds},
     reference::{self, Reference},
 };
 use crate::{
-    audit::sides_showing,
     board::{Board, Position, Shape, Side, cells, tic_tac_toe},
+    odds::sides_showing,
     player::Player,
 };
 
@@ -175,12 +175,12 @@ pub fn card(lessons: &Lessons, learnt: &Learnt) -> Card {
 /// # Panics
 /// Never: a network of 3x3 has a move on every board.
 #[must_use]
-pub fn audit(lessons: &Lessons, learnt: &Learnt) -> Showing {
+pub fn exact(lessons: &Lessons, learnt: &Learnt) -> Showing {
     let wins = if lessons.filtered { Wins::Filtered } else { Wins::Learned };
     let taught = |side: Side| lessons.boards.iter().any(|lesson| lesson.board.to_move() == side);
-    let mut audits = audits(&learnt.network, wins).expect("a network of 3x3 has a move on every board");
-    audits.retain(|(side, _)| taught(*side));
-    sides_showing("The network", lessons.filtered, &audits)
+    let mut odds = odds_of_sides(&learnt.network, wins).expect("a network of 3x3 has a move on every board");
+    odds.retain(|(side, _)| taught(*side));
+    sides_showing("The network", lessons.filtered, &odds)
 }
 
 /// How many lessons a network knows.
@@ -198,13 +198,13 @@ fn known(network: &dyn Reference, lessons: &[Lesson]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{audit::Subject, net::CARD, player::built_in, table::optimum::optimum};
+    use crate::{exact::Subject, net::CARD, player::built_in, table::optimum::optimum};
     use evoxo_common::ratio::Ratio;
 
-    fn teacher(side: Side) -> (Player, crate::audit::Audit) {
+    fn teacher(side: Side) -> (Player, crate::odds::Exact) {
         let table = optimum(side, Ratio::from(100)).player;
-        let audit = table.audit();
-        (Card::new(table).capability().unwrap().unwrap(), audit)
+        let exact = table.exact();
+        (Card::new(table).capability().unwrap().unwrap(), exact)
     }
 
     /// A player that plays the right cells has the teacher's odds, even if it does not play the teacher's cells. Here it
@@ -212,15 +212,15 @@ mod tests {
     #[test]
     fn lessons_follow_the_teachers_games() {
         for side in Side::BOTH {
-            let (mut player, audit) = teacher(side);
+            let (mut player, exact) = teacher(side);
             let lessons = lessons(&mut player).unwrap();
             assert!(lessons.filtered && lessons.boards.iter().all(|it| it.right & !tic_tac_toe().legal(it.board) == 0));
             let choose = |board: Board| {
                 let lesson = lessons.boards.iter().find(|lesson| lesson.board == board);
                 lesson.map_or(0, |lesson| 1 << (63 - lesson.right.leading_zeros()))
             };
-            let pupil = Subject { side, filtered: true, choose: Box::new(choose) }.audit().unwrap();
-            assert!(pupil.unbeatable() && pupil.odds == audit.odds, "{side:?}: {pupil:?}");
+            let pupil = Subject { side, filtered: true, choose: Box::new(choose) }.exact().unwrap();
+            assert!(pupil.unbeatable() && pupil.odds == exact.odds, "{side:?}: {pupil:?}");
         }
     }
 
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!((before.pass, learn(&lessons, course)), (0, learnt.clone()));
         // Written to a file and read back, the network is the same.
         assert_eq!(
-            audit(&lessons, &learnt).json.as_object().unwrap().keys().collect::<Vec<_>>(),
+            exact(&lessons, &learnt).json.as_object().unwrap().keys().collect::<Vec<_>>(),
             ["O"],
             "the pupil is analysed as the side that it was taught"
         );

@@ -13,8 +13,8 @@ use super::{
     teacher, why,
 };
 use crate::{
-    audit::{Subject, sides_showing},
     board::{Board, Geometry, Outcome, Position, Side, cells, tic_tac_toe},
+    odds::{Subject, sides_showing},
 };
 
 /// The names of all built-in players.
@@ -178,9 +178,9 @@ impl Play for Perfect {
         equal_shares(self.best(position).0)
     }
 
-    fn audit(&self) -> Result<Showing, String> {
+    fn exact(&self) -> Result<Showing, String> {
         let choose = |board| self.best(Position::of(tic_tac_toe(), board)).0;
-        audit_of_both_sides("The player that never errs", &choose)
+        exact_of_both_sides("The player that never errs", &choose)
     }
 }
 
@@ -210,15 +210,15 @@ impl Play for Teacher {
         equal_shares(teacher::choose(position.board()))
     }
 
-    fn audit(&self) -> Result<Showing, String> {
-        audit_of_both_sides("The teacher of nndtf", &teacher::choose)
+    fn exact(&self) -> Result<Showing, String> {
+        exact_of_both_sides("The teacher of nndtf", &teacher::choose)
     }
 }
 
-/// The audit of a player of both sides that decides every move itself and takes these cells with equal probability.
-fn audit_of_both_sides(who: &str, choose: &dyn Fn(Board) -> u64) -> Result<Showing, String> {
-    let audit = |side| Ok((side, Subject { side, filtered: false, choose: Box::new(choose) }.audit()?));
-    Ok(sides_showing(who, false, &Side::BOTH.into_iter().map(audit).collect::<Result<Vec<_>, String>>()?))
+/// The exact odds of a player of both sides that decides every move itself and takes these cells with equal probability.
+fn exact_of_both_sides(who: &str, choose: &dyn Fn(Board) -> u64) -> Result<Showing, String> {
+    let exact = |side| Ok((side, Subject { side, filtered: false, choose: Box::new(choose) }.exact()?));
+    Ok(sides_showing(who, false, &Side::BOTH.into_iter().map(exact).collect::<Result<Vec<_>, String>>()?))
 }
 
 #[cfg(test)]
@@ -227,15 +227,15 @@ mod tests {
     use crate::board::{connect_four, qubic, score_four};
     use evoxo_common::rng::Stream;
 
-    /// The printed audit of a player of both sides. The perfect player never loses as either side.
+    /// The printed odds of a player of both sides. The perfect player never loses as either side.
     #[test]
     fn built_in_players_are_analysed_exactly() {
-        let audit = |name: &str| built_in(name, tic_tac_toe()).unwrap().play.audit();
-        insta::assert_snapshot!(audit("teacher").unwrap().text);
-        let perfect = audit("perfect").unwrap();
+        let exact = |name: &str| built_in(name, tic_tac_toe()).unwrap().play.exact();
+        insta::assert_snapshot!(exact("teacher").unwrap().text);
+        let perfect = exact("perfect").unwrap();
         assert_eq!(perfect.text.matches("Never loses: proven").count(), 2);
         assert_eq!(perfect.json["X"]["unbeatable"], true);
-        assert!(audit("random").unwrap_err().contains("only players of 3x3"));
+        assert!(exact("random").unwrap_err().contains("only players of 3x3"));
     }
 
     #[test]

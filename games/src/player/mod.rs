@@ -94,9 +94,9 @@ pub trait Play {
     /// The player's exact odds, and either the proof that it never loses or the games that it loses.
     ///
     /// # Errors
-    /// A message if the player cannot be audited, or breaks the rules.
-    fn audit(&self) -> Result<Showing, String> {
-        Err("only players of 3x3 that need no look-ahead can be audited".into())
+    /// A message if the player has no exact odds, or breaks the rules.
+    fn exact(&self) -> Result<Showing, String> {
+        Err("only players of 3x3 that need no look-ahead have exact odds".into())
     }
 }
 

@@ -5,8 +5,8 @@
 //! cell with the greatest score. As O it sees the board with the sides swapped.
 
 use crate::{
-    audit::{Audit, Subject},
     board::{Board, Side, cells, tic_tac_toe},
+    odds::{Exact, Subject},
 };
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -63,9 +63,9 @@ pub fn choose(board: Board) -> u64 {
 /// Walks all games in which the teacher plays this side. It has no filter. If several cells have the greatest score, they are
 /// equally likely.
 #[must_use]
-pub fn audit(side: Side) -> Audit {
-    let audit = Subject { side, filtered: false, choose: Box::new(choose) }.audit();
-    audit.expect("the teacher has an answer on every board that is not full")
+pub fn exact(side: Side) -> Exact {
+    let exact = Subject { side, filtered: false, choose: Box::new(choose) }.exact();
+    exact.expect("the teacher has an answer on every board that is not full")
 }
 
 /// All [`BOARDS`] boards, in ascending order.
@@ -140,7 +140,7 @@ mod tests {
     /// The teacher never loses as X, but can be beaten as O.
     #[test]
     fn the_teacher_as_a_player() {
-        let [x, o] = Side::BOTH.map(audit);
+        let [x, o] = Side::BOTH.map(exact);
         assert!(x.unbeatable());
         assert!(!o.unbeatable());
         let names =

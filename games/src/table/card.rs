@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::{TableGenome, graph::Graph};
 use crate::{
-    audit::{audit_json, audit_text},
     board::{Board, Geometry, Position, Side, Symmetry, cells, pictures, tic_tac_toe},
+    odds::{exact_json, exact_text},
     player::{Move, Play, Player, Thought, filter_move, line_thoughts, side_of_card},
 };
 
@@ -97,13 +97,13 @@ impl Play for TableGenome {
         cells(position.legal(geometry)).map(thought).collect()
     }
 
-    fn audit(&self) -> Result<Showing, String> {
-        let audit = TableGenome::audit(self);
+    fn exact(&self) -> Result<Showing, String> {
+        let exact = TableGenome::exact(self);
         let head = format!(
             "A table that plays {}; both sides complete a line or block one before they choose.\n\n",
             self.side().letter()
         );
-        Ok(Showing { text: head + &audit_text(&audit), json: audit_json(&audit) })
+        Ok(Showing { text: head + &exact_text(&exact), json: exact_json(&exact) })
     }
 }
 
@@ -174,8 +174,8 @@ fn reason(side: Side, board: Board) -> &'static str {
 mod tests {
     use super::*;
     use crate::{
-        audit::Audit,
         board::{Outcome, cells},
+        odds::Exact,
         player::why,
         table::optimum::optimum,
     };
@@ -226,7 +226,7 @@ mod tests {
             let card = read_card(&text).unwrap();
             let read: &TableGenome = card.champion_as().unwrap();
             // The losing lines may be reported as their images.
-            prop_assert_eq!(Audit { examples: vec![], ..read.audit() }, Audit { examples: vec![], ..player.audit() });
+            prop_assert_eq!(Exact { examples: vec![], ..read.exact() }, Exact { examples: vec![], ..player.exact() });
             prop_assert_eq!(read.met(), player.met());
         }
 
@@ -308,7 +308,7 @@ mod tests {
     fn a_table_proven_unbeatable_never_loses() {
         for side in Side::BOTH {
             let best = optimum(side, Ratio::from(100)).player;
-            assert!(best.audit().unbeatable());
+            assert!(best.exact().unbeatable());
             assert_eq!(lost(&best, side, Board::EMPTY), 0);
         }
     }

@@ -1,8 +1,8 @@
 //! Table players. They have one gene for each decision board: the cell to play there.
 
 use super::graph::Graph;
-use crate::audit::{Audit, Subject};
 use crate::board::{Board, Side, cells, tic_tac_toe};
+use crate::odds::{Exact, Subject};
 use evoxo_common::rng::{Generator, below};
 use std::collections::BTreeSet;
 
@@ -63,10 +63,10 @@ impl TableGenome {
 
     /// Walks all games of this player, with the filter before it.
     #[must_use]
-    pub fn audit(&self) -> Audit {
+    pub fn exact(&self) -> Exact {
         let choose = Box::new(|board| self.choose(board).map_or(0, |cell| 1 << cell));
-        let audit = Subject { side: self.side, filtered: true, choose }.audit();
-        audit.expect("a table has a legal answer on every board that play with the filter leads to")
+        let exact = Subject { side: self.side, filtered: true, choose }.exact();
+        exact.expect("a table has a legal answer on every board that play with the filter leads to")
     }
 }
 

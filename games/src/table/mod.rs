@@ -15,7 +15,7 @@ pub use points::Points;
 
 use evoxo_common::ratio::Ratio;
 
-use crate::audit::Odds;
+use crate::odds::Odds;
 
 /// The results of a table player: numbers of games (sampled), or numerators over [`graph::Graph::denominator`] (exact).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

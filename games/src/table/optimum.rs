@@ -8,8 +8,8 @@
 use super::genome::TableGenome;
 use super::graph::{Graph, Target, options_product};
 use super::{Points, Score};
-use crate::audit::Odds;
 use crate::board::{Board, Outcome, Side, tic_tac_toe};
+use crate::odds::Odds;
 use evoxo_common::ratio::Ratio;
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ use std::fmt;
 use evoxo_common::ratio::Ratio;
 
 use super::Score;
-use crate::audit::Odds;
+use crate::odds::Odds;
 
 /// Points for a win, a draw and a loss. They are exact decimals from -1,000,000 to 1,000,000 with at most six digits after
 /// the point, as in settings and on the command line, so that no sum below overflows.

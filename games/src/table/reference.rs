@@ -3,8 +3,8 @@
 
 use super::Score;
 use super::genome::TableGenome;
-use crate::audit::Odds;
 use crate::board::{Board, Outcome, cells, tic_tac_toe};
+use crate::odds::Odds;
 use evoxo_common::rng::Generator;
 use rand_core::Rng;
 

@@ -590,9 +590,9 @@ pub struct SubmitRequest {
     /// or if the run exists and has another level. Unspecified: no verification, or the level of the existing run.
     #[prost(enumeration = "Verification", tag = "3")]
     pub verification: i32,
-    /// For VERIFICATION_AUDITED: the share that is computed again, in millionths, 1 to 1,000,000.
+    /// For VERIFICATION_SAMPLED: the share that is computed again, in millionths, 1 to 1,000,000.
     #[prost(uint32, tag = "4")]
-    pub audit_millionths: u32,
+    pub sampled_millionths: u32,
     /// The terms on which the coordinator computes the run. They change no result. For an existing run: the terms to change.
     /// INVALID_ARGUMENT if the coordinator does not know a term or cannot read its value, or if one is given twice.
     #[prost(message, repeated, tag = "5")]
@@ -679,7 +679,7 @@ pub struct FetchChampionRequest {
 /// A champion's card.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Champion {
-    /// JSON, the input of `evoxo audit` and `evoxo play`.
+    /// JSON, the input of `evoxo odds` and `evoxo play`.
     #[prost(string, tag = "1")]
     pub card: ::prost::alloc::string::String,
     /// The file beside the card that the card names (a network's weights as safetensors); empty if it names none.
@@ -746,7 +746,7 @@ pub struct Run {
     #[prost(enumeration = "Verification", tag = "20")]
     pub verification: i32,
     #[prost(uint32, tag = "21")]
-    pub audit_millionths: u32,
+    pub sampled_millionths: u32,
     /// The terms on which the run is computed, as far as they were set.
     #[prost(message, repeated, tag = "23")]
     pub terms: ::prost::alloc::vec::Vec<Term>,
@@ -944,7 +944,7 @@ pub enum Verification {
     /// Every valid output of a worker with a certificate counts. A trusted worker recomputes a share of the outputs of others,
     /// drawn after they arrived. If one was wrong, its sender is convicted, and every replica that has absorbed any of its
     /// outputs is computed again.
-    Audited = 3,
+    Sampled = 3,
 }
 impl Verification {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -956,7 +956,7 @@ impl Verification {
             Self::Unspecified => "VERIFICATION_UNSPECIFIED",
             Self::Quorum => "VERIFICATION_QUORUM",
             Self::Verified => "VERIFICATION_VERIFIED",
-            Self::Audited => "VERIFICATION_AUDITED",
+            Self::Sampled => "VERIFICATION_SAMPLED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -965,7 +965,7 @@ impl Verification {
             "VERIFICATION_UNSPECIFIED" => Some(Self::Unspecified),
             "VERIFICATION_QUORUM" => Some(Self::Quorum),
             "VERIFICATION_VERIFIED" => Some(Self::Verified),
-            "VERIFICATION_AUDITED" => Some(Self::Audited),
+            "VERIFICATION_SAMPLED" => Some(Self::Sampled),
             _ => None,
         }
     }
@@ -2101,7 +2101,7 @@ pub struct Order {
     #[prost(enumeration = "Verification", tag = "6")]
     pub verification: i32,
     #[prost(uint32, tag = "7")]
-    pub audit_millionths: u32,
+    pub sampled_millionths: u32,
     /// The terms on which the run is computed, by name.
     #[prost(message, repeated, tag = "8")]
     pub terms: ::prost::alloc::vec::Vec<Term>,
@@ -2201,14 +2201,14 @@ pub struct ReplicaState {
     /// Why the replica ended early, for example because a number was not finite; otherwise empty.
     #[prost(string, tag = "6")]
     pub failure: ::prost::alloc::string::String,
-    /// In audited runs: the identities whose outputs the replica has absorbed although no trusted worker computed them. If one
+    /// In sampled runs: the identities whose outputs the replica has absorbed although no trusted worker computed them. If one
     /// of them is convicted, this state is void.
     #[prost(message, repeated, tag = "7")]
     pub exposed: ::prost::alloc::vec::Vec<Exposure>,
-    /// In audited runs: outputs that were absorbed and drawn for an audit, and that no trusted worker has recomputed yet. A
+    /// In sampled runs: outputs that were absorbed and drawn as a sample, and that no trusted worker has recomputed yet. A
     /// replica is stored as finished when there are none left.
     #[prost(message, repeated, tag = "8")]
-    pub audits: ::prost::alloc::vec::Vec<Audit>,
+    pub recomputations: ::prost::alloc::vec::Vec<Recomputation>,
     /// The digests after some of its rounds so far; absent before the first.
     #[prost(message, optional, tag = "9")]
     pub chain: ::core::option::Option<Chain>,
@@ -2230,7 +2230,7 @@ pub struct Chain {
 }
 /// An output that a trusted worker is to recompute.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Audit {
+pub struct Recomputation {
     /// The number of the identity that sent it, and the worker's name.
     #[prost(string, tag = "1")]
     pub identity: ::prost::alloc::string::String,

@@ -105,7 +105,7 @@ async fn a_convicted_workers_results_are_undone() {
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
-    assert!(submit(&secure, &site, address, "audited:100%").0);
+    assert!(submit(&secure, &site, address, "sampled:100%").0);
     let mut person = secure.person(address);
     let access = secure.newcomer(address, Role::Worker, "liar").await;
     let id = id_of(&access);
@@ -175,7 +175,7 @@ async fn revoked_workers_stay_out_when_a_standby_takes_over() {
     let id = &known.iter().find(|known| known.name == "third").expect("the worker has joined").id;
     assert!(secure.revoke(one.address, id).await.known);
     assert_eq!(third.end().await.code(), Some(3), "{}", third.log());
-    assert!(submit(&secure, &site, one.address, "audited:100%").0);
+    assert!(submit(&secure, &site, one.address, "sampled:100%").0);
     let access = secure.join(one.address, &liars, "liar").await.expect("an access file");
     let guest = secure.newcomer(one.address, Role::Viewer, "guest").await;
     assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());

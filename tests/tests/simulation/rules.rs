@@ -163,15 +163,15 @@ fn liars_never_change_a_verified_result() {
     assert!(often(convicted > liars / 3), "{convicted} of {liars} liars were convicted");
 }
 
-/// If everything is audited, every absorbed output of a liar is found and computed again, whoever leads and whatever is
+/// If everything is recomputed, every absorbed output of a liar is found and computed again, whoever leads and whatever is
 /// stopped.
 #[test]
 fn liars_results_are_undone_if_everything_is_recomputed() {
     let (mut convicted, mut undone) = (0, 0);
     // In the last seed, a void replica is still being written when it is finished for the second time.
     for seed in clusters(100).chain([1108]) {
-        let mut rng = Stream::root(seed).text("audits").rng();
-        let level = Level::Audited { millionths: 1_000_000 };
+        let mut rng = Stream::root(seed).text("recomputations").rng();
+        let level = Level::Sampled { millionths: 1_000_000 };
         // With tasks of 40 s and people who pause every few seconds a run would take hours, and its simulation minutes.
         let faults = Faults { level, task_ms_max: 60, ..Faults::drawn(seed) };
         let mut characters = vec![Character::Trusted];
@@ -193,7 +193,7 @@ fn liars_results_are_undone_if_everything_is_recomputed() {
     );
 }
 
-/// Audits are drawn almost never, and slow tasks have second copies. Two copies that differ are audited, and a run does not
+/// Samples are drawn almost never, and slow tasks have second copies. Two copies that differ are recomputed, and a run does not
 /// end before that, however often the coordinator is killed and the run paused. (A superseded leader may know of differences
 /// that nobody else knows.)
 #[test]
@@ -201,7 +201,7 @@ fn copies_that_differ_are_settled_after_kills_and_pauses() {
     let (mut disputes, mut lives) = (0, 0);
     for seed in clusters(100) {
         let mut rng = Stream::root(seed).text("differences").rng();
-        let level = Level::Audited { millionths: 1 };
+        let level = Level::Sampled { millionths: 1 };
         let drawn = Faults { crashes: 3, people: seed % 2 == 0, task_ms_max: 1500, ..Faults::drawn(seed) };
         let faults = Faults { level, standbys: 0, stops: 0, rival: 0, damage: 0, ..drawn };
         let mut characters = vec![Character::Trusted, Character::Honest, Character::Honest];

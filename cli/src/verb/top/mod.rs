@@ -1,6 +1,6 @@
 //! `evoxo top`: shows a coordinator's runs and workers, live in a terminal.
 
-mod screen;
+mod view;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     say::usage,
     terminal::{Drawn, Key, keys},
 };
-use screen::{Order, Screen};
+use view::{Order, View};
 
 /// The time between two looks at the coordinator.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -34,9 +34,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     converse(async {
         // Errors about the address or the access are printed before anything is drawn.
-        let mut screen = Screen::new(arguments.coordinator.address.to_string());
+        let mut view = View::new(arguments.coordinator.address.to_string());
         let seen = look(None, arguments, Duration::ZERO).await?;
-        screen.see(seen.runs, seen.workers);
+        view.see(seen.runs, seen.workers);
         let mut client = Some(seen.client);
         let drawn = Drawn::begin().map_err(|why| {
             usage(format!("top needs a terminal ({why}): `evoxo runs` and `evoxo workers` print lists"))
@@ -46,18 +46,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut next_look = Box::pin(look(client.clone(), arguments, LOOK_INTERVAL));
         loop {
             let (columns, lines) = Drawn::size();
-            let (text, marked) = screen.draw(columns, lines);
+            let (text, marked) = view.draw(columns, lines);
             drawn.draw(&text, marked)?;
             let order = tokio::select! {
                 _ = ends.next() => break,
                 seen = &mut next_look => {
                     client = match seen {
                         Ok(seen) => {
-                            screen.see(seen.runs, seen.workers);
+                            view.see(seen.runs, seen.workers);
                             Some(seen.client)
                         }
                         Err(why) => {
-                            screen.miss(format!("{why:#}"));
+                            view.miss(format!("{why:#}"));
                             None
                         }
                     };
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 key = keys.recv() => match key {
                     // The terminal is gone.
                     None | Some(Key::Interrupt) => break,
-                    Some(key) => screen.press(key, lines),
+                    Some(key) => view.press(key, lines),
                 },
             };
             match order {
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 Some(Order::Quit) => break,
                 Some(order) => {
                     let outcome = answered(carry_out(client.clone(), arguments, order)).await;
-                    screen.say(outcome.unwrap_or_else(|why| format!("{why:#}")));
+                    view.say(outcome.unwrap_or_else(|why| format!("{why:#}")));
                 }
             }
         }

@@ -100,16 +100,16 @@ impl Convictions {
         if let Some(checkpoint) = &mut saved.checkpoint {
             for state in &mut checkpoint.states {
                 // Outputs of other identities are still recomputed.
-                state.audits.retain(|audit| !self.contains(&audit.identity));
+                state.recomputations.retain(|recomputation| !self.contains(&recomputation.identity));
                 if since(&ReplicaSummary::of(state)).is_some() {
-                    *state = beginning(&state.arm, state.replica, std::mem::take(&mut state.audits));
+                    *state = beginning(&state.arm, state.replica, std::mem::take(&mut state.recomputations));
                 }
             }
             for replica in &mut checkpoint.replicas {
-                replica.audited.retain(|identity| !self.contains(identity));
+                replica.recomputed.retain(|identity| !self.contains(identity));
                 if !keep(replica) {
                     let begun = ReplicaSummary::of(&beginning(&replica.arm, replica.index, Vec::new()));
-                    *replica = ReplicaSummary { audited: std::mem::take(&mut replica.audited), ..begun };
+                    *replica = ReplicaSummary { recomputed: std::mem::take(&mut replica.recomputed), ..begun };
                 }
             }
         }

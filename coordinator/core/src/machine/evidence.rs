@@ -45,7 +45,7 @@ impl Jury {
         match level {
             Level::Plain => Self::Anybody,
             Level::Quorum => Self::Different,
-            Level::Verified | Level::Audited { .. } => Self::Trusted,
+            Level::Verified | Level::Sampled { .. } => Self::Trusted,
         }
     }
 }

@@ -132,7 +132,7 @@ impl Coordinator {
             if !run.notices.iter().any(|notice| notice == NOTICE) {
                 run.notice(NOTICE.to_owned());
             }
-            let worth = if open.audit.is_some() { Worth::Compared } else { Worth::Taken };
+            let worth = if open.recomputation.is_some() { Worth::Compared } else { Worth::Taken };
             outputs.entry(thread).or_default().push(open.received(task, from.clone(), output.clone(), worth));
             self.tasks.begin_check(task, false);
         }

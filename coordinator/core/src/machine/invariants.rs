@@ -76,23 +76,28 @@ impl Coordinator {
 
     /// Every open task belongs to a planned piece of an open replica, or recomputes an output.
     fn check_open_tasks(&self) {
-        let mut audits = BTreeMap::<RunId, usize>::new();
+        let mut recomputations = BTreeMap::<RunId, usize>::new();
         for (_, task) in self.tasks.iter() {
             let run = &self.runs[task.run];
             assert!(matches!(run.presence, Presence::Loaded(_)), "run {} has open tasks but no thread", run.name);
             let phase = &run.replicas[&task.replica].phase;
-            match (task.audit, phase) {
+            match (task.recomputation, phase) {
                 (None, ReplicaPhase::Open { planned, .. }) => {
                     assert!(task.index < *planned, "an open task of run {} was not planned", run.name);
                 }
                 (None, _) => panic!("a task of run {} is open, and its replica is {phase:?}", run.name),
-                (Some(Why::Differs), _) => *audits.entry(task.run).or_default() += 1,
+                (Some(Why::Differs), _) => *recomputations.entry(task.run).or_default() += 1,
                 (Some(Why::Drawn), _) => {}
             }
         }
         for (id, run) in self.runs.iter() {
-            let open = audits.get(&id).copied().unwrap_or(0);
-            assert_eq!(run.audits.open(), open, "run {} counts a wrong number of open audits", run.name);
+            let open = recomputations.get(&id).copied().unwrap_or(0);
+            assert_eq!(
+                run.recomputations.open(),
+                open,
+                "run {} counts a wrong number of open recomputations",
+                run.name
+            );
         }
     }
 }

@@ -39,7 +39,7 @@ impl Coordinator {
         let heard = task.claims.iter().any(|claim| claim.identity() == Some(&holder.id));
         match run.level {
             Level::Plain => true,
-            Level::Verified | Level::Audited { .. } => task.claims.is_empty(),
+            Level::Verified | Level::Sampled { .. } => task.claims.is_empty(),
             // A trusted worker settles a dispute, if there is one.
             Level::Quorum if task.is_disputed() && self.has_trusted(run) => false,
             Level::Quorum => {
@@ -77,7 +77,7 @@ impl Coordinator {
                 "it waits for a trusted worker: `evoxo token create --role trusted-worker` makes a token for one"
                     .into(),
             ),
-            Level::Audited { .. } if !trusted() => Some(
+            Level::Sampled { .. } if !trusted() => Some(
                 "no trusted worker is connected to recompute outputs, so it cannot finish: `evoxo token create --role \
                  trusted-worker` makes a token for one"
                     .into(),

@@ -64,14 +64,14 @@ impl Coordinator {
 
     fn close_tasks(&mut self, id: RunId) {
         let differs = |(_, task): (TaskId, &OpenTask)| {
-            (task.run == id && task.audit == Some(Why::Differs)).then_some(task.replica)
+            (task.run == id && task.recomputation == Some(Why::Differs)).then_some(task.replica)
         };
-        let audited: Vec<ReplicaKey> = self.tasks.iter().filter_map(differs).collect();
+        let recomputed: Vec<ReplicaKey> = self.tasks.iter().filter_map(differs).collect();
         self.tasks.close_run(id);
         self.sessions.forget_failures(id);
         let run = self.runs.adjust(id);
         run.failing.clear();
-        run.audits.rest(audited);
+        run.recomputations.rest(recomputed);
     }
 
     /// Ends the thread of a run that is being unloaded, once everything of the run is saved.

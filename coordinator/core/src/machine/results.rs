@@ -133,7 +133,7 @@ impl Coordinator {
         let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
         // Only trusted workers recompute outputs.
         let trusted = asked && session.is_trusted();
-        let may = |task: &TaskId| trusted || self.tasks[*task].audit.is_none();
+        let may = |task: &TaskId| trusted || self.tasks[*task].recomputation.is_none();
         let open: Vec<TaskId> = self.tasks.with_hash(hash).into_iter().filter(may).collect();
         if open.is_empty() {
             // Another copy of a closed task shows whether the first output was correct. Only copies assigned to the current
@@ -157,7 +157,7 @@ impl Coordinator {
             if !asked && found.is_being_checked() {
                 continue;
             }
-            let worth = if found.audit.is_some() {
+            let worth = if found.recomputation.is_some() {
                 Some(Worth::Compared)
             } else {
                 Worth::of(run.level, from.holder.as_ref(), asked)
@@ -182,22 +182,23 @@ impl Coordinator {
     ) {
         let asked = from.asked;
         let open = self.tasks.get(task).map(Place::of);
-        let audits = self.tasks.get(task).and_then(|task| task.audit);
+        let recomputations = self.tasks.get(task).and_then(|task| task.recomputation);
         let failed = self.tasks.get(task).is_some_and(|task| task.evidence.is_some());
-        if let (Ok(output), Some(place), Some(why)) = (&found, &open, audits) {
+        if let (Ok(output), Some(place), Some(why)) = (&found, &open, recomputations) {
             if asked {
                 self.tasks.forget_copy(hash);
             }
             self.note_computed(from.session, place.run);
-            return self.end_audit(task, why, place, *output);
+            return self.end_recomputation(task, why, place, *output);
         }
         match (found, open) {
             (Ok(output), Some(place)) if taken => {
                 let claim = || vec![Claim { from: from.clone(), output }];
-                let audit = self.tasks.get(task).filter(|_| drawn).map(|open| open.audit(Why::Drawn, claim()));
+                let recomputation =
+                    self.tasks.get(task).filter(|_| drawn).map(|open| open.recomputation(Why::Drawn, claim()));
                 let claims = self.tasks.close(task, output, from);
-                if let Some(audit) = audit {
-                    self.begin_audit(audit);
+                if let Some(recomputation) = recomputation {
+                    self.begin_recomputation(recomputation);
                 }
                 self.tally.tasks_done += 1;
                 self.runs.change(place.run).tasks_done += 1;
@@ -256,11 +257,11 @@ impl Coordinator {
         if verified && !trusted(from) && (trusted(right) || level == Level::Quorum) {
             return self.contradict(&place, from, right);
         }
-        if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(right) {
+        if matches!(level, Level::Sampled { .. }) && !trusted(from) && !trusted(right) {
             // One of the two is wrong, so recompute the output even if it was not drawn.
             let claims = [(right, taken), (from, output)].map(|(from, output)| Claim { from: from.clone(), output });
-            let audit = first.task.audit(Why::Differs, claims.into());
-            return self.audit_difference(audit);
+            let recomputation = first.task.recomputation(Why::Differs, claims.into());
+            return self.recompute_difference(recomputation);
         }
         match verified && trusted(from) && !vouchers.iter().any(trusted) {
             // Once all workers that vouched for the output are convicted, the states that absorbed it are void.

@@ -153,7 +153,9 @@ impl Coordinator {
             Report::Checked { task, hash, from, found, taken, drawn } => {
                 self.on_checked(task, hash, &from, found, (taken, drawn));
             }
-            Report::Audits { replica, asked, audits } => self.go_on_auditing(id, replica, asked, audits),
+            Report::Recomputations { replica, asked, recomputations } => {
+                self.go_on_recomputing(id, replica, asked, recomputations)
+            }
             Report::Computed { replica } => {
                 // A search without a barrier may end while workers still have tasks of it.
                 self.tasks.close_replica(id, replica);

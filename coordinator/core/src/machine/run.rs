@@ -7,12 +7,12 @@ use evoxo_proto::v1::{self, RunState};
 
 use super::{
     Settings,
-    audits::AuditsDue,
     budget::{Shortage, too_large},
     events::ReplicaAt,
     expected::Expected,
     orders::{Orders, Wanted},
     phases::{Phases, ReplicaPhase, ReplicaRecord},
+    recomputations::RecomputationsDue,
     standing::Identity,
     trouble::StoreTrouble,
 };
@@ -85,7 +85,7 @@ pub(super) struct Run {
     pub(super) terms: Vec<v1::Term>,
     /// How outputs are verified.
     pub(super) level: Level,
-    pub(super) audits: AuditsDue,
+    pub(super) recomputations: RecomputationsDue,
     pub(super) blocked: Option<Blocked>,
     pub(super) trouble: StoreTrouble,
     pub(super) presence: Presence,
@@ -119,7 +119,7 @@ impl Run {
             submitter: String::new(),
             terms: Vec::new(),
             level: Level::Plain,
-            audits: AuditsDue::default(),
+            recomputations: RecomputationsDue::default(),
             blocked: None,
             trouble: StoreTrouble::default(),
             presence: Presence::Resting,
@@ -181,8 +181,8 @@ impl Run {
             (record.rounds, record.metric) = (replica.rounds, kind.metric(&replica.last_row));
             record.exposed.clone_from(&replica.exposed);
         }
-        let audited = begun().filter(|it| !it.audited.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
-        self.audits.adopt(audited.filter(|key| self.replicas[key].is_finished()).collect());
+        let recomputed = begun().filter(|it| !it.recomputed.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
+        self.recomputations.adopt(recomputed.filter(|key| self.replicas[key].is_finished()).collect());
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
         self.doubt_number = self.doubt_number.max(saved.doubt_number);
         self.doubts = saved.doubts.clone();
@@ -258,7 +258,7 @@ impl Run {
 
     /// Whether everything is computed and stored, and no output is still to be recomputed.
     pub(super) fn is_complete(&self) -> bool {
-        self.replicas.are_stored() && !self.audits.are_there()
+        self.replicas.are_stored() && !self.recomputations.are_there()
     }
 
     pub(super) fn state(&self) -> RunState {

@@ -1,6 +1,6 @@
 //! Times, sizes and limits of the core.
 
-use crate::trust::AuditKey;
+use crate::trust::DrawKey;
 
 /// The maximum size of a run's tasks that are planned and not yet computed, in bytes, however much memory there is.
 const PLAN_AHEAD_BYTES: u64 = 64 << 20;
@@ -59,8 +59,8 @@ pub struct Settings {
     pub finished_runs_kept: Option<u32>,
     /// The memory for all runs together, in bytes; [`crate::prepared::Prepared`] defines how it is counted.
     pub memory_bytes_max: u64,
-    /// See [`AuditKey`]. The default is a known key. Do not use it where a worker could lie.
-    pub audit_key: AuditKey,
+    /// See [`DrawKey`]. The default is a known key. Do not use it where a worker could lie.
+    pub draw_key: DrawKey,
 }
 
 impl Settings {
@@ -127,7 +127,7 @@ impl Default for Settings {
             replicas_max: 25_000,
             finished_runs_kept: None,
             memory_bytes_max: 2 << 30,
-            audit_key: AuditKey::default(),
+            draw_key: DrawKey::default(),
         }
     }
 }

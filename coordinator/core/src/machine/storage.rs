@@ -73,7 +73,7 @@ impl Coordinator {
         }
         let unsaved = run.replicas.unwritten();
         let again = run.trouble.take_writes();
-        if run.replicas.finished() == run.replicas.len() && !run.audits.are_there() {
+        if run.replicas.finished() == run.replicas.len() && !run.recomputations.are_there() {
             run.checkpoints.dirty = false;
         }
         let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
@@ -113,7 +113,7 @@ fn next_order(run: &Run, toml: &str, wanted: &Wanted, terms: &[v1::Term]) -> Wri
         failure: failure.to_owned(),
         submitter: run.submitter.clone(),
         verification: run.level.message().into(),
-        audit_millionths: run.level.millionths(),
+        sampled_millionths: run.level.millionths(),
         terms: terms.to_vec(),
     };
     Write::Order { bytes: seal_order(&order) }

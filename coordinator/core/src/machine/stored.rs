@@ -260,15 +260,15 @@ impl Coordinator {
         }
         run.reserved_bytes = needed;
         let prepared = run.prepared.clone();
-        let draw = Draw { key: self.settings.audit_key, millionths: run.level.millionths() };
+        let draw = Draw { key: self.settings.draw_key, millionths: run.level.millionths() };
         let thread = self.runs.begin_thread(id);
         let run = self.runs.change(id);
         run.presence = Presence::Loaded(thread);
         // A finished replica is not opened, so request its outputs to recompute.
-        let audited = run.audits.asked().clone();
+        let recomputed = run.recomputations.asked().clone();
         self.effects.push(Effect::Start { thread, prepared, draw, states });
-        for key in audited {
-            self.effects.push(Effect::Job { thread, job: Job::Audits(key) });
+        for key in recomputed {
+            self.effects.push(Effect::Job { thread, job: Job::Recomputations(key) });
         }
     }
 

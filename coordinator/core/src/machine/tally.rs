@@ -75,7 +75,7 @@ pub struct Tally {
     /// Tasks whose copies had different outputs.
     pub doubts: u64,
     /// Drawn outputs that a trusted worker has recomputed.
-    pub audits: u64,
+    pub recomputations: u64,
     /// Identities convicted of a wrong output.
     pub convictions: u64,
     /// Runs that failed.

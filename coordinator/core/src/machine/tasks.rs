@@ -17,7 +17,7 @@ use super::{
 use crate::{
     id::{SessionId, TaskId},
     prepared::Prepared,
-    replicas::{Audit, PlannedTask, ReceivedOutput, ReplicaKey, Sender},
+    replicas::{PlannedTask, ReceivedOutput, Recomputation, ReplicaKey, Sender},
     trust::{Holder, Worth},
 };
 
@@ -43,7 +43,7 @@ pub(super) struct OpenTask {
     /// Valid outputs that do not count yet; for a task that recomputes an output, the outputs in question.
     pub(super) claims: Vec<Claim>,
     /// Set if the output has already counted and a trusted worker is to recompute it.
-    pub(super) audit: Option<Why>,
+    pub(super) recomputation: Option<Why>,
 }
 
 /// Why an output is recomputed.
@@ -92,7 +92,7 @@ impl OpenTask {
             evidence: None,
             own: Own::No,
             claims: Vec::new(),
-            audit: None,
+            recomputation: None,
         }
     }
 
@@ -108,30 +108,35 @@ impl OpenTask {
     }
 
     /// The task that recomputes these outputs of this task.
-    pub(super) fn audit(&self, why: Why, claims: Vec<Claim>) -> Self {
+    pub(super) fn recomputation(&self, why: Why, claims: Vec<Claim>) -> Self {
         let Self { run, replica, round, index, work, .. } = *self;
         let planned = PlannedTask { index, work, encoded: self.encoded.clone() };
-        Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
+        Self { claims, recomputation: Some(why), ..Self::new(run, replica, round, planned) }
     }
 
     /// The outputs to recompute, in the form in which they are stored.
-    pub(super) fn audits(&self) -> Vec<Audit> {
+    pub(super) fn recomputations(&self) -> Vec<Recomputation> {
         let Self { round, index, work, .. } = *self;
         let stored = |Claim { from, output }: &Claim| {
             let (identity, worker) = (from.holder.as_ref()?.id.clone(), from.worker.clone());
-            Some(Audit { identity, worker, output: *output, round, index, work, encoded: self.encoded.clone() })
+            Some(Recomputation { identity, worker, output: *output, round, index, work, encoded: self.encoded.clone() })
         };
         self.claims.iter().filter_map(stored).collect()
     }
 
     /// The task that recomputes an output which was to be recomputed before the run was loaded.
-    pub(super) fn stored_audit(run: RunId, replica: ReplicaKey, why: Why, audit: Audit) -> Self {
-        let Audit { identity, worker, output, round, index, work, encoded } = audit;
+    pub(super) fn stored_recomputation(
+        run: RunId,
+        replica: ReplicaKey,
+        why: Why,
+        recomputation: Recomputation,
+    ) -> Self {
+        let Recomputation { identity, worker, output, round, index, work, encoded } = recomputation;
         let holder = Some(Holder { id: identity, trusted: false });
         // The session has ended.
         let from = Sender { session: SessionId(0), worker, asked: true, holder };
         let (claims, planned) = (vec![Claim { from, output }], PlannedTask { index, work, encoded });
-        Self { claims, audit: Some(why), ..Self::new(run, replica, round, planned) }
+        Self { claims, recomputation: Some(why), ..Self::new(run, replica, round, planned) }
     }
 
     /// Whether the run's thread is checking an output of this task.
@@ -196,8 +201,8 @@ impl Tasks {
     }
 
     /// Opens a task that recomputes outputs.
-    pub(super) fn add_audit(&mut self, audit: OpenTask) -> TaskId {
-        self.open(audit)
+    pub(super) fn add_recomputation(&mut self, recomputation: OpenTask) -> TaskId {
+        self.open(recomputation)
     }
 
     fn open(&mut self, task: OpenTask) -> TaskId {
@@ -211,24 +216,25 @@ impl Tasks {
     }
 
     /// The outputs of a task in this replica that are already being recomputed.
-    pub(super) fn audited(&self, task: &OpenTask) -> Vec<Claim> {
-        let same = |other: &&OpenTask| other.audit.is_some() && (other.run, other.replica) == (task.run, task.replica);
+    pub(super) fn recomputed(&self, task: &OpenTask) -> Vec<Claim> {
+        let same =
+            |other: &&OpenTask| other.recomputation.is_some() && (other.run, other.replica) == (task.run, task.replica);
         let open = self.with_hash(task.encoded.hash).into_iter().map(|id| &self[id]);
         open.filter(same).flat_map(|other| other.claims.clone()).collect()
     }
 
     /// A trusted worker computed this output of a task that recomputes outputs. Returns how many outputs were in question,
     /// and the wrong ones. The task is closed if there are no wrong ones; otherwise [`Self::drop_claims`] closes it.
-    pub(super) fn settle_audit(&mut self, id: TaskId, output: Digest) -> (usize, Vec<Claim>) {
+    pub(super) fn settle_recomputation(&mut self, id: TaskId, output: Digest) -> (usize, Vec<Claim>) {
         let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
-        let audited = task.claims.len();
+        let recomputed = task.claims.len();
         // The check is not ended here, so the task still counts as being checked and is not assigned again.
         task.claims.retain(|claim| claim.output != output);
         let wrong = task.claims.clone();
         if wrong.is_empty() {
             self.remove(id);
         }
-        (audited, wrong)
+        (recomputed, wrong)
     }
 
     /// The number of open tasks.
@@ -280,16 +286,16 @@ impl Tasks {
     pub(super) fn drop_claims(&mut self, identity: &Arc<str>) -> Vec<RunId> {
         let of = |claim: &Claim| claim.identity() == Some(identity);
         let claimed = self.open.iter().filter(|(_, task)| task.claims.iter().any(of));
-        let mut audited = Vec::new();
+        let mut recomputed = Vec::new();
         for (id, run) in claimed.map(|(id, task)| (*id, task.run)).collect::<Vec<_>>() {
             self.change(id, |task| task.claims.retain(|claim| !of(claim)));
             let task = &self[id];
-            if let Some(why) = task.audit.filter(|_| task.claims.is_empty()) {
+            if let Some(why) = task.recomputation.filter(|_| task.claims.is_empty()) {
                 self.remove(id);
-                audited.extend(Some(run).filter(|_| why == Why::Differs));
+                recomputed.extend(Some(run).filter(|_| why == Why::Differs));
             }
         }
-        audited
+        recomputed
     }
 
     fn remove(&mut self, id: TaskId) -> OpenTask {
@@ -334,7 +340,7 @@ impl Tasks {
     /// Closes the open tasks of a replica, because their outputs are no longer needed. Tasks that recompute outputs stay
     /// open.
     pub(super) fn close_replica(&mut self, run: RunId, replica: ReplicaKey) {
-        self.close_all(|task| task.run == run && task.replica == replica && task.audit.is_none());
+        self.close_all(|task| task.run == run && task.replica == replica && task.recomputation.is_none());
     }
 
     fn close_all(&mut self, of: impl Fn(&OpenTask) -> bool) {

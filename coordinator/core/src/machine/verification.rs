@@ -25,7 +25,7 @@ use super::{
     writes::Refusal,
 };
 use crate::{
-    replicas::{Audit, Job, ReplicaKey, Sender},
+    replicas::{Job, Recomputation, ReplicaKey, Sender},
     saved::seal_conviction,
     trust::Level,
     write::Write,
@@ -55,59 +55,65 @@ impl Coordinator {
     }
 
     /// Opens a task that recomputes an output which counts. Returns the task, unless there is nothing to recompute.
-    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> Option<TaskId> {
+    pub(super) fn begin_recomputation(&mut self, mut recomputation: OpenTask) -> Option<TaskId> {
         // If the sender was convicted while its output was being checked, the output is void anyway. Each output is
         // recomputed only once.
         let counts = |claim: &Claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity));
-        let audited = self.tasks.audited(&audit);
-        audit.claims.retain(|claim| counts(claim) && audited.iter().all(|other| !other.is_same(claim)));
-        if audit.claims.is_empty() {
+        let recomputed = self.tasks.recomputed(&recomputation);
+        recomputation.claims.retain(|claim| counts(claim) && recomputed.iter().all(|other| !other.is_same(claim)));
+        if recomputation.claims.is_empty() {
             return None;
         }
-        let run = self.runs.change(audit.run);
-        if audit.audit == Some(Why::Differs) {
-            run.audits.begin();
+        let run = self.runs.change(recomputation.run);
+        if recomputation.recomputation == Some(Why::Differs) {
+            run.recomputations.begin();
         }
-        Some(self.tasks.add_audit(audit))
+        Some(self.tasks.add_recomputation(recomputation))
     }
 
     /// Two copies of a task differ. Both outputs are recomputed; until then they are stored with the replica.
-    pub(super) fn audit_difference(&mut self, audit: OpenTask) {
-        let (id, replica) = (audit.run, audit.replica);
+    pub(super) fn recompute_difference(&mut self, recomputation: OpenTask) {
+        let (id, replica) = (recomputation.run, recomputation.replica);
         // Both outputs may already be waiting to be recomputed.
-        let Some(audit) = self.begin_audit(audit) else { return };
-        let audits = self.tasks[audit].audits();
+        let Some(recomputation) = self.begin_recomputation(recomputation) else { return };
+        let recomputations = self.tasks[recomputation].recomputations();
         let run = self.runs.change(id);
         run.checkpoints.dirty = true;
         let thread = run.thread_of_tasks();
-        self.effects.push(Effect::Job { thread, job: Job::Audit { replica, audits } });
+        self.effects.push(Effect::Job { thread, job: Job::Recomputation { replica, recomputations } });
     }
 
     /// A run was loaded, and these outputs of a replica are still to be recomputed. `asked` is set for a finished replica:
     /// its list was requested, because the run waits for it.
-    pub(super) fn go_on_auditing(&mut self, id: RunId, replica: ReplicaKey, asked: bool, audits: Vec<Audit>) {
+    pub(super) fn go_on_recomputing(
+        &mut self,
+        id: RunId,
+        replica: ReplicaKey,
+        asked: bool,
+        recomputations: Vec<Recomputation>,
+    ) {
         let why = if asked { Why::Differs } else { Why::Drawn };
-        for audit in audits {
-            self.begin_audit(OpenTask::stored_audit(id, replica, why, audit));
+        for recomputation in recomputations {
+            self.begin_recomputation(OpenTask::stored_recomputation(id, replica, why, recomputation));
         }
         let run = self.runs.change(id);
         if asked {
-            run.audits.read(replica);
+            run.recomputations.read(replica);
             self.facts.note(Fact::Settled(id));
         }
     }
 
     /// A trusted worker has recomputed an output.
-    pub(super) fn end_audit(&mut self, task: TaskId, why: Why, place: &Place, output: Digest) {
-        let (audited, wrong) = self.tasks.settle_audit(task, output);
-        self.tally.audits += audited as u64;
+    pub(super) fn end_recomputation(&mut self, task: TaskId, why: Why, place: &Place, output: Digest) {
+        let (recomputed, wrong) = self.tasks.settle_recomputation(task, output);
+        self.tally.recomputations += recomputed as u64;
         // If an output is wrong, the task stays until the conviction is stored. Before that, the run must not look finished.
         wrong.iter().for_each(|claim| self.convict(place, &claim.from));
         let run = self.runs.change(place.run);
         let job = Job::Pass { replica: place.replica, task: place.task, output };
         self.effects.push(Effect::Job { thread: run.thread_of_tasks(), job });
         if why == Why::Differs && wrong.is_empty() {
-            run.audits.end();
+            run.recomputations.end();
             self.facts.note(Fact::Settled(place.run));
         }
     }
@@ -256,11 +262,15 @@ impl Coordinator {
 
     /// Drops outputs of an identity that no other worker has confirmed yet.
     fn forget(&mut self, identity: &Arc<str>) {
-        let audited = self.tasks.drop_claims(identity);
+        let recomputed = self.tasks.drop_claims(identity);
         // The outputs that these tasks would recompute are void anyway.
-        audited.iter().for_each(|id| self.runs.change(*id).audits.end());
+        recomputed.iter().for_each(|id| self.runs.change(*id).recomputations.end());
         // A run may have waited only for these tasks.
-        audited.into_iter().collect::<BTreeSet<RunId>>().into_iter().for_each(|id| self.facts.note(Fact::Settled(id)));
+        recomputed
+            .into_iter()
+            .collect::<BTreeSet<RunId>>()
+            .into_iter()
+            .for_each(|id| self.facts.note(Fact::Settled(id)));
         let threads =
             self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());
         for thread in threads.collect::<Vec<_>>() {

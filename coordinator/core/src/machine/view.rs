@@ -45,7 +45,7 @@ impl Run {
             terms: self.terms.clone(),
             submitter: self.submitter.clone(),
             verification: self.level.message().into(),
-            audit_millionths: self.level.millionths(),
+            sampled_millionths: self.level.millionths(),
             ..v1::Run::default()
         }
     }

@@ -11,7 +11,7 @@ use evoxo_common::{
 
 use crate::{
     id::{RequestId, SessionId, TaskId},
-    replicas::audits::Audit,
+    replicas::recomputations::Recomputation,
     saved::Exposed,
     trust::{Holder, Worth},
 };
@@ -63,14 +63,14 @@ pub enum Job {
         vouchers: usize,
     },
     /// Keep these outputs with the replica until they are recomputed, whatever state the replica is in.
-    Audit {
+    Recomputation {
         /// The replica.
         replica: ReplicaKey,
         /// The outputs.
-        audits: Vec<Audit>,
+        recomputations: Vec<Recomputation>,
     },
     /// Report which outputs of a replica that is not open are still to be recomputed.
-    Audits(ReplicaKey),
+    Recomputations(ReplicaKey),
     /// A trusted worker has computed this output of a task of the replica.
     Pass {
         /// The replica.
@@ -168,13 +168,13 @@ pub enum Report {
         drawn: bool,
     },
     /// Outputs of a saved replica that are still to be recomputed.
-    Audits {
+    Recomputations {
         /// The replica.
         replica: ReplicaKey,
-        /// Whether [`Job::Audits`] requested them.
+        /// Whether [`Job::Recomputations`] requested them.
         asked: bool,
         /// The outputs.
-        audits: Vec<Audit>,
+        recomputations: Vec<Recomputation>,
     },
     /// All rounds of a replica are absorbed. The replica is finished once its drawn outputs are recomputed.
     Computed {

@@ -17,8 +17,8 @@ use evoxo_common::{
 };
 use evoxo_proto::v1;
 
-mod audits;
 mod jobs;
+mod recomputations;
 mod turns;
 
 use crate::{
@@ -27,9 +27,9 @@ use crate::{
     saved::{Origin, beginning, origin_of, seal_checkpoint, seal_replica},
     trust::{Draw, Holder, Worth, void_since},
 };
-pub use audits::Audit;
-use audits::Audits;
 pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+pub use recomputations::Recomputation;
+use recomputations::Recomputations;
 pub use turns::Turns;
 
 /// One replica that has started.
@@ -56,7 +56,7 @@ struct Round {
     /// output.
     exposed: BTreeMap<Arc<str>, u64>,
     /// Outputs that a trusted worker is still to recompute.
-    audits: Audits,
+    recomputations: Recomputations,
 }
 
 /// The replicas of a run that have started and are not finished, or that have outputs still to be recomputed.
@@ -78,9 +78,9 @@ impl Replicas {
             Some(ReplicaKey { arm: arm as u32, index: state.replica })
         };
         // Before its first round, a replica has nothing to keep except the outputs to recompute.
-        let kept = states.into_iter().filter(|state| state.rounds > 0 || !state.audits.is_empty());
+        let kept = states.into_iter().filter(|state| state.rounds > 0 || !state.recomputations.is_empty());
         let kept = kept.map(|state| match state.rounds {
-            0 => beginning(&state.arm, state.replica, state.audits),
+            0 => beginning(&state.arm, state.replica, state.recomputations),
             _ => state,
         });
         let begun = kept.filter_map(|state| Some((key(&state)?, Begun::Saved(Box::new(state)))));
@@ -131,27 +131,29 @@ impl Replicas {
             }
             Job::Copy { request, replica } => {
                 // Do not reveal which outputs are to be recomputed.
-                let shown = |begun: &Begun| v1::ReplicaState { audits: Vec::new(), ..begun.save() };
+                let shown = |begun: &Begun| v1::ReplicaState { recomputations: Vec::new(), ..begun.save() };
                 let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, shown(begun)));
                 reports.push(Report::Copy { request, replica, sealed });
             }
             Job::Void { identity, convicted, vouchers } => self.void(&identity, &convicted, vouchers, reports),
-            Job::Audit { replica, audits } => {
+            Job::Recomputation { replica, recomputations } => {
                 let none = || Begun::at_its_beginning(&self.prepared, replica, Vec::new());
                 let begun = self.begun.entry(replica).or_insert_with(none);
-                begun.audit(self.prepared.config.kind, |open| audits.into_iter().for_each(|audit| open.add(audit)));
+                begun.recomputation(self.prepared.config.kind, |open| {
+                    recomputations.into_iter().for_each(|recomputation| open.add(recomputation))
+                });
             }
-            Job::Audits(replica) => {
-                let mut audits = Vec::new();
+            Job::Recomputations(replica) => {
+                let mut recomputations = Vec::new();
                 if let Some(begun) = self.begun.get_mut(&replica) {
-                    begun.audit(self.prepared.config.kind, |open| audits = open.all());
+                    begun.recomputation(self.prepared.config.kind, |open| recomputations = open.all());
                 }
-                reports.push(Report::Audits { replica, asked: true, audits });
+                reports.push(Report::Recomputations { replica, asked: true, recomputations });
             }
             // The replica may now continue, or be finished.
             Job::Pass { replica, task, output } => {
                 if let Some(begun) = self.begun.get_mut(&replica) {
-                    begun.audit(self.prepared.config.kind, |open| open.pass(task, output));
+                    begun.recomputation(self.prepared.config.kind, |open| open.pass(task, output));
                 }
                 self.resume(replica, reports);
             }
@@ -167,12 +169,12 @@ impl Replicas {
 
     fn open(&mut self, key: ReplicaKey, attempt: u32, reports: &mut Vec<Report>) {
         let config = &self.prepared.config;
-        let (mut exposed, mut audits) = (BTreeMap::new(), Audits::default());
+        let (mut exposed, mut recomputations) = (BTreeMap::new(), Recomputations::default());
         let restored = match self.begun.remove(&key) {
             Some(Begun::Saved(state)) => {
                 exposed = state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect();
-                let restored = Audits::restore(config.kind, &state.audits).and_then(|restored| {
-                    audits = restored;
+                let restored = Recomputations::restore(config.kind, &state.recomputations).and_then(|restored| {
+                    recomputations = restored;
                     // A replica without rounds is before its first round.
                     (state.rounds > 0).then(|| Replica::restore(config, &state)).transpose()
                 });
@@ -193,7 +195,7 @@ impl Replicas {
         let replica = match restored {
             Some(Ok(replica)) => replica,
             Some(Err(why)) => {
-                (exposed, audits) = (BTreeMap::new(), Audits::default());
+                (exposed, recomputations) = (BTreeMap::new(), Recomputations::default());
                 reports.push(Report::Unusable { replica: key, why });
                 Replica::start(config, &config.arms[key.arm as usize], key.index)
             }
@@ -208,10 +210,14 @@ impl Replicas {
             encoder: Encoder::default(),
             unseconded: BTreeMap::new(),
             exposed,
-            audits,
+            recomputations,
         };
-        if !round.audits.is_empty() {
-            reports.push(Report::Audits { replica: key, asked: false, audits: round.audits.all() });
+        if !round.recomputations.is_empty() {
+            reports.push(Report::Recomputations {
+                replica: key,
+                asked: false,
+                recomputations: round.recomputations.all(),
+            });
         }
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
@@ -221,13 +227,13 @@ impl Replicas {
     fn void(&mut self, identity: &str, convicted: &BTreeSet<Arc<str>>, vouchers: usize, reports: &mut Vec<Report>) {
         for key in self.begun.keys().copied().collect::<Vec<_>>() {
             let begun = self.begun.get_mut(&key).expect("no replica is removed while they are voided");
-            let mut audits = Vec::new();
-            begun.audit(self.prepared.config.kind, |open| {
+            let mut recomputations = Vec::new();
+            begun.recomputation(self.prepared.config.kind, |open| {
                 open.forget(identity);
-                audits = open.save();
+                recomputations = open.save();
             });
             if let Some(since) = begun.void_since(convicted, vouchers) {
-                *begun = Begun::at_its_beginning(&self.prepared, key, audits);
+                *begun = Begun::at_its_beginning(&self.prepared, key, recomputations);
                 reports.push(Report::Voided { replica: key, since });
             } else {
                 self.resume(key, reports);
@@ -239,7 +245,7 @@ impl Replicas {
     fn resume(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
         let Some(Begun::Open(round)) = self.begun.get(&key) else { return };
         let goes_on = match round.replica.tasks() {
-            0 => round.audits.is_empty(),
+            0 => round.recomputations.is_empty(),
             total => round.outputs.len() < total,
         };
         if goes_on && let Some(Begun::Open(round)) = self.begun.remove(&key) {
@@ -251,11 +257,11 @@ impl Replicas {
     /// are recomputed.
     fn go_on(&mut self, key: ReplicaKey, mut round: Box<Round>, most: usize, reports: &mut Vec<Report>) {
         let total = round.replica.tasks();
-        if total > 0 && round.audits.are_too_many() {
+        if total > 0 && round.recomputations.are_too_many() {
             self.begun.insert(key, Begun::Open(round));
             return;
         }
-        if total == 0 && !round.audits.is_empty() {
+        if total == 0 && !round.recomputations.is_empty() {
             // A search without a barrier no longer needs the tasks that workers are still computing.
             round.outputs.clear();
             self.begun.insert(key, Begun::Open(round));
@@ -293,7 +299,7 @@ impl Replicas {
         };
         let vouching = from.holder.as_ref().filter(|_| worth != Worth::Taken).map(|holder| Arc::clone(&holder.id));
         let believed = from.holder.clone().filter(|_| worth == Worth::Believed);
-        let audit = believed.as_ref().zip(found.as_ref().ok()).map(|(holder, output)| Audit {
+        let recomputation = believed.as_ref().zip(found.as_ref().ok()).map(|(holder, output)| Recomputation {
             identity: Arc::clone(&holder.id),
             worker: Arc::clone(&from.worker),
             output: *output,
@@ -302,7 +308,8 @@ impl Replicas {
             work,
             encoded,
         });
-        let audit = audit.filter(|audit| self.draw.draws(hash, &audit.identity, audit.output));
+        let recomputation =
+            recomputation.filter(|recomputation| self.draw.draws(hash, &recomputation.identity, recomputation.output));
         let mut place = match self.begun.get_mut(&key) {
             Some(Begun::Open(open)) if taken => {
                 open.unseconded.remove(&task);
@@ -311,7 +318,7 @@ impl Replicas {
             _ => None,
         };
         let missing = place.as_mut().and_then(|(open, place)| open.outputs.get_mut(*place)).filter(|it| it.is_none());
-        let drawn = audit.filter(|_| missing.is_some());
+        let drawn = recomputation.filter(|_| missing.is_some());
         reports.push(Report::Checked { task, hash, from, found, taken, drawn: drawn.is_some() });
         let (Some(missing), Ok(output)) = (missing, checked) else { return };
         *missing = Some(output);
@@ -321,7 +328,7 @@ impl Replicas {
         for identity in vouching.into_iter().chain(second) {
             open.exposed.entry(identity).or_insert(rounds);
         }
-        drawn.into_iter().for_each(|audit| open.audits.add(audit));
+        drawn.into_iter().for_each(|recomputation| open.recomputations.add(recomputation));
         while let Some(Begun::Open(open)) = self.begun.get(&key)
             && open.is_ready()
             && let Some(Begun::Open(open)) = self.begun.remove(&key)
@@ -351,9 +358,9 @@ impl Replicas {
 }
 
 impl Begun {
-    fn at_its_beginning(prepared: &Prepared, key: ReplicaKey, audits: Vec<v1::Audit>) -> Self {
+    fn at_its_beginning(prepared: &Prepared, key: ReplicaKey, recomputations: Vec<v1::Recomputation>) -> Self {
         let arm = &prepared.config.arms[key.arm as usize].name;
-        Self::Saved(Box::new(beginning(arm, key.index, audits)))
+        Self::Saved(Box::new(beginning(arm, key.index, recomputations)))
     }
 
     fn save(&self) -> v1::ReplicaState {
@@ -364,14 +371,14 @@ impl Begun {
     }
 
     /// Changes or reads the list of outputs that are still to be recomputed.
-    fn audit(&mut self, kind: &Kind, change: impl FnOnce(&mut Audits)) {
+    fn recomputation(&mut self, kind: &Kind, change: impl FnOnce(&mut Recomputations)) {
         match self {
-            Self::Open(round) => change(&mut round.audits),
+            Self::Open(round) => change(&mut round.recomputations),
             Self::Saved(state) => {
                 // If the list cannot be restored, the whole state is unusable.
-                let Ok(mut audits) = Audits::restore(kind, &state.audits) else { return };
-                change(&mut audits);
-                state.audits = audits.save();
+                let Ok(mut recomputations) = Recomputations::restore(kind, &state.recomputations) else { return };
+                change(&mut recomputations);
+                state.recomputations = recomputations.save();
             }
         }
     }
@@ -395,7 +402,11 @@ impl Begun {
 impl Round {
     fn save(&self) -> v1::ReplicaState {
         let exposed = self.exposed.iter().map(|(id, round)| v1::Exposure { identity: id.to_string(), round: *round });
-        v1::ReplicaState { exposed: exposed.collect(), audits: self.audits.save(), ..self.replica.save() }
+        v1::ReplicaState {
+            exposed: exposed.collect(),
+            recomputations: self.recomputations.save(),
+            ..self.replica.save()
+        }
     }
 
     /// Plans the next tasks, at most `most`.

@@ -21,8 +21,8 @@ use evoxo_common::{
     stats::{Estimate, estimate, odds_interval, share_text, wilson},
 };
 use evoxo_games::{
-    audit::Odds,
     board::Side,
+    odds::Odds,
     table::{
         Points,
         optimum::{Optimum, never_losing, optimum},
@@ -167,7 +167,7 @@ fn optimum_table(arms: &[Arm<'_>]) -> Table {
             odds.loss.to_string(),
             format!("{fitness} = {:.4}", fitness.to_f64()),
             if ties.is_empty() { "one" } else { "several" }.into(),
-            player.audit().boards_asked.to_string(),
+            player.exact().boards_asked.to_string(),
         ];
         if !rows.contains(&row) {
             rows.push(row);

@@ -83,7 +83,7 @@ impl Cluster {
             Level::Plain => 2,
             Level::Quorum | Level::Verified => 4,
             // Everything computed before a conviction may be void.
-            Level::Audited { .. } => 4 * (1 + self.outcome.convicted.len() as u64),
+            Level::Sampled { .. } => 4 * (1 + self.outcome.convicted.len() as u64),
         };
         let bound = times * needed * lives + 100 * faults;
         assert!(
@@ -122,10 +122,11 @@ impl Cluster {
     pub(super) fn note_disputes(&mut self, checkpoint: &Bytes) {
         let body = open(Kind::Checkpoint, checkpoint).expect("it was sealed here");
         let checkpoint = v1::Checkpoint::decode(body).expect("it was sealed here");
-        for audits in checkpoint.replicas.iter().map(|state| &state.audits) {
-            // The audits are in the order of their tasks.
-            for pair in
-                audits.windows(2).filter(|pair| pair[0].task == pair[1].task && pair[0].output != pair[1].output)
+        for recomputations in checkpoint.replicas.iter().map(|state| &state.recomputations) {
+            // The recomputations are in the order of their tasks.
+            for pair in recomputations
+                .windows(2)
+                .filter(|pair| pair[0].task == pair[1].task && pair[0].output != pair[1].output)
             {
                 self.outcome.disputes.insert([pair[0].identity.clone(), pair[1].identity.clone()]);
             }
@@ -150,9 +151,9 @@ impl Cluster {
                 Some(Named { number, digest: Some(digest), .. }) => format!("{number} {digest}"),
                 _ => object.clone(),
             };
-            // With audits and quorums, the objects also say on whose word they were computed.
+            // With recomputations and quorums, the objects also say on whose word they were computed.
             let (expected, kept): (BTreeSet<String>, BTreeSet<String>) = match self.faults.level {
-                Level::Audited { .. } | Level::Quorum => (
+                Level::Sampled { .. } | Level::Quorum => (
                     replicas.iter().map(|replica| replica.digest().to_string()).collect(),
                     saved.finished.iter().map(|finished| finished.replica.digest.to_string()).collect(),
                 ),

@@ -204,8 +204,8 @@ impl Cluster {
             let (saved, _) = store.load().expect("objects in memory can be listed");
             let missing = runs.into_iter().filter(|(name, _)| saved.iter().all(|saved| saved.name != *name));
             let order = |prepared: &Prepared| {
-                let (verification, audit_millionths) = (level.message().into(), level.millionths());
-                v1::Order { config: prepared.toml.clone(), verification, audit_millionths, ..v1::Order::default() }
+                let (verification, sampled_millionths) = (level.message().into(), level.millionths());
+                v1::Order { config: prepared.toml.clone(), verification, sampled_millionths, ..v1::Order::default() }
             };
             let missing = missing.map(|(name, prepared)| (name, order(&prepared))).collect::<Vec<_>>();
             for (name, order) in saved.iter().map(|saved| (saved.name.clone(), saved.order.clone())).chain(missing) {

@@ -154,7 +154,7 @@ fn a_task_that_killed_its_workers_is_tried_by_the_coordinator() {
 /// are settled.
 #[test]
 fn the_coordinators_output_counts_as_trusted() {
-    for level in [Level::Quorum, Level::Verified, Level::Audited { millionths: 1_000_000 }] {
+    for level in [Level::Quorum, Level::Verified, Level::Sampled { millionths: 1_000_000 }] {
         let mut story = Story::begin(singly());
         story.here = Some(right);
         story.greet_as(1, "liar", false);

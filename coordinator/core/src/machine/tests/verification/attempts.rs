@@ -56,7 +56,7 @@ fn a_void_replica_is_planned_for_the_current_attempt() {
 #[test]
 fn plans_for_an_earlier_attempt_are_dropped() {
     let mut story = Story::begin(singly());
-    story.submit_at(Level::Audited { millionths: 1 }, "r", SMALL).unwrap();
+    story.submit_at(Level::Sampled { millionths: 1 }, "r", SMALL).unwrap();
     let (id, run) = story.core.runs.iter().next().unwrap();
     let (thread, replica) = (run.thread().unwrap(), ReplicaKey { arm: 0, index: 0 });
     let tasks = |story: &Story| story.core.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);

@@ -4,13 +4,13 @@ use super::*;
 
 /// Settings with which nothing is drawn and second copies are made at once.
 fn undrawn(seed: u64) -> Settings {
-    Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..auditor(seed) }
+    Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..sampling(seed) }
 }
 
 /// Two workers, and a liar that has the same task as one of them. First that worker answers, then the liar.
 fn differing(config: &str) -> Story {
     let mut story = Story::begin(undrawn(1));
-    story.submit_at(Level::Audited { millionths: 1 }, "r", config).unwrap();
+    story.submit_at(Level::Sampled { millionths: 1 }, "r", config).unwrap();
     story.greet_as(1, "good", false);
     story.greet_as(2, "other", false);
     story.greet_as(3, "liar", false);
@@ -77,7 +77,7 @@ fn a_cancelled_run_keeps_recomputations_of_differing_copies() {
         let mut story = differing(config);
         story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
         assert_eq!(story.run("r").state(), RunState::Cancelled, "{config}");
-        story.submit_at(Level::Audited { millionths: 1 }, "r", config).unwrap();
+        story.submit_at(Level::Sampled { millionths: 1 }, "r", config).unwrap();
         story.greet_as(4, "trusted", true);
         work(&mut story, &[(1, honest), (2, honest), (4, honest)]);
         let run = story.run("r");
@@ -111,10 +111,10 @@ fn runs_do_not_wait_for_recomputation_of_convicts() {
 #[test]
 fn only_trusted_workers_recompute() {
     for millionths in [1_000_000, 1] {
-        let settings = Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..auditor(1) };
+        let settings = Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..sampling(1) };
         let mut story = Story::begin(settings);
         let config = SMALL.replace("tasks = 4", "tasks = 1");
-        story.submit_at(Level::Audited { millionths }, "r", &config).unwrap();
+        story.submit_at(Level::Sampled { millionths }, "r", &config).unwrap();
         story.greet_as(1, "good", false);
         story.greet_as(2, "liar", false);
         story.wait(6000);

@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     replicas::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
     saved::seal_conviction,
-    trust::{AuditKey, Draw, Holder, Level, Worth},
+    trust::{Draw, DrawKey, Holder, Level, Worth},
 };
 use story::result_of;
 
@@ -62,7 +62,7 @@ fn only_trusted_outputs_count_and_a_liar_is_convicted() {
     assert!(story.closed[&4].reason.contains("convicted of a wrong output"), "{:?}", story.closed[&4]);
     assert!(!story.closed.contains_key(&2) && story.run("r").doubts.is_empty());
     let tally = story.figures().tally;
-    assert_eq!((tally.convictions, tally.lost["convicted"], tally.audits), (1, 1, 0));
+    assert_eq!((tally.convictions, tally.lost["convicted"], tally.recomputations), (1, 1, 0));
 }
 
 #[test]
@@ -253,28 +253,28 @@ fn a_worker_cannot_end_another_identitys_session() {
     assert!(story.closed.is_empty(), "{:?}", story.closed);
 }
 
-/// Settings with the audit key of a seed.
-fn auditor(seed: u64) -> Settings {
+/// Settings with the draw key of a seed.
+fn sampling(seed: u64) -> Settings {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
-    Settings { audit_key: AuditKey(key), ..singly() }
+    Settings { draw_key: DrawKey(key), ..singly() }
 }
 
 /// A long run in which a liar answers one task after another, and a trusted worker recomputes the drawn outputs. Of a hundred
 /// answers of the liar, `lies_in_hundred` are wrong on average. Returns the number of tasks, and of wrong answers, until the
 /// liar is convicted.
 fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
-    let mut story = Story::begin(auditor(seed));
+    let mut story = Story::begin(sampling(seed));
     let config = SMALL.replace("rounds = 2", "rounds = 1000").replace("tasks = 4", "tasks = 20");
-    story.submit_at(Level::Audited { millionths }, "r", &config).unwrap();
+    story.submit_at(Level::Sampled { millionths }, "r", &config).unwrap();
     story.greet_as(1, "liar", false);
     story.greet_as(2, "trusted", true);
-    let is_audit = |story: &Story, hash| {
+    let is_recomputation = |story: &Story, hash| {
         let tasks = story.core.tasks.with_hash(hash);
-        tasks.iter().any(|task| story.core.tasks.get(*task).is_some_and(|task| task.audit.is_some()))
+        tasks.iter().any(|task| story.core.tasks.get(*task).is_some_and(|task| task.recomputation.is_some()))
     };
-    let audits = |story: &Story| {
-        let assigned = story.tasks_of(2).into_iter().flatten().filter(|hash| is_audit(story, *hash));
+    let recomputations = |story: &Story| {
+        let assigned = story.tasks_of(2).into_iter().flatten().filter(|hash| is_recomputation(story, *hash));
         story.core.tasks.claimed().len() + assigned.count()
     };
     let (mut tasks, mut lies) = (0, 0);
@@ -286,7 +286,7 @@ fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
         }
         tasks += 1;
         lies += u64::from(lying);
-        while audits(&story) > 0 {
+        while recomputations(&story) > 0 {
             assert_eq!(story.answer(2, honest), 1, "seed {seed}: the trusted worker has the task, or is next");
         }
         story.say(1, heartbeat());
@@ -315,8 +315,8 @@ fn recomputation_convicts_liars() {
 
 #[test]
 fn a_run_is_not_finished_while_outputs_are_recomputed() {
-    let mut story = Story::begin(auditor(1));
-    story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", SMALL).unwrap();
+    let mut story = Story::begin(sampling(1));
+    story.submit_at(Level::Sampled { millionths: 1_000_000 }, "r", SMALL).unwrap();
     story.greet_as(1, "one", false);
     work(&mut story, &[(1, honest)]);
     let run = story.run("r");
@@ -327,7 +327,7 @@ fn a_run_is_not_finished_while_outputs_are_recomputed() {
     let run = story.run("r");
     assert_eq!((run.state(), run.digest), (RunState::Finished, expected_digest(SMALL)));
     assert_eq!(run.tasks_done, 8, "recomputed outputs are not progress");
-    assert_eq!(story.figures().tally.audits, 8);
+    assert_eq!(story.figures().tally.recomputations, 8);
     assert!(story.convicted.is_empty());
     let dropped = |(_, write): &&(String, Write)| *write == Write::DropCheckpoints;
     assert_eq!(story.writes.iter().filter(dropped).count(), 1);
@@ -335,9 +335,9 @@ fn a_run_is_not_finished_while_outputs_are_recomputed() {
 
 /// A run of two replicas in which a liar and an honest worker have answered three tasks each.
 fn lied_to(seed: u64, millionths: u32) -> Story {
-    let mut story = Story::begin(auditor(seed));
+    let mut story = Story::begin(sampling(seed));
     let config = SMALL.replace("replicas = 1", "replicas = 2").replace("rounds = 2", "rounds = 4");
-    story.submit_at(Level::Audited { millionths }, "r", &config).unwrap();
+    story.submit_at(Level::Sampled { millionths }, "r", &config).unwrap();
     story.greet_as(1, "liar", false);
     story.greet_as(2, "good", false);
     for _ in 0..3 {
@@ -395,13 +395,17 @@ fn recomputations_belong_to_the_states_that_wait_for_them() {
         };
         let body = evoxo_common::envelope::open(evoxo_common::envelope::Kind::Finished, &sealed).unwrap();
         let shown = <v1::Finished as prost::Message>::decode(body).unwrap().replica.unwrap();
-        assert_eq!((shown.exposed.len(), shown.audits.len()), (2, 0), "the outputs to recompute are not revealed");
+        assert_eq!(
+            (shown.exposed.len(), shown.recomputations.len()),
+            (2, 0),
+            "the outputs to recompute are not revealed"
+        );
         if paused {
             story.ask(Request::Pause { name: "r".into() }).unwrap();
             story.wait(4000);
             story.ask(Request::Resume { name: "r".into() }).unwrap();
         } else {
-            story = Story::go_on(auditor(2), story.objects);
+            story = Story::go_on(sampling(2), story.objects);
         }
         assert_eq!(story.run("r").state(), RunState::Running);
         story.greet_as(3, "trusted", true);
@@ -415,9 +419,9 @@ fn recomputations_belong_to_the_states_that_wait_for_them() {
 /// Without a trusted worker, the others do not run far ahead, and the list of outputs to recompute stays small.
 #[test]
 fn a_replica_waits_when_too_many_recomputations_are_pending() {
-    let mut story = Story::begin(auditor(1));
+    let mut story = Story::begin(sampling(1));
     let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 4\ntasks = 40\npayload_bytes = 65536\n";
-    story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", config).unwrap();
+    story.submit_at(Level::Sampled { millionths: 1_000_000 }, "r", config).unwrap();
     story.greet_as(1, "good", false);
     work(&mut story, &[(1, honest)]);
     assert_eq!((story.run("r").rounds_done, story.run("r").tasks_done), (1, 40));
@@ -470,7 +474,7 @@ fn void_states_are_not_resumed_after_a_restart() {
         }
         let mut objects = story.objects;
         objects.insert("convicted/liar".into(), seal_conviction("liar", "it lied"));
-        let mut again = Story::go_on(auditor(1), objects);
+        let mut again = Story::go_on(sampling(1), objects);
         again.greet_as(2, "good", false);
         work(&mut again, &[(2, honest)]);
         let run = again.run("r");
@@ -485,18 +489,18 @@ fn void_states_are_not_resumed_after_a_restart() {
 fn a_finished_replica_still_completes_recomputations() {
     let mut story = lied_to(1, 1_000_000);
     story.wait(4000);
-    let mut other = Story::go_on(auditor(1), story.objects.clone());
+    let mut other = Story::go_on(sampling(1), story.objects.clone());
     other.greet_as(3, "trusted", true);
     work(&mut other, &[(3, honest)]);
     let mut objects = story.objects;
     objects.extend(other.objects.into_iter().filter(|(name, _)| name.contains("/finished/0000000000000-")));
     objects.insert("convicted/liar".into(), seal_conviction("liar", "it lied"));
-    let mut again = Story::go_on(auditor(1), objects);
+    let mut again = Story::go_on(sampling(1), objects);
     again.greet_as(3, "trusted", true);
     work(&mut again, &[(3, honest)]);
     let run = again.run("r");
     assert_eq!((run.state(), &run.digest), (RunState::Finished, &of_two()));
-    assert!(again.figures().tally.audits > 0);
+    assert!(again.figures().tally.recomputations > 0);
 }
 
 /// An identity that is convicted in one run has computed tasks of another run, which is finished.

@@ -1,4 +1,4 @@
-//! `evoxo audit FILE`: audits a player, also against a suite of solved positions; `--make` makes such a suite.
+//! `evoxo odds FILE`: the exact odds of a player, also against a suite of solved positions; `--make` makes such a suite.
 
 use std::{
     io::Write as _,
@@ -32,16 +32,16 @@ A suite holds positions with their exact values and all moves that keep the valu
 player; a player that looks ahead may have its number of plies appended: alpha-beta:6, CHAMPION.json:2.
 
 Examples:
-  evoxo audit out/invincible/champions/O-loss-costs-100-0.json
-  evoxo audit CHAMPION.json:2 --suite games/suites/score-four.txt
-  evoxo audit --make score-four > score-four.txt     the suite again, in minutes"
+  evoxo odds out/invincible/champions/O-loss-costs-100-0.json
+  evoxo odds CHAMPION.json:2 --suite games/suites/score-four.txt
+  evoxo odds --make score-four > score-four.txt     the suite again, in minutes"
 )]
 pub(crate) struct Arguments {
     /// A champion's card (JSON), from a run's champions/ or made by hand; for a network, its .safetensors file is enough. Or
     /// a player without a file: perfect or teacher
     #[arg(value_name = "WHO", required_unless_present = "make")]
     file: Option<PathBuf>,
-    /// Instead of the audit: how often the player keeps the value in the solved positions of this file, with a 95 % interval
+    /// Instead of the odds: how often the player keeps the value in the solved positions of this file, with a 95 % interval
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
     /// Solve positions of this game, which has at least 42 cells, and print them as a suite
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let mut out = stdout();
     let showing = match (&arguments.file, &arguments.suite) {
         (Some(who), Some(file)) => judged(registry, who, file)?,
-        (Some(who), None) => audit(registry, who)?,
+        (Some(who), None) => exact(registry, who)?,
         (None, _) => {
             let game = arguments.make.context("clap asks for WHO or --make")?;
             write!(out, "{}", made(game, arguments.positions)?.to_text())?;
@@ -139,12 +139,12 @@ fn share_json(share: Share) -> Value {
     })
 }
 
-fn audit(registry: &Registry, who: &Path) -> anyhow::Result<Showing> {
+fn exact(registry: &Registry, who: &Path) -> anyhow::Result<Showing> {
     let player = match who.to_str() {
         Some(name) if BUILT_IN.contains(&name) => built_in(name, tic_tac_toe()).map_err(anyhow::Error::msg)?,
         _ => champion::read_player(registry, who)?.1,
     };
-    player.play.audit().map_err(|why| anyhow!("{}: {why}", who.display()))
+    player.play.exact().map_err(|why| anyhow!("{}: {why}", who.display()))
 }
 
 #[cfg(test)]
@@ -154,10 +154,10 @@ mod tests {
     #[test]
     fn built_in_players_are_analysed_or_rejected() {
         let registry = evoxo_experiments::registry();
-        let audit = |who: &str| audit(&registry, Path::new(who)).map_err(|error| error.to_string());
-        assert_eq!(audit("perfect").unwrap().json["O"]["unbeatable"], true);
-        assert!(audit("random").unwrap_err().starts_with("random: only players of 3x3"));
-        assert!(audit("nobody").unwrap_err().starts_with("cannot read nobody: file not found"));
+        let exact = |who: &str| exact(&registry, Path::new(who)).map_err(|error| error.to_string());
+        assert_eq!(exact("perfect").unwrap().json["O"]["unbeatable"], true);
+        assert!(exact("random").unwrap_err().starts_with("random: only players of 3x3"));
+        assert!(exact("nobody").unwrap_err().starts_with("cannot read nobody: file not found"));
     }
 
     #[test]
@@ -198,19 +198,19 @@ mod tests {
     #[test]
     fn contradictory_options_are_rejected() {
         let read = |arguments: &str| {
-            let command = <Arguments as clap::Args>::augment_args(clap::Command::new("audit"));
+            let command = <Arguments as clap::Args>::augment_args(clap::Command::new("odds"));
             command.try_get_matches_from(arguments.split(' ')).map(drop).map_err(|error| error.to_string())
         };
-        assert!(read("audit").unwrap_err().contains("<WHO>"));
-        assert!(read("audit x.json --suite s.txt --json").is_ok() && read("audit --make qubic --positions 3").is_ok());
+        assert!(read("odds").unwrap_err().contains("<WHO>"));
+        assert!(read("odds x.json --suite s.txt --json").is_ok() && read("odds --make qubic --positions 3").is_ok());
         for (arguments, named) in [
-            ("audit --suite s.txt", "<WHO>"),
-            ("audit --make qubic x.json", "--make"),
-            ("audit --make qubic --suite s.txt", "--suite"),
-            ("audit --make chess", "tic-tac-toe, connect-four, qubic, score-four"),
-            ("audit --make qubic --positions 0", "give a whole number from 1 to 10000"),
-            ("audit --make qubic --positions -1", "give a whole number from 1 to 10000"),
-            ("audit x.json --positions 3", "--positions"),
+            ("odds --suite s.txt", "<WHO>"),
+            ("odds --make qubic x.json", "--make"),
+            ("odds --make qubic --suite s.txt", "--suite"),
+            ("odds --make chess", "tic-tac-toe, connect-four, qubic, score-four"),
+            ("odds --make qubic --positions 0", "give a whole number from 1 to 10000"),
+            ("odds --make qubic --positions -1", "give a whole number from 1 to 10000"),
+            ("odds x.json --positions 3", "--positions"),
         ] {
             let sentence = read(arguments).unwrap_err();
             assert!(sentence.contains(named), "{arguments}: {sentence}");

@@ -1,4 +1,4 @@
-//! The exact audit of a player of 3x3 tic-tac-toe: its odds against random movers as fractions, and either the proof that it
+//! The exact odds of a player of 3x3 tic-tac-toe: its odds against random movers as fractions, and either the proof that it
 //! never loses or the games that it loses.
 //!
 //! **The filter** moves before a side decides: it completes an own line, or else blocks the opponent's. If it has several
@@ -21,9 +21,9 @@ mod foresight;
 mod showing;
 
 pub use foresight::{Foresight, Turns};
-pub use showing::{audit_json, audit_text, proof_text, sides_showing};
+pub use showing::{exact_json, exact_text, proof_text, sides_showing};
 
-/// The most losing lines that an audit keeps. It counts all of them.
+/// The most losing lines that are kept. All of them are counted.
 pub const LINES_MAX: usize = 20;
 
 /// Exact probabilities of the three outcomes for one side. They add up to 1.
@@ -92,7 +92,7 @@ mod fraction {
     }
 }
 
-/// A player as the audit sees it.
+/// A player whose odds are computed.
 pub struct Subject<'a> {
     /// The player's side.
     pub side: Side,
@@ -103,9 +103,9 @@ pub struct Subject<'a> {
     pub choose: Box<dyn Fn(Board) -> u64 + 'a>,
 }
 
-/// The results of an audit.
+/// The exact odds of a player, and the games that it loses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Audit {
+pub struct Exact {
     /// Odds against a random mover with the filter.
     pub odds: Odds,
     /// Odds against a random mover without the filter. `None` if that mover can reach a board on which the player has no
@@ -123,7 +123,7 @@ pub struct Audit {
     pub examples: Vec<Vec<u8>>,
 }
 
-impl Audit {
+impl Exact {
     /// Whether the player provably never loses, whatever the opponent does.
     #[must_use]
     pub const fn unbeatable(&self) -> bool {
@@ -145,7 +145,7 @@ impl Subject<'_> {
     /// # Errors
     /// If the player takes an occupied cell, or has no answer on a board that an opponent can reach (an opponent with the
     /// filter, if the player has it). The message names the board.
-    pub fn audit(&self) -> Result<Audit, String> {
+    pub fn exact(&self) -> Result<Exact, String> {
         let mut filtered = Walk::new(self, true);
         let odds = filtered.visit(Board::EMPTY)?.odds;
         let mut unfiltered = Walk::new(self, false);
@@ -159,7 +159,7 @@ impl Subject<'_> {
         proof.losing_lines(Board::EMPTY, &mut Vec::new(), &mut examples)?;
         let losing_lines = proof.fates[&Board::EMPTY].losing_lines;
         let positions: BTreeSet<Board> = proof.fates.keys().map(|board| tic_tac_toe().canonical(*board).0).collect();
-        Ok(Audit { odds, odds_unfiltered, boards_asked, positions: positions.len(), losing_lines, examples })
+        Ok(Exact { odds, odds_unfiltered, boards_asked, positions: positions.len(), losing_lines, examples })
     }
 }
 
@@ -270,21 +270,21 @@ mod tests {
         }
     }
 
-    fn check(player: &TableGenome) -> Audit {
-        let audit = player.audit();
-        assert_eq!(audit.odds, reference::exact(player));
-        assert_eq!(audit.unbeatable(), !loses(player, Board::EMPTY));
-        assert_eq!(audit.unbeatable(), audit.odds.loss == Ratio::ZERO, "every reply has some probability");
-        assert_eq!(audit.boards_asked, player.met().len());
-        assert_eq!(audit.examples.len() as u64, audit.losing_lines.min(LINES_MAX as u64));
-        for line in &audit.examples {
+    fn check(player: &TableGenome) -> Exact {
+        let exact = player.exact();
+        assert_eq!(exact.odds, reference::exact(player));
+        assert_eq!(exact.unbeatable(), !loses(player, Board::EMPTY));
+        assert_eq!(exact.unbeatable(), exact.odds.loss == Ratio::ZERO, "every reply has some probability");
+        assert_eq!(exact.boards_asked, player.met().len());
+        assert_eq!(exact.examples.len() as u64, exact.losing_lines.min(LINES_MAX as u64));
+        for line in &exact.examples {
             let last = boards(line).last().unwrap();
             assert_eq!(tic_tac_toe().outcome(last), Some(Outcome::Win(player.side().other())));
             for board in boards(&line[..line.len() - 1]) {
                 assert_eq!(tic_tac_toe().outcome(board), None);
             }
         }
-        audit
+        exact
     }
 
     proptest! {
@@ -309,13 +309,13 @@ mod tests {
         Subject { side, filtered, choose: Box::new(choose) }
     }
 
-    /// A random mover can be audited too, and its odds are known.
+    /// A random mover has exact odds too, and they are known.
     #[test]
     fn random_play() {
-        let audit = subject(Side::X, false, |board| tic_tac_toe().legal(board)).audit().unwrap();
-        let odds = audit.odds_unfiltered.unwrap();
+        let exact = subject(Side::X, false, |board| tic_tac_toe().legal(board)).exact().unwrap();
+        let odds = exact.odds_unfiltered.unwrap();
         assert_eq!([odds.win, odds.draw, odds.loss].map(|part| part.to_string()), ["737/1260", "8/63", "121/420"]);
-        assert_eq!((audit.positions, audit.losing_lines), (765, 77_904));
+        assert_eq!((exact.positions, exact.losing_lines), (765, 77_904));
     }
 
     /// The number of games that X loses to anyone if it chooses like this without the filter. It walks every reply and
@@ -334,18 +334,18 @@ mod tests {
     #[test]
     fn players_without_the_filter_meet_every_reply() {
         let lowest: fn(Board) -> u64 = |board| 1 << tic_tac_toe().legal(board).trailing_zeros();
-        let audit = subject(Side::X, false, lowest).audit().unwrap();
-        assert_eq!(audit.losing_lines, lost_games(lowest, Board::EMPTY));
-        assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some());
-        let filtered = subject(Side::X, true, lowest).audit().unwrap();
-        assert!(filtered.positions < audit.positions);
+        let exact = subject(Side::X, false, lowest).exact().unwrap();
+        assert_eq!(exact.losing_lines, lost_games(lowest, Board::EMPTY));
+        assert!(!exact.unbeatable() && exact.odds_unfiltered.is_some());
+        let filtered = subject(Side::X, true, lowest).exact().unwrap();
+        assert!(filtered.positions < exact.positions);
     }
 
     #[test]
     fn invalid_answers_are_reported() {
-        let sentence = subject(Side::X, true, |_| 1 << 4).audit().unwrap_err();
+        let sentence = subject(Side::X, true, |_| 1 << 4).exact().unwrap_err();
         assert!(sentence.contains("not empty"), "{sentence}");
-        let sentence = subject(Side::O, false, |_| 0).audit().unwrap_err();
+        let sentence = subject(Side::O, false, |_| 0).exact().unwrap_err();
         assert!(sentence.contains("no answer on the board \"X........\""), "{sentence}");
     }
 }

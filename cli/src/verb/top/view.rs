@@ -1,4 +1,4 @@
-//! The contents of the screen. Pure: keys and answers of the coordinator go in, lines come out.
+//! The contents of the terminal. Pure: keys and answers of the coordinator go in, lines come out.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -57,7 +57,7 @@ enum Focus {
 #[derive(Debug, Default)]
 struct List<K> {
     marked: Option<K>,
-    /// The first entry on the screen.
+    /// The first entry that is visible.
     top: usize,
     sort: usize,
 }
@@ -81,8 +81,8 @@ impl<K: Clone + PartialEq> List<K> {
     }
 }
 
-/// The screen.
-pub(super) struct Screen {
+/// What the terminal shows.
+pub(super) struct View {
     coordinator: String,
     runs: Vec<v1::Run>,
     workers: Vec<v1::Worker>,
@@ -99,7 +99,7 @@ pub(super) struct Screen {
     asked: Option<Order>,
 }
 
-impl Screen {
+impl View {
     pub(super) fn new(coordinator: String) -> Self {
         Self {
             coordinator,
@@ -122,7 +122,7 @@ impl Screen {
     }
 
     /// Notes that the coordinator cannot be reached. The first line says so until it can be reached again; the rest of the
-    /// screen is old.
+    /// view is old.
     pub(super) fn miss(&mut self, why: String) {
         self.unseen = Some(why);
     }
@@ -168,12 +168,12 @@ impl Screen {
 }
 
 /// Reaction to keys.
-impl Screen {
-    /// Handles a key, on a screen with this number of lines.
+impl View {
+    /// Handles a key, in a terminal with this number of lines.
     pub(super) fn press(&mut self, key: Key, lines: usize) -> Option<Order> {
         use Key::{Character, Down, End, Escape, Home, PageDown, PageUp, Resized, Tab, Up};
         if key == Resized {
-            // The screen is only drawn again. A change of size does not answer a question.
+            // The terminal is only drawn again. A change of size does not answer a question.
             return None;
         }
         if let Some(asked) = self.asked.take() {
@@ -236,7 +236,7 @@ impl Screen {
 }
 
 /// Drawing.
-impl Screen {
+impl View {
     /// The lines, and the index of the line with the mark.
     pub(super) fn draw(&mut self, columns: usize, height: usize) -> (Vec<String>, Option<usize>) {
         let room = height.saturating_sub(FRAME).max(2 * LIST_MIN);
@@ -280,7 +280,7 @@ impl Screen {
         }
         let running = self.runs.iter().filter(|run| run.state() == RunState::Running).count();
         let waiting = self.runs.iter().any(|run| run.state() == RunState::Running && run.workers == 0);
-        // At the beginning, so that it is visible on a narrow screen too.
+        // At the beginning, so that it is visible in a narrow terminal too.
         let nobody = if waiting { "NO WORKER for a run; " } else { "" };
         let lost = self.lost.first().filter(|lost| lost.ago_ms < 60_000);
         let lost = lost.map(|lost| format!("; lost {}: {}", lost.name, lost.reason)).unwrap_or_default();

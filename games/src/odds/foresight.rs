@@ -83,7 +83,7 @@ impl Subject<'_> {
     /// What this player sees in games against a random mover with the filter. The player must have the filter, too.
     ///
     /// # Errors
-    /// As [`Subject::audit`].
+    /// As [`Subject::exact`].
     ///
     /// # Panics
     /// If the player has no filter.
@@ -141,7 +141,7 @@ mod tests {
         fn wins_are_double_threats(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let player = TableGenome::random(side, &mut Stream::root(seed).rng());
             let found = foresight(&player);
-            let won = player.audit().odds.win.to_f64();
+            let won = player.exact().odds.win.to_f64();
             prop_assert!((found.won_by_choice + found.won_by_block - won).abs() < 1e-12, "{:?} {}", found, won);
             for turns in [found.to_make, found.to_prevent, found.to_prepare] {
                 prop_assert!(0.0 <= turns.good && turns.good <= turns.all + 1e-12);

@@ -7,7 +7,7 @@ use crate::replicas::ReplicaKey;
 
 /// The recomputations that must end before the run does.
 #[derive(Debug, Default)]
-pub(super) struct AuditsDue {
+pub(super) struct RecomputationsDue {
     /// The number of open tasks that recompute an output.
     open: usize,
     /// Finished replicas whose stored outputs to recompute have not been read yet. While the run rests: all replicas with
@@ -15,7 +15,7 @@ pub(super) struct AuditsDue {
     asked: BTreeSet<ReplicaKey>,
 }
 
-impl AuditsDue {
+impl RecomputationsDue {
     pub(super) fn are_there(&self) -> bool {
         self.open > 0 || !self.asked.is_empty()
     }
@@ -52,8 +52,8 @@ impl AuditsDue {
 
     /// The run's tasks are closed. The outputs to recompute are stored with the states; they are recomputed when the states
     /// are in memory again.
-    pub(super) fn rest(&mut self, audited: Vec<ReplicaKey>) {
+    pub(super) fn rest(&mut self, recomputed: Vec<ReplicaKey>) {
         self.open = 0;
-        self.asked.extend(audited);
+        self.asked.extend(recomputed);
     }
 }
