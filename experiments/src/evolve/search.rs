@@ -480,7 +480,7 @@ impl Experiment for Replica {
     }
 
     fn lengthen(identity: Identity<'_, Self>, saved: &mut Saved<SearchState>) -> Result<(), String> {
-        let stream = identity.stream();
+        let stream = identity.stream;
         longer::lengthen(&identity.settings.settings, stream, saved)
     }
 

@@ -408,8 +408,7 @@ mod tests {
     #[test]
     fn a_filtered_network_completes_and_blocks() {
         let odds = |wins| self::odds_of_sides(&small(), wins).unwrap();
-        for ((side, filtered), (_, learned)) in odds_of_sides(Wins::Filtered).iter().zip(&odds_of_sides(Wins::Learned))
-        {
+        for ((side, filtered), (_, learned)) in odds(Wins::Filtered).iter().zip(&odds(Wins::Learned)) {
             assert!(
                 filtered.odds.loss < learned.odds.loss,
                 "{side:?}: {} and {}",

@@ -22,7 +22,7 @@ use evoxo_common::{
 
 use super::{
     Activation, Architecture, First, Network,
-    card::{Wins, odds},
+    card::{Wins, odds_of_sides},
     reference::{self, Reference},
 };
 use crate::{
@@ -198,7 +198,7 @@ fn known(network: &dyn Reference, lessons: &[Lesson]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{exact::Subject, net::CARD, player::built_in, table::optimum::optimum};
+    use crate::{net::CARD, odds::Subject, player::built_in, table::optimum::optimum};
     use evoxo_common::ratio::Ratio;
 
     fn teacher(side: Side) -> (Player, crate::odds::Exact) {

@@ -67,7 +67,7 @@ pub(super) struct Story {
     /// The convicted identities, and what each did.
     pub(super) convicted: Vec<(String, String)>,
     /// Lines for the audit log.
-    pub(super) recomputed: Vec<String>,
+    pub(super) audited: Vec<String>,
     threads: Turns,
     /// The result of a task in the coordinator's own process. By default the task fails there as it does elsewhere. `None`:
     /// the test reports the result later.
@@ -115,7 +115,7 @@ impl Story {
             views_when_answered: BTreeMap::new(),
             log: Vec::new(),
             convicted: Vec::new(),
-            recomputed: Vec::new(),
+            audited: Vec::new(),
             threads: Turns::new(registry().clone()),
             here: Some(|_| Err(DIED.into())),
             tried_here: Vec::new(),
