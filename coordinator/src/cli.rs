@@ -33,7 +33,7 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
   evoxo-coordinator --listen 0.0.0.0:7600 --access access --store /var/lib/evoxo
       For workers on other hosts: only invited workers and people can join.
   evoxo-coordinator --listen 0.0.0.0:7600 --access access --page 0.0.0.0:7602
-      The same with a page at https://NAME:7602, for people who log in with a token.
+      The same with a page at https://NAME:7602, with logins by token.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
       The same without any protection, for a network where every host is trusted.
   evoxo-coordinator --standby --listen 10.0.0.6:7600 --insecure --store /shared

@@ -161,7 +161,10 @@ fn malicious_names_are_shown_as_text() {
     check("harm", &html);
     assert!(html.contains("&lt;/script&gt;&lt;script&gt;alert(1)") && !html.contains("<script>alert"));
     assert!(html.contains("\\u003c/script>"), "in data too");
-    assert!(html.contains("Is the best agent stronger") && html.contains("Welch's test"), "no conclusion");
+    assert!(
+        html.contains("Is the best agent of another arm stronger") && html.contains("Welch's test"),
+        "no conclusion"
+    );
     assert_eq!(html.matches("<article").count(), 2, "each arm has a champion");
     assert!(html.contains("class=\"board\""), "champions are drawn as boards");
     // Reading the run's directory again gives the same report.

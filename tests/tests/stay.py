@@ -65,7 +65,9 @@ def get(address, path):
 
 def run(program, file, out, looks):
     """Runs to the end, with its page open if `looks`. Returns the terminal, the page's address and the viewer."""
-    terminal = Terminal(program, "run", file, "--workers", "1", "--out", out)
+    # Long enough that the page can be opened before the end.
+    more = ["--set", "evaluations=50000"] if looks else []
+    terminal = Terminal(program, "run", file, "--workers", "1", "--out", out, *more)
     address = terminal.wait_for(r"watch it at (http://[0-9.:]+)/")[1]
     viewer = urllib.request.urlopen(address + "/api/events") if looks else None
     assert terminal.wait_for("results are in"), terminal.seen

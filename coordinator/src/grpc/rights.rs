@@ -138,7 +138,7 @@ mod tests {
             for line in text.lines().map(str::trim) {
                 if let Some(rest) = line.strip_prefix("service ") {
                     service = rest.trim_end_matches(" {");
-                } else if let Some(rest) = line.strip_prefix("// May: ") {
+                } else if let Some((_, rest)) = line.split_once("May: ").filter(|_| line.starts_with("//")) {
                     may = rest.trim_end_matches('.');
                 } else if let Some(rest) = line.strip_prefix("rpc ") {
                     let call = rest.split('(').next().unwrap();

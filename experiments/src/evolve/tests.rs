@@ -335,7 +335,7 @@ fn of_program(objectives: &str, genes: usize, settings: &str) -> String {
 #[test]
 fn settings_are_checked_by_their_figures() {
     let found = problems(&of_program("min f", 100_000, "algorithm = \"cma-es\"\ncovariance = \"full\"")).to_string();
-    assert!(found.starts_with("t:9: ") && found.contains("take covariance = \"limited\""), "{found}");
+    assert!(found.starts_with("t:9: ") && found.contains("set covariance = \"limited\""), "{found}");
     for settings in ["algorithm = \"cma-es\"\ncovariance = \"separable\"", "window = 1000"] {
         assert_eq!(parse(&of_program("min f", 100_000, settings)).arms.len(), 1);
     }

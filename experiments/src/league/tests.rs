@@ -67,7 +67,7 @@ fn the_reports_of_small_leagues_are_pinned_and_readable() {
     let report = unmeasured.report(&run(&unmeasured));
     assert!(!report.json.to_string().contains("\"interval\":["), "random has no point");
     assert!(
-        report.notes.iter().any(|note| note.contains("No rating above random has an interval")),
+        report.notes.iter().any(|note| note.contains("No rating has an interval, because the anchor random")),
         "{:?}",
         report.notes
     );
@@ -219,7 +219,7 @@ fn mistakes_are_named() {
     has("players = [{ who = \"random:2\" }, { who = \"filtered\" }]", "does not look ahead");
     has("players = [{ who = \"alpha-beta:7\" }, { who = \"filtered\" }]", "give 1 to 6");
     has("files = [{ path = \"a\", data = \"*\" }]", "the file \"a\" is empty or not in base64");
-    has("files = [{ path = \"a\", data = \"AA==\" }, { path = \"a\", data = \"AA==\" }]", "is there twice");
+    has("files = [{ path = \"a\", data = \"AA==\" }, { path = \"a\", data = \"AA==\" }]", "is listed twice");
     let many =
         "players = [{ who = \"random\" }, { who = \"filtered\" }]\n[settings]\ngame = \"qubic\"\npairs = 100000\n";
     assert!(parse(&format!("experiment = \"league\"\n{many}")).missing_file().is_none());

@@ -441,7 +441,7 @@ mod tests {
             ("\"low\":[", "\"low\":[0.5,", "the curve \"best\": "),
             ("\"firm_fitness\":", "\"firm\":", "missing field `firm_fitness`"),
             ("\"win\":\"", "\"win\":\"x", "is not a probability"),
-            ("\"moving_second\":", "\"moving\":", "only one way"),
+            ("\"moving_second\":", "\"moving\":", "only one side"),
             ("\"replica\":0", "\"replica\":-1", "expected u32"),
         ] {
             let broken: Value = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();

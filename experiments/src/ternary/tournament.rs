@@ -241,7 +241,7 @@ mod tests {
         says(|task, _| task.genomes = vec![0; 613].into(), "1 letters instead of 612");
         says(|_, others| *others = vec![9; 526], "letter 0 of a string is 9");
         says(|_, others| others.clear(), "no strings of the other side");
-        says(|task, _| task.mirrored_genomes = vec![0; 338].into(), "two meanings");
+        says(|task, _| task.mirrored_genomes = vec![0; 338].into(), "both genomes and mirrored_genomes");
         says(
             |task, _| (task.genomes, task.mirrored_genomes) = (Bytes::new(), vec![0; 337].into()),
             "337 letters instead of 338",

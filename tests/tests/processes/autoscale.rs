@@ -137,7 +137,7 @@ async fn jobs_end_with_the_command() {
     person.wait("endless", |run| run.workers > 0).await;
     submit.signal("INT");
     assert_eq!(submit.end().await.code(), Some(1), "{}", submit.log());
-    assert!(submit.log().contains("endless goes on with other workers"), "{}", submit.log());
+    assert!(submit.log().contains("endless continues with other workers"), "{}", submit.log());
     slurm.until_all_ended().await;
     let run = person.wait("endless", |run| run.workers == 0).await;
     assert_eq!(run.state(), RunState::Running);
@@ -162,5 +162,5 @@ async fn obstacles_to_jobs_are_reported() {
     // The option that tells jobs apart is reserved for the command.
     let mut submit = slurm.submit("r", ENDLESS, Path::new("--array=1-2"));
     assert_eq!(submit.end().await.code(), Some(2));
-    assert!(submit.log().contains("--array=1-2 is not for --autoscale"), "{}", submit.log());
+    assert!(submit.log().contains("--array=1-2 cannot be used with --autoscale"), "{}", submit.log());
 }
