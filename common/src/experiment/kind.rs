@@ -58,6 +58,9 @@ pub struct Saved<S> {
     pub is_amid_round: bool,
 }
 
+/// [`Experiment::lengthen`] for the numbered replica of an arm, with the state as bytes.
+type Lengthen = fn(&Config, &Arm, u32, Saved<Vec<u8>>) -> Result<Saved<Vec<u8>>, String>;
+
 /// For [`Experiment::restore`]: the error if the settings cannot lead to a state.
 ///
 /// # Errors
@@ -210,7 +213,7 @@ pub struct Kind {
     /// [`Experiment::restore`], from encoded bytes.
     pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
     /// [`Experiment::lengthen`], of a state as bytes.
-    pub(crate) lengthen: fn(&Config, &Arm, u32, Saved<Vec<u8>>) -> Result<Saved<Vec<u8>>, String>,
+    pub(crate) lengthen: Lengthen,
     /// The entry of an arm in `result.json`, given the replicas of all arms.
     pub arm_json: fn(&Config, usize, &[Vec<&Replica>]) -> Value,
     /// [`Told::report`], made from the entries of all arms in `result.json`.

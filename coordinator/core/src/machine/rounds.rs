@@ -154,7 +154,7 @@ impl Coordinator {
                 self.on_checked(task, hash, &from, found, (taken, drawn));
             }
             Report::Recomputations { replica, asked, recomputations } => {
-                self.go_on_recomputing(id, replica, asked, recomputations)
+                self.go_on_recomputing(id, replica, asked, recomputations);
             }
             Report::Computed { replica } => {
                 // A search without a barrier may end while workers still have tasks of it.

@@ -140,7 +140,7 @@ impl Replicas {
                 let none = || Begun::at_its_beginning(&self.prepared, replica, Vec::new());
                 let begun = self.begun.entry(replica).or_insert_with(none);
                 begun.recomputation(self.prepared.config.kind, |open| {
-                    recomputations.into_iter().for_each(|recomputation| open.add(recomputation))
+                    recomputations.into_iter().for_each(|recomputation| open.add(recomputation));
                 });
             }
             Job::Recomputations(replica) => {
