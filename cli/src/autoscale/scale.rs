@@ -39,7 +39,7 @@ pub(super) enum Action {
     End(Vec<String>),
     /// Report that this many jobs ended before their workers joined.
     Failed(usize),
-    /// Nobody computes, and jobs keep ending before their workers join.
+    /// No worker computes, and jobs keep ending before their workers join.
     GiveUp,
 }
 

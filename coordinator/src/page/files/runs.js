@@ -153,7 +153,7 @@ export function runsView() {
         + `${counted(state.workers.size, "worker")} connected`);
       show(banner, starving.length > 0);
       const names = starving.map((run) => run.name).slice(0, 5).join(", ");
-      text(banner, names && `Nobody computes ${names}. Start a worker: ${workerCommand()}`);
+      text(banner, names && `No worker computes ${names}. Start a worker: ${workerCommand()}`);
       keyed(list, all, (run) => run.name, card);
     },
   };
