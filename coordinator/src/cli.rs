@@ -35,7 +35,7 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
   evoxo-coordinator --listen 0.0.0.0:7600 --access access --page 0.0.0.0:7602
       The same with a page at https://NAME:7602, with logins by token.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
-      The same without any protection, for a network where every host is trusted.
+      The same without protection, for a network where every host is trusted.
   evoxo-coordinator --standby --listen 10.0.0.6:7600 --insecure --store /shared
       On a second host with the same store: takes over when the first is gone.
 
