@@ -70,7 +70,7 @@ impl Level {
         if self == Self::Quorum { 2 } else { 1 }
     }
 
-    /// Whether only a trusted worker computes what another one has sent.
+    /// Whether only a trusted worker may recompute an output that another worker has sent.
     #[must_use]
     pub fn needs_trusted(self) -> bool {
         matches!(self, Self::Verified | Self::Sampled { .. })

@@ -24,9 +24,9 @@ pub fn binary_tournament<F: PartialOrd>(rng: &mut Generator, fitness: &[F]) -> u
     if fitness[high] > fitness[low] { high } else { low }
 }
 
-/// A generation of `size` individuals: those that `stay`, and the children of as many litters as it takes, numbered from `first`. A
-/// litter draws its parents and their children's changes from the stream of `births` with its number, so no litter depends on
-/// another one. Children beyond the size are not born.
+/// A generation of `size` individuals: those that `stay`, and the children of as many litters as are needed, numbered from
+/// `first`. A litter draws its parents and the changes of their children from the stream below `births` with the litter's
+/// number, so litters do not depend on each other. Children beyond `size` are dropped.
 pub fn generation<G, L: IntoIterator<Item = G>>(
     births: Stream,
     stay: Vec<G>,

@@ -45,7 +45,7 @@ impl Index {
                 last_row: entry.last_row.map(|row| row.values).unwrap_or_default(),
                 digest: ResultDigest::parse(&entry.digest)?,
                 exposed: entry.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect(),
-                recomputed: Vec::new(),
+                to_recompute: Vec::new(),
             };
             let origin = origins.get(entry.origin as usize)?.clone();
             let (object, bytes) = (entry.object, entry.bytes);

@@ -27,7 +27,7 @@ use crate::{
 pub struct SavedRun {
     /// The run's name.
     pub name: String,
-    /// The epoch in which the run was submitted; 0 if a build without epochs in names submitted it.
+    /// The epoch in which the run was submitted.
     pub born: u64,
     /// The highest number of an order, valid or damaged.
     pub order_number: u64,
@@ -126,7 +126,7 @@ pub struct ReplicaSummary {
     /// The identities on whose word the state rests.
     pub exposed: Exposed,
     /// The identities of workers whose outputs of this replica are still to be recomputed.
-    pub recomputed: Vec<Arc<str>>,
+    pub to_recompute: Vec<Arc<str>>,
 }
 
 /// The state of a replica before its first round, with these outputs still to be recomputed.
@@ -150,7 +150,7 @@ impl ReplicaSummary {
             last_row: state.history.last().map(|row| row.values.clone()).unwrap_or_default(),
             digest: ResultDigest::of_state(state),
             exposed: state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect(),
-            recomputed: state
+            to_recompute: state
                 .recomputations
                 .iter()
                 .map(|recomputation| recomputation.identity.as_str().into())

@@ -1,4 +1,4 @@
-//! What a longer search takes over of a shorter one: all but what only the end of the shorter one brought.
+//! How a longer search continues a shorter one: it keeps everything except what only the end of the shorter one added.
 
 use evoxo_common::{experiment::Saved, rng::Stream};
 
@@ -8,9 +8,9 @@ use super::{
     settings::Settings,
 };
 
-/// Takes back the end of a search that had fewer evaluations than these settings; nothing, if it has not ended, or would have ended
-/// there in any case. Of a noisy search these are the stages that confirm its answer. A last batch that was cut off is to be completed,
-/// and its rows are made again. A row that the search had only because it ended is dropped.
+/// Undoes the end of a search that had fewer evaluations than these settings. A search that has not ended, or that would have
+/// ended there in any case, stays as it is. For a noisy search, the stages that confirm its answer are dropped. A last batch
+/// that was cut off will be completed, and its rows are made again. A row that exists only because the search ended is dropped.
 pub(super) fn lengthen(settings: &Settings, stream: Stream, saved: &mut Saved<SearchState>) -> Result<(), String> {
     let Saved { state, rounds, history, is_amid_round } = saved;
     let used = state.evaluations.saturating_add(state.cut.len() as u64);
@@ -30,7 +30,7 @@ pub(super) fn lengthen(settings: &Settings, stream: Stream, saved: &mut Saved<Se
     if let Some(confirmation) = state.confirmation.take() {
         let stages =
             u64::from(confirmation.chosen) + u64::from(confirmation.chosen && !confirmation.evaluations.is_empty());
-        // With a window each evaluation is a round.
+        // With a window, each evaluation is a round.
         *rounds = if settings.window > 0 { state.evaluations } else { rounds.saturating_sub(stages) };
         history.pop_if(|row| rows::is_confirmed(row));
     }
@@ -57,8 +57,8 @@ mod tests {
     use super::*;
     use crate::testing::{parse, run};
 
-    /// Every algorithm with generations and with windows, under noise, with a target and with an end of its own. Each file has a batch
-    /// that some of the ends below cut off.
+    /// Every algorithm with generations and with windows, with noise, with a target, and one that ends by itself. Some of the
+    /// ends below cut off a batch of each file.
     const FILES: [&str; 22] = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\npopulation = 30",
         "algorithm = \"random\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",
@@ -90,7 +90,7 @@ mod tests {
         ))
     }
 
-    /// The replica of a longer search that goes on from a shorter one.
+    /// The replica of a longer search that continues a shorter one.
     fn longer(settings: &str, evaluations: u64, shorter: &Replica) -> Replica {
         let config = config(settings, evaluations);
         Replica::restore(&config, &Replica::lengthened(&config, shorter.save()).unwrap()).unwrap()
@@ -101,10 +101,10 @@ mod tests {
         (0..rounds).all(|_| local::step(replica).unwrap());
     }
 
-    /// Whether a search ends in the middle of a batch, after one, before its first one is whole, or at a row of its history: a longer
-    /// one goes on to the same end in every byte, and computes nothing again.
+    /// A search may end in the middle of a batch, after a batch, before its first batch is complete, or at a row of its
+    /// history. A longer search always continues to the same end in every byte, and computes nothing twice.
     #[test]
-    fn longer_searches_go_on_to_the_same_end() {
+    fn longer_searches_continue_to_the_same_end() {
         for settings in FILES {
             let straight = run(&config(settings, 400)).swap_remove(0);
             for end in [1, 7, 30, 64, 150, 199, 399] {
@@ -118,10 +118,10 @@ mod tests {
         }
     }
 
-    /// A search is made longer twice, and is stopped and goes on after every round, also in the middle of a batch and of the stages
-    /// that confirm an answer.
+    /// A search is extended twice, and is stopped and continued after every round, also in the middle of a batch and of the
+    /// stages that confirm an answer.
     #[test]
-    fn longer_searches_are_made_longer_wherever_they_are() {
+    fn searches_can_be_extended_at_any_point() {
         for settings in FILES {
             let straight = run(&config(settings, 230)).swap_remove(0);
             let long = config(settings, 230);
@@ -140,20 +140,20 @@ mod tests {
         }
     }
 
-    /// What a shorter search has computed of a batch is not computed again.
+    /// The evaluations that a shorter search made of a batch are not made again.
     #[test]
     fn a_batch_that_was_cut_off_is_completed() {
         let settings = "problem = \"sphere\"\nlength = 3\npopulation = 20\nelite = 0\nslice = 1";
         let shorter = run(&config(settings, 33)).swap_remove(0);
         let left = |evaluations: u64| longer(settings, evaluations, &shorter).tasks();
         assert_eq!([34, 40, 100].map(left), [1, 7, 7]);
-        // The same number of evaluations is no longer search.
+        // With the same number of evaluations, nothing is left to do.
         assert!(longer(settings, 33, &shorter).is_finished());
     }
 
-    /// A state that does not fit its search is refused.
+    /// A state that does not fit its search is rejected.
     #[test]
-    fn states_with_another_last_batch_are_refused() {
+    fn states_with_another_last_batch_are_rejected() {
         use crate::evolve::messages::Evaluation;
         use crate::testing::states_are_checked;
 

@@ -127,8 +127,8 @@ pub struct SearchState {
     /// The first evaluation that was as good as the target, counted from 1; 0 if there is none yet.
     #[prost(uint64, tag = "9")]
     pub reached: u64,
-    /// The evaluations of a last batch that the end of the search has cut off, or that of a shorter search. All other fields but the
-    /// confirmation are those before the batch, so that a longer search can complete it. Here objectives are to be minimised.
+    /// The evaluations of a last batch that the end of this search, or of a shorter one, has cut off. All other fields except the
+    /// confirmation have the values from before the batch, so a longer search can complete it. Objectives here are to be minimised.
     #[prost(message, repeated, tag = "10")]
     pub cut: ::prost::alloc::vec::Vec<Evaluation>,
     /// Whether the batch is still to be completed.

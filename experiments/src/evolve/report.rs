@@ -41,21 +41,21 @@ pub(super) struct Arm {
     pub(super) best: Vec<f64>,
     /// By how much it breaks its constraints.
     pub(super) violations: Vec<f64>,
-    /// Evaluations, also of each replica in which every one of them failed; these come last.
+    /// Evaluations. Replicas in which every evaluation failed come last.
     evaluations: Vec<f64>,
     /// Failed evaluations of all replicas.
     failures: f64,
     /// Empty without a reference point.
     pub(super) hypervolume: Vec<f64>,
-    /// Candidates that a replica keeps.
+    /// The number of candidates that each replica keeps.
     pub(super) kept: Vec<f64>,
-    /// Empty without a value that is worth nothing.
+    /// Empty if no value is declared worthless.
     pub(super) qd_score: Vec<f64>,
     /// Candidates of all replicas whose measures lay outside the grid.
     outside: f64,
     /// The evaluation that reached the target, for the same replicas as `evaluations`; 0 if none did.
     pub(super) reached: Vec<f64>,
-    /// Only of noisy problems.
+    /// Only for noisy problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     noise: Option<Noise>,
     /// Means and the middle 80 %. A small result may leave them out.
@@ -68,7 +68,7 @@ pub(super) struct Arm {
     runtimes: Option<Series>,
     /// The objectives of the candidates in the fronts of all replicas.
     front: Option<Vec<Vec<f64>>>,
-    /// Only of two objectives.
+    /// Only with two objectives.
     #[serde(skip_serializing_if = "Option::is_none")]
     attainment: Option<Series>,
     /// IGD+ of each replica with a front, if the best front is known.
@@ -354,7 +354,7 @@ impl<'a> Told<'a> {
             _ => Outcome::Ended(if maximised { -best } else { *best }),
         };
         let mut ends: Vec<Outcome> = arm.best.iter().zip(&arm.violations).zip(&arm.reached).map(end).collect();
-        // A replica all of whose candidates have failed has evaluations, and no best one.
+        // A replica whose candidates have all failed has evaluations, but no best candidate.
         ends.resize(arm.evaluations.len(), Outcome::Broken(f64::INFINITY));
         let feasible = arm.best.iter().zip(&arm.violations).filter(|(_, violation)| **violation == 0.0);
         let bests: Vec<f64> = feasible.map(|(best, _)| *best).collect();
@@ -369,12 +369,12 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Replicas that have begun.
+    /// Replicas that have started.
     fn replicas(&self) -> usize {
         self.arm.replicas.len()
     }
 
-    /// IGD+ of each replica with a front; none unless the best front is known.
+    /// IGD+ of each replica with a front; empty if the best front is not known.
     fn distances(&self) -> &[f64] {
         self.arm.igd_plus.as_deref().unwrap_or_default()
     }

@@ -80,9 +80,9 @@ pub(super) struct Replica {
     finalists: Vec<Individual>,
     /// If the problem is noisy: the stages after the search.
     confirmation: Option<Confirmation>,
-    /// The evaluations that the coming batch has already, from a shorter search whose end has cut it off.
+    /// The evaluations of the next batch that a shorter search has already made before its end cut the batch off.
     begun: Vec<Evaluation>,
-    /// The state before the last batch with the evaluations of that one, if the end of this search has cut it off.
+    /// If the end of this search has cut off the last batch: the state before that batch, with the batch's evaluations.
     before: Option<SearchState>,
     seeds: Seeds,
     /// The grid of an archive, otherwise empty.
@@ -247,7 +247,7 @@ impl Replica {
 
     /// Takes the evaluations of a whole batch of the search.
     fn take(&mut self, evaluations: &[Evaluation]) {
-        // A longer search goes on from before a batch that the end of this one cuts off.
+        // If the end of this search cuts off the batch, a longer search continues from the state before the batch.
         let is_cut = self.algorithm.has_barrier() && evaluations.len() < self.algorithm.whole();
         let cut = || evaluations.iter().map(Evaluation::message).collect();
         self.before = is_cut.then(|| SearchState { cut: cut(), ..self.save() });

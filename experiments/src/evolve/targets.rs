@@ -62,7 +62,7 @@ fn precisions() -> impl Iterator<Item = f64> {
 pub(super) struct Marks(Vec<f64>);
 
 impl Marks {
-    /// Those of a search; none of several objectives, and none under noise, where one value says little.
+    /// The marks of a search; `None` with several objectives, and under noise, where a single value says little.
     pub(super) fn of(settings: &Settings) -> Option<Self> {
         (settings.objectives().len() == 1 && !settings.is_noisy()).then(|| Self(precisions().collect()))
     }

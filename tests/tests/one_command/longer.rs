@@ -36,7 +36,7 @@ const KINDS: [(&str, &str); 12] = [
         players = [{ who = \"random\" }, { who = \"filtered\" }]",
         "pairs=10",
     ),
-    // Generations of 10, of which the shorter run ends with half of one.
+    // Generations of 10; the shorter run ends in the middle of one.
     (
         "experiment = \"evolve\"\n[settings]\nproblem = \"sphere\"\nlength = 4\npopulation = 20\nevaluations = 105",
         "evaluations=160",
@@ -46,7 +46,7 @@ const KINDS: [(&str, &str); 12] = [
         evaluations = 90",
         "evaluations=150",
     ),
-    // Whose answer is confirmed after its end.
+    // A search whose answer is confirmed after its end.
     (
         "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nlength = 3\nalgorithm = \"cma-es\"\nevaluations = 100\n\
         confirmations = 3",

@@ -106,10 +106,10 @@ impl Convictions {
                 }
             }
             for replica in &mut checkpoint.replicas {
-                replica.recomputed.retain(|identity| !self.contains(identity));
+                replica.to_recompute.retain(|identity| !self.contains(identity));
                 if !keep(replica) {
                     let begun = ReplicaSummary::of(&beginning(&replica.arm, replica.index, Vec::new()));
-                    *replica = ReplicaSummary { recomputed: std::mem::take(&mut replica.recomputed), ..begun };
+                    *replica = ReplicaSummary { to_recompute: std::mem::take(&mut replica.to_recompute), ..begun };
                 }
             }
         }

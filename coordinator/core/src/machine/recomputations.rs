@@ -52,8 +52,8 @@ impl RecomputationsDue {
 
     /// The run's tasks are closed. The outputs to recompute are stored with the states; they are recomputed when the states
     /// are in memory again.
-    pub(super) fn rest(&mut self, recomputed: Vec<ReplicaKey>) {
+    pub(super) fn rest(&mut self, to_recompute: Vec<ReplicaKey>) {
         self.open = 0;
-        self.asked.extend(recomputed);
+        self.asked.extend(to_recompute);
     }
 }

@@ -66,12 +66,12 @@ impl Coordinator {
         let differs = |(_, task): (TaskId, &OpenTask)| {
             (task.run == id && task.recomputation == Some(Why::Differs)).then_some(task.replica)
         };
-        let recomputed: Vec<ReplicaKey> = self.tasks.iter().filter_map(differs).collect();
+        let to_recompute: Vec<ReplicaKey> = self.tasks.iter().filter_map(differs).collect();
         self.tasks.close_run(id);
         self.sessions.forget_failures(id);
         let run = self.runs.adjust(id);
         run.failing.clear();
-        run.recomputations.rest(recomputed);
+        run.recomputations.rest(to_recompute);
     }
 
     /// Ends the thread of a run that is being unloaded, once everything of the run is saved.

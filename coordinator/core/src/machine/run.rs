@@ -181,8 +181,9 @@ impl Run {
             (record.rounds, record.metric) = (replica.rounds, kind.metric(&replica.last_row));
             record.exposed.clone_from(&replica.exposed);
         }
-        let recomputed = begun().filter(|it| !it.recomputed.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
-        self.recomputations.adopt(recomputed.filter(|key| self.replicas[key].is_finished()).collect());
+        let to_recompute =
+            begun().filter(|it| !it.to_recompute.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
+        self.recomputations.adopt(to_recompute.filter(|key| self.replicas[key].is_finished()).collect());
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
         self.doubt_number = self.doubt_number.max(saved.doubt_number);
         self.doubts = saved.doubts.clone();

@@ -265,9 +265,9 @@ impl Coordinator {
         let run = self.runs.change(id);
         run.presence = Presence::Loaded(thread);
         // A finished replica is not opened, so request its outputs to recompute.
-        let recomputed = run.recomputations.asked().clone();
+        let to_recompute = run.recomputations.asked().clone();
         self.effects.push(Effect::Start { thread, prepared, draw, states });
-        for key in recomputed {
+        for key in to_recompute {
             self.effects.push(Effect::Job { thread, job: Job::Recomputations(key) });
         }
     }

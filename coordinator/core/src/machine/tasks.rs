@@ -216,7 +216,7 @@ impl Tasks {
     }
 
     /// The outputs of a task in this replica that are already being recomputed.
-    pub(super) fn recomputed(&self, task: &OpenTask) -> Vec<Claim> {
+    pub(super) fn being_recomputed(&self, task: &OpenTask) -> Vec<Claim> {
         let same =
             |other: &&OpenTask| other.recomputation.is_some() && (other.run, other.replica) == (task.run, task.replica);
         let open = self.with_hash(task.encoded.hash).into_iter().map(|id| &self[id]);

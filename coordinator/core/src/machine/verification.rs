@@ -59,7 +59,7 @@ impl Coordinator {
         // If the sender was convicted while its output was being checked, the output is void anyway. Each output is
         // recomputed only once.
         let counts = |claim: &Claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity));
-        let recomputed = self.tasks.recomputed(&recomputation);
+        let recomputed = self.tasks.being_recomputed(&recomputation);
         recomputation.claims.retain(|claim| counts(claim) && recomputed.iter().all(|other| !other.is_same(claim)));
         if recomputation.claims.is_empty() {
             return None;

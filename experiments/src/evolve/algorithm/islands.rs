@@ -146,7 +146,7 @@ impl Algorithm for Islands {
         for island in &mut self.islands {
             let (own, others) = rest.split_at(island.whole().min(rest.len()));
             rest = others;
-            // The last batch of a search may be cut off, and then has nothing for the last islands.
+            // If the last batch of a search is cut off, it may have no evaluations for the last islands.
             if !own.is_empty() {
                 island.tell(own);
             }
