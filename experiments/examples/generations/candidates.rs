@@ -7,8 +7,9 @@ use evoxo_common::{
 };
 use evoxo_experiments::nndtf::{
     judge::Judge,
-    messages::{SegmentTask, State, search::Algorithm},
+    messages::{SegmentTask, State},
     search::Search,
+    settings::Algorithm,
     task::{self, Segment},
 };
 use prost::Message;
@@ -35,11 +36,8 @@ fn search(replica: &mut Replica) -> Option<(Search, Judge)> {
     let tasks = replica.plan(0..1);
     assert_eq!(tasks[0].kind.work, Segment::WORK, "give farming=segments");
     let task = SegmentTask::decode(&tasks[0].body[..]).expect("a task of this kind");
-    let search = task.search.as_ref().or(task.bounded_search.as_ref())?;
-    let judge = task::judge(task.judge.as_ref()).expect("a task that a replica planned");
-    let improves = matches!(search.algorithm, Some(Algorithm::Improved(_)));
-    let search = Search::new(judge.network().genes(), search).expect("a task that a replica planned");
-    improves.then_some((search, judge))
+    let (search, judge) = task::search(&task).expect("a task that a replica planned");
+    (search.algorithm() == Algorithm::Improved).then_some((search, judge))
 }
 
 fn phases(search: &Search, judge: &Judge) -> [Phase; PHASES.len() + 1] {

@@ -22,7 +22,7 @@ use super::{
     headline,
     judge::Judge,
     network::{HIDDEN, Kind, NetworkPlayer, RANGE},
-    network_of, report,
+    report,
     settings::{Algorithm, Settings},
 };
 
@@ -162,7 +162,7 @@ impl<'a> Shown<'a> {
 
     /// Measures a champion.
     fn measured(&self, replica: u32, player: &NetworkPlayer, first: Option<&NetworkPlayer>) -> Champion {
-        let (network, measure) = (network_of(&self.settings), self.settings.measure());
+        let (network, measure) = (self.settings.architecture(), self.settings.measure());
         let (boards, all) = (self.training_boards(replica), Judge::all(network, measure));
         let training = Judge::new(network, measure, &boards);
         let openings = openings(self.seed, replica);

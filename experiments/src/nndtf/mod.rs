@@ -35,20 +35,18 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     experiment::{Demand, Experiment, Identity, Kernel, Kind},
-    rng::Stream,
     row,
+    settings::WithText,
     task::{Task, TaskKind, checked},
 };
 
 use boards::training_boards;
 use judge::Judge;
-use measure::{Formula, Measure, Occupied, fitness};
-use messages::{FitnessTask, SegmentTask, State, search::Algorithm as AlgorithmMessage};
-use network::{Coupling, HIDDEN, Kind as NetworkKind, Network, NetworkPlayer, Numbering, RANGE};
+use measure::{Measure, fitness};
+use messages::{FitnessTask, SegmentTask, State};
+use network::{Network, NetworkPlayer};
 use search::{Candidates, Search};
-use settings::{
-    Algorithm, Births, Coupling as Coupled, Farming, Joins, Mutants, Mutates, Parents, Settings, SomeGenes, Weighs,
-};
+use settings::{Algorithm, Births, Farming, Settings};
 use task::{Fitness, NAME, Segment};
 
 /// The kind.
@@ -72,12 +70,12 @@ row! {
 struct Nndtf {
     network: Network,
     measure: Measure,
-    /// The network and the training boards, in the form in which tasks carry them.
-    judge: messages::Judge,
+    /// The settings in the form in which tasks carry them.
+    settings_text: String,
+    /// The training boards.
+    boards: Vec<u32>,
     /// The sum that corresponds to a fitness of 1.
     whole: u64,
-    /// The search in the form in which tasks carry it.
-    messages: messages::Search,
     search: Search,
     /// Iterations per task; `None` if tasks are rounds of evaluations.
     segment: Option<u64>,
@@ -88,65 +86,6 @@ struct Nndtf {
 
 /// Evaluations per segment, about 50 ms of work.
 const SEGMENT_EVALUATIONS: u64 = 50_000;
-
-/// The network that these settings describe.
-fn network_of(settings: &Settings) -> Network {
-    let Settings { network: kind, hidden, coupling, sweeps, numbering, .. } = *settings;
-    let coupling = match (kind, coupling) {
-        (NetworkKind::Double, Coupled::Final) => Coupling::at_once(sweeps),
-        (NetworkKind::Double, Coupled::InPlace) => Coupling::in_place(sweeps),
-        (NetworkKind::Double, Coupled::Nothing) => Coupling::at_once(0),
-        _ => Coupling::at_once(1),
-    };
-    Network { kind, hidden, coupling, numbering }
-}
-
-/// The number of iterations of the search that these settings describe.
-fn iterations_of(settings: &Settings) -> u64 {
-    match settings.algorithm {
-        Algorithm::CmaEs => settings.evaluations / u64::from(settings.offspring),
-        Algorithm::Improved | Algorithm::Traditional => settings.iterations,
-    }
-}
-
-/// The search that these settings describe.
-fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
-    let population = settings.population;
-    let algorithm = match settings.algorithm {
-        Algorithm::Improved => AlgorithmMessage::Improved(messages::Improved {
-            population,
-            weight: settings.weight.to_f64() as f32,
-            acceptance: settings.acceptance.to_f64(),
-            bounds_weigh: settings.weighs == Weighs::Bounds,
-            keeps_offspring: settings.joins == Joins::OffspringToo,
-            parents_differ: settings.parents == Parents::Different,
-            any_number: settings.some == SomeGenes::AnyNumber,
-            one_gene: settings.mutants == Mutants::OneGene,
-        }),
-        Algorithm::Traditional => AlgorithmMessage::Traditional(messages::Traditional {
-            population,
-            crossover: settings.crossover.to_f64(),
-            mutation: settings.mutation.to_f64(),
-            shape: settings.shape.to_f64(),
-            keeps_best: settings.elite == settings::Elite::UnlessSurpassed,
-            parents_differ: settings.parents == Parents::Different,
-            one_couple: settings.births == Births::Couple,
-            one_gene: settings.mutates == Mutates::Child,
-        }),
-        Algorithm::CmaEs => AlgorithmMessage::Adaptation(messages::Adaptation {
-            offspring: settings.offspring,
-            sigma: settings.sigma.to_f64(),
-        }),
-    };
-    let (least, most) = settings.bounds();
-    messages::Search {
-        algorithm: Some(algorithm),
-        iterations: iterations_of(settings),
-        stream_high: stream.high(),
-        stream_low: stream.low(),
-        bounds: ((least, most) != RANGE).then_some(messages::Bounds { least, most }),
-    }
-}
 
 impl Nndtf {
     /// Prepares the chromosomes of the next round, if tasks are rounds of evaluations.
@@ -193,13 +132,13 @@ impl Experiment for Nndtf {
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Fitness>(), TaskKind::of::<Segment>()];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
-    type Settings = Settings;
+    type Settings = WithText<Settings>;
     type State = State;
     type Row = Row;
     type Told = arm::Arm;
 
-    fn rounds(settings: &Settings) -> u64 {
-        let iterations = iterations_of(settings);
+    fn rounds(WithText { settings, .. }: &WithText<Settings>) -> u64 {
+        let iterations = settings.search_iterations();
         match (settings.farming, settings.algorithm) {
             (Farming::Segments, _) => iterations.div_ceil(segment_of(settings)),
             (Farming::Evaluations, Algorithm::Improved) => 1 + 2 * iterations,
@@ -208,48 +147,39 @@ impl Experiment for Nndtf {
         }
     }
 
-    fn demand(settings: &Settings) -> Demand {
-        let genes = network_of(settings).genes() as u64;
+    fn demand(WithText { settings, text }: &WithText<Settings>) -> Demand {
+        let genes = settings.architecture().genes() as u64;
         let (chromosomes, distribution) = match settings.algorithm {
             Algorithm::Improved | Algorithm::Traditional => (u64::from(settings.population), 0),
             Algorithm::CmaEs => (u64::from(settings.offspring), 1 + 2 * genes + genes * genes),
         };
         let state_bytes = chromosomes * (4 * genes + 10) + 8 * distribution + 64;
-        let judge_bytes = 3 * settings.boards as u64 + 64;
-        let rows = search::ROWS.min(iterations_of(settings));
+        let given_bytes = text.len() as u64 + 3 * settings.boards as u64 + 64;
+        let rows = search::ROWS.min(settings.search_iterations());
         let (task_bytes, output_bytes) = match settings.farming {
-            Farming::Segments => (state_bytes + judge_bytes + 128, state_bytes + 40 * rows),
+            Farming::Segments => (state_bytes + given_bytes + 128, state_bytes + 40 * rows),
             // A round of the improved algorithm evaluates at most four chromosomes.
-            Farming::Evaluations => (judge_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
+            Farming::Evaluations => (given_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
         };
         Demand { tasks: 1, task_bytes, output_bytes, state_bytes, rows: rows + 1, ..Demand::default() }
     }
 
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let Identity { seed, replica, settings, stream, .. } = identity;
-        let network = network_of(&settings);
-        let messages = search_of(&settings, stream);
-        let search = Search::new(network.genes(), &messages)?;
+        let Identity { seed, replica, settings: WithText { settings, text }, stream, .. } = identity;
+        let search = Search::new(&settings, stream);
         search.check(&state)?;
-        let kind = match network.kind {
-            NetworkKind::Double => messages::Kind::Double,
-            NetworkKind::Traditional => messages::Kind::Traditional,
-            NetworkKind::Logistic => messages::Kind::Logistic,
+        let boards = training_boards(seed, replica, settings.source(), settings.boards);
+        let mut nndtf = Self {
+            network: settings.architecture(),
+            measure: settings.measure(),
+            settings_text: text,
+            whole: settings.measure().whole(&boards),
+            boards,
+            search,
+            segment: (settings.farming == Farming::Segments).then(|| segment_of(&settings)),
+            asked: None,
+            state,
         };
-        let judge = messages::Judge {
-            kind: kind.into(),
-            sweeps: network.coupling.sweeps,
-            in_place: network.coupling.in_place,
-            right_to_left: network.numbering == Numbering::RightToLeft,
-            boards: training_boards(seed, replica, settings.source(), settings.boards),
-            hidden: if network.hidden == HIDDEN { 0 } else { network.hidden as u32 },
-            ratio_of_sums: settings.fitness == Formula::RatioOfSums,
-            occupied_is_nothing: settings.occupied == Occupied::Nothing,
-        };
-        let whole = settings.measure().whole(&judge.boards);
-        let segment = (settings.farming == Farming::Segments).then(|| segment_of(&settings));
-        let mut nndtf =
-            Self { network, measure: settings.measure(), judge, whole, messages, search, segment, asked: None, state };
         nndtf.prepare();
         Ok(nndtf)
     }
@@ -263,19 +193,20 @@ impl Experiment for Nndtf {
     }
 
     fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
-        let judge = Some(self.judge.clone());
+        let (settings, boards) = (self.settings_text.clone(), self.boards.clone());
         let task = match (self.segment, &self.asked) {
             (Some(iterations), _) => {
-                let bounded = self.messages.bounds.is_some();
+                let stream = self.search.stream();
                 Task::of::<Segment>(&SegmentTask {
-                    judge,
-                    search: (!bounded).then_some(self.messages),
+                    settings,
+                    boards,
+                    stream_high: stream.high(),
+                    stream_low: stream.low(),
                     state: Some(self.state.clone()),
                     iterations,
-                    bounded_search: bounded.then_some(self.messages),
                 })
             }
-            (None, Some(asked)) => Task::of::<Fitness>(&FitnessTask { judge, genes: asked.genes.clone() }),
+            (None, Some(asked)) => Task::of::<Fitness>(&FitnessTask { settings, boards, genes: asked.genes.clone() }),
             (None, None) => panic!("a search that is not finished asks for something"),
         };
         tasks.map(|_| task.clone()).collect()

@@ -24,8 +24,7 @@ use evoxo_games::{
 use super::{
     arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, Shown, odds_json, seen_from_the_other},
     measure::Measure,
-    network::Network,
-    network_of,
+    network::{Kind, Network},
 };
 
 /// An arm with its champions after they were judged again.
@@ -152,7 +151,7 @@ fn fitness_table(arms: &[Class<'_>]) -> Table {
     }
     let firsts = alike(arms);
     for Class { arm, told, .. } in firsts.iter().copied() {
-        let (network, measure) = (network_of(&arm.settings), arm.settings.measure());
+        let (network, measure) = (arm.settings.architecture(), arm.settings.measure());
         let sets = told.replicas.iter().map(|replica| arm.training_boards(replica.replica));
         let trained: Vec<[f64; 2]> = sets.map(|set| baselines(network, measure, &set)).collect();
         let whole = baselines(network, measure, &every_board());
@@ -368,7 +367,7 @@ fn match_json(arms: &[Class<'_>], one: &Match) -> Value {
 }
 
 fn baselines_json() -> Value {
-    let network = Network::paper(super::NetworkKind::Double);
+    let network = Network::paper(Kind::Double);
     let [random, centre] = baselines(network, Measure::USUAL, &every_board());
     let [x, o] = Side::BOTH.map(teacher::exact);
     json!({
@@ -461,7 +460,7 @@ mod tests {
     /// The figures come from an independent implementation of the baselines, which sums over all boards, cell by cell.
     #[test]
     fn baselines_are_means_over_all_boards() {
-        let network = network_of(&Settings::of(&parse("experiment = \"nndtf\"").arms[0].settings));
+        let network = Settings::of(&parse("experiment = \"nndtf\"").arms[0].settings).architecture();
         let [random, centre] = baselines(network, Measure::USUAL, &every_board());
         let plain = |pick: &dyn Fn(Board, &[u8]) -> Vec<u8>| {
             let share = |board: &Board| {

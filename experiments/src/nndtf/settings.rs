@@ -6,10 +6,15 @@ use evoxo_games::player::teacher::BOARDS;
 use super::{
     boards::{Source, Stones, Training},
     measure::{Formula, Measure, Occupied},
-    network::{Bounds, HIDDEN_MAX, Kind, Numbering, SWEEPS_MAX},
-    search::{CHROMOSOMES_MAX, ITERATIONS_MAX},
-    task::SEGMENT_MAX,
+    network::{self, Bounds, HIDDEN_MAX, Kind, Network, Numbering, SWEEPS_MAX},
 };
+
+/// The largest population, and the most chromosomes in one task.
+pub const CHROMOSOMES_MAX: usize = 4096;
+/// The most iterations of a search.
+pub const ITERATIONS_MAX: u64 = 1_000_000_000;
+/// The most iterations of one task.
+pub const SEGMENT_MAX: u64 = 10_000_000;
 
 choice! {
     /// The search algorithm for the genes.
@@ -215,6 +220,28 @@ settings! {
 }
 
 impl Settings {
+    /// The network that these settings describe.
+    #[must_use]
+    pub fn architecture(&self) -> Network {
+        let Self { network: kind, hidden, coupling, sweeps, numbering, .. } = *self;
+        let coupling = match (kind, coupling) {
+            (Kind::Double, Coupling::Final) => network::Coupling::at_once(sweeps),
+            (Kind::Double, Coupling::InPlace) => network::Coupling::in_place(sweeps),
+            (Kind::Double, Coupling::Nothing) => network::Coupling::at_once(0),
+            _ => network::Coupling::at_once(1),
+        };
+        Network { kind, hidden, coupling, numbering }
+    }
+
+    /// The number of iterations of the search. For cma-es, iterations are generations.
+    #[must_use]
+    pub fn search_iterations(&self) -> u64 {
+        match self.algorithm {
+            Algorithm::CmaEs => self.evaluations / u64::from(self.offspring),
+            Algorithm::Improved | Algorithm::Traditional => self.iterations,
+        }
+    }
+
     /// The bounds of a gene.
     #[must_use]
     pub fn bounds(&self) -> Bounds {

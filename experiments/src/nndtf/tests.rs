@@ -2,7 +2,7 @@
 //! with a reason.
 
 use super::{
-    messages::{FitnessTask, Judge, SegmentTask},
+    messages::{FitnessTask, SegmentTask},
     task::{Fitness, Segment},
     *,
 };
@@ -56,8 +56,7 @@ fn the_digest_is_pinned_for_every_farming_mode() {
     simd::at_each_level(|level| assert_eq!(digest(&whole), digest(&run_with(&[])), "{level:?}"));
 }
 
-/// Other numbers of hidden nodes and other bounds give other searches, and both ways of farming agree on them. At their
-/// defaults, tasks do not mention these settings, so tasks keep the names they had before.
+/// Other numbers of hidden nodes and other bounds give other searches, and both ways of farming agree on them.
 #[test]
 fn hidden_nodes_and_bounds_are_settings() {
     let config = |overrides: &[(&str, &str)]| parse_with(SMALL, overrides);
@@ -81,9 +80,6 @@ fn hidden_nodes_and_bounds_are_settings() {
         assert_eq!(config(&[(name, first)]).hash(), usual.hash(), "{name}");
         assert_ne!(config(&[(name, other)]).hash(), usual.hash(), "{name}");
     }
-    let planned = Replica::start(&spelt, &spelt.arms[0], 0).plan(0..1).remove(0);
-    let SegmentTask { judge, search, bounded_search, .. } = SegmentTask::decode(planned.body).unwrap();
-    assert_eq!((judge.unwrap().hidden, search.unwrap().bounds, bounded_search), (0, None, None));
 }
 
 /// A replica may change its way of farming after every round, because both ways use the same state.
@@ -139,7 +135,7 @@ fn training_boards_are_shared() {
     let config = parse(SMALL);
     let planned: Vec<Task> =
         config.arms.iter().map(|arm| Replica::start(&config, arm, 0).plan(0..1).remove(0)).collect();
-    let boards = |task: &Task| SegmentTask::decode(task.body.clone()).unwrap().judge.unwrap().boards;
+    let boards = |task: &Task| SegmentTask::decode(task.body.clone()).unwrap().boards;
     assert!(planned.iter().all(|task| boards(task) == boards(&planned[0])));
 }
 
@@ -174,25 +170,19 @@ fn contradictory_tasks_are_rejected_with_a_reason() {
         change(&mut task);
         Segment::run(&task, &shared).unwrap_err().0
     };
-    let judge = |change: fn(&mut Judge)| {
-        let (mut task, shared) = Fitness::workload().remove(0);
-        change(task.judge.as_mut().unwrap());
-        Fitness::run(&task, &shared).unwrap_err().0
-    };
     let sentences = [
-        fitness(|task| task.judge = None),
+        fitness(|task| task.settings = "network = triple\n".into()),
+        fitness(|task| task.settings = "hidden = 17\n".into()),
+        fitness(|task| task.settings = "nodes = 3\n".into()),
+        fitness(|task| task.settings = "x".into()),
         fitness(|task| task.genes.clear()),
         fitness(|task| _ = task.genes.pop()),
         fitness(|task| task.genes[120] = f32::INFINITY),
         fitness(|task| task.genes = vec![0.0; 4097 * 114]),
-        judge(|judge| judge.kind = 7),
-        judge(|judge| judge.hidden = 17),
-        judge(|judge| judge.sweeps = 65),
-        judge(|judge| judge.boards.clear()),
-        judge(|judge| judge.boards[1] = judge.boards[0]),
-        judge(|judge| judge.boards = (0..2424).collect()),
-        segment(|task| task.search = None),
-        segment(|task| task.bounded_search = task.search.take()),
+        fitness(|task| task.boards.clear()),
+        fitness(|task| task.boards[1] = task.boards[0]),
+        fitness(|task| task.boards = (0..2424).collect()),
+        segment(|task| task.settings.push_str("gene_min = 1\n")),
         segment(|task| task.state = None),
         segment(|task| task.iterations = 0),
         segment(|task| task.state.as_mut().unwrap().iteration = 21),

@@ -33,7 +33,7 @@ use evoxo_common::{
     headline::Headline,
     report::Report,
     row,
-    settings::Choice as _,
+    settings::{Choice as _, WithText},
     task::{Task, TaskKind, checked},
 };
 use evoxo_games::net::{self, Network};
@@ -44,7 +44,7 @@ use messages::{LearnTask, State, Tally};
 use part::PartOfRound;
 use segment::{Learn, NAME};
 use settings::{InitialBiases, Settings};
-use wire::{Trial, read_weights, write_weights};
+use wire::{Trial, read_weights, write_trial, write_weights};
 
 /// The kind.
 pub const KIND: Kind = Kind::of::<Td3d>();
@@ -68,6 +68,8 @@ row! {
 /// One replica.
 struct Td3d {
     trial: Trial,
+    /// The trial in the form in which tasks carry it.
+    message: messages::Trial,
     settings: Settings,
     seed: u64,
     /// How several workers learn together; `None` for the serial learner.
@@ -116,13 +118,11 @@ impl Td3d {
     fn plan_segment(&self) -> Task {
         let (weights, average) = self.weights();
         Task::of::<Learn>(&LearnTask {
-            trial: Some(self.trial.write()),
+            trial: Some(self.message.clone()),
             weights,
             average,
             first_game: self.state.games,
             games: self.segment() as u32,
-            test_every: self.settings.test_every as u32,
-            test_games: self.settings.test_games,
         })
     }
 
@@ -147,22 +147,21 @@ impl Experiment for Td3d {
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Learn>(), TaskKind::of::<PartOfRound>()];
     const CARDS: &'static [CardKind] = &[net::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
-    type Settings = Settings;
+    type Settings = WithText<Settings>;
     type State = State;
     type Row = Row;
     type Told = arm::KeptTrials;
 
-    fn rounds(settings: &Settings) -> u64 {
-        let games = settings.games;
-        Joint::of(settings).map_or_else(|| games.div_ceil(settings.games_of_task()), |joint| joint.rounds(games))
+    fn rounds(WithText { settings, .. }: &WithText<Settings>) -> u64 {
+        Joint::of(settings).map_or_else(|| settings.games.div_ceil(settings.games_of_task()), |joint| joint.rounds())
     }
 
-    fn demand(settings: &Settings) -> Demand {
+    fn demand(WithText { settings, text }: &WithText<Settings>) -> Demand {
         let weights = 4 * settings.architecture().parameters() as u64;
         let averages = if settings.averaging_games > 0 { weights } else { 0 };
-        // A test takes at most two varints of 3 bytes, their keys, and the key and length of the whole. A trial takes less
-        // than 200 bytes.
-        let (tests, test_bytes, message) = (settings.games / settings.test_every, 10, 256);
+        // A test takes at most two varints of 3 bytes, their keys, and the key and length of the whole. The other numbers of
+        // a message take less than 100 bytes.
+        let (tests, test_bytes, message) = (settings.games / settings.test_every, 10, text.len() as u64 + 128);
         let Some(joint) = Joint::of(settings) else {
             let output_tests = (settings.games_of_task() / settings.test_every + 1).min(tests);
             return Demand {
@@ -189,9 +188,9 @@ impl Experiment for Td3d {
     }
 
     fn restore(identity: Identity<'_, Self>, state: State) -> Result<Self, String> {
-        let Identity { seed, settings, stream, .. } = identity;
-        let trial = Trial { architecture: settings.architecture(), learning: settings.learning(), stream };
-        let (joint, games) = (Joint::of(&settings), trial.learning.rate.games);
+        let Identity { seed, settings: WithText { settings, text }, stream, .. } = identity;
+        let (trial, message) = (Trial::new(&settings, stream), write_trial(text, stream));
+        let joint = Joint::of(&settings);
         let lost = state.games > 0 && state.weights.is_empty();
         let tested = state.games.saturating_sub(u64::from(lost)) / settings.test_every;
         let count = |kept: bool| if kept { trial.architecture.parameters() } else { 0 };
@@ -204,11 +203,11 @@ impl Experiment for Td3d {
         let due = joint.is_some() && learnt && state.games.is_multiple_of(settings.test_every);
         let tests = state.tests.len() as u64;
         let counted = tests == tested || due && tests + 1 == tested;
-        fits(state.games <= games && counted && !state.tests.iter().any(impossible))?;
+        fits(state.games <= settings.games && counted && !state.tests.iter().any(impossible))?;
         let fading = joint.is_some_and(|joint| joint.outer.momentum > 0.0);
         let velocity = read_weights(&state.velocity, count(learnt && fading));
         match weights.and(average).and(velocity) {
-            Ok(_) => Ok(Self { trial, joint, settings, seed, state }),
+            Ok(_) => Ok(Self { trial, message, joint, settings, seed, state }),
             Err(why) => Err(format!("the state does not fit the settings: {why}")),
         }
     }
@@ -220,7 +219,7 @@ impl Experiment for Td3d {
     fn tasks(&self) -> usize {
         match &self.joint {
             None => usize::from(self.segment() > 0),
-            Some(joint) => joint.tasks(self.settings.games, &self.state),
+            Some(joint) => joint.tasks(&self.state),
         }
     }
 
@@ -229,7 +228,7 @@ impl Experiment for Td3d {
             None => tasks.map(|_| self.plan_segment()).collect(),
             Some(joint) => {
                 let (weights, average) = self.weights();
-                joint.plan(&self.trial, &self.state, weights, average, tasks)
+                joint.plan(&self.message, &self.state, weights, average, tasks)
             }
         }
     }

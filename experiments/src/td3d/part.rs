@@ -10,8 +10,9 @@ use evoxo_games::{board::Geometry, net::learn::Learning};
 use super::{
     join::{self, difference},
     messages::{LearnGames, LearnTask, PartOutput, PartTask, TestGames, part_output, part_task::Part},
-    segment::{self, GAMES_MAX, Learnt, NAME, TEST_GAMES_MAX},
-    wire::{Trial, read_weights},
+    segment::{self, Learnt, NAME},
+    settings::{GAMES_MAX, TEST_GAMES_MAX},
+    wire::{Trial, read_trial, read_weights},
 };
 
 /// Computes a part of a round.
@@ -41,7 +42,7 @@ impl Compute for PartOfRound {
 /// # Errors
 /// A message if the task is invalid.
 fn run(task: &PartTask, shared: &Bytes) -> Result<PartOutput, Refusal> {
-    let trial = Trial::read(task.trial.as_ref())?;
+    let (trial, _) = read_trial(task.trial.as_ref())?;
     // The coordinator has the averages, because they are taken over rounds.
     let trial = Trial { learning: Learning { averaging_games: 0, ..trial.learning }, ..trial };
     let weights = read_weights(shared, trial.architecture.parameters())?;
@@ -109,7 +110,7 @@ fn workload() -> Vec<(PartTask, Bytes)> {
     let parts = |segment: LearnTask| {
         let learn = Part::Learn(LearnGames { first_game: segment.first_game, games: segment.games });
         let test = Part::Test(TestGames { played: 100, first_game: 3, games: 5 });
-        [learn, test].map(|part| (PartTask { trial: segment.trial, part: Some(part) }, segment.weights.clone()))
+        [learn, test].map(|part| (PartTask { trial: segment.trial.clone(), part: Some(part) }, segment.weights.clone()))
     };
     segment::workload().into_iter().flat_map(parts).collect()
 }

@@ -6,6 +6,7 @@ use crate::testing::{self, digest, parse, parse_with};
 use evoxo_common::{
     experiment::{Config, Replica},
     local,
+    settings::Typed as _,
 };
 use evoxo_games::{
     board::Geometry,
@@ -297,7 +298,7 @@ fn rounds_and_columns_fit() {
     let config = parse_with(SMALL, &[("segment_games", "50")]);
     for mut replica in local::start(&config) {
         while local::step(&mut replica).unwrap() {}
-        assert_eq!(replica.rounds(), Td3d::rounds(&Settings::of(&config.arms[0].settings)));
+        assert_eq!(replica.rounds(), Td3d::rounds(&WithText::of(&config.arms[0].settings)));
         let games: Vec<f64> = replica.history().iter().map(|row| row[Row::games]).collect();
         assert_eq!(games, [40.0, 80.0, 120.0]);
         for row in replica.history() {

@@ -7,7 +7,7 @@
 use crate::nndtf::messages;
 
 use super::{
-    CHROMOSOMES_MAX, Candidates, Search, first_greatest,
+    Candidates, Search, first_greatest,
     strategy::{Distribution, Strategy},
 };
 use crate::nndtf::network::{Bounds, RANGE, gene};
@@ -15,18 +15,6 @@ use evoxo_common::evolve::select;
 
 /// A greater step size is useless, because coordinates have a range of 2.
 const SIGMA_MAX: f64 = 1e6;
-
-/// Checks that the parameters are in range.
-pub(super) fn check(adaptation: &messages::Adaptation) -> Result<(), String> {
-    let messages::Adaptation { offspring, sigma } = *adaptation;
-    if !(4..=CHROMOSOMES_MAX as u32).contains(&offspring) {
-        return Err(format!("a generation has 4 to {CHROMOSOMES_MAX} individuals, not {offspring}"));
-    }
-    if !(sigma > 0.0 && sigma <= 1000.0) {
-        return Err(format!("the initial step size is above 0 and at most 1000, not {sigma}"));
-    }
-    Ok(())
-}
 
 /// Whether a state is empty, or has the numbers of a distribution and one chromosome.
 pub(super) fn fits(search: &Search, state: &messages::State) -> bool {
@@ -37,16 +25,16 @@ pub(super) fn fits(search: &Search, state: &messages::State) -> bool {
         && state.distribution.iter().all(|number| number.is_finite())
 }
 
-fn strategy(search: &Search, adaptation: &messages::Adaptation) -> Strategy {
-    Strategy::new(search.genes, adaptation.offspring as usize)
+fn strategy(search: &Search) -> Strategy {
+    Strategy::new(search.genes, search.settings.offspring as usize)
 }
 
-fn distribution(search: &Search, adaptation: &messages::Adaptation, state: &messages::State) -> Distribution {
+fn distribution(search: &Search, state: &messages::State) -> Distribution {
     let n = search.genes;
     let Some((sigma, rest)) = state.distribution.split_first() else {
         let mut rng = search.rng(state, "mean");
         let mean = (0..n).map(|_| f64::from(gene(&mut rng, RANGE))).collect();
-        return strategy(search, adaptation).start(mean, adaptation.sigma);
+        return strategy(search).start(mean, search.settings.sigma.to_f64());
     };
     let (mean, rest) = rest.split_at(n);
     let (path, matrix) = rest.split_at(n);
@@ -69,10 +57,10 @@ fn fold(place: f64) -> f64 {
 }
 
 /// The next generation.
-pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &messages::State) -> Candidates {
-    let (strategy, distribution) = (strategy(search, adaptation), distribution(search, adaptation, state));
+pub(super) fn ask(search: &Search, state: &messages::State) -> Candidates {
+    let (strategy, distribution) = (strategy(search), distribution(search, state));
     let steps = strategy.draw(&distribution, &mut search.rng(state, "steps"));
-    let individuals = 0..adaptation.offspring as usize;
+    let individuals = 0..search.settings.offspring as usize;
     let genes = individuals
         .flat_map(|index| {
             strategy.individual(&distribution, &steps, index).map(|place| scaled(fold(place), search.bounds))
@@ -82,18 +70,12 @@ pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &me
 }
 
 /// Updates the distribution.
-pub(super) fn tell(
-    search: &Search,
-    adaptation: &messages::Adaptation,
-    state: &mut messages::State,
-    asked: Candidates,
-    sums: &[u64],
-) {
-    let before = distribution(search, adaptation, state);
+pub(super) fn tell(search: &Search, state: &mut messages::State, asked: Candidates, sums: &[u64]) {
+    let before = distribution(search, state);
     let mut distribution = before.clone();
     let steps = asked.steps.expect("a generation of this strategy has its steps");
     let order = select::fittest(sums, sums.len());
-    strategy(search, adaptation).adapt(&mut distribution, &steps, &order);
+    strategy(search).adapt(&mut distribution, &steps, &order);
     let best = first_greatest(sums).expect("a generation was evaluated");
     if state.sums.first().is_none_or(|so_far| sums[best] > *so_far) {
         state.sums = vec![sums[best]];
@@ -105,8 +87,9 @@ pub(super) fn tell(
     state.distribution = match numbers.iter().all(|number| number.is_finite()) && sigma <= SIGMA_MAX {
         true => numbers,
         false => {
-            let strategy = strategy(search, adaptation);
-            let Distribution { sigma, mean, path, matrix } = strategy.start(before.mean, adaptation.sigma);
+            let strategy = strategy(search);
+            let Distribution { sigma, mean, path, matrix } =
+                strategy.start(before.mean, search.settings.sigma.to_f64());
             std::iter::once(sigma).chain(mean).chain(path).chain(matrix).collect()
         }
     };

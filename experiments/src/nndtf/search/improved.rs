@@ -6,64 +6,51 @@
 //! the fittest mutant replaces the worst chromosome even if it is less fit. Otherwise each mutant in turn replaces the
 //! currently worst chromosome if it is fitter. As in the paper, the offspring itself never joins the population.
 //!
-//! Readings of the text change four of these steps (`bounds_weigh`, `keeps_offspring`, `parents_differ`, `any_number`), and
-//! with `one_gene` each mutant redraws one gene. With `keeps_offspring`, the offspring is judged again together with its
-//! mutants and treated like them.
+//! Readings of the text change four of these steps (the settings `weighs`, `joins`, `parents` and `some`), and with the
+//! setting `mutants` each mutant redraws one gene. If the offspring may join, it is judged again together with its mutants
+//! and treated like them.
 
-use crate::nndtf::messages;
+use crate::nndtf::{
+    messages,
+    network::gene,
+    settings::{Joins, Mutants, SomeGenes, Weighs},
+};
 
-use super::{CHROMOSOMES_MAX, Search, first_greatest, first_least, is_probability, parents};
-use crate::nndtf::network::gene;
+use super::{Search, first_greatest, first_least, parents};
 use evoxo_common::{
     evolve::{cross, mutate},
     rng::{below, unit},
 };
 
-/// Checks that the parameters are in range.
-pub(super) fn check(improved: &messages::Improved) -> Result<(), String> {
-    let messages::Improved { population, weight, acceptance, .. } = *improved;
-    if !(2..=CHROMOSOMES_MAX as u32).contains(&population) {
-        return Err(format!("a population has 2 to {CHROMOSOMES_MAX} chromosomes, not {population}"));
-    }
-    if !is_probability(weight.into()) || !is_probability(acceptance) {
-        return Err(format!("w and pa are from 0 to 1, not {weight} and {acceptance}"));
-    }
-    Ok(())
-}
-
 /// The chromosomes to evaluate: the first population, an iteration's four candidates, or its three mutants.
-pub(super) fn ask(search: &Search, improved: &messages::Improved, state: &messages::State) -> Vec<f32> {
+pub(super) fn ask(search: &Search, state: &messages::State) -> Vec<f32> {
     if state.sums.is_empty() {
-        return search.random(state, improved.population);
+        return search.random(state);
     }
-    let candidates = candidates(search, improved, state);
+    let candidates = candidates(search, state);
     let Some(chosen) = (state.offspring as usize).checked_sub(1) else { return candidates.concat() };
     let offspring = &candidates[chosen];
-    let mut mutants = mutants(search, improved, state, offspring).concat();
-    if improved.keeps_offspring {
+    let mut mutants = mutants(search, state, offspring).concat();
+    if search.settings.joins == Joins::OffspringToo {
         mutants.extend(offspring);
     }
     mutants
 }
 
-fn candidates(search: &Search, improved: &messages::Improved, state: &messages::State) -> [Vec<f32>; 4] {
-    let places = parents(&mut search.rng(state, "parents"), &state.sums, improved.parents_differ);
+fn candidates(search: &Search, state: &messages::State) -> [Vec<f32>; 4] {
+    let places = parents(&mut search.rng(state, "parents"), &state.sums, search.settings.parents);
     let [mother, father] = places.map(|place| search.chromosome(&state.genes, place));
-    let usual = cross::four_candidates(mother, father, improved.weight, search.bounds);
-    if !improved.bounds_weigh {
+    let weight = search.settings.weight.to_f64() as f32;
+    let usual = cross::four_candidates(mother, father, weight, search.bounds);
+    if search.settings.weighs == Weighs::Parents {
         return usual;
     }
-    let [_, greater, lesser, _] = cross::four_candidates(mother, father, 1.0 - improved.weight, search.bounds);
+    let [_, greater, lesser, _] = cross::four_candidates(mother, father, 1.0 - weight, search.bounds);
     let [mean, _, _, middle] = usual;
     [mean, greater, lesser, middle]
 }
 
-fn mutants(
-    search: &Search,
-    improved: &messages::Improved,
-    state: &messages::State,
-    offspring: &[f32],
-) -> [Vec<f32>; 3] {
+fn mutants(search: &Search, state: &messages::State, offspring: &[f32]) -> [Vec<f32>; 3] {
     let mut rng = search.rng(state, "mutants");
     let mut redraw_one = |mutant: &mut [f32]| {
         let locus = below(&mut rng, mutant.len() as u64) as usize;
@@ -71,26 +58,23 @@ fn mutants(
     };
     let [mut one, mut some, mut all] = [(); 3].map(|()| offspring.to_vec());
     redraw_one(&mut one);
-    if improved.one_gene {
+    if search.settings.mutants == Mutants::OneGene {
         redraw_one(&mut some);
         redraw_one(&mut all);
         return [one, some, all];
     }
     let length = some.len() as u64;
-    let share = if improved.any_number { (1 + below(&mut rng, length), length) } else { (1, 2) };
+    let share = match search.settings.some {
+        SomeGenes::AnyNumber => (1 + below(&mut rng, length), length),
+        SomeGenes::Half => (1, 2),
+    };
     mutate::redraw_each(&mut rng, &mut some, share, |rng, _, _| gene(rng, search.bounds));
     all.fill_with(|| gene(&mut rng, search.bounds));
     [one, some, all]
 }
 
 /// Updates the state with the fitness of the chromosomes that [`ask`] returned.
-pub(super) fn tell(
-    search: &Search,
-    improved: &messages::Improved,
-    state: &mut messages::State,
-    asked: Vec<f32>,
-    sums: &[u64],
-) {
+pub(super) fn tell(search: &Search, state: &mut messages::State, asked: Vec<f32>, sums: &[u64]) {
     if state.sums.is_empty() {
         (state.genes, state.sums) = (asked, sums.to_vec());
     } else if state.offspring == 0 {
@@ -104,7 +88,8 @@ pub(super) fn tell(
                 state.genes[worst * length..][..length].copy_from_slice(search.chromosome(&asked, mutant));
             }
         };
-        let accepted = unit(&mut search.stream.word(state.iteration).text("acceptance").rng()) < improved.acceptance;
+        let drawn = unit(&mut search.stream.word(state.iteration).text("acceptance").rng());
+        let accepted = drawn < search.settings.acceptance.to_f64();
         if accepted {
             replace_worst(first_greatest(sums).expect("three mutants were judged"), true);
         } else {

@@ -9,20 +9,17 @@ mod improved;
 mod strategy;
 mod traditional;
 
-use crate::nndtf::messages;
-use crate::nndtf::messages::search::Algorithm;
-
-use super::network::{self, Bounds, GENE_MAX, RANGE};
+use super::{
+    messages,
+    network::{self, Bounds},
+    settings::{Algorithm, Joins, Parents, Settings},
+};
 use evoxo_common::{
     evolve::select,
     rng::{Generator, Stream},
 };
 use strategy::Steps;
 
-/// The largest population, and the most chromosomes in one task.
-pub const CHROMOSOMES_MAX: usize = 4096;
-/// The most iterations of a search.
-pub const ITERATIONS_MAX: u64 = 1_000_000_000;
 /// Rows of a history.
 pub const ROWS: u64 = 100;
 
@@ -47,33 +44,34 @@ pub struct Search {
     /// The length of a chromosome.
     genes: usize,
     bounds: Bounds,
-    algorithm: Algorithm,
+    settings: Settings,
     iterations: u64,
     stream: Stream,
 }
 
 impl Search {
-    /// Reads a search from a task, for chromosomes of this length.
-    ///
-    /// # Errors
-    /// A message if a number is out of range.
-    pub fn new(genes: usize, search: &messages::Search) -> Result<Self, String> {
-        if search.iterations == 0 || search.iterations > ITERATIONS_MAX {
-            return Err(format!("a search has 1 to {ITERATIONS_MAX} iterations, not {}", search.iterations));
+    /// The search that these settings describe, with this replica's stream.
+    #[must_use]
+    pub fn new(settings: &Settings, stream: Stream) -> Self {
+        Self {
+            genes: settings.architecture().genes(),
+            bounds: settings.bounds(),
+            iterations: settings.search_iterations(),
+            settings: settings.clone(),
+            stream,
         }
-        let algorithm = search.algorithm.ok_or("the search names no algorithm")?;
-        match &algorithm {
-            Algorithm::Improved(improved) => improved::check(improved)?,
-            Algorithm::Traditional(traditional) => traditional::check(traditional)?,
-            Algorithm::Adaptation(adaptation) => adaptation::check(adaptation)?,
-        }
-        let bounds = search.bounds.map_or(RANGE, |bounds| (bounds.least, bounds.most));
-        let sensible = |bound: f32| bound.abs() <= GENE_MAX;
-        if !sensible(bounds.0) || !sensible(bounds.1) || bounds.0 >= bounds.1 {
-            return Err(format!("genes from {} to {}: give bounds from -{GENE_MAX} to {GENE_MAX}", bounds.0, bounds.1));
-        }
-        let stream = Stream::from_words(search.stream_high, search.stream_low);
-        Ok(Self { genes, bounds, algorithm, iterations: search.iterations, stream })
+    }
+
+    /// The algorithm.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        self.settings.algorithm
+    }
+
+    /// The replica's stream.
+    #[must_use]
+    pub const fn stream(&self) -> Stream {
+        self.stream
     }
 
     /// Checks that this search can have this state.
@@ -91,25 +89,19 @@ impl Search {
             return Err("the number of genes in the state does not fit its chromosomes".into());
         }
         state.genes.chunks(self.genes).try_for_each(|genes| network::check(self.genes, self.bounds, genes))?;
-        let fits = match &self.algorithm {
-            Algorithm::Improved(improved) => {
-                self.population_fits(state, improved.population)
-                    && state.offspring <= 4
-                    && state.distribution.is_empty()
+        let fits = match self.settings.algorithm {
+            Algorithm::Improved => self.population_fits(state) && state.offspring <= 4 && state.distribution.is_empty(),
+            Algorithm::Traditional => {
+                self.population_fits(state) && state.offspring == 0 && state.distribution.is_empty()
             }
-            Algorithm::Traditional(traditional) => {
-                self.population_fits(state, traditional.population)
-                    && state.offspring == 0
-                    && state.distribution.is_empty()
-            }
-            Algorithm::Adaptation(_) => state.offspring == 0 && adaptation::fits(self, state),
+            Algorithm::CmaEs => state.offspring == 0 && adaptation::fits(self, state),
         };
         if fits { Ok(()) } else { Err("the state does not fit the search's settings".into()) }
     }
 
     /// Whether the population is complete, or empty as at the very beginning.
-    fn population_fits(&self, state: &messages::State, population: u32) -> bool {
-        state.sums.len() == population as usize
+    fn population_fits(&self, state: &messages::State) -> bool {
+        state.sums.len() == self.settings.population as usize
             || (state.sums.is_empty() && state.iteration == 0 && state.offspring == 0)
     }
 
@@ -126,10 +118,10 @@ impl Search {
     #[must_use]
     pub fn ask(&self, state: &messages::State) -> Candidates {
         assert!(!self.finished(state), "a finished search has nothing to evaluate");
-        let mut asked = match &self.algorithm {
-            Algorithm::Improved(improved) => improved::ask(self, improved, state).into(),
-            Algorithm::Traditional(traditional) => traditional::ask(self, traditional, state).into(),
-            Algorithm::Adaptation(adaptation) => adaptation::ask(self, adaptation, state),
+        let mut asked = match self.settings.algorithm {
+            Algorithm::Improved => improved::ask(self, state).into(),
+            Algorithm::Traditional => traditional::ask(self, state).into(),
+            Algorithm::CmaEs => adaptation::ask(self, state),
         };
         // Because of rounding, a blend of two genes may lie slightly beyond the bounds.
         asked.genes.iter_mut().for_each(|gene| *gene = gene.clamp(self.bounds.0, self.bounds.1));
@@ -144,12 +136,10 @@ impl Search {
     pub fn tell(&self, state: &mut messages::State, asked: Candidates, sums: &[u64]) -> Option<messages::Row> {
         assert_eq!(asked.genes.len(), sums.len() * self.genes, "one sum for each chromosome");
         let before = state.iteration;
-        match &self.algorithm {
-            Algorithm::Improved(improved) => improved::tell(self, improved, state, asked.genes, sums),
-            Algorithm::Traditional(traditional) => {
-                traditional::tell(self, traditional, state, asked.genes, sums);
-            }
-            Algorithm::Adaptation(adaptation) => adaptation::tell(self, adaptation, state, asked, sums),
+        match self.settings.algorithm {
+            Algorithm::Improved => improved::tell(self, state, asked.genes, sums),
+            Algorithm::Traditional => traditional::tell(self, state, asked.genes, sums),
+            Algorithm::CmaEs => adaptation::tell(self, state, asked, sums),
         }
         let every = self.iterations.div_ceil(ROWS);
         let due = state.iteration > before && (state.iteration.is_multiple_of(every) || self.finished(state));
@@ -164,42 +154,26 @@ impl Search {
     /// The number of chromosomes evaluated up to this iteration, counted between two rounds.
     #[must_use]
     pub fn evaluations(&self, iteration: u64) -> u64 {
-        match &self.algorithm {
-            Algorithm::Improved(improved) => u64::from(improved.population) + self.of_an_iteration() * iteration,
-            Algorithm::Traditional(traditional) => {
-                u64::from(traditional.population) + self.of_an_iteration() * iteration
-            }
-            Algorithm::Adaptation(_) => self.of_an_iteration() * iteration,
-        }
+        let first = if self.settings.algorithm == Algorithm::CmaEs { 0 } else { self.settings.population.into() };
+        first + self.of_an_iteration() * iteration
     }
 
     /// The number of chromosomes evaluated in an iteration.
     #[must_use]
     pub fn of_an_iteration(&self) -> u64 {
-        match &self.algorithm {
-            Algorithm::Improved(improved) => 7 + u64::from(improved.keeps_offspring),
-            Algorithm::Traditional(traditional) => traditional::births(traditional).into(),
-            Algorithm::Adaptation(adaptation) => adaptation.offspring.into(),
+        match self.settings.algorithm {
+            Algorithm::Improved => 7 + u64::from(self.settings.joins == Joins::OffspringToo),
+            Algorithm::Traditional => traditional::births(&self.settings).into(),
+            Algorithm::CmaEs => self.settings.offspring.into(),
         }
     }
 
     /// The number of sums that a row's total adds up.
     #[must_use]
     pub fn population(&self) -> u32 {
-        match &self.algorithm {
-            Algorithm::Improved(improved) => improved.population,
-            Algorithm::Traditional(traditional) => traditional.population,
-            Algorithm::Adaptation(adaptation) => adaptation.offspring,
-        }
-    }
-
-    /// The number of rounds of evaluations from the beginning to the end.
-    #[must_use]
-    pub fn rounds(&self) -> u64 {
-        match &self.algorithm {
-            Algorithm::Improved(_) => 1 + 2 * self.iterations,
-            Algorithm::Traditional(_) => 1 + self.iterations,
-            Algorithm::Adaptation(_) => self.iterations,
+        match self.settings.algorithm {
+            Algorithm::Improved | Algorithm::Traditional => self.settings.population,
+            Algorithm::CmaEs => self.settings.offspring,
         }
     }
 
@@ -209,9 +183,9 @@ impl Search {
     }
 
     /// A first population.
-    fn random(&self, state: &messages::State, population: u32) -> Vec<f32> {
+    fn random(&self, state: &messages::State) -> Vec<f32> {
         let mut rng = self.rng(state, "births");
-        (0..population as usize * self.genes).map(|_| network::gene(&mut rng, self.bounds)).collect()
+        (0..self.settings.population as usize * self.genes).map(|_| network::gene(&mut rng, self.bounds)).collect()
     }
 
     fn chromosome<'a>(&self, genes: &'a [f32], index: usize) -> &'a [f32] {
@@ -239,20 +213,15 @@ fn first_least(sums: &[u64]) -> usize {
 
 /// The indices of two parents, chosen by the roulette wheel. If the parents must differ, the first one is taken off the wheel
 /// before the second spin.
-fn parents(rng: &mut Generator, sums: &[u64], differ: bool) -> [usize; 2] {
+fn parents(rng: &mut Generator, sums: &[u64], may: Parents) -> [usize; 2] {
     let mut fitness: Vec<f64> = sums.iter().map(|sum| *sum as f64).collect();
     let mother = select::roulette(rng, &fitness);
-    if !differ {
+    if may == Parents::Any {
         return [mother, select::roulette(rng, &fitness)];
     }
     fitness.remove(mother);
     let father = select::roulette(rng, &fitness);
     [mother, father + usize::from(father >= mother)]
-}
-
-/// Whether a value is a probability.
-fn is_probability(value: f64) -> bool {
-    (0.0..=1.0).contains(&value)
 }
 
 #[cfg(test)]

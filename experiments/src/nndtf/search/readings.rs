@@ -1,27 +1,25 @@
 //! Tests of the readings of both genetic algorithms, each against its definition.
 
 use super::*;
-use crate::nndtf::network::{Kind, Network};
+use crate::nndtf::{
+    network::{Kind, Network},
+    settings::SCHEMA,
+};
 
 const GENES: usize = Network::paper(Kind::Traditional).genes();
 
-fn search(algorithm: Algorithm) -> Search {
-    let message =
-        messages::Search { algorithm: Some(algorithm), iterations: 500, stream_high: 5, stream_low: 6, bounds: None };
-    Search::new(GENES, &message).unwrap()
+/// The search of a traditional network with these settings, line by line.
+fn search(settings: &str) -> Search {
+    let values = SCHEMA.read(&format!("network = traditional\niterations = 500\n{settings}")).unwrap();
+    Search::new(&Settings::of(&values), Stream::from_words(5, 6))
 }
 
-fn improved(change: fn(&mut messages::Improved)) -> Search {
-    let mut improved = messages::Improved { population: 4, weight: 0.1, acceptance: 0.5, ..Default::default() };
-    change(&mut improved);
-    search(Algorithm::Improved(improved))
+fn improved(reading: &str) -> Search {
+    search(&format!("population = 4\n{reading}"))
 }
 
-fn traditional(change: fn(&mut messages::Traditional)) -> Search {
-    let mut traditional =
-        messages::Traditional { population: 6, crossover: 0.0, mutation: 0.0, shape: 5.0, ..Default::default() };
-    change(&mut traditional);
-    search(Algorithm::Traditional(traditional))
+fn traditional(reading: &str) -> Search {
+    search(&format!("algorithm = traditional\npopulation = 6\ncrossover = 0\nmutation = 0\n{reading}"))
 }
 
 /// The state after the first population, with these sums.
@@ -40,7 +38,7 @@ fn chromosomes(genes: &[f32]) -> Vec<&[f32]> {
 /// and the last candidate stay the same.
 #[test]
 fn w_may_be_the_share_of_the_bounds() {
-    let [usual, other] = [improved(|_| ()), improved(|improved| improved.bounds_weigh = true)];
+    let [usual, other] = [improved(""), improved("weighs = bounds\n")];
     let state = begun(&usual, &[5, 0, 0, 0]);
     let [one, two] = [usual.ask(&state).genes, other.ask(&state).genes];
     let (one, two) = (chromosomes(&one), chromosomes(&two));
@@ -58,11 +56,8 @@ fn w_may_be_the_share_of_the_bounds() {
 #[test]
 fn offspring_may_join_the_population() {
     for keeps in [false, true] {
-        let search = improved(if keeps {
-            |improved| (improved.keeps_offspring, improved.acceptance) = (true, 0.0)
-        } else {
-            |improved| improved.acceptance = 0.0
-        });
+        let joins = if keeps { "offspring-too" } else { "mutants" };
+        let search = improved(&format!("joins = {joins}\nacceptance = 0\n"));
         let mut state = begun(&search, &[5, 6, 7, 8]);
         let candidates = search.ask(&state);
         let offspring = chromosomes(&candidates.genes)[2].to_vec();
@@ -81,14 +76,14 @@ fn offspring_may_join_the_population() {
 #[test]
 fn parents_may_be_required_to_differ() {
     for differ in [false, true] {
-        let search = improved(if differ { |improved| improved.parents_differ = true } else { |_| () });
+        let search = improved(if differ { "parents = different\n" } else { "" });
         let state = begun(&search, &[0, 0, 5, 0]);
         let mean = chromosomes(&search.ask(&state).genes)[0].to_vec();
         assert_eq!(mean != chromosomes(&state.genes)[2], differ);
     }
     let mut rng = Stream::root(1).rng();
     for _ in 0..1000 {
-        let [mother, father] = parents(&mut rng, &[3, 1, 0, 2], true);
+        let [mother, father] = parents(&mut rng, &[3, 1, 0, 2], Parents::Different);
         assert!(mother != father && mother < 4 && father < 4);
     }
 }
@@ -109,7 +104,7 @@ fn some_genes_may_be_any_number() {
         };
         (0..200).map(count).collect()
     };
-    let [half, any] = [improved(|_| ()), improved(|improved| improved.any_number = true)].map(|it| changed(&it));
+    let [half, any] = [improved(""), improved("some = any-number\n")].map(|it| changed(&it));
     assert!(half.iter().all(|count| (20..70).contains(count)));
     assert!(any.iter().any(|count| *count < 10) && any.iter().any(|count| *count > 80));
 }
@@ -117,7 +112,7 @@ fn some_genes_may_be_any_number() {
 /// Each of the three mutants differs from the offspring in one gene, and the mutants differ from each other.
 #[test]
 fn each_mutant_may_have_one_gene() {
-    let search = improved(|improved| improved.one_gene = true);
+    let search = improved("mutants = one-gene\n");
     let mut state = begun(&search, &[5, 6, 7, 8]);
     let mut alike = 0;
     for _ in 0..200 {
@@ -140,7 +135,7 @@ fn each_mutant_may_have_one_gene() {
 /// no child is as fit.
 #[test]
 fn an_iteration_may_have_a_single_couple() {
-    let search = traditional(|traditional| (traditional.one_couple, traditional.parents_differ) = (true, true));
+    let search = traditional("births = couple\nparents = different\n");
     let (mut lost, mut stayed) = (0, 0);
     let mut state = begun(&search, &[1, 2, 3, 4, 5, 60]);
     while !search.finished(&state) {
@@ -163,7 +158,7 @@ fn an_iteration_may_have_a_single_couple() {
 /// A chromosome that is both parents is replaced by the fitter child.
 #[test]
 fn the_fitter_child_of_a_single_parent_survives() {
-    let search = traditional(|traditional| traditional.one_couple = true);
+    let search = traditional("births = couple\n");
     for sums in [[7, 8], [8, 7]] {
         let mut state = begun(&search, &[0, 0, 5, 0, 0, 0]);
         let children = search.ask(&state);
@@ -176,11 +171,7 @@ fn the_fitter_child_of_a_single_parent_survives() {
 #[test]
 fn a_child_may_be_mutated_in_one_gene() {
     for (one_gene, expected) in [(true, 1), (false, GENES)] {
-        let search = traditional(if one_gene {
-            |traditional| (traditional.mutation, traditional.one_gene) = (1.0, true)
-        } else {
-            |traditional| traditional.mutation = 1.0
-        });
+        let search = traditional(if one_gene { "mutation = 1\nmutates = child\n" } else { "mutation = 1\n" });
         let state = begun(&search, &[0, 0, 5, 0, 0, 0]);
         let children = search.ask(&state).genes;
         for child in chromosomes(&children) {

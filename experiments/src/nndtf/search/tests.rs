@@ -1,42 +1,30 @@
 //! Compares each search with its definition, step by step.
 
-use crate::nndtf::messages;
-
 use super::*;
-use crate::nndtf::network::{Kind, Network};
+use crate::nndtf::{
+    network::{Kind, Network, RANGE},
+    settings::SCHEMA,
+};
 
 const GENES: usize = Network::paper(Kind::Traditional).genes();
 
-fn search(algorithm: Algorithm, iterations: u64) -> Search {
-    bounded(algorithm, iterations, None)
+/// The search of a traditional network with these settings, line by line.
+fn search(settings: &str) -> Search {
+    let values = SCHEMA.read(&format!("network = traditional\n{settings}")).unwrap();
+    Search::new(&Settings::of(&values), Stream::from_words(5, 6))
 }
 
-fn bounded(algorithm: Algorithm, iterations: u64, bounds: Option<messages::Bounds>) -> Search {
-    let message = messages::Search { algorithm: Some(algorithm), iterations, stream_high: 5, stream_low: 6, bounds };
-    Search::new(GENES, &message).unwrap()
+/// A search by the improved algorithm.
+fn improved(acceptance: f64, iterations: u64) -> String {
+    format!("iterations = {iterations}\npopulation = 4\nacceptance = {acceptance}\n")
 }
 
-fn improved(acceptance: f64) -> Algorithm {
-    Algorithm::Improved(messages::Improved { population: 4, weight: 0.1, acceptance, ..Default::default() })
+fn traditional(iterations: u64) -> String {
+    format!("algorithm = traditional\niterations = {iterations}\npopulation = 6\n")
 }
 
-fn traditional() -> Algorithm {
-    elitist(false)
-}
-
-fn elitist(keeps_best: bool) -> Algorithm {
-    Algorithm::Traditional(messages::Traditional {
-        population: 6,
-        crossover: 0.8,
-        mutation: 0.1,
-        shape: 5.0,
-        keeps_best,
-        ..Default::default()
-    })
-}
-
-fn adaptation() -> Algorithm {
-    Algorithm::Adaptation(messages::Adaptation { offspring: 8, sigma: 0.3 })
+fn adaptation(iterations: u64) -> String {
+    format!("algorithm = cma-es\nevaluations = {}\noffspring = 8\nsigma = 0.3\n", 8 * iterations)
 }
 
 /// A simple fitness: the closeness of the genes to one half.
@@ -55,8 +43,8 @@ fn step(search: &Search, state: &mut messages::State) -> Option<messages::Row> {
 
 #[test]
 fn the_first_population_is_evaluated_before_the_first_iteration() {
-    for (algorithm, count) in [(improved(0.5), 4), (traditional(), 6)] {
-        let (search, mut state) = (search(algorithm, 10), messages::State::default());
+    for (settings, count) in [(improved(0.5, 10), 4), (traditional(10), 6)] {
+        let (search, mut state) = (search(&settings), messages::State::default());
         let asked = search.ask(&state).genes;
         assert_eq!(asked.len(), count * GENES);
         assert_eq!(step(&search, &mut state), None);
@@ -69,7 +57,7 @@ fn the_first_population_is_evaluated_before_the_first_iteration() {
 /// mutants differ from it in one gene, in about half, and in (almost) all genes.
 #[test]
 fn an_iteration_of_the_improved_algorithm_follows_the_paper() {
-    let (search, mut state) = (search(improved(0.5), 100), messages::State::default());
+    let (search, mut state) = (search(&improved(0.5, 100)), messages::State::default());
     step(&search, &mut state);
     for _ in 0..50 {
         let (before, candidates) = (state.clone(), search.ask(&state).genes);
@@ -120,7 +108,7 @@ fn replaced_as_the_paper_says(before: &messages::State, mutants: &[f32], after: 
 #[test]
 fn acceptance_is_a_probability() {
     for (acceptance, always) in [(1.0, true), (0.0, false)] {
-        let (search, mut state) = (search(improved(acceptance), 200), messages::State::default());
+        let (search, mut state) = (search(&improved(acceptance, 200)), messages::State::default());
         step(&search, &mut state);
         let mut worse = 0;
         while !search.finished(&state) {
@@ -138,7 +126,7 @@ fn acceptance_is_a_probability() {
 /// The best chromosome is never lost. Children are blends of two parents, except for about a tenth of their genes.
 #[test]
 fn generations_of_the_traditional_algorithm_follow_the_paper() {
-    let (search, mut state) = (search(traditional(), 300), messages::State::default());
+    let (search, mut state) = (search(&traditional(300)), messages::State::default());
     step(&search, &mut state);
     let start = state.sums.iter().max().copied();
     while !search.finished(&state) {
@@ -150,13 +138,14 @@ fn generations_of_the_traditional_algorithm_follow_the_paper() {
     assert!(state.sums.iter().max().copied() > start);
 }
 
-/// Without `keeps_best`, children that are as fit replace the best chromosome; with it, only a fitter child does.
+/// With `elite = "unless-equalled"`, children that are as fit replace the best chromosome; otherwise only a fitter child does.
 #[test]
 fn the_elite_survives_until_equalled_or_surpassed() {
-    for (keeps_best, child, stays) in
-        [(false, 6, true), (false, 7, false), (true, 7, true), (true, 8, false), (true, 6, true)]
+    let [equalled, surpassed] = ["unless-equalled", "unless-surpassed"];
+    for (setting, child, stays) in
+        [(equalled, 6, true), (equalled, 7, false), (surpassed, 7, true), (surpassed, 8, false), (surpassed, 6, true)]
     {
-        let search = search(elitist(keeps_best), 10);
+        let search = search(&format!("{}elite = {setting}\n", traditional(10)));
         let mut state = messages::State::default();
         let first = search.ask(&state);
         search.tell(&mut state, first, &[1, 7, 2, 7, 3, 4]);
@@ -165,7 +154,7 @@ fn the_elite_survives_until_equalled_or_surpassed() {
         let expected = children.genes.clone();
         search.tell(&mut state, children, &[5, child, 0, 1, 2, 3]);
         let is_there = state.genes.chunks(GENES).position(|genes| genes == elite);
-        assert_eq!(is_there, stays.then_some(2), "{keeps_best} {child}");
+        assert_eq!(is_there, stays.then_some(2), "{setting} {child}");
         assert_eq!(state.sums, [5, child, if stays { 7 } else { 0 }, 1, 2, 3]);
         let others = |genes: &[f32]| [&genes[..2 * GENES], &genes[3 * GENES..]].concat();
         assert_eq!(others(&state.genes), others(&expected));
@@ -175,8 +164,8 @@ fn the_elite_survives_until_equalled_or_surpassed() {
 /// All searches improve on an easy problem, and cma-es improves most.
 #[test]
 fn all_searches_improve() {
-    let reached = |algorithm, iterations| {
-        let (search, mut state) = (search(algorithm, iterations), messages::State::default());
+    let reached = |settings: &str, iterations| {
+        let (search, mut state) = (search(settings), messages::State::default());
         let mut rows = Vec::new();
         while !search.finished(&state) {
             rows.extend(step(&search, &mut state));
@@ -190,18 +179,19 @@ fn all_searches_improve() {
         closeness(champion(GENES, &state).unwrap().0)
     };
     let [improved, traditional, adaptation] =
-        [reached(improved(0.5), 2000), reached(traditional(), 2000), reached(adaptation(), 1500)];
+        [(improved(0.5, 2000), 2000), (traditional(2000), 2000), (adaptation(1500), 1500)]
+            .map(|(settings, iterations)| reached(&settings, iterations));
     insta::assert_snapshot!(format!("{improved} {traditional} {adaptation}"));
     assert!(improved > 1_500_000 && traditional > 1_500_000 && adaptation > 1_990_000);
 }
 
-/// Genes stay within any bounds, reach beyond the paper's bounds, and invalid bounds are rejected.
+/// Genes stay within any bounds, and reach beyond the paper's bounds.
 #[test]
 fn genes_stay_within_their_bounds() {
     let (least, most) = (-0.3, 2.7);
-    for algorithm in [improved(0.5), traditional(), adaptation()] {
-        let (search, mut state) =
-            (bounded(algorithm, 60, Some(messages::Bounds { least, most })), messages::State::default());
+    for settings in [improved(0.5, 60), traditional(60), adaptation(60)] {
+        let bounded = format!("{settings}gene_min = {least}\ngene_max = {most}\n");
+        let (search, mut state) = (search(&bounded), messages::State::default());
         let mut beyond = 0;
         while !search.finished(&state) {
             let asked = search.ask(&state);
@@ -213,17 +203,12 @@ fn genes_stay_within_their_bounds() {
         }
         assert!(beyond > 1000, "{beyond}");
     }
-    for (least, most) in [(1.0, 1.0), (2.0, -2.0), (f32::NAN, 1.0), (-1.0, f32::INFINITY), (-1001.0, 0.0)] {
-        let bounds = Some(messages::Bounds { least, most });
-        let message = messages::Search { algorithm: Some(improved(0.5)), iterations: 1, bounds, ..Default::default() };
-        assert!(Search::new(GENES, &message).unwrap_err().contains("give bounds from -1000 to 1000"));
-    }
 }
 
 /// If all individuals are equally fit, the search has no direction, but its numbers remain finite.
 #[test]
 fn equal_fitness_keeps_numbers_finite() {
-    let search = search(Algorithm::Adaptation(messages::Adaptation { offspring: 4, sigma: 1000.0 }), 3000);
+    let search = search("algorithm = cma-es\nevaluations = 12000\noffspring = 4\nsigma = 10\n");
     let mut state = messages::State::default();
     while !search.finished(&state) {
         let asked = search.ask(&state);
@@ -233,55 +218,8 @@ fn equal_fitness_keeps_numbers_finite() {
 }
 
 #[test]
-fn settings_out_of_range_are_rejected_with_a_reason() {
-    let refused = |algorithm, iterations| {
-        let message = messages::Search { algorithm, iterations, stream_high: 0, stream_low: 0, bounds: None };
-        Search::new(114, &message).unwrap_err()
-    };
-    let sentences = [
-        refused(None, 1),
-        refused(Some(improved(0.5)), 0),
-        refused(Some(improved(f64::NAN)), 1),
-        refused(Some(Algorithm::Improved(messages::Improved { population: 1, ..Default::default() })), 1),
-        refused(
-            Some(Algorithm::Traditional(messages::Traditional {
-                population: 7,
-                crossover: 0.8,
-                mutation: 0.1,
-                shape: 5.0,
-                ..Default::default()
-            })),
-            1,
-        ),
-        refused(
-            Some(Algorithm::Traditional(messages::Traditional {
-                population: 8,
-                crossover: 1.8,
-                mutation: 0.1,
-                shape: 5.0,
-                ..Default::default()
-            })),
-            1,
-        ),
-        refused(
-            Some(Algorithm::Traditional(messages::Traditional {
-                population: 8,
-                crossover: 0.8,
-                mutation: 0.1,
-                shape: -1.0,
-                ..Default::default()
-            })),
-            1,
-        ),
-        refused(Some(Algorithm::Adaptation(messages::Adaptation { offspring: 3, sigma: 0.3 })), 1),
-        refused(Some(Algorithm::Adaptation(messages::Adaptation { offspring: 8, sigma: 0.0 })), 1),
-    ];
-    insta::assert_snapshot!(sentences.join("\n"));
-}
-
-#[test]
 fn mismatched_states_are_rejected() {
-    let search = search(improved(0.5), 10);
+    let search = search(&improved(0.5, 10));
     let mut good = messages::State::default();
     (0..3).for_each(|_| _ = step(&search, &mut good));
     assert_eq!(search.check(&good), Ok(()));

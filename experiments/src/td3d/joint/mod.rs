@@ -14,7 +14,7 @@ use evoxo_games::net::learn::Average;
 
 use super::{
     join::{Outer, Over, from_bytes, join},
-    messages::{LearnGames, PartTask, State, Tally, TestGames, WeightUpdate, part_output, part_task::Part},
+    messages::{self, LearnGames, PartTask, State, Tally, TestGames, WeightUpdate, part_output, part_task::Part},
     part::PartOfRound,
     settings::{Join, Settings},
     wire::{Trial, write_weights},
@@ -32,6 +32,8 @@ pub struct Joint {
     pub episodes: u64,
     /// How the workers' weights are joined.
     pub outer: Outer,
+    /// Games of the trial.
+    pub games: u64,
     /// Games between two tests.
     pub test_every: u64,
     /// Games per test.
@@ -47,15 +49,15 @@ impl Joint {
             rate: settings.outer_rate.to_f64(),
             momentum: settings.momentum.to_f64(),
         };
-        let Settings { learners, episodes, test_every, test_games, .. } = *settings;
+        let Settings { learners, episodes, games, test_every, test_games, .. } = *settings;
         let serial = learners == 1 && outer.is_plain();
-        (!serial).then_some(Self { learners, episodes, outer, test_every, test_games })
+        (!serial).then_some(Self { learners, episodes, outer, games, test_every, test_games })
     }
 
-    /// The number of rounds of a trial with this number of games.
+    /// The number of rounds of the trial.
     #[must_use]
-    pub fn rounds(&self, games: u64) -> u64 {
-        let tests = games / self.test_every;
+    pub fn rounds(&self) -> u64 {
+        let tests = self.games / self.test_every;
         tests * (self.test_every.div_ceil(self.learners * self.episodes) + 1)
     }
 
@@ -67,18 +69,25 @@ impl Joint {
 
     /// The number of tasks of the round that begins from this state; 0 after the last game.
     #[must_use]
-    pub fn tasks(&self, games: u64, state: &State) -> usize {
+    pub fn tasks(&self, state: &State) -> usize {
         if self.test_is_due(state) {
             return self.test_games.div_ceil(self.test_part()) as usize;
         }
-        (self.round_end(games, state.games) - state.games).div_ceil(self.episodes) as usize
+        (self.round_end(state.games) - state.games).div_ceil(self.episodes) as usize
     }
 
     /// Some tasks of that round, with these weights and averages: either parts of the due test, or each worker's games.
     #[must_use]
-    pub fn plan(&self, trial: &Trial, state: &State, weights: Bytes, average: Bytes, tasks: Range<usize>) -> Vec<Task> {
+    pub fn plan(
+        &self,
+        trial: &messages::Trial,
+        state: &State,
+        weights: Bytes,
+        average: Bytes,
+        tasks: Range<usize>,
+    ) -> Vec<Task> {
         let (played, test) = (state.games, self.test_is_due(state));
-        let end = self.round_end(trial.learning.rate.games, played);
+        let end = self.round_end(played);
         let part = |number: usize| {
             if test {
                 let first_game = number as u32 * self.test_part();
@@ -89,9 +98,8 @@ impl Joint {
             Part::Learn(LearnGames { first_game, games: self.episodes.min(end - first_game) as u32 })
         };
         let shared = if test && !average.is_empty() { average } else { weights };
-        let trial = trial.write();
         let task = |number: usize| {
-            let task = PartTask { trial: Some(trial), part: Some(part(number)) };
+            let task = PartTask { trial: Some(trial.clone()), part: Some(part(number)) };
             Task::of::<PartOfRound>(&task).sharing(shared.clone())
         };
         tasks.map(task).collect()
@@ -108,9 +116,9 @@ impl Joint {
 
     /// The number of games played by the end of the round that starts after `played` games. Tests and the end of the trial
     /// shorten a round.
-    fn round_end(&self, games: u64, played: u64) -> u64 {
+    fn round_end(&self, played: u64) -> u64 {
         let next_test = (played / self.test_every + 1) * self.test_every;
-        games.min(next_test).min(played + self.learners * self.episodes)
+        self.games.min(next_test).min(played + self.learners * self.episodes)
     }
 
     /// Advances by the round that was planned with these weights and averages and that returned these outputs.
@@ -140,7 +148,7 @@ impl Joint {
         });
         let updates: Vec<WeightUpdate> = update.collect();
         let played = state.games;
-        state.games = self.round_end(trial.learning.rate.games, played);
+        state.games = self.round_end(played);
         let mut weights: Vec<f32> = from_bytes(weights).collect();
         let mut average: Vec<f32> = from_bytes(average).collect();
         let mut velocity = if self.outer.momentum == 0.0 { Vec::new() } else { vec![0.0; weights.len()] };

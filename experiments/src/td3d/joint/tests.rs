@@ -57,7 +57,7 @@ fn one_worker_taken_unchanged_is_the_serial_learner() {
     for (episodes, over) in [(1, Over::All), (5, Over::Touched), (40, Over::All)] {
         let outer = Outer { over, rate: 1.0, momentum: 0.0 };
         let mut joint = start(&serial);
-        joint.joint = Some(Joint { learners: 1, episodes, outer, test_every: 13, test_games: 50 });
+        joint.joint = Some(Joint { learners: 1, episodes, outer, games: 26, test_every: 13, test_games: 50 });
         assert_eq!(end(joint), expected, "{episodes} games at once");
     }
     assert!(start(&config("learners = 1\nepisodes = 7")).joint.is_none());
@@ -69,7 +69,7 @@ fn the_average_of_one_worker_is_the_serial_result() {
     let serial = parse(&format!("{TRIAL}{settings}\n").replacen("games = 26\ntest_every = 13\n", "", 1));
     let mut joint = start(&serial);
     let outer = Outer { over: Over::All, rate: 1.0, momentum: 0.0 };
-    joint.joint = Some(Joint { learners: 1, episodes: 100, outer, test_every: 300, test_games: 50 });
+    joint.joint = Some(Joint { learners: 1, episodes: 100, outer, games: 300, test_every: 300, test_games: 50 });
     let state = end(joint);
     assert!(!state.average.is_empty() && state.average != state.weights);
     assert_eq!(state, end(start(&serial)), "rounds that end where the average is taken");
@@ -150,7 +150,7 @@ fn rounds_are_counted_and_end_at_tests() {
         games.push(experiment.state.games);
     }
     assert_eq!(games, [6, 12, 13, 13, 19, 25, 26, 26], "each test is a separate round");
-    assert_eq!(experiment.joint.unwrap().rounds(26), 8);
+    assert_eq!(experiment.joint.unwrap().rounds(), 8);
     let replicas = testing::run(&config);
     let tests: Vec<f64> = replicas[0].history().iter().map(|row| row[Row::games]).collect();
     assert_eq!(tests, [13.0, 26.0]);
@@ -235,7 +235,7 @@ fn invalid_parts_are_rejected_with_a_reason() {
     let planned = planned(&experiment).remove(0);
     let shared = planned.shared.clone();
     let run = |part, shared: &Bytes| {
-        PartOfRound::run(&PartTask { trial: Some(experiment.trial.write()), part }, shared)
+        PartOfRound::run(&PartTask { trial: Some(experiment.message.clone()), part }, shared)
             .map(drop)
             .map_err(|why| why.0)
     };

@@ -11,29 +11,21 @@ use evoxo_common::{
     task::{Compute, Refusal},
 };
 use evoxo_games::{
-    board::{Geometry, Shape},
+    board::Geometry,
     net::{
-        Activation, Architecture, First, engine,
-        learn::{Average, FinishedBoard, Learner, Learning, Opponent, Rate, Tally},
+        engine,
+        learn::{Average, Learner, Tally},
     },
 };
 
 use super::{
     messages::{LearnOutput, LearnTask},
-    wire::{Trial, read_weights, write_weights},
+    settings::{GAMES_MAX, Settings, TESTS_MAX},
+    wire::{Trial, read_trial, read_weights, write_trial, write_weights},
 };
 
 /// The kind's name.
 pub(super) const NAME: &str = "td3d";
-
-/// The most games of one task.
-pub const GAMES_MAX: u64 = 1_000_000;
-/// The most tests in one task.
-pub const TESTS_MAX: u64 = 10_000;
-/// The most games of a trial.
-pub const TRIAL_GAMES_MAX: u64 = 1_000_000_000;
-/// The most games of a test.
-pub const TEST_GAMES_MAX: u64 = 100_000;
 
 /// Plays and learns a segment.
 pub enum Learn {}
@@ -119,8 +111,8 @@ fn diverged_after(trial: &Trial, geometry: &Geometry, mut learnt: Learnt, mut ga
 /// # Errors
 /// A message if the task is invalid.
 fn run(task: &LearnTask) -> Result<LearnOutput, Refusal> {
-    let trial = Trial::read(task.trial.as_ref())?;
-    let end = check_games(task)?;
+    let (trial, settings) = read_trial(task.trial.as_ref())?;
+    let end = check_games(task, &settings)?;
     let count = trial.architecture.parameters();
     let averages = if trial.learning.averaging_games > 0 { count } else { 0 };
     let mut learnt =
@@ -128,15 +120,15 @@ fn run(task: &LearnTask) -> Result<LearnOutput, Refusal> {
     let geometry = Geometry::new(trial.architecture.shape).map_err(Refusal)?;
     let (mut played, mut tests) = (task.first_game, Vec::new());
     while played < end {
-        let next = end.min((played / u64::from(task.test_every) + 1) * u64::from(task.test_every));
+        let next = end.min((played / settings.test_every + 1) * settings.test_every);
         let after = train(&trial, &geometry, &learnt, played..next);
         if !after.is_finite() {
             let diverged_after = diverged_after(&trial, &geometry, learnt, played..next);
             return Ok(LearnOutput { tests, diverged_after, ..LearnOutput::default() });
         }
         (learnt, played) = (after, next);
-        if played.is_multiple_of(task.test_every.into()) {
-            tests.push(test(&trial, &geometry, learnt.playing(), played, 0..task.test_games).into());
+        if played.is_multiple_of(settings.test_every) {
+            tests.push(test(&trial, &geometry, learnt.playing(), played, 0..settings.test_games).into());
         }
     }
     let (weights, average) = (write_weights(&learnt.weights), write_weights(&learnt.average));
@@ -144,24 +136,21 @@ fn run(task: &LearnTask) -> Result<LearnOutput, Refusal> {
 }
 
 /// The number of the trial's games after the task, if the task's numbers are valid.
-fn check_games(task: &LearnTask) -> Result<u64, Refusal> {
-    let end = task.first_game.checked_add(task.games.into()).filter(|end| *end <= TRIAL_GAMES_MAX);
-    let sensible = (1..=GAMES_MAX).contains(&task.games.into())
-        && (1..=TEST_GAMES_MAX).contains(&task.test_games.into())
-        && task.test_every > 0;
+fn check_games(task: &LearnTask, settings: &Settings) -> Result<u64, Refusal> {
+    let games = u64::from(task.games);
+    let end = task.first_game.checked_add(games).filter(|end| *end <= settings.games);
     match end {
-        Some(end) if sensible && tests_between(task, end) <= TESTS_MAX => Ok(end),
+        Some(end) if (1..=GAMES_MAX).contains(&games) && tests_between(task, settings, end) <= TESTS_MAX => Ok(end),
         _ => Err(Refusal(format!(
-            "not a segment of a trial: {} games with a test of {} games every {}",
-            task.games, task.test_games, task.test_every
+            "not a segment of a trial of {} games with a test every {}: {games} games from {} on",
+            settings.games, settings.test_every, task.first_game
         ))),
     }
 }
 
 /// The number of tests between the beginning of the task and this number of games.
-fn tests_between(task: &LearnTask, end: u64) -> u64 {
-    let every = u64::from(task.test_every);
-    end / every - task.first_game / every
+fn tests_between(task: &LearnTask, settings: &Settings, end: u64) -> u64 {
+    end / settings.test_every - task.first_game / settings.test_every
 }
 
 /// Checks that an output fits its task. The weights must be finite, or else the output names the game after which they were
@@ -170,7 +159,8 @@ fn tests_between(task: &LearnTask, end: u64) -> u64 {
 /// # Errors
 /// A message that describes the mismatch.
 fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
-    let end = check_games(task)?;
+    let (_, settings) = read_trial(task.trial.as_ref())?;
+    let end = check_games(task, &settings)?;
     let last = match output.diverged_after {
         0 => {
             read_weights(&output.weights, task.weights.len() / 4)?;
@@ -184,14 +174,14 @@ fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
         }
         after => return Err(Refusal(format!("the weights cannot have diverged after game {after}"))),
     };
-    let expected = tests_between(task, last);
+    let expected = tests_between(task, &settings, last);
     if output.tests.len() as u64 != expected {
         return Err(Refusal(format!("{} tests, not {expected}", output.tests.len())));
     }
     let impossible =
-        output.tests.iter().find(|tally| tally.wins.checked_add(tally.draws).is_none_or(|n| n > task.test_games));
+        output.tests.iter().find(|tally| tally.wins.checked_add(tally.draws).is_none_or(|n| n > settings.test_games));
     impossible.map_or(Ok(()), |tally| {
-        let (wins, draws, games) = (tally.wins, tally.draws, task.test_games);
+        let (wins, draws, games) = (tally.wins, tally.draws, settings.test_games);
         Err(Refusal(format!("a test of {games} games with {wins} wins and {draws} draws")))
     })
 }
@@ -199,59 +189,37 @@ fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
 /// The fixed workload of the behaviour signature. It contains every kind of network, both opponents, and together every
 /// reading.
 pub(super) fn workload() -> Vec<LearnTask> {
-    use First::{Dense, Lines, Planes, Tuples};
-    let (logistic, tanh) = (Activation::Logistic, Activation::Tanh);
     let cases = [
-        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 0, logistic, false),
-        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 32, logistic, true),
-        (Shape::SCORE_FOUR, Dense { units: 50 }, 0, tanh, false),
-        (Shape::SCORE_FOUR, Dense { units: 95 }, 51, logistic, false),
-        (Shape::TIC_TAC_TOE, Lines { detectors: 3 }, 5, tanh, false),
-        (Shape::CONNECT_FOUR, Dense { units: 17 }, 0, logistic, false),
-        (Shape::SCORE_FOUR, Tuples { states: 4 }, 8, logistic, true),
-        (Shape::CONNECT_FOUR, Tuples { states: 3 }, 0, tanh, false),
-        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 4, logistic, true),
-        (Shape::SCORE_FOUR, Planes { detectors: 4, units: 13 }, 0, logistic, true),
-        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 32, Activation::LogisticUnhalved, true),
-        (Shape::SCORE_FOUR, Dense { units: 169 }, 0, logistic, true),
+        "network = small-structured\nreading = literal\n",
+        "network = deep-structured\n",
+        "network = small\nreading = literal\nactivation = tanh\nexploring_moves = others\ntest_epsilon = 0.1\n",
+        "network = deep\nreading = literal\n",
+        "network = deep-structured\nreading = literal\nactivation = tanh\ngame = tic-tac-toe\ndetectors = 3\nsecond = 5\n",
+        "network = small\nreading = literal\ngame = connect-four\nunits = 17\nopponents_moves = learn\n",
+        "network = tuples\nshared = yes\n",
+        "network = linear-tuples\nreading = literal\nactivation = tanh\ngame = connect-four\nstates = 3\nshared = yes\n\
+         learns_from = each-ply\n",
+        "network = deep-structured\nsecond = 4\nshared = yes\n",
+        "network = planes\n",
+        "network = deep-structured\nactivation = logistic-unhalved\nexploring = best\nlast_step = both\n\
+         finished_board = after\n",
+        "network = wide\nexploring = best\nfinished_board = before\nloser = bootstrapped\n",
     ];
-    let task =
-        |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
-            let shared = (6..9).contains(&index);
-            let architecture = Architecture { shape, first, second, biases: nearest, activation, shared };
-            let learning = Learning {
-                opponent: if index % 2 == 0 { Opponent::Itself } else { Opponent::Benchmark },
-                rate: Rate { start: 0.01, end: 0.001, games: 100 },
-                epsilon: 0.1,
-                gamma: 0.99,
-                learner_first: nearest,
-                learner_first_in_tests: nearest,
-                output_derivative: !nearest,
-                learns_explorations: !nearest || index >= 10,
-                learns_best: index >= 10,
-                bootstrapped_end: nearest,
-                rewards_both: index == 10,
-                learns_opponents_end: index % 3 != 0,
-                bootstraps_opponents_end: index == 11,
-                finished_board: match index {
-                    10 => FinishedBoard::After,
-                    11 => FinishedBoard::Before,
-                    _ => FinishedBoard::Skip,
-                },
-                exact_wins: index % 3 == 1,
-                averaging_games: if index % 2 == 0 { 1000 } else { 0 },
-                explores_others: index == 2,
-                test_epsilon: if index == 2 { 0.1 } else { 0.0 },
-                each_ply: index == 7,
-                learns_opponents_moves: index == 5,
-            };
-            let trial = Trial { architecture, learning, stream: Stream::root(0).text("signature").word(index as u64) };
-            let weights = write_weights(&architecture.initial(trial.stream.text("weights")));
-            let average = if learning.averaging_games > 0 { weights.clone() } else { Bytes::new() };
-            let (first_game, games, test_every, test_games) = (98, 4, 51, 4);
-            let trial = Some(trial.write());
-            LearnTask { trial, weights, average, first_game, games, test_every, test_games }
-        };
+    let task = |(index, case): (usize, &str)| {
+        let opponent = ["self", "benchmark"][index % 2];
+        let loser = if index.is_multiple_of(3) { "loser = skip\n" } else { "" };
+        let wins = if index % 3 == 1 { "wins = exact\n" } else { "" };
+        let averaging_games = if index.is_multiple_of(2) { 1000 } else { 0 };
+        let settings = format!(
+            "{case}{loser}{wins}opponent = {opponent}\naveraging_games = {averaging_games}\nalpha = 0.01\n\
+             schedule = linear\nalpha_end = 0.001\ngamma = 0.99\ngames = 100\ntest_every = 50\ntest_games = 4\n"
+        );
+        let message = write_trial(settings, Stream::root(0).text("signature").word(index as u64));
+        let (trial, _) = read_trial(Some(&message)).expect("good settings");
+        let weights = write_weights(&trial.architecture.initial(trial.stream.text("weights")));
+        let average = if averaging_games > 0 { weights.clone() } else { Bytes::new() };
+        LearnTask { trial: Some(message), weights, average, first_game: 96, games: 4 }
+    };
     cases.into_iter().enumerate().map(task).collect()
 }
 

@@ -2,7 +2,7 @@
 //! bits.
 
 use super::*;
-use crate::td3d::messages::{self, Tally as TallyMessage, Trial as TrialMessage, network};
+use crate::td3d::messages::Tally as TallyMessage;
 use evoxo_common::{digest::Digest, simd};
 use proptest::prelude::*;
 use prost::Message as _;
@@ -35,48 +35,27 @@ fn every_instruction_set_gives_the_same_bits() {
 
 #[test]
 fn invalid_tasks_are_rejected_with_a_reason() {
-    fn trial(task: &mut LearnTask) -> &mut TrialMessage {
-        task.trial.as_mut().unwrap()
-    }
-    fn net(task: &mut LearnTask) -> &mut messages::Network {
-        trial(task).network.as_mut().unwrap()
-    }
-    fn learning(task: &mut LearnTask) -> &mut messages::Learning {
-        trial(task).learning.as_mut().unwrap()
+    fn set(task: &mut LearnTask, more: &str) {
+        task.trial.as_mut().unwrap().settings.push_str(more);
     }
     let nan = |task: &mut LearnTask| {
         let mut bytes = task.weights.to_vec();
         bytes[8..12].copy_from_slice(&f32::NAN.to_le_bytes());
         task.weights = bytes.into();
     };
-    let changes: [&dyn Fn(&mut LearnTask); 26] = [
+    let changes: [&dyn Fn(&mut LearnTask); 13] = [
         &|task| task.trial = None,
-        &|task| trial(task).network = None,
-        &|task| trial(task).learning = None,
-        &|task| net(task).shape = None,
-        &|task| net(task).shape.as_mut().unwrap().width = 300,
-        &|task| net(task).shape.as_mut().unwrap().k = 1,
-        &|task| net(task).first = None,
-        &|task| net(task).first = Some(network::First::DenseUnits(5000)),
-        &|task| net(task).second = u32::MAX,
-        &|task| net(task).activation = 7,
-        &|task| learning(task).opponent = 9,
-        &|task| learning(task).rate_start = f32::INFINITY,
-        &|task| learning(task).rate_end = -1.0,
-        &|task| learning(task).games = 0,
-        &|task| learning(task).epsilon = f64::NAN,
-        &|task| learning(task).gamma = 1.5,
-        &|task| (learning(task).rewards_both, learning(task).bootstrapped_end) = (true, false),
-        &|task| (learning(task).learns_best, learning(task).learns_explorations) = (true, false),
-        &|task| {
-            (learning(task).bootstraps_opponents_end, learning(task).learns_opponents_end) = (true, false);
-        },
-        &|task| learning(task).finished_board = 3,
+        &|task| set(task, "network = huge\n"),
+        &|task| set(task, "units = 5\n"),
+        &|task| set(task, "network = planes\ndetectors = 0\n"),
+        &|task| set(task, "epsilon = 1.5\n"),
+        &|task| set(task, "games = 0\n"),
+        &|task| set(task, "test_every = 30\n"),
+        &|task| set(task, "rate = 1\n"),
         &|task| task.weights.truncate(10),
         &nan,
         &|task| task.average = Bytes::new(),
         &|task| task.games = 0,
-        &|task| task.test_every = 0,
         &|task| task.first_game = u64::MAX,
     ];
     let messages = changes.iter().map(|change| {
@@ -92,8 +71,8 @@ fn outputs_of_the_wrong_shape_are_rejected() {
     let task = small();
     let good = computed(&task);
     check(&task, &good).unwrap();
-    // The only test comes after game 102. Weights that had diverged by then were not tested.
-    let lost = LearnOutput { diverged_after: 102, ..LearnOutput::default() };
+    // The only test comes after game 100. Weights that had diverged by then were not tested.
+    let lost = LearnOutput { diverged_after: 100, ..LearnOutput::default() };
     check(&task, &lost).unwrap();
     check(&task, &LearnOutput { tests: good.tests.clone(), ..lost }).unwrap_err();
     let changes: [&dyn Fn(&mut LearnOutput); 9] = [
@@ -104,8 +83,8 @@ fn outputs_of_the_wrong_shape_are_rejected() {
         &|output| output.tests.push(TallyMessage::default()),
         &|output| output.tests[0] = TallyMessage { wins: 3, draws: 2 },
         &|output| output.tests[0] = TallyMessage { wins: u32::MAX, draws: 2 },
-        &|output| output.diverged_after = 101,
-        &|output| *output = LearnOutput { diverged_after: 98, ..LearnOutput::default() },
+        &|output| output.diverged_after = 99,
+        &|output| *output = LearnOutput { diverged_after: 96, ..LearnOutput::default() },
     ];
     for (index, change) in changes.iter().enumerate() {
         let mut output = good.clone();
@@ -117,8 +96,10 @@ fn outputs_of_the_wrong_shape_are_rejected() {
 proptest! {
     /// Two tasks, one after the other, give the same result as one.
     #[test]
-    fn segments_join(cut in 1..30_u32, test_every in 1..40_u32) {
-        let whole = LearnTask { games: 30, test_every, test_games: 2, ..small() };
+    fn segments_join(cut in 1..30_u32, test_every in 1..40_u64) {
+        let mut whole = LearnTask { games: 30, ..small() };
+        let settings = format!("games = {}\ntest_every = {test_every}\ntest_games = 2\n", 1000 * test_every);
+        whole.trial.as_mut().unwrap().settings.push_str(&settings);
         let first = computed(&LearnTask { games: cut, ..whole.clone() });
         let (weights, average) = (first.weights, first.average);
         let first_game = whole.first_game + u64::from(cut);
@@ -130,46 +111,5 @@ proptest! {
         };
         joined.extend(&last.tests);
         prop_assert_eq!(computed(&whole), LearnOutput { tests: joined, ..last });
-    }
-
-    #[test]
-    fn a_trial_survives_a_round_trip(
-        width in 2..8_u8, height in 1..8_u8, gravity: bool, biases: bool, tanh: bool, benchmark: bool,
-        second in 0..65_usize, first in 0..4_usize, bits in 0..8192_u32, finished in 0..3_usize, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
-    ) {
-        let bit = |index: u32| bits >> index & 1 == 1;
-        let shape = Shape { width, height, depth: 1, k: 2, gravity };
-        let activation = if tanh { Activation::Tanh } else { Activation::Logistic };
-        let shared = first == 3;
-        let first = match first {
-            0 => First::Dense { units: 9 },
-            1 => First::Lines { detectors: 2 },
-            states => First::Tuples { states: states + 1 },
-        };
-        let architecture = Architecture { shape, first, second, biases, activation, shared };
-        let learning = Learning {
-            opponent: if benchmark { Opponent::Benchmark } else { Opponent::Itself },
-            rate: Rate { start: rate, end: 1.0 - rate, games },
-            epsilon: f64::from(rate),
-            explores_others: bit(6),
-            test_epsilon: 1.0 - f64::from(rate),
-            gamma: 1.0 - rate,
-            learner_first: bit(0),
-            learner_first_in_tests: bit(7),
-            output_derivative: bit(1),
-            learns_explorations: bit(2),
-            each_ply: bit(8),
-            learns_opponents_moves: bit(9),
-            learns_best: bit(2) && bit(10),
-            bootstrapped_end: bit(3),
-            rewards_both: bit(3) && bit(11),
-            learns_opponents_end: bit(4),
-            bootstraps_opponents_end: bit(4) && bit(12),
-            finished_board: [FinishedBoard::Skip, FinishedBoard::After, FinishedBoard::Before][finished],
-            exact_wins: bit(5),
-            averaging_games: games / 2,
-        };
-        let trial = Trial { architecture, learning, stream: Stream::root(seed) };
-        prop_assert_eq!(Trial::read(Some(&trial.write())).unwrap(), trial);
     }
 }

@@ -15,12 +15,18 @@ pub use choices::{
     TrainingOpponent, Wins,
 };
 
-use super::{
-    segment::{GAMES_MAX, TEST_GAMES_MAX, TESTS_MAX, TRIAL_GAMES_MAX},
-    wire::check_network,
-};
-
 mod choices;
+
+/// The most games of one task.
+pub const GAMES_MAX: u64 = 1_000_000;
+/// The most tests in one task.
+pub const TESTS_MAX: u64 = 10_000;
+/// The most games of a trial.
+pub const TRIAL_GAMES_MAX: u64 = 1_000_000_000;
+/// The most games of a test.
+pub const TEST_GAMES_MAX: u64 = 100_000;
+/// The most weights of a network. Together with their averages, they fit in a task.
+pub const WEIGHTS_MAX: usize = 1_000_000;
 
 settings! {
     /// Neural networks learn a game by temporal differences, against themselves or a fixed benchmark player, and are tested
@@ -162,6 +168,15 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
         problems.push((Name::test_every, sentence));
     }
     problems
+}
+
+/// Checks that a network can be built and fits in a task.
+fn check_network(architecture: &Architecture) -> Result<(), String> {
+    architecture.check()?;
+    match architecture.parameters() {
+        0..=WEIGHTS_MAX => Ok(()),
+        count => Err(format!("the network would have {count} weights: make it smaller, with at most {WEIGHTS_MAX}")),
+    }
 }
 
 /// The values of the settings that may depend on `reading`.
