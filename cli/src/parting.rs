@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::{
     recompute::advance,
-    side::{Match, Name, Side, Told, same},
+    side::{KeptReplica, KeptRun, Match, Name, same},
 };
 
 /// A number that two histories have in the same place, with different values.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct OtherNumber {
     /// The row, counted from 1.
     pub(crate) row: u64,
     pub(crate) column: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Place {
     pub(crate) values: [Option<f64>; 2],
 }
 
-impl Place {
+impl OtherNumber {
     pub(crate) fn to_json(&self) -> Value {
         json!({"row": self.row, "column": self.column, "values": self.values})
     }
@@ -29,11 +29,11 @@ impl Place {
 
 /// The first place in which the rows of two histories differ. A history that ends before the other differs only if it may
 /// not `end_early`.
-pub(crate) fn first_other(config: &Config, rows: [&[Vec<f64>]; 2], end_early: bool) -> Option<Place> {
+pub(crate) fn first_other(config: &Config, rows: [&[Vec<f64>]; 2], end_early: bool) -> Option<OtherNumber> {
     let [one, other] = rows;
     let place = |row: usize, column: usize| {
         let value = |rows: &[Vec<f64>]| Some(*rows.get(row)?.get(column)?);
-        Place { row: row as u64 + 1, column: config.kind.columns[column].name, values: rows.map(value) }
+        OtherNumber { row: row as u64 + 1, column: config.kind.columns[column].name, values: rows.map(value) }
     };
     for (row, (mine, its)) in one.iter().zip(other).enumerate() {
         if let Some(column) = mine.iter().zip(its).position(|(mine, its)| mine.to_bits() != its.to_bits()) {
@@ -50,7 +50,7 @@ pub(crate) struct Checked {
     pub(crate) round: Option<u64>,
     /// The first number in its history that is another one, after the values: the kept one, then the computed one; and the
     /// round that adds its row.
-    pub(crate) place: Option<(u64, Place)>,
+    pub(crate) place: Option<(u64, OtherNumber)>,
 }
 
 impl Checked {
@@ -79,7 +79,7 @@ pub(crate) struct Computed {
 }
 
 /// The last round that must be computed for this match of two replicas, or `None` for all of them.
-pub(crate) fn last_round(found: Match, told: [&Told; 2]) -> Option<u64> {
+pub(crate) fn last_round(found: Match, told: [&KeptReplica; 2]) -> Option<u64> {
     match found {
         Match::Different { by: Some(by), .. } => Some(by),
         Match::Begins { rounds } => Some(rounds),
@@ -94,13 +94,13 @@ pub(crate) fn last_round(found: Match, told: [&Told; 2]) -> Option<u64> {
 
 /// One side while its replica is computed again.
 struct Lane<'a> {
-    told: &'a Told,
+    told: &'a KeptReplica,
     rows: Option<Vec<Vec<f64>>>,
     checked: Checked,
 }
 
 impl<'a> Lane<'a> {
-    fn of(side: &'a Side, name: &Name) -> anyhow::Result<Self> {
+    fn of(side: &'a KeptRun, name: &Name) -> anyhow::Result<Self> {
         Ok(Self { told: &side.replicas[name], rows: side.rows(name)?, checked: Checked::default() })
     }
 
@@ -112,7 +112,7 @@ impl<'a> Lane<'a> {
         let kept = &kept[..kept.len().min(computed.len())];
         if self.checked.place.is_none() && self.rows.is_some() {
             let place = first_other(config, [kept, computed], !few);
-            self.checked.place = place.map(|place| (round, Place { row: place.row + before as u64, ..place }));
+            self.checked.place = place.map(|place| (round, OtherNumber { row: place.row + before as u64, ..place }));
         }
         if self.checked.round.is_none() {
             let rows = replica.history().len() as u64;
@@ -128,7 +128,7 @@ impl<'a> Lane<'a> {
 /// Computes a replica of both sides again from its beginning, up to this round or to its end. If both have one configuration
 /// and `alike` divisions into rounds, it is computed once.
 pub(crate) fn compute(
-    sides: [&Side; 2],
+    sides: [&KeptRun; 2],
     name: &Name,
     alike: bool,
     last: Option<u64>,
@@ -138,7 +138,7 @@ pub(crate) fn compute(
     let mut processes: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::clone(programs))).collect();
     let [one, other] = sides;
     let mut lanes = [Lane::of(one, name)?, Lane::of(other, name)?];
-    let start = |side: &Side| {
+    let start = |side: &KeptRun| {
         let arm = side.config().arms.iter().find(|arm| arm.name == name.0)?;
         Some(Replica::start(side.config(), arm, name.1))
     };

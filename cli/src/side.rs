@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{anyhow, bail};
 use evoxo_common::experiment::{Config, Link, NoFigures, Registry, ReplicaTold, ResultDigest, small::short_digest};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::kept::Kept;
@@ -13,17 +12,17 @@ use crate::kept::Kept;
 pub(crate) type Name = (String, u32);
 
 /// One of two runs that are compared.
-pub(crate) struct Side {
+pub(crate) struct KeptRun {
     /// The path that was given.
     pub(crate) path: String,
     pub(crate) kept: Kept,
     /// What is kept of each replica that has begun.
-    pub(crate) replicas: BTreeMap<Name, Told>,
+    pub(crate) replicas: BTreeMap<Name, KeptReplica>,
 }
 
 /// What is kept of a replica.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct KeptReplica {
     /// Its digest, or the beginning of it in a small result.
     pub(crate) digest: String,
     pub(crate) rows: u64,
@@ -32,7 +31,7 @@ pub(crate) struct Told {
     pub(crate) links: Vec<Link>,
 }
 
-impl Side {
+impl KeptRun {
     /// Reads a `result.json`, or the directory that contains it, or the store in a directory whose run goes on.
     pub(crate) fn read(registry: &Registry, given: &Path) -> anyhow::Result<Self> {
         let path = given.display().to_string();
@@ -54,13 +53,13 @@ impl Side {
         let mut replicas = BTreeMap::new();
         for arm in kept.result["arms"].as_array().into_iter().flatten() {
             for entry in arm["replicas"].as_array().into_iter().flatten() {
-                let Ok(told) = ReplicaTold::<NoFigures>::deserialize(entry) else {
+                let Ok(told) = serde_json::from_value::<ReplicaTold<NoFigures>>(entry.clone()) else {
                     bail!("a replica in {path} cannot be read: `run` or `fetch` writes the results again");
                 };
                 let name = (arm["name"].as_str().unwrap_or_default().to_owned(), told.replica);
                 let digest = told.digest.filter(|digest| short_digest(digest).is_some()).ok_or_else(early)?;
                 let links = links.remove(&name).unwrap_or_default();
-                let told = Told { digest, rows: told.rows, finished: told.finished, links };
+                let told = KeptReplica { digest, rows: told.rows, finished: told.finished, links };
                 if !told.ends_as_its_links() {
                     bail!(
                         "digests.csv of {path} does not belong to its result.json: replica {} of arm {:?} ends with another \
@@ -151,7 +150,7 @@ impl Match {
     }
 }
 
-impl Told {
+impl KeptReplica {
     /// Whether the last digest of a finished replica is its own.
     fn ends_as_its_links(&self) -> bool {
         let last = self.links.last().filter(|_| self.finished);
@@ -197,17 +196,17 @@ mod tests {
     }
 
     /// A replica with a digest after each of these rounds, made from a number.
-    fn told(finished: bool, links: &[(u64, u32)]) -> Told {
+    fn told(finished: bool, links: &[(u64, u32)]) -> KeptReplica {
         let links: Vec<Link> =
             links.iter().map(|(round, of)| Link { round: *round, rows: *round, digest: digest(*of) }).collect();
         let last = links.last().expect("a link");
-        Told { digest: last.digest.to_string(), rows: last.rows, finished, links: links.clone() }
+        KeptReplica { digest: last.digest.to_string(), rows: last.rows, finished, links: links.clone() }
     }
 
     #[test]
     fn the_bracket_lies_between_two_kept_digests() {
         let one = told(true, &[(1, 1), (2, 2), (4, 3), (8, 4)]);
-        let compared = |other: &Told| one.compare(other, true);
+        let compared = |other: &KeptReplica| one.compare(other, true);
         assert_eq!(compared(&told(true, &[(1, 1), (2, 2), (4, 3), (8, 4)])), Match::Equal);
         let parted = told(true, &[(1, 1), (2, 2), (4, 7), (8, 9)]);
         assert_eq!(compared(&parted), Match::Different { after: Some(2), by: Some(4) });

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     file, json,
     kept::Kept,
-    parting::{Place, first_other},
+    parting::{OtherNumber, first_other},
     say::{stdout, tell, usage, whole},
     side::Name,
     verb::probe::STATE_BYTES_MAX,
@@ -95,7 +95,7 @@ struct Found {
     of_rounds: u64,
     digests: [String; 2],
     /// The first number of the histories that differs.
-    place: Option<Place>,
+    place: Option<OtherNumber>,
     /// The first byte of the states that differs, with its values, if the histories are equal.
     byte: Option<(usize, [Option<u8>; 2])>,
 }
@@ -224,7 +224,7 @@ impl Search<'_> {
         if let Some(threads) = self.arguments.threads {
             command.args(["--threads", &threads.to_string()]);
         }
-        self.arguments.programs.iter().for_each(|program| drop(command.args(["--program", program])));
+        command.args(self.arguments.programs.iter().flat_map(|program| ["--program", program]));
         let path = binary.display();
         let output = command.output().with_context(|| format!("{path} cannot be started"))?;
         if !output.status.success() {
@@ -272,7 +272,7 @@ impl Outcome {
                 "of_rounds": found.of_rounds,
                 "old_digest": found.digests[0],
                 "new_digest": found.digests[1],
-                "number": found.place.as_ref().map(Place::to_json),
+                "number": found.place.as_ref().map(OtherNumber::to_json),
                 "state_byte": found.byte.map(|(at, values)| json!({"byte": at, "values": values})),
             })
         });
@@ -303,7 +303,7 @@ impl Outcome {
             text += &format!("Before it, {alike} are the same to the end.\n");
         }
         text += &format!("old: {}\nnew: {}\n", found.digests[0], found.digests[1]);
-        if let Some(Place { row, column, values }) = &found.place {
+        if let Some(OtherNumber { row, column, values }) = &found.place {
             let [old, new] = values.map(|value| value.map_or_else(|| "missing".to_owned(), exact));
             text += &format!("The first number that differs is {column} in row {row}: {old} (old), {new} (new).\n");
         }

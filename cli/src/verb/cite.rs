@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use crate::{
     json,
     kept::Kept,
-    legs::build,
     say::{program, stdout},
 };
 
@@ -76,7 +75,7 @@ impl Cited {
     fn of(kept: &Kept, arguments: &Arguments, digest: &str) -> anyhow::Result<Self> {
         let provenance = &kept.result["provenance"];
         let about = if provenance["version"].is_string() { provenance } else { &provenance["fetched_with"] };
-        let known = |name: &str| about[name].as_str().map_or_else(|| build()[name].to_string(), String::from);
+        let known = |name: &str| about[name].as_str().unwrap_or("not recorded").to_owned();
         Ok(Self {
             command: command(kept, arguments),
             version: known("version"),

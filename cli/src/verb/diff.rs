@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::{
     json,
-    parting::{Checked, Computed, Place, compute, first_other, last_round},
+    parting::{Checked, Computed, OtherNumber, compute, first_other, last_round},
     recompute::{programs, threads},
     say::{Usage, notice, printed, stdout, usage, whole},
-    side::{Match, Name, Side},
+    side::{KeptRun, Match, Name},
 };
 
 /// The two runs.
@@ -111,14 +111,14 @@ struct Found {
 struct First {
     name: Name,
     found: Match,
-    place: Option<Place>,
+    place: Option<OtherNumber>,
     /// Whether both sides have a history.
     has_histories: bool,
     computed: Option<Computed>,
 }
 
 fn find(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Found> {
-    let read = |path: &Path| Side::read(registry, path);
+    let read = |path: &Path| KeptRun::read(registry, path);
     let sides = [read(&arguments.a)?, read(&arguments.b)?];
     let [a, b] = &sides;
     let mut found = Found {
@@ -168,14 +168,14 @@ fn find(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Found> {
 fn again(
     arguments: &Arguments,
     registry: &Registry,
-    sides: &[Side; 2],
+    sides: &[KeptRun; 2],
     first: &First,
     alike: bool,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<Option<Computed>> {
     let [a, b] = sides;
     let last = last_round(first.found, sides.each_ref().map(|side| &side.replicas[&first.name]));
-    let seconds = |side: &Side| Some(side.seconds_a_round()? * last? as f64);
+    let seconds = |side: &KeptRun| Some(side.seconds_a_round()? * last? as f64);
     let asks = sides.iter().any(|side| !side.config().programs().is_empty());
     let is_cheap = !asks && sides.iter().all(|side| seconds(side).is_some_and(|seconds| seconds <= CHEAP_SECONDS));
     if arguments.kept || !(arguments.recompute || is_cheap) {
@@ -194,7 +194,7 @@ fn again(
 }
 
 /// What differs of the whole run, and of which results depend.
-fn head(sides: &[Side; 2]) -> Vec<Row> {
+fn head(sides: &[KeptRun; 2]) -> Vec<Row> {
     let [a, b] = sides.each_ref().map(|side| side.config());
     let mut rows = Vec::new();
     let mut add = |name: &str, values: [String; 2]| {
@@ -203,7 +203,7 @@ fn head(sides: &[Side; 2]) -> Vec<Row> {
         }
     };
     add("seed", [a, b].map(|config| config.seed.to_string()));
-    let ends = |side: &Side| side.kept.result.get("ends").map_or_else(|| "none".into(), Value::to_string);
+    let ends = |side: &KeptRun| side.kept.result.get("ends").map_or_else(|| "none".into(), Value::to_string);
     add("[ends]", sides.each_ref().map(ends));
     let names = |config: &Config| -> Vec<String> { config.arms.iter().map(|arm| arm.name.clone()).collect() };
     for (name, here) in [(a, b), (b, a)].into_iter().flat_map(|(one, other)| {
@@ -220,9 +220,11 @@ fn head(sides: &[Side; 2]) -> Vec<Row> {
 }
 
 /// What only belongs to the computation.
-fn execution(sides: &[Side; 2]) -> Vec<Row> {
+fn execution(sides: &[KeptRun; 2]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for name in EXECUTION {
+    let one_kind = sides[0].config().kind == sides[1].config().kind;
+    // Two kinds have two signatures in any build.
+    for name in EXECUTION.into_iter().filter(|name| one_kind || *name != "signature") {
         if let [Some(one), Some(other)] = sides.each_ref().map(|side| side.provenance(name))
             && one != other
         {
@@ -237,7 +239,7 @@ fn execution(sides: &[Side; 2]) -> Vec<Row> {
 }
 
 /// The settings on which results depend, or the others: one row for all arms with the same two values.
-fn grouped(sides: &[Side; 2], differences: &[Differing], counts: bool) -> Vec<Row> {
+fn grouped(sides: &[KeptRun; 2], differences: &[Differing], counts: bool) -> Vec<Row> {
     let mut groups: Vec<(&Differing, Vec<String>)> = Vec::new();
     for it in differences.iter().filter(|it| it.counts == counts) {
         match groups.iter_mut().find(|(other, _)| (other.setting, &other.values) == (it.setting, &it.values)) {
@@ -285,7 +287,7 @@ impl Found {
             json!({
                 "arm": first.name.0,
                 "replica": first.name.1,
-                "number": first.place.as_ref().map(Place::to_json),
+                "number": first.place.as_ref().map(OtherNumber::to_json),
                 "computed": first.computed.as_ref().map(|computed| json!({
                     "rounds": computed.rounds,
                     "parted_in_round": computed.parted,
@@ -326,8 +328,21 @@ impl Found {
         if let Some(first) = &self.first {
             text += &format!("\n{}\n", first.sentences().join("\n"));
         }
+        text += &self.first_longer().map(|sentence| format!("\n{sentence}\n")).unwrap_or_default();
         self.notes.iter().for_each(|note| text += &format!("\n{note}\n"));
         text
+    }
+
+    /// How far the first replica agrees that has more rounds in one run, if no replica differs before that.
+    fn first_longer(&self) -> Option<String> {
+        let begins = self.replicas.iter().find_map(|(name, found)| match found {
+            Some(Match::Begins { rounds }) => Some((name, rounds)),
+            _ => None,
+        });
+        let ((arm, number), rounds) = begins.filter(|_| self.first.is_none())?;
+        Some(format!(
+            "Where one is longer, they are equal as far as both keep digests: replica {number} of arm {arm:?} up to round {rounds}."
+        ))
     }
 
     /// A table of the arms, with the numbers of their replicas.
@@ -395,7 +410,7 @@ impl First {
 }
 
 /// The first number that differs in two histories, in a sentence.
-fn of_histories(Place { row, column, values }: &Place, whose: [&str; 2]) -> String {
+fn of_histories(OtherNumber { row, column, values }: &OtherNumber, whose: [&str; 2]) -> String {
     let text = |value: Option<f64>| value.map_or_else(|| "no such row".to_owned(), exact);
     let [one, other] = values.map(text);
     format!(
@@ -435,7 +450,7 @@ fn recomputed(computed: &Computed) -> Vec<String> {
     said
 }
 
-fn place_text(side: usize, place: &Option<(u64, Place)>) -> String {
+fn place_text(side: usize, place: &Option<(u64, OtherNumber)>) -> String {
     place.as_ref().and_then(|(_, place)| place.values[side]).map_or_else(|| "missing".into(), exact)
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         "rows": replica.history().len(),
         "finished": replica.is_finished(),
         "digest": replica.digest().to_string(),
-        "signature": registry.signature(config.kind).to_string(),
+        "signature": config.kind.signature().to_string(),
     });
     writeln!(stdout(), "{reached}")?;
     Ok(ExitCode::SUCCESS)
