@@ -20,7 +20,7 @@ all of them. The cost counts work, which is the same on every machine, and no se
 
 Examples:
   evoxo cite out/invincible
-  evoxo cite docs/reproduction/td3d/result-nearest.json --json
+  evoxo cite docs/reproduction/td3d/result-finished.json --json
   evoxo cite colleague/result.json --config > again.toml
       The configuration as an experiment file; `evoxo run again.toml` computes it."
 )]
