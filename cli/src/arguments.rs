@@ -70,6 +70,12 @@ enum Verb {
     Best(verb::best::Arguments),
     /// Print the digests of a run, of its replicas, and of their rounds
     Digest(verb::digest::Arguments),
+    /// Compare two runs: settings, replicas, and the first round and number in which they differ
+    Diff(verb::diff::Arguments),
+    /// Find the first round that two builds compute differently
+    Bisect(verb::bisect::Arguments),
+    /// Print what a paper needs to know about a run: command, version, digest, cost, BibTeX
+    Cite(verb::cite::Arguments),
     /// Find out whether your program always gives the same answer
     Check(verb::check::Arguments),
     /// Compute a finished run's results again, or a share of them, and compare
@@ -111,6 +117,9 @@ enum Verb {
     /// Run a coordinator (as evoxo-coordinator)
     #[command(hide = true)]
     Coordinator(evoxo_coordinator::cli::Arguments),
+    /// Compute a replica to a round (called by bisect)
+    #[command(hide = true)]
+    Probe(verb::probe::Arguments),
     /// Run a worker (as evoxo-worker)
     #[command(hide = true)]
     Worker(evoxo_worker::cli::Options),
@@ -152,6 +161,10 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Schema(arguments) => verb::schema::run(&arguments),
         Verb::Best(arguments) => verb::best::run(&arguments, registry),
         Verb::Digest(arguments) => verb::digest::run(&arguments, registry),
+        Verb::Diff(arguments) => verb::diff::run(&arguments, registry),
+        Verb::Bisect(arguments) => verb::bisect::run(&arguments, registry),
+        Verb::Cite(arguments) => verb::cite::run(&arguments, registry),
+        Verb::Probe(arguments) => verb::probe::run(&arguments, registry),
         Verb::Check(arguments) => verb::check::run(&arguments, registry),
         Verb::Verify(arguments) => verb::verify::run(&arguments, registry),
         Verb::Match(arguments) => verb::r#match::run(&arguments, registry),

@@ -43,8 +43,13 @@ pub(crate) fn write(replicas: &[Replica]) -> anyhow::Result<Vec<u8>> {
 pub(crate) fn read(directory: &Path) -> anyhow::Result<Vec<Line>> {
     let path = path(directory);
     let csv = file::read(&path, FILE_BYTES_MAX, "")?;
+    parse(&csv, &path)
+}
+
+/// All lines of a file with this content. A message names this path.
+pub(crate) fn parse(csv: &[u8], path: &Path) -> anyhow::Result<Vec<Line>> {
     let wrong = || anyhow!("{} is damaged: `run` or `fetch` writes it again", path.display());
-    let mut reader = csv::Reader::from_reader(csv.as_slice());
+    let mut reader = csv::Reader::from_reader(csv);
     let line = |record: csv::StringRecord| {
         let (mut fields, number) = (record.iter(), |text: &str| text.parse::<u64>().ok());
         let (arm, replica) = (fields.next()?.to_owned(), number(fields.next()?)?.try_into().ok()?);

@@ -11,7 +11,9 @@ use evoxo_common::{
 use serde_json::Value;
 
 use crate::{
-    champion, directory, file,
+    champion,
+    digests::{self, Line},
+    directory, file,
     history::{Best, History, LastRows},
     html::{self, Told, champions},
     results::{Provenance, Results, concluded},
@@ -114,10 +116,29 @@ impl Kept {
         }
     }
 
+    /// The digests after some rounds, which are kept next to the result; empty if there are none.
+    pub(crate) fn digests(&self) -> anyhow::Result<Vec<Line>> {
+        let path = digests::path(self.directory());
+        match &self.stored {
+            Some(results) => digests::parse(&results.digests()?, &path),
+            None if self.is_in_directory() && path.exists() => digests::read(self.directory()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether the history is kept next to the result.
+    pub(crate) fn has_history(&self) -> bool {
+        self.stored.is_some() || self.is_in_directory() && History::path(self.directory()).exists()
+    }
+
+    /// Whether the file has the name that it has in the directory of a run.
+    fn is_in_directory(&self) -> bool {
+        self.path.ends_with("result.json")
+    }
+
     /// The last rows of the history next to the result; `None` for a result without its directory.
     fn rows(&self) -> anyhow::Result<Option<LastRows>> {
-        let beside = self.path.ends_with("result.json") && History::path(self.directory()).exists();
-        match self.stored.is_some() || beside {
+        match self.has_history() {
             true => LastRows::of(&self.history()?, &self.config).map(Some),
             false => Ok(None),
         }

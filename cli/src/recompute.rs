@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use evoxo_common::{
-    experiment::{Config, Link, Replica},
+    experiment::{Config, Link, Registry, Replica},
     task::Task,
 };
 use evoxo_proto::v1::{self, RunState};
@@ -22,6 +22,8 @@ use evoxo_worker::{Processes, Program};
 use crate::{
     claims::{Claims, Difference, Key},
     progress::Progress,
+    say::usage,
+    stop,
 };
 
 /// How often progress is shown.
@@ -131,10 +133,7 @@ fn one_replica(claims: &Claims, key: Key, programs: &mut [Processes], rounds: &A
     let mut replica = Replica::start(config, &config.arms[key.0], key.1);
     while !replica.is_finished() {
         let (before, round) = (replica.history().len(), replica.rounds() + 1);
-        let outputs = outputs(&replica.plan(0..replica.needed()), programs).map_err(|why| {
-            anyhow!("a task of replica {} of arm {:?} in round {round} failed: {why}", key.1, config.arms[key.0].name)
-        })?;
-        replica.absorb(&outputs);
+        advance(&mut replica, programs)?;
         rounds.fetch_add(1, Ordering::Relaxed);
         if let Some(difference) = claims.check_rows(key, &replica, before, round) {
             return Ok(Err(difference));
@@ -151,20 +150,53 @@ pub(crate) fn links(config: &Config, (arm, index): Key, rounds: &[u64], threads:
     let mut links = Vec::new();
     for round in rounds {
         while replica.rounds() < *round && !replica.is_finished() {
-            let outputs = outputs(&replica.plan(0..replica.needed()), &mut programs).map_err(|why| {
-                anyhow!(
-                    "a task of replica {index} of arm {:?} in round {} failed: {why}",
-                    replica.arm(),
-                    replica.rounds() + 1
-                )
-            })?;
-            replica.absorb(&outputs);
+            advance(&mut replica, &mut programs)?;
         }
         if replica.rounds() == *round {
             links.push(Link { round: *round, rows: replica.history().len() as u64, digest: replica.digest() });
         }
     }
     Ok(links)
+}
+
+/// Computes the next round of an unfinished replica, with as many threads as there are sets of programs.
+pub(crate) fn advance(replica: &mut Replica, programs: &mut [Processes]) -> anyhow::Result<()> {
+    let outputs = outputs(&replica.plan(0..replica.needed()), programs).map_err(|why| {
+        let (index, arm, round) = (replica.index(), replica.arm(), replica.rounds() + 1);
+        anyhow!("a task of replica {index} of arm {arm:?} in round {round} failed: {why}")
+    })?;
+    replica.absorb(&outputs);
+    Ok(())
+}
+
+/// The number of threads that compute: the given number, or one for each core.
+pub(crate) fn threads(given: Option<u32>) -> anyhow::Result<usize> {
+    match given {
+        Some(threads) => Ok(threads as usize),
+        None => Ok(thread::available_parallelism().context("cannot determine the cores; give --threads")?.get()),
+    }
+}
+
+/// The programs that a run asks. All of them must be given, and must be the same ones that the run asked.
+pub(crate) fn programs(given: &[Program], registry: &Registry, config: &Config) -> anyhow::Result<Arc<[Program]>> {
+    if !given.is_empty() {
+        stop::with_programs()?;
+    }
+    let programs: Arc<[Program]> = given.into();
+    let mut processes = Processes::new(Arc::clone(&programs));
+    for asked in config.programs() {
+        let name = &asked.name;
+        if !programs.iter().any(|program| program.name == *name) {
+            return Err(usage(format_args!(
+                "the run asked the program {name}: give its command, for example --program {name}=\"python3 {name}.py\""
+            )));
+        }
+        let introduced = registry.introduce(name, &mut processes).map_err(|refusal| anyhow!("{}", refusal.0))?;
+        if !introduced.iter().any(|(kind, id)| kind.name == config.kind.name && *id == asked) {
+            bail!("the program {name} differs from the one that the run asked: give the same program");
+        }
+    }
+    Ok(programs)
 }
 
 /// The outputs of a round's tasks, computed by as many threads as there are sets of programs.

@@ -5,25 +5,23 @@ use std::{
     io::Write,
     path::PathBuf,
     process::ExitCode,
-    sync::Arc,
 };
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::bail;
 use evoxo_common::{
-    experiment::{Config, Registry},
+    experiment::Registry,
     report::Report,
     rng::{Stream, shuffle},
 };
-use evoxo_worker::{Processes, Program};
+use evoxo_worker::Program;
 use serde_json::{Value, json};
 
 use crate::{
     claims::{Claims, Difference, Key},
     progress::Progress,
-    recompute::{Recomputed, recompute},
+    recompute::{Recomputed, programs, recompute, threads},
     results::{Provenance, Results, add_report},
-    say::{notice, printed, share, stdout, usage, whole},
-    stop,
+    say::{notice, printed, share, stdout, whole},
 };
 
 /// The results, and how much of them to compute.
@@ -79,14 +77,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     let config = &claims.config;
     let other_build = note_of_build(registry, &claims);
-    let programs = programs(arguments, registry, config)?;
+    let programs = programs(&arguments.programs, registry, config)?;
     let all: Vec<Key> = claims.keys().collect();
     let seed = arguments.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1);
     let keys = draw(&all, arguments.share, seed);
-    let threads = match arguments.threads {
-        Some(threads) => threads as usize,
-        None => std::thread::available_parallelism().context("cannot determine the cores; give --threads")?.get(),
-    };
+    let threads = threads(arguments.threads)?;
     let mut progress = Progress::new();
     let recomputed = recompute(&claims, &keys, threads, &programs, &mut progress);
     progress.end();
@@ -129,28 +124,6 @@ fn note_of_build(registry: &Registry, claims: &Claims) -> bool {
         ));
     }
     other
-}
-
-/// The programs that the run asks. All of them must be given, and must be the same ones that the run asked.
-fn programs(arguments: &Arguments, registry: &Registry, config: &Config) -> anyhow::Result<Arc<[Program]>> {
-    if !arguments.programs.is_empty() {
-        stop::with_programs()?;
-    }
-    let programs: Arc<[Program]> = arguments.programs.as_slice().into();
-    let mut processes = Processes::new(Arc::clone(&programs));
-    for asked in config.programs() {
-        let name = &asked.name;
-        if !programs.iter().any(|program| program.name == *name) {
-            return Err(usage(format_args!(
-                "the run asked the program {name}: give its command, for example --program {name}=\"python3 {name}.py\""
-            )));
-        }
-        let introduced = registry.introduce(name, &mut processes).map_err(|refusal| anyhow!("{}", refusal.0))?;
-        if !introduced.iter().any(|(kind, id)| kind.name == config.kind.name && *id == asked) {
-            bail!("the program {name} differs from the one that the run asked: give the same program");
-        }
-    }
-    Ok(programs)
 }
 
 /// Draws this share of the replicas, rounded up, and returns them in order.

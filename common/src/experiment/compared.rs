@@ -36,6 +36,39 @@ pub fn distinguishing(config: &Config, arm: usize, but: &[&str]) -> Vec<String> 
     own.into_iter().filter(|line| !everywhere(line) && !is_default(line)).collect()
 }
 
+/// A setting that has different values in an arm of two configurations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differing {
+    /// The arm, which both configurations have.
+    pub arm: String,
+    /// The setting.
+    pub setting: &'static str,
+    /// Its values, as in a file.
+    pub values: [String; 2],
+    /// Whether results depend on it, so that it enters the hash of the configuration.
+    pub counts: bool,
+}
+
+/// The settings that differ in the arms that two configurations of one kind share.
+#[must_use]
+pub fn differing(one: &Config, other: &Config) -> Vec<Differing> {
+    let mut found = Vec::new();
+    for arm in &one.arms {
+        let Some(twin) = other.arms.iter().find(|it| it.name == arm.name) else { continue };
+        for ((field, value), (_, there)) in arm.settings.iter().zip(twin.settings.iter()) {
+            if value != there {
+                found.push(Differing {
+                    arm: arm.name.clone(),
+                    setting: field.name,
+                    values: [value.to_string(), there.to_string()],
+                    counts: one.counts(field, value) || other.counts(field, there),
+                });
+            }
+        }
+    }
+    found
+}
+
 /// Joins words: "0, 7 and 20".
 #[must_use]
 pub fn listed(words: &[String]) -> String {

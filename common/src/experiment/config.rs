@@ -132,7 +132,7 @@ impl Config {
     }
 
     /// Whether results depend on this value of a setting; see [`Ends`].
-    fn counts(&self, field: &Field, value: &Value) -> bool {
+    pub(super) fn counts(&self, field: &Field, value: &Value) -> bool {
         self.ends.is_some() || field.counts(value)
     }
 

@@ -7,7 +7,7 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::{
-    Arm, Column, Config, Experiment, Replica, Row as _, Told,
+    Arm, Column, Config, Experiment, Publication, Replica, Row as _, Told,
     running::{Restored, Running},
 };
 use crate::{
@@ -199,6 +199,8 @@ pub struct Kind {
     pub complete: Option<Complete>,
     /// [`Experiment::OWN_END`].
     pub own_end: Option<&'static str>,
+    /// [`Experiment::SOURCES`].
+    pub sources: &'static [Publication],
     /// [`Experiment::rounds`].
     pub rounds: fn(&Values) -> u64,
     /// [`Experiment::demand`].
@@ -239,6 +241,7 @@ impl Kind {
             reads: E::READS,
             complete: E::COMPLETE,
             own_end: E::OWN_END,
+            sources: E::SOURCES,
             rounds: |values| E::rounds(&E::Settings::of(values)),
             demand: |values| E::demand(&E::Settings::of(values)),
             tail: E::tail,

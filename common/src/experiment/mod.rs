@@ -13,6 +13,7 @@ mod file_names;
 mod kind;
 mod parse;
 mod problems;
+mod publication;
 mod registry;
 mod replica;
 mod result;
@@ -37,7 +38,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 pub use chain::{Link, ResultDigest};
-pub use compared::{distinguishing, groups, listed, settings_but};
+pub use compared::{Differing, differing, distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use ends::Ends;
 pub use file_names::{champion_stem, file_name};
@@ -45,6 +46,7 @@ pub use kind::{
     Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, Saved, fits,
 };
 pub use problems::{Problem, Problems};
+pub use publication::{Publication, bibtex};
 pub use registry::Registry;
 pub use replica::Replica;
 pub(crate) use result::add_ends;
@@ -104,6 +106,9 @@ pub trait Experiment: Send + Sized + 'static {
     /// How replicas end before their length, in words, if the kind has its own settings for that. Then a file cannot have a
     /// table [`Ends`].
     const OWN_END: Option<&'static str> = None;
+
+    /// The publications that the kind implements, for those who cite a run.
+    const SOURCES: &'static [Publication] = &[];
 
     /// The most that a replica with these settings needs.
     fn demand(settings: &Self::Settings) -> Demand;

@@ -24,7 +24,7 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     evolve::{mutate, select},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, Told, fits},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Publication, Replica, Told, fits},
     headline::Headline,
     report::Report,
     rng::{Generator, Stream, below, chance},
@@ -155,6 +155,11 @@ fn draw(rng: &mut Generator, cells: &[u8]) -> u8 {
 impl Experiment for Invincible {
     const NAME: &'static str = NAME;
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<ScorePlayers>()];
+    const SOURCES: &'static [Publication] = &[Publication {
+        key: "invincible",
+        entry: "misc",
+        fields: &[("title", "An Invincible Genetic Algorithm"), ("howpublished", "Web page")],
+    }];
     const CARDS: &'static [CardKind] = &[table::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     type Settings = Settings;

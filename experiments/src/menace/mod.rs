@@ -27,7 +27,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Demand, Experiment, Identity, Kernel, Kind, fits},
+    experiment::{Demand, Experiment, Identity, Kernel, Kind, Publication, fits},
     rng::Stream,
     row,
     task::{Task, TaskKind, checked},
@@ -98,6 +98,32 @@ impl Menace {
 impl Experiment for Menace {
     const NAME: &'static str = NAME;
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Learn>()];
+    const SOURCES: &'static [Publication] = &[
+        Publication {
+            key: "michie1961",
+            entry: "incollection",
+            fields: &[
+                ("author", "Michie, Donald"),
+                ("title", "Trial and error"),
+                ("booktitle", "Science Survey, part 2"),
+                ("publisher", "Penguin"),
+                ("pages", "129--145"),
+                ("year", "1961"),
+            ],
+        },
+        Publication {
+            key: "michie1963",
+            entry: "article",
+            fields: &[
+                ("author", "Michie, Donald"),
+                ("title", "Experiments on the mechanization of game-learning"),
+                ("journal", "The Computer Journal"),
+                ("volume", "6"),
+                ("pages", "232--236"),
+                ("year", "1963"),
+            ],
+        },
+    ];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     type Settings = Settings;

@@ -34,7 +34,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Demand, Experiment, Identity, Kernel, Kind},
+    experiment::{Demand, Experiment, Identity, Kernel, Kind, Publication},
     row,
     settings::WithText,
     task::{Task, TaskKind, checked},
@@ -130,6 +130,17 @@ fn segment_of(settings: &Settings) -> u64 {
 impl Experiment for Nndtf {
     const NAME: &'static str = NAME;
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Fitness>(), TaskKind::of::<Segment>()];
+    const SOURCES: &'static [Publication] = &[Publication {
+        key: "ling2011",
+        entry: "article",
+        fields: &[
+            ("author", "Ling, S. H. and Lam, H. K."),
+            ("title", "Playing Tic-Tac-Toe Using Genetic Neural Network with Double Transfer Functions"),
+            ("journal", "Journal of Intelligent Learning Systems and Applications"),
+            ("volume", "3"),
+            ("year", "2011"),
+        ],
+    }];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     type Settings = WithText<Settings>;

@@ -33,7 +33,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Demand, Experiment, Identity, Kernel, Kind, fits},
+    experiment::{Demand, Experiment, Identity, Kernel, Kind, Publication, fits},
     rng::Stream,
     row,
     settings::WithText,
@@ -121,6 +121,15 @@ impl Rules {
 impl Experiment for Rules {
     const NAME: &'static str = NAME;
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Couples>(), TaskKind::of::<Cycles>()];
+    const SOURCES: &'static [Publication] = &[Publication {
+        key: "ejemplosdevida",
+        entry: "misc",
+        fields: &[
+            ("author", "{de la Herrán Gascón}, Manuel"),
+            ("title", "Ejemplos de Vida. Tic-Tac-Toe"),
+            ("howpublished", "Web page"),
+        ],
+    }];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     type Settings = WithText<Settings>;

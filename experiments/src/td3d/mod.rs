@@ -29,7 +29,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Replica, Told, fits},
+    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Publication, Replica, Told, fits},
     headline::Headline,
     report::Report,
     row,
@@ -145,6 +145,18 @@ impl Td3d {
 impl Experiment for Td3d {
     const NAME: &'static str = NAME;
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Learn>(), TaskKind::of::<PartOfRound>()];
+    const SOURCES: &'static [Publication] = &[Publication {
+        key: "vandesteeg2015",
+        entry: "misc",
+        fields: &[
+            ("author", "{van de Steeg}, M. and Drugan, M. and Wiering, M."),
+            (
+                "title",
+                "Temporal Difference Learning for the Game Tic-Tac-Toe 3D: Applying Structure to Neural Networks",
+            ),
+            ("year", "2015"),
+        ],
+    }];
     const CARDS: &'static [CardKind] = &[net::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     type Settings = WithText<Settings>;

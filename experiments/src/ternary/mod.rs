@@ -29,7 +29,7 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     evolve::{cross, mutate, select},
-    experiment::{Demand, Experiment, Identity, Kernel, Kind, fits},
+    experiment::{Demand, Experiment, Identity, Kernel, Kind, Publication, fits},
     rng::{Generator, Stream, chance},
     row,
     task::{Task, TaskKind, checked},
@@ -189,6 +189,18 @@ impl Ternary {
 impl Experiment for Ternary {
     const NAME: &'static str = NAME;
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Tournament>()];
+    const SOURCES: &'static [Publication] = &[Publication {
+        key: "karr1998",
+        entry: "inbook",
+        fields: &[
+            ("editor", "Karr, C. and Freeman, L. M."),
+            ("title", "Industrial Applications of Genetic Algorithms"),
+            ("publisher", "CRC Press"),
+            ("chapter", "17"),
+            ("pages", "325--328"),
+            ("year", "1998"),
+        ],
+    }];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     type Settings = Settings;
