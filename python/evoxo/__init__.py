@@ -38,7 +38,9 @@ from ._genome import (  # noqa: E402
     symbols,
 )
 from ._declaration import Failed, Result  # noqa: E402
+from ._executor import Executor  # noqa: E402
 from ._link import Batch, Candidate  # noqa: E402
+from ._local import CallFailed  # noqa: E402
 from ._problem import Problem, problem  # noqa: E402
 from ._processes import RunFailed  # noqa: E402
 from ._results import Plot, Results, results  # noqa: E402
@@ -49,7 +51,9 @@ __all__ = [
     "Asked",
     "Batch",
     "Bits",
+    "CallFailed",
     "Candidate",
+    "Executor",
     "Failed",
     "Integers",
     "Part",
