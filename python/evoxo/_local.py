@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import threading
 import time
@@ -69,6 +70,10 @@ class _Sent(NamedTuple):
     at: float
 
 
+class _Killed(CallFailed):
+    """A process was killed before it served: somebody else did that, or memory is short."""
+
+
 class _Lost(Exception):
     """A process gives no more answers; the text says why."""
 
@@ -94,7 +99,9 @@ class _Process:
             said = self.line(time.monotonic() + START_SECONDS)
         except (_Lost, _Stuck) as why:
             self.end()
-            raise CallFailed(f"the file cannot be imported by a process, which {why}; see standard error") from None
+            killed = self._process.returncode == -signal.SIGKILL and isinstance(why, _Lost)
+            failed = f"the file cannot be imported by a process, which {why}; see standard error"
+            raise (_Killed if killed else CallFailed)(failed) from None
         if said != introduction:
             self.end()
             raise CallFailed("the file has changed since the Executor was made: start the script again")
@@ -141,8 +148,9 @@ class _Process:
 
     def end(self) -> None:
         """Ends the process, if necessary by force."""
-        self._process.kill()
-        self._process.wait()
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -270,11 +278,14 @@ class Pool:
     def _begin(self) -> _Process:
         if self._trouble is not None:
             raise CallFailed(self._trouble)
-        try:
-            return _Process(*self._start)
-        except CallFailed as error:
-            self._trouble = str(error)
-            raise
+        for attempt in range(LOSSES_MAX):
+            try:
+                return _Process(*self._start)
+            except CallFailed as error:
+                if not isinstance(error, _Killed) or attempt + 1 == LOSSES_MAX:
+                    self._trouble = str(error)
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     def _receive(self, process: _Process, sent: Deque[_Sent], last: float) -> float:
         """Takes the answer to the first batch. Returns the time."""

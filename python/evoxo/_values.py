@@ -61,7 +61,8 @@ def _pack(value: Any) -> Any:
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return _pack_array(numpy, value)
     # A subclass, such as DEAP's individuals, arrives as what it is based on.
-    for base in (list, tuple, dict, float, int, str, bytes, complex):
+    bases: List[Any] = [list, tuple, dict, float, int, str, bytes, complex]
+    for base in bases:
         if isinstance(value, base):
             return _pack(base(value))
     if isinstance(value, bytearray):

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import unittest
 import unittest.mock
@@ -68,6 +69,8 @@ FUNCTIONS = """
 
     model = Model()
 """
+
+FUNCTIONS_TEXT = textwrap.dedent(FUNCTIONS)
 
 
 class Values(unittest.TestCase):
@@ -193,6 +196,15 @@ class Calling(InADirectory):
             os.kill(killed, signal.SIGKILL)
             numbers = [one.result() for one in futures]
         self.assertEqual(len(set(numbers)), 3)
+
+    def test_a_process_that_is_killed_while_it_starts_is_replaced(self):
+        marker = self.directory / "marker"
+        once = f"import os\nfrom pathlib import Path\nmine = Path({str(marker)!r})\nif not mine.exists():\n"
+        end = "    mine.touch()\n    os.kill(os.getpid(), 9)\n"
+        self.file.write_text(FUNCTIONS_TEXT + once + end)
+        with self.pool(workers=1) as pool:
+            self.assertEqual(pool.submit(self.functions.square, 3).result(), 9)
+        self.assertTrue(marker.exists())
 
     def test_a_call_that_takes_too_long_is_stopped_and_others_go_on(self):
         with self.pool(timeout=0.5) as pool:

@@ -9,7 +9,11 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
+
+import evoxo
+from evoxo.integrations.scipy import workers
 
 from .conversation import PATIENCE, environment, write
 from .test_ask import processes
@@ -192,6 +196,12 @@ class Integrations(unittest.TestCase):
                 return True
             time.sleep(0.02)
         return False
+
+    def test_a_version_that_was_not_tried_is_said(self):
+        with unittest.mock.patch("importlib.metadata.version", return_value="0.1.2"), self.assertWarnsRegex(
+            UserWarning, "tried with scipy 1.17.1, not with 0.1.2"
+        ):
+            workers(evoxo.Executor.__new__(evoxo.Executor))
 
     def test_scipy(self):
         self.example("scipy")

@@ -143,7 +143,8 @@ impl Registry {
             return Ok(Vec::new());
         }
         let served = serves(&programs.introduction(name)?);
-        let serving = |(kind, asks): &(&Kind, &Asks)| served.as_ref().map_or(asks.is_default, |served| kind.name == served);
+        let serving =
+            |(kind, asks): &(&Kind, &Asks)| served.as_ref().map_or(asks.is_default, |served| kind.name == served);
         if let Some(served) = served.as_ref().filter(|_| !asking().any(|one| serving(&one))) {
             return Err(Refusal(format!(
                 "the program {name} serves experiments of the kind {served:?}, which call no programs in this build"

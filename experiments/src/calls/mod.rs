@@ -155,9 +155,9 @@ impl Compute for Call {
         let most = u64::from(task.answer_bytes).min(ANSWER_BYTES_MAX) as usize;
         match returned.iter().position(|Returned { text, .. }| text.len() > most || !is_base64(text)) {
             None => Ok(()),
-            Some(place) => {
-                Err(Refusal(format!("the value of call {place} of the task has more than {most} bytes, or is not in base64")))
-            }
+            Some(place) => Err(Refusal(format!(
+                "the value of call {place} of the task has more than {most} bytes, or is not in base64"
+            ))),
         }
     }
 
@@ -240,7 +240,8 @@ impl Experiment for Calls {
     type Told = Standard;
 
     fn demand(settings: &Settings) -> Demand {
-        let (count, longest) = settings.calls().fold((0, 0), |(count, longest), call| (count + 1, longest.max(call.len())));
+        let (count, longest) =
+            settings.calls().fold((0, 0), |(count, longest), call| (count + 1, longest.max(call.len())));
         let of_task = settings.task_calls() as u64;
         let answer = u64::from(settings.answer_bytes) + TEXT_FRAME_BYTES;
         Demand {

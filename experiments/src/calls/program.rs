@@ -61,7 +61,8 @@ impl Asked<'_> {
 
     /// Computes the calls of a task.
     pub(super) fn call(&mut self, task: &CallTask) -> Result<Vec<Returned>, Refusal> {
-        let line = |number| json!({"batch": number, "answer_bytes": task.answer_bytes, "calls": task.calls}).to_string();
+        let line =
+            |number| json!({"batch": number, "answer_bytes": task.answer_bytes, "calls": task.calls}).to_string();
         let (number, answer) = self.programs.ask(self.name, &line, task.timeout_ms)?;
         match read(number, &answer) {
             Some(returned) => Ok(returned),

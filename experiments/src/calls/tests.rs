@@ -63,7 +63,10 @@ fn values_are_those_of_the_calls_in_order_however_they_are_cut_up() {
         (replicas[0].sheet().unwrap(), digest(&replicas), replicas[0].history().to_vec())
     };
     let whole = of(5);
-    assert_eq!(whole.0.rows.iter().map(|row| row[1].as_str()).collect::<Vec<_>>(), ["MQ==", "Mg==", "Mw==", "NA==", "NQ=="]);
+    assert_eq!(
+        whole.0.rows.iter().map(|row| row[1].as_str()).collect::<Vec<_>>(),
+        ["MQ==", "Mg==", "Mw==", "NA==", "NQ=="]
+    );
     assert_eq!(whole.2.last().unwrap(), &[5.0, 0.0]);
     for slice in 1..5 {
         assert_eq!(of(slice), whole);

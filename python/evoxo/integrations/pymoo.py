@@ -6,13 +6,15 @@ from typing import Any, Callable, Dict, Iterable, List
 
 from .. import Executor
 from .._functions import global_name
+from . import _warn
 
-TRIED = "0.6.1.5"
+TRIED = "0.6.2"
 """The version of pymoo with which this is tested."""
 
 
 def runner(pool: Executor) -> Callable[[Any, Iterable[Any]], List[Any]]:
     """A runner of elementwise evaluations."""
+    _warn("pymoo", TRIED)
 
     def run(function: Any, points: Iterable[Any]) -> List[Any]:
         name = global_name(function.problem)
