@@ -62,7 +62,10 @@ class Answers:
                 # The process was killed while it wrote this line, so the call is computed again.
                 self._file.truncate(size)
                 break
-            self._places[bytes.fromhex(line[:32].decode())] = (size + 33, len(line) - 34)
+            try:
+                self._places[bytes.fromhex(line[:32].decode())] = (size + 33, len(line) - 34)
+            except ValueError:
+                raise ValueError(f"{self.path} has a line that is not an answer: delete the file, or give another journal=") from None
             size += len(line)
         return size
 

@@ -140,6 +140,8 @@ def _find(namespace: Dict[str, Any], name: str) -> Any:
 
 
 _serving: Optional[Tuple[Target, Channel]] = None
+_calling = False
+"""Whether this process computes calls of a worker."""
 
 
 def serve_file(served: Target, channel: Channel) -> None:
@@ -160,8 +162,12 @@ def serve_file(served: Target, channel: Channel) -> None:
 
 def serve_here(namespace: Optional[Dict[str, Any]] = None) -> None:
     """If a worker has started this process, serves the functions that the file has defined so far, and ends the process."""
+    global _calling
     if _serving is None:
         return
+    if _calling:
+        raise RuntimeError("a function that an Executor calls cannot make another Executor: make it in the script")
+    _calling = True
     served, channel = _serving
     found = sys.modules.get(served.module or _SERVED)
     values = namespace if namespace is not None else vars(found) if found else {}

@@ -58,6 +58,9 @@ FUNCTIONS = """
     def unsendable(x):
         return {x}
 
+    def nested(x):
+        evoxo.Executor()
+
     def leave(x):
         raise SystemExit(4)
 
@@ -158,6 +161,7 @@ class Calling(InADirectory):
             self.assertRegex(str(caught.exception.__cause__), 'File "functions.py", line [0-9]+, in fail')
             for function, argument, error, words in (
                 (self.functions.odd, 1, evoxo.CallFailed, "odd raised evoxo_function.Odd: odd"),
+                (self.functions.nested, 1, RuntimeError, "cannot make another Executor"),
                 (self.functions.leave, 1, evoxo.CallFailed, "leave raised builtins.SystemExit: 4"),
                 (self.functions.big, 100_000_000, ValueError, "big returned a value of 133,333,336 bytes"),
                 (self.functions.unsendable, 1, TypeError, "unsendable returned something else"),
@@ -259,6 +263,12 @@ class Journals(InADirectory):
         with self.assertRaisesRegex(ValueError, "not a journal"):
             self.pool(journal=other)
         self.assertEqual(other.read_text(), "mine")
+        with self.pool() as pool:
+            list(pool.map(self.functions.square, range(3)))
+        path = self.directory / "calls"
+        path.write_bytes(path.read_bytes()[:-60] + b"?" * 59 + b"\n")
+        with self.assertRaisesRegex(ValueError, "a line that is not an answer"):
+            self.pool()
 
     def test_a_journal_that_is_full_keeps_what_it_has(self):
         answers = Answers(self.directory / "full", "me")
