@@ -5,6 +5,7 @@
 //!
 //! Invariant: as in `evoxo-common`, no code here uses a clock, files, sockets, threads or the environment.
 
+pub mod calls;
 pub mod dispatch;
 pub mod evolve;
 pub mod invincible;
@@ -20,7 +21,7 @@ mod testing;
 use evoxo_common::experiment::{Kind, Registry};
 
 /// All kinds.
-static KINDS: [Kind; 9] = [
+static KINDS: [Kind; 10] = [
     dispatch::KIND,
     evolve::KIND,
     invincible::KIND,
@@ -30,6 +31,7 @@ static KINDS: [Kind; 9] = [
     rules::KIND,
     td3d::KIND,
     ternary::KIND,
+    calls::KIND,
 ];
 
 /// The experiments that come with evoxo, and the games that their champions play.

@@ -7,7 +7,7 @@ use evoxo_coordinator::prepared::Prepared;
 use crate::registry;
 
 /// The experiment files.
-pub const TEXTS: [&str; 10] = [
+pub const TEXTS: [&str; 11] = [
     "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 4\npayload_bytes = 16\nreply_bytes = 8",
     "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 2\ntasks = 3\npayload_bytes = 40\nshared_bytes = 30\n\
      reply_bytes = 60",
@@ -24,6 +24,7 @@ pub const TEXTS: [&str; 10] = [
     "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"small\"\nunits = 4\ngame = \"tic-tac-toe\"\ngames = 4\n\
      test_every = 2\ntest_games = 1\nsegment_games = 2\nepisodes = 1",
     "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 10\nslice = 10\nopponent = \"itself\"",
+    "experiment = \"calls\"\nreplicas = 1\n[settings]\nslice = 2\nanswer_bytes = 64",
 ];
 
 /// Parses one of the experiment files.

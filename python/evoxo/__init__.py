@@ -14,6 +14,8 @@ In a script or a notebook, ``sphere.run(evaluations=20_000)`` does the same and 
 A worker of evoxo starts such a file as a program and talks to it over standard input and output; a person types
 ``python3 sphere.py check``, ``run`` or ``submit``. `results` reads the directory of a run.
 
+`Executor` computes the calls of any function on all cores or a cluster, for scripts that have their own algorithm.
+
 If the environment variable EVOXO_PROTOCOL is set, a worker has started this process. Importing this package then reserves
 standard output for the protocol, and everything that is printed goes to standard error.
 """
@@ -38,7 +40,9 @@ from ._genome import (  # noqa: E402
     symbols,
 )
 from ._declaration import Failed, Result  # noqa: E402
+from ._executor import Executor  # noqa: E402
 from ._link import Batch, Candidate  # noqa: E402
+from ._local import CallFailed  # noqa: E402
 from ._problem import Problem, problem  # noqa: E402
 from ._processes import RunFailed  # noqa: E402
 from ._results import Plot, Results, results  # noqa: E402
@@ -49,7 +53,9 @@ __all__ = [
     "Asked",
     "Batch",
     "Bits",
+    "CallFailed",
     "Candidate",
+    "Executor",
     "Failed",
     "Integers",
     "Part",

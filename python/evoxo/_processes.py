@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import IO, Any, Deque, Optional, Sequence
+from typing import IO, Any, Deque, Dict, Optional, Sequence
 
 SAVE_SECONDS = 45.0
 """How long a run may take to save its state at the end before it is killed."""
@@ -49,11 +49,13 @@ class RunFailed(RuntimeError):
 class _Process:
     """A process of evoxo, in its own session: Ctrl-C on the terminal reaches only the caller."""
 
-    def __init__(self, words: Sequence[str], stdin: int, stdout: Optional[int] = None) -> None:
+    def __init__(
+        self, words: Sequence[str], stdin: int, stdout: Optional[int] = None, env: Optional[Dict[str, str]] = None
+    ) -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         output = self._errors if stdout is None else stdout
         self.process = subprocess.Popen(
-            list(words), stdin=stdin, stdout=output, stderr=self._errors, start_new_session=True
+            list(words), stdin=stdin, stdout=output, stderr=self._errors, start_new_session=True, env=env
         )
 
     def status(self) -> Optional[int]:

@@ -7,7 +7,8 @@ use evoxo_tests::{programs::program, registry, reproduction::results, schema::fa
 use serde_json::{Value, json};
 
 /// A small run of each kind.
-const SMALL: [(&str, &str); 9] = [
+const SMALL: [(&str, &str); 10] = [
+    ("calls", ""),
     ("dispatch", "[settings]\nrounds = 2\ntasks = 3\npayload_bytes = 10\nreply_bytes = 10\n"),
     ("evolve", "[settings]\nproblem = \"rosenbrock\"\nlength = 2\nevaluations = 90\n[arms.a]\n[arms.b]\nlength = 3\n"),
     (

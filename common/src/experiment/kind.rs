@@ -124,6 +124,8 @@ pub type Said = (&'static str, String);
 pub struct Asks {
     /// The program that the tasks of an arm with these settings ask, if they ask one.
     pub program: fn(&Values) -> Option<ProgramId>,
+    /// Whether programs belong to this kind if they do not say which kind they serve.
+    pub is_default: bool,
     /// Asks a program for its signature.
     pub signature: fn(&str, &mut dyn Programs) -> Result<Digest, Refusal>,
     /// Asks an arm's program for the settings that follow from it, beginning with its signature. Returns the name and text of

@@ -10,7 +10,7 @@ use crate::{
     card::{Card, CardKind},
     digest::Digest,
     play::Play,
-    task::{Encoded, ProgramId, Programs, Refusal, Task},
+    task::{Encoded, ProgramId, Programs, Refusal, Task, serves},
 };
 
 /// The kinds of experiments that a program knows, passed to all code that distinguishes them. Cheap to clone.
@@ -129,7 +129,7 @@ impl Registry {
         self.hashes()[place.expect("a kind of this registry")]
     }
 
-    /// Asks the program of this name for its signature, once for each kind that asks programs.
+    /// Asks the program of this name for its signature, once for each kind that it serves.
     ///
     /// # Errors
     /// The [`Refusal`] if the program fails, or is not a program for one of these kinds.
@@ -138,12 +138,23 @@ impl Registry {
         name: &str,
         programs: &mut dyn Programs,
     ) -> Result<Vec<(&'static Kind, ProgramId)>, Refusal> {
-        let asking = self.kinds.iter().filter_map(|kind| Some((*kind, kind.asks.as_ref()?)));
+        let asking = || self.kinds.iter().filter_map(|kind| Some((*kind, kind.asks.as_ref()?)));
+        if asking().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let served = serves(&programs.introduction(name)?);
+        let serving =
+            |(kind, asks): &(&Kind, &Asks)| served.as_ref().map_or(asks.is_default, |served| kind.name == served);
+        if let Some(served) = served.as_ref().filter(|_| !asking().any(|one| serving(&one))) {
+            return Err(Refusal(format!(
+                "the program {name} serves experiments of the kind {served:?}, which call no programs in this build"
+            )));
+        }
         let of = |(kind, asks): (&'static Kind, &Asks)| {
             let signature = Some((asks.signature)(name, programs)?);
             Ok((kind, ProgramId { name: name.to_owned(), signature }))
         };
-        asking.map(of).collect()
+        asking().filter(serving).map(of).collect()
     }
 
     fn hashes(&self) -> &[Digest] {

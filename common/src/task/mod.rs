@@ -12,6 +12,7 @@ use evoxo_proto::TASK_BYTES_MAX;
 use prost::Message;
 
 pub use encoded::{Encoded, Encoder, Shared, SharedCache};
+pub(crate) use programs::serves;
 pub use programs::{NoPrograms, ProgramId, Programs};
 
 use crate::digest::Digest;

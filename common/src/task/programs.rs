@@ -1,5 +1,7 @@
 //! Programs that tasks ask: a user's own code, in any language, that runs next to a worker.
 
+use serde_json::Value;
+
 use super::Refusal;
 use crate::digest::Digest;
 
@@ -31,6 +33,11 @@ pub trait Programs {
 
     /// Stops a program whose answer makes no sense, because its next answers cannot be trusted.
     fn stop(&mut self, name: &str);
+}
+
+/// The kind of experiment that a program serves, if its introduction says so: `{"serves": "KIND", ...}`.
+pub(crate) fn serves(introduction: &str) -> Option<String> {
+    serde_json::from_str::<Value>(introduction).ok()?.get("serves")?.as_str().map(String::from)
 }
 
 /// No programs.

@@ -62,6 +62,7 @@ pub const KIND: Kind = Kind::of::<Replica>();
 /// How the tasks of `evolve` use programs.
 const ASKS: Asks = Asks {
     program: asked,
+    is_default: true,
     signature: |name, programs| Asked { name, programs }.signature(),
     settings: |values, programs| {
         let settings = Settings::of(values);

@@ -159,6 +159,8 @@ const ARMS_OF_MENACE: &str = "[arms.random]\n[arms.itself]\nside = \"O\"\noppone
 const SETTINGS_OF_LEAGUE: &str = "pairs = 5\npairs_a_round = 2\nplayers = [{ who = \"random\" }, { who = \"filtered\" }, \
     { who = \"benchmark\" }]";
 const ARMS_OF_LEAGUE: &str = "[arms.exact]\n[arms.games]\ngame = \"score-four\"\n";
+/// Calls that do not wait for each other, in tasks of two.
+const SETTINGS_OF_CALLS: &str = "slice = 2\ncalls = \"MQ==,Mg==,Mw==,NA==,NQ==,Ng==,Nw==,OA==,OQ==\"";
 const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\nslice = 3\ninitial = 20";
 const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
     [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
@@ -175,7 +177,7 @@ const ARMS_OF_WINDOWS: &str = "[arms.narrow]\nwindow = 2\n\
 pub(crate) fn run(rng: &mut Generator) -> Arc<Prepared> {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 15) {
+    let (kind, settings, arms) = match below(rng, 16) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
         2 => ("dispatch", SETTINGS_OF_GREED, ""),
@@ -187,6 +189,7 @@ pub(crate) fn run(rng: &mut Generator) -> Arc<Prepared> {
         8 | 9 => ("evolve", SETTINGS_OF_EVOLVE, ARMS_OF_WINDOWS),
         13 => ("league", SETTINGS_OF_LEAGUE, ARMS_OF_LEAGUE),
         14 => ("menace", SETTINGS_OF_MENACE, ARMS_OF_MENACE),
+        15 => ("calls", SETTINGS_OF_CALLS, ""),
         _ => ("invincible", SETTINGS_OF_INVINCIBLE, ARMS_OF_INVINCIBLE),
     };
     let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");
