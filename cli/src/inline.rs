@@ -303,7 +303,7 @@ impl Inline {
             }
         } else if let Some(task) = self.tasks.pop_front() {
             let (outcome, elapsed_us) = compute_here(&self.registry, &task, &mut self.programs);
-            self.handle_worker(worker::Event::Computed { slot: 0, outcome, elapsed_us })?;
+            self.handle_worker(worker::Event::Computed { slot: 0, outcome, elapsed_us, timed_out: false })?;
             self.wake();
         } else {
             return Ok(false);

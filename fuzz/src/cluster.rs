@@ -186,6 +186,7 @@ impl Cluster {
             outcome: Some(outcome(task)),
             elapsed_us: 1000,
             assignment: assignment.id,
+            timed_out: false,
         };
         let results = assignment.tasks.iter().map(result).collect();
         let message = from_worker::Message::Outputs(v1::Outputs { results });

@@ -76,9 +76,17 @@ pub fn state(run: &v1::Run) -> &'static str {
     }
 }
 
+/// Each way in which attempts end, with its name and how often it occurred.
+#[must_use]
+pub fn ends(worker: &v1::Worker) -> [(&'static str, u64); 6] {
+    let v1::AttemptEnds { done, late, failed, timed_out, lost, refused } = worker.ends.unwrap_or_default();
+    [("done", done), ("late", late), ("failed", failed), ("timed out", timed_out), ("lost", lost), ("refused", refused)]
+}
+
 /// A worker as JSON.
 #[must_use]
 pub fn worker_to_json(worker: &v1::Worker) -> Value {
+    let ends = ends(worker).map(|(end, count)| (end.replace(' ', "_"), Value::from(count)));
     json!({
         "session": worker.session,
         "name": worker.name,
@@ -99,6 +107,8 @@ pub fn worker_to_json(worker: &v1::Worker) -> Value {
         "slots_busy": worker.slots_busy,
         "tasks_last_minute": worker.tasks_last_minute,
         "on_trial": worker.on_trial,
+        "ends": Value::Object(ends.into_iter().collect()),
+        "notice": worker.notice,
     })
 }
 

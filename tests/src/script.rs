@@ -167,7 +167,7 @@ pub fn honest(task: &Encoded) -> Outcome {
 #[must_use]
 pub fn result(assignment: u64, task: &Encoded, outcome: Outcome) -> TaskResult {
     let hash = task.hash.0.to_vec().into();
-    TaskResult { hash, outcome: Some(outcome), elapsed_us: 10, assignment }
+    TaskResult { hash, outcome: Some(outcome), elapsed_us: 10, assignment, timed_out: false }
 }
 
 /// An honest worker in the background, which reconnects when its session ends, and waits while there is no coordinator.

@@ -22,8 +22,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Event;
 
-/// The function with which a slot computes: an encoded task in, an outcome out.
-pub(crate) type Compute = Box<dyn FnMut(&Encoded) -> Outcome + Send>;
+/// The function with which a slot computes: an encoded task in, an outcome out, and whether the task was stopped because it
+/// took too long.
+pub(crate) type Compute = Box<dyn FnMut(&Encoded) -> (Outcome, bool) + Send>;
 
 /// The threads. When the pool is dropped, each ends after its current task.
 pub(crate) struct Pool {
@@ -66,8 +67,13 @@ fn serve_slot(
 ) {
     LAST_PANIC.set(Some(String::new()));
     for task in assignments.iter().flatten() {
-        let (outcome, elapsed_us) = compute_caught(|| compute(&task));
-        if computed.send(Event::Computed { slot, outcome, elapsed_us }).is_err() {
+        let mut timed_out = false;
+        let (outcome, elapsed_us) = compute_caught(|| {
+            let computed = compute(&task);
+            timed_out = computed.1;
+            computed.0
+        });
+        if computed.send(Event::Computed { slot, outcome, elapsed_us, timed_out }).is_err() {
             return;
         }
     }
@@ -152,12 +158,12 @@ mod tests {
     static GATE: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
 
     /// Does what the first byte of the task requests.
-    fn perform(task: &Encoded) -> Outcome {
+    fn perform(task: &Encoded) -> (Outcome, bool) {
         let task = &task.own;
         match task[0] {
             b'p' => panic!("cannot compute {} things", task.len()),
             b'b' => panic::panic_any(7_u8),
-            b'r' => return Outcome::Failure("no such work".into()),
+            b'r' => return (Outcome::Failure("no such work".into()), true),
             b's' => thread::sleep(Duration::from_millis(20)),
             b'g' => {
                 let mut arrived = GATE.0.lock().unwrap();
@@ -169,7 +175,7 @@ mod tests {
             }
             _ => {}
         }
-        Outcome::Output(task.slice(1..))
+        (Outcome::Output(task.slice(1..)), false)
     }
 
     fn tasks(texts: &[&'static str]) -> Vec<Encoded> {
@@ -186,7 +192,10 @@ mod tests {
         let total = work.iter().map(|(_, texts)| texts.len()).sum();
         (0..total)
             .map(|_| match computed.blocking_recv().unwrap() {
-                Event::Computed { slot, outcome, elapsed_us } => (slot, outcome, elapsed_us),
+                Event::Computed { slot, outcome, elapsed_us, timed_out } => {
+                    assert_eq!(timed_out, outcome == Outcome::Failure("no such work".into()));
+                    (slot, outcome, elapsed_us)
+                }
                 other => panic!("{other:?}"),
             })
             .collect()

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Write as _, process::ExitCode};
 
 use clap::ValueEnum;
-use evoxo_proto::shown::{lost_to_json, worker_to_json};
+use evoxo_proto::shown::{ends, lost_to_json, worker_to_json};
 use evoxo_proto::v1;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ const NAMED_MAX: usize = 5;
 pub(crate) struct Arguments {
     #[command(flatten)]
     coordinator: Coordinator,
-    /// The order of the list
+    /// The order of the list, after workers that need a look
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     sort: Sort,
     /// Print JSON: the connected workers, or with --lost an object that holds both lists
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     lost: bool,
 }
 
-/// The column by which workers are sorted; equal ones by name, then session.
+/// The column by which workers are sorted; equal ones by name, then session. Workers with a notice always come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
     /// By name.
@@ -63,7 +63,8 @@ impl Sort {
                 Self::Heard => b.silent_ms.cmp(&a.silent_ms),
                 Self::Connected => a.connected_ms.cmp(&b.connected_ms),
             };
-            first.then_with(|| a.name.cmp(&b.name)).then_with(|| a.session.cmp(&b.session))
+            let noticed = a.notice.is_empty().cmp(&b.notice.is_empty());
+            noticed.then(first).then_with(|| a.name.cmp(&b.name)).then_with(|| a.session.cmp(&b.session))
         });
     }
 }
@@ -85,8 +86,14 @@ pub(crate) fn rate_text(per_second: f64) -> String {
     }
 }
 
+/// The attempts of a worker that did not end with an output in time, by the reason.
+fn bad_ends(worker: &v1::Worker) -> String {
+    let bad = ends(worker).into_iter().filter(|(end, count)| *end != "done" && *count > 0);
+    bad.map(|(end, count)| format!("{count} {end}")).collect::<Vec<_>>().join(", ")
+}
+
 /// The columns of a list of workers.
-pub(crate) const COLUMNS: [Column; 11] = [
+pub(crate) const COLUMNS: [Column; 12] = [
     Column::text("name", 0),
     Column::figure("session", 0),
     Column::figure("busy", 0),
@@ -96,12 +103,13 @@ pub(crate) const COLUMNS: [Column; 11] = [
     Column::text("computes", 2),
     Column::text("host", 3),
     Column::figure("done", 4),
+    Column::word("bad ends", 2),
     Column::text("identity", 5),
     Column::text("build", 6),
 ];
 
 /// The row of a worker.
-pub(crate) fn row(worker: &v1::Worker) -> [String; 11] {
+pub(crate) fn row(worker: &v1::Worker) -> [String; 12] {
     let host = match (worker.host.as_str(), worker.address.as_str()) {
         ("", address) => address.to_owned(),
         (host, address) => format!("{host} ({address})"),
@@ -122,6 +130,7 @@ pub(crate) fn row(worker: &v1::Worker) -> [String; 11] {
         worker.runs.join(" "),
         host,
         worker.tasks_done.to_string(),
+        bad_ends(worker),
         worker.identity.clone(),
         worker.build.clone(),
     ]
@@ -164,6 +173,8 @@ pub(crate) fn lost_row(lost: &v1::LostWorker) -> [String; 6] {
 /// Further remarks about workers. A remark that applies to several workers is printed once.
 fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     let mut said: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let noticed = workers.iter().filter(|worker| !worker.notice.is_empty());
+    let noticed = noticed.map(|worker| format!("{} needs a look: {}", worker.name, worker.notice));
     for worker in workers {
         if !worker.kinds_refused.is_empty() {
             let refused = worker.kinds_refused.join(", ");
@@ -179,7 +190,7 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{sentence}: {}{more}", names[..names.len().min(NAMED_MAX)].join(", "))
     };
-    said.into_iter().map(remark).collect()
+    noticed.chain(said.into_iter().map(remark)).collect()
 }
 
 /// Sentences about workers that are set aside, with the remaining time and the reason.
@@ -278,6 +289,24 @@ mod tests {
         let line = "set aside for another 45 s: w1 on 10.0.0.1, because three different tasks failed on it";
         assert_eq!(set_aside(&[lost, away]), [line]);
         assert_eq!(row(&v1::Worker { on_trial: true, ..worker(1) })[5], "on trial");
+    }
+
+    /// A host on which every task ends by a timeout comes first, whatever the order, with its reasons.
+    #[test]
+    fn a_worker_whose_attempts_end_badly_comes_first() {
+        let ends = v1::AttemptEnds { done: 1, timed_out: 9, lost: 2, ..v1::AttemptEnds::default() };
+        let notice = "9 of its last 10 attempts ended badly (9 timed out), and 0 of 64 on the other workers";
+        let bad = v1::Worker { ends: Some(ends), notice: notice.into(), ..worker(400) };
+        for sort in [Sort::Name, Sort::Rate, Sort::Connected] {
+            let mut workers = vec![worker(1), bad.clone(), worker(450)];
+            sort.apply(&mut workers);
+            assert_eq!(workers[0], bad);
+            assert_eq!(remarks(&workers)[0], format!("lab400 needs a look: {notice}"));
+        }
+        assert_eq!((row(&bad)[9].as_str(), row(&worker(1))[9].as_str()), ("9 timed out, 2 lost", ""));
+        let table = lines(&COLUMNS, &[row(&bad), row(&worker(1))], Some(80));
+        assert!(table[1].contains("9 timed out, 2 lost"), "{table:?}");
+        assert_eq!(worker_to_json(&bad)["ends"]["timed_out"], 9);
     }
 
     /// A thousand workers on a terminal of 80 columns: names, sessions and figures remain.

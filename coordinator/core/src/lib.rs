@@ -17,7 +17,7 @@ pub mod write;
 
 pub use id::{RequestId, SessionId, TaskId, ThreadId, WriteId};
 pub use machine::{
-    About, Batch, Coordinator, Durations, Effect, Event, Figures, Rejection, ReplicaAt, Request, Response, Settings,
-    Stored, Tally, Topic, View,
+    About, AttemptEnd, Attempts, Batch, Coordinator, Durations, Effect, Event, Figures, Rejection, ReplicaAt, Request,
+    Response, Settings, Stored, Tally, Topic, View,
 };
 pub use write::{Mended, StoreFault, Write};

@@ -1,7 +1,7 @@
 //! Figures for Prometheus, in the OpenMetrics text format, on their own listener: `GET /metrics`.
 //!
 //! However often figures are requested, the core is asked at most once a second. Nothing can be changed here, and apart from
-//! numbers only names of runs are shown.
+//! numbers only names of runs and workers are shown.
 
 pub(crate) mod meters;
 mod snapshot;

@@ -1,6 +1,6 @@
 //! The coordinator at one moment, as figures: the core's counters, and the runs as people see them.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, fmt, sync::Arc};
 
 use evoxo_proto::{shown::state, v1::RunState};
 use prometheus_client::{
@@ -10,10 +10,12 @@ use prometheus_client::{
     registry::Unit,
 };
 
-use crate::core::{Durations, Figures, View};
+use crate::core::{Attempts, Durations, Figures, View};
 
 /// The most runs with figures of their own: unfinished ones first, then by name.
 pub(super) const RUNS_MAX: usize = 200;
+/// The most workers with figures of their own: those with the most bad ends first.
+pub(super) const WORKERS_MAX: usize = 200;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -136,7 +138,26 @@ impl Writer<'_> {
         self.counter("sessions_ended", help, tally.left)?;
         self.counter("workers_refused", "Workers that were refused or told to wait", tally.refused)?;
         let lost = tally.lost_by_cause().map(|(cause, count)| ([("cause", cause)], count));
-        self.counters("workers_lost", "Workers that were lost", lost)
+        self.counters("workers_lost", "Workers that were lost", lost)?;
+        let help = "Workers of whose attempts many more end badly than of those of other workers";
+        self.gauge("workers_noticed", None, help, figures.workers_noticed)
+    }
+
+    /// How attempts ended, in all and by worker.
+    fn attempts(&mut self, figures: &Figures) -> fmt::Result {
+        let all = figures.tally.attempts.by_end().map(|(end, count)| ([("end", end)], count));
+        let help = "Attempts at tasks that have ended: each copy of a task on a worker is one";
+        self.counters("attempts_ended", help, all)?;
+        let mut workers: Vec<(&String, &Attempts)> = figures.attempts.iter().collect();
+        workers.sort_by_key(|(name, attempts)| (Reverse(attempts.bad()), *name));
+        let left_out = workers.len().saturating_sub(WORKERS_MAX) as u64;
+        workers.truncate(WORKERS_MAX);
+        let each = workers.into_iter().flat_map(|(name, attempts)| {
+            attempts.by_end().map(|(end, count)| ([("worker", name.as_str()), ("end", end)], count))
+        });
+        self.counters("worker_attempts_ended", "The same for each connected worker, by its name", each)?;
+        let help = "Workers without figures of their own, because there are too many";
+        self.gauge("workers_left_out", None, help, left_out)
     }
 
     fn tasks(&mut self, figures: &Figures) -> fmt::Result {
@@ -206,6 +227,7 @@ impl Collector for Snapshot {
         writer.leader(self)?;
         writer.workers(&self.figures)?;
         writer.tasks(&self.figures)?;
+        writer.attempts(&self.figures)?;
         writer.runs(self)
     }
 }

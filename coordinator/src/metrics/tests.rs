@@ -10,8 +10,11 @@ use evoxo_proto::v1::{self, RunState};
 use prometheus_client::metrics::counter::Counter;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{snapshot::RUNS_MAX, *};
-use crate::core::{Figures, StoreFault, Tally, View, Write};
+use super::{
+    snapshot::{RUNS_MAX, WORKERS_MAX},
+    *,
+};
+use crate::core::{AttemptEnd, Attempts, Figures, StoreFault, Tally, View, Write};
 
 /// Reads the values by metric and labels. Panics if a line is not valid OpenMetrics text.
 fn read(text: &str) -> BTreeMap<String, f64> {
@@ -85,7 +88,12 @@ fn view(name: &str, state: RunState) -> Arc<View> {
 fn snapshot(runs: Vec<Arc<View>>) -> Snapshot {
     let mut tally = Tally { tasks_done: 5, lost: [("silent", 3)].into(), ..Tally::default() };
     [50, 20_000, 1_000_000_000_000].into_iter().for_each(|us| tally.task.note_us(us));
-    let figures = Figures { tally, workers_idle: 2, tasks_out: 4, ..Figures::default() };
+    tally.attempts.add(AttemptEnd::TimedOut, 6);
+    let mut slow = Attempts::default();
+    slow.add(AttemptEnd::TimedOut, 5);
+    let well = (0..WORKERS_MAX).map(|number| (format!("a{number}"), Attempts::default()));
+    let attempts = well.chain([("slow".to_owned(), slow)]).collect();
+    let figures = Figures { tally, workers_idle: 2, tasks_out: 4, attempts, workers_noticed: 1, ..Figures::default() };
     Snapshot { figures, runs, epoch: Some(3), healthy: true }
 }
 
@@ -112,6 +120,11 @@ fn the_served_metrics_have_the_format_and_the_values() {
         // The counter exists before the first loss, so that the first loss shows as an increase.
         ("evoxo_workers_lost_total{cause=\"connection ended\"}", 0.0),
         ("evoxo_workers{state=\"idle\"}", 2.0),
+        ("evoxo_attempts_ended_total{end=\"timed out\"}", 6.0),
+        ("evoxo_attempts_ended_total{end=\"late\"}", 0.0),
+        ("evoxo_worker_attempts_ended_total{worker=\"slow\",end=\"timed out\"}", 5.0),
+        ("evoxo_workers_noticed", 1.0),
+        ("evoxo_workers_left_out", 1.0),
         ("evoxo_tasks{state=\"out\"}", 4.0),
         ("evoxo_task_duration_seconds_count", 3.0),
         ("evoxo_task_duration_seconds_bucket{le=\"0.0001\"}", 1.0),

@@ -175,6 +175,9 @@ pub struct TaskResult {
     /// The assignment of this session that contained the task; 0 for a result of an older session.
     #[prost(uint64, tag = "5")]
     pub assignment: u64,
+    /// With `failure`: the task was stopped because it took too long.
+    #[prost(bool, tag = "7")]
+    pub timed_out: bool,
     #[prost(oneof = "task_result::Outcome", tags = "2, 3, 6")]
     pub outcome: ::core::option::Option<task_result::Outcome>,
 }
@@ -889,7 +892,7 @@ pub struct Worker {
     /// Tasks assigned to it now.
     #[prost(uint32, tag = "5")]
     pub tasks_assigned: u32,
-    /// Tasks it has computed in this session.
+    /// Tasks of which it has sent an output in this session.
     #[prost(uint64, tag = "6")]
     pub tasks_done: u64,
     /// Milliseconds since its last message.
@@ -930,6 +933,35 @@ pub struct Worker {
     /// The worker was set aside before, and gets one task at a time until it has computed some.
     #[prost(bool, tag = "19")]
     pub on_trial: bool,
+    /// How its attempts at tasks ended, over all its sessions since this coordinator began to lead.
+    #[prost(message, optional, tag = "20")]
+    pub ends: ::core::option::Option<AttemptEnds>,
+    /// Why the worker needs a look, in one sentence: many more of its attempts end badly than those of other workers. Empty if
+    /// nothing is known.
+    #[prost(string, tag = "21")]
+    pub notice: ::prost::alloc::string::String,
+}
+/// How attempts at tasks ended. An attempt is one copy of a task that one worker had.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AttemptEnds {
+    /// The worker sent an output while the task was open.
+    #[prost(uint64, tag = "1")]
+    pub done: u64,
+    /// It sent an output that was no longer needed, because another worker was faster or the run had ended.
+    #[prost(uint64, tag = "2")]
+    pub late: u64,
+    /// The task failed.
+    #[prost(uint64, tag = "3")]
+    pub failed: u64,
+    /// The worker stopped the task because it took too long, or the coordinator stopped waiting for it.
+    #[prost(uint64, tag = "4")]
+    pub timed_out: u64,
+    /// The worker was lost, or left, with the task.
+    #[prost(uint64, tag = "5")]
+    pub lost: u64,
+    /// The worker's program is not the right one; or its output, already counted as done, was found to be invalid.
+    #[prost(uint64, tag = "6")]
+    pub refused: u64,
 }
 /// How much a run trusts its workers. It changes no result, only who must have computed an output before it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -96,7 +96,8 @@ async fn invalid_messages_end_only_their_session() {
     person.submit("run", DISPATCH).await;
     let hello = || Outgoing::Hello(hello("stranger"));
     let outputs = |hash: usize, outcome: Option<Outcome>| {
-        let result = TaskResult { hash: vec![1; hash].into(), elapsed_us: u64::MAX, outcome, assignment: 0 };
+        let result =
+            TaskResult { hash: vec![1; hash].into(), elapsed_us: u64::MAX, outcome, assignment: 0, timed_out: false };
         Outgoing::Outputs(Outputs { results: vec![result] })
     };
     for (messages, kind, part) in [
@@ -144,7 +145,8 @@ async fn an_oversized_message_ends_its_session_and_a_name_cannot_colour_the_log(
     let coordinator = site.coordinator(&[]);
     let oversized = Session::join(coordinator.address, "w").await;
     let failure = Outcome::Failure("x".repeat(MESSAGE_BYTES_MAX));
-    let result = TaskResult { hash: vec![1; 32].into(), outcome: Some(failure), elapsed_us: 1, assignment: 0 };
+    let result =
+        TaskResult { hash: vec![1; 32].into(), outcome: Some(failure), elapsed_us: 1, assignment: 0, timed_out: true };
     oversized.send(Outgoing::Outputs(Outputs { results: vec![result] })).await;
     assert_eq!(oversized.end().await.expect_err("no word").code(), Code::OutOfRange);
     let strange = Session::open(coordinator.address).await;

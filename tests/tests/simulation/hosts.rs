@@ -215,7 +215,9 @@ impl Hosts {
             }
             Happening::Computed(host, slot, outcome, took) => {
                 self.compute(self.now, host, slot);
-                self.tell_worker(host, worker_core::Event::Computed { slot, outcome, elapsed_us: took / 1000 }, 0);
+                let (elapsed_us, timed_out) = (took / 1000, false);
+                let event = worker_core::Event::Computed { slot, outcome, elapsed_us, timed_out };
+                self.tell_worker(host, event, 0);
             }
         }
     }

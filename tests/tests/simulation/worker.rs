@@ -196,7 +196,7 @@ impl SimWorker {
             Character::Broken => Outcome::Failure("the disk is full".into()),
             _ => Outcome::Output(output_of(&task)),
         };
-        let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms };
+        let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms, timed_out: false };
         (self.tell(now, event), more)
     }
 

@@ -87,6 +87,8 @@ pub enum Event {
         outcome: Outcome,
         /// How long it took, in microseconds.
         elapsed_us: u64,
+        /// Whether it was stopped because it took too long.
+        timed_out: bool,
     },
     /// The process was asked to shut down. The first time, the worker finishes its running tasks; the second time, it exits
     /// at once.
@@ -226,7 +228,9 @@ impl Worker {
             }
             Event::LinkRefused(why) => self.exit(STATUS_REFUSED, format!("this worker was refused: {why}")),
             Event::Message(message) => self.on_message(now, message),
-            Event::Computed { slot, outcome, elapsed_us } => self.computed(now, slot, outcome, elapsed_us),
+            Event::Computed { slot, outcome, elapsed_us, timed_out } => {
+                self.computed(now, slot, outcome, (elapsed_us, timed_out));
+            }
             Event::DrainAsked => self.drain_asked(now),
         }
         if !self.exited {
@@ -292,7 +296,7 @@ impl Worker {
         }
     }
 
-    fn computed(&mut self, now: Millis, slot: usize, outcome: Outcome, elapsed_us: u64) {
+    fn computed(&mut self, now: Millis, slot: usize, outcome: Outcome, took: (u64, bool)) {
         let place = self.slots.get_mut(slot).expect("the shell uses only existing slots");
         let running = place.as_mut().expect("only a started slot computes");
         let assignment = running.assignment;
@@ -308,7 +312,7 @@ impl Worker {
         if let Outcome::Failure(why) | Outcome::OtherProgram(why) = &outcome {
             self.effects.push(Effect::TaskFailed { task: hash, why: why.clone() });
         }
-        let dropped = self.pending.add(hash, outcome, elapsed_us, assignment);
+        let dropped = self.pending.add(hash, outcome, took, assignment);
         self.send_due = Some(self.send_due.map_or(due, |earlier| earlier.min(due)));
         if dropped > 0 && !self.dropping_logged {
             self.dropping_logged = true;

@@ -15,6 +15,8 @@ struct PendingResult {
     hash: Digest,
     outcome: Outcome,
     elapsed_us: u64,
+    /// Whether the task was stopped because it took too long.
+    timed_out: bool,
     /// The assignment of the current session to which the result belongs; 0 if it belongs to an earlier session.
     assignment: u64,
 }
@@ -71,14 +73,16 @@ impl PendingResults {
     }
 
     /// Adds a result. It replaces an older result of the same task, if that belongs to the same assignment or to an earlier
-    /// session. Returns how many of the oldest results were dropped to make room.
-    pub(super) fn add(&mut self, hash: Digest, outcome: Outcome, elapsed_us: u64, assignment: u64) -> usize {
+    /// session. `took` is the time in microseconds, and whether the task was stopped because it took too long. Returns how
+    /// many of the oldest results were dropped to make room.
+    pub(super) fn add(&mut self, hash: Digest, outcome: Outcome, took: (u64, bool), assignment: u64) -> usize {
         for older in [0, assignment] {
             if let Some(number) = self.numbers.get(&(hash, older)).copied() {
                 self.remove(number);
             }
         }
-        let result = PendingResult { hash, outcome, elapsed_us, assignment };
+        let (elapsed_us, timed_out) = took;
+        let result = PendingResult { hash, outcome, elapsed_us, timed_out, assignment };
         self.bytes += result.weight_bytes();
         self.unsent_bytes += result.weight_bytes();
         self.numbers.insert((hash, assignment), self.next);
@@ -133,6 +137,7 @@ impl PendingResults {
                 outcome: Some(pending.outcome.clone()),
                 elapsed_us: pending.elapsed_us,
                 assignment: pending.assignment,
+                timed_out: pending.timed_out,
             });
         }
         if !outputs.results.is_empty() {
@@ -180,7 +185,7 @@ mod tests {
     fn the_same_task_in_two_assignments_has_two_results() {
         let mut pending = PendingResults::new(10, 1 << 20);
         for assignment in [4, 5, 5] {
-            pending.add(hash(1), output(0), 5, assignment);
+            pending.add(hash(1), output(0), (5, false), assignment);
         }
         let assignments = |outputs: &[Outputs]| -> Vec<u64> {
             outputs.iter().flat_map(|outputs| &outputs.results).map(|result| result.assignment).collect()
@@ -188,7 +193,7 @@ mod tests {
         assert_eq!(assignments(&pending.send(1 << 20)), [4, 5]);
         pending.accept(hash(1));
         assert_eq!(pending.len(), 1);
-        pending.add(hash(1), output(0), 5, 6);
+        pending.add(hash(1), output(0), (5, false), 6);
         pending.orphan();
         assert_eq!(assignments(&pending.send(1 << 20)), [0], "in another session one result per task is enough");
         pending.accept(hash(1));
@@ -199,7 +204,7 @@ mod tests {
     fn each_result_is_sent_once_per_session_until_accepted() {
         let mut pending = PendingResults::new(10, 1 << 20);
         for number in 1..=3 {
-            assert_eq!(pending.add(hash(number), output(0), 5, 9), 0);
+            assert_eq!(pending.add(hash(number), output(0), (5, false), 9), 0);
         }
         assert_eq!(sent(&mut pending, 1 << 20), [[1, 2, 3]]);
         assert!(pending.send(1 << 20).is_empty());
@@ -215,9 +220,9 @@ mod tests {
     #[test]
     fn accepting_an_older_copy_keeps_the_newer() {
         let mut pending = PendingResults::new(10, 1 << 20);
-        pending.add(hash(1), output(0), 5, 0);
+        pending.add(hash(1), output(0), (5, false), 0);
         pending.send(1 << 20);
-        pending.add(hash(1), output(0), 6, 4);
+        pending.add(hash(1), output(0), (6, false), 4);
         pending.accept(hash(1));
         assert_eq!(pending.send(1 << 20)[0].results[0].assignment, 4);
         pending.accept(hash(1));
@@ -227,11 +232,11 @@ mod tests {
     #[test]
     fn the_oldest_is_dropped_beyond_the_bounds() {
         let mut pending = PendingResults::new(2, 10_000);
-        assert_eq!(pending.add(hash(1), output(1), 0, 1), 0);
-        assert_eq!(pending.add(hash(2), output(1), 0, 1), 0);
-        assert_eq!(pending.add(hash(3), output(1), 0, 1), 1);
-        assert_eq!(pending.add(hash(4), output(9_700), 0, 1), 2);
-        assert_eq!(pending.add(hash(5), output(1_000_000), 0, 1), 1);
+        assert_eq!(pending.add(hash(1), output(1), (0, false), 1), 0);
+        assert_eq!(pending.add(hash(2), output(1), (0, false), 1), 0);
+        assert_eq!(pending.add(hash(3), output(1), (0, false), 1), 1);
+        assert_eq!(pending.add(hash(4), output(9_700), (0, false), 1), 2);
+        assert_eq!(pending.add(hash(5), output(1_000_000), (0, false), 1), 1);
         assert_eq!(sent(&mut pending, 1), [[5]]);
         assert_eq!(pending.bytes, 1_000_000 + OVERHEAD_BYTES);
     }
@@ -240,7 +245,7 @@ mod tests {
     fn messages_are_cut_by_size() {
         let mut pending = PendingResults::new(10, 1 << 20);
         for (number, bytes) in [(1, 100), (2, 100), (3, 5_000), (4, 100)] {
-            pending.add(hash(number), output(bytes), 0, 1);
+            pending.add(hash(number), output(bytes), (0, false), 1);
         }
         assert_eq!(pending.unsent_bytes(), 5_300 + 4 * OVERHEAD_BYTES);
         assert_eq!(sent(&mut pending, 700), [vec![1, 2], vec![3], vec![4]]);

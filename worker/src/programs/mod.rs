@@ -110,23 +110,28 @@ pub struct Processes {
     questions: u64,
     /// Whether the last task expected a different program.
     disowned: bool,
+    /// Whether a program did not answer the last task in time.
+    timed_out: bool,
 }
 
 impl Processes {
     /// Starts without a process, for these programs.
     #[must_use]
     pub fn new(commands: Arc<[Program]>) -> Self {
-        Self { commands, running: BTreeMap::new(), questions: 0, disowned: false }
+        Self { commands, running: BTreeMap::new(), questions: 0, disowned: false, timed_out: false }
     }
 
-    /// The outcome of a task that could call these programs.
-    pub(crate) fn outcome(&mut self, computed: Result<Bytes, Refusal>) -> Outcome {
+    /// The outcome of a task that could call these programs, and whether one of them did not answer in time.
+    pub(crate) fn outcome(&mut self, computed: Result<Bytes, Refusal>) -> (Outcome, bool) {
         let disowned = std::mem::take(&mut self.disowned);
-        match computed {
+        let timed_out = std::mem::take(&mut self.timed_out);
+        let outcome = match computed {
             Ok(output) => Outcome::Output(output),
             Err(refusal) if disowned => Outcome::OtherProgram(refusal.0),
             Err(refusal) => Outcome::Failure(refusal.0),
-        }
+        };
+        let failed = matches!(outcome, Outcome::Failure(_));
+        (outcome, failed && timed_out)
     }
 
     fn running(&mut self, name: &str) -> Result<&mut Process, Refusal> {
@@ -158,7 +163,8 @@ impl Programs for Processes {
         }
         answer.map(|line| (number, line)).map_err(|trouble| {
             self.stop(name);
-            let (Trouble::Ended(why) | Trouble::Stopped(why)) = trouble;
+            self.timed_out |= matches!(trouble, Trouble::TimedOut(_));
+            let (Trouble::Ended(why) | Trouble::Stopped(why) | Trouble::TimedOut(why)) = trouble;
             Refusal(format!("the program {name} {why}"))
         })
     }
@@ -186,6 +192,8 @@ enum Trouble {
     Ended(String),
     /// It is still running, but can no longer be trusted.
     Stopped(String),
+    /// It did not answer in time.
+    TimedOut(String),
 }
 
 /// One running program.
@@ -241,7 +249,7 @@ impl Process {
         }
         process.introduction = match process.next(INTRODUCTION_WITHIN_MS, "introduce itself") {
             Ok(line) => line,
-            Err(Trouble::Ended(why) | Trouble::Stopped(why)) => return Err(why),
+            Err(Trouble::Ended(why) | Trouble::Stopped(why) | Trouble::TimedOut(why)) => return Err(why),
         };
         Ok(process)
     }
@@ -258,7 +266,8 @@ impl Process {
             Ok(Ok(line)) => return Ok(line),
             Ok(Err(why)) => why,
             Err(RecvTimeoutError::Timeout) => {
-                format!("did not {what} within {} s and was stopped", within_ms as f64 / 1e3)
+                let late = format!("did not {what} within {} s and was stopped", within_ms as f64 / 1e3);
+                return Err(Trouble::TimedOut(late + &self.last_words()));
             }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Trouble::Ended(format!("{} before it could {what}", self.ended()) + &self.last_words()));

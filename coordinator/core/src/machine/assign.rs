@@ -376,7 +376,8 @@ impl Coordinator {
         }
         let each_us = self.runs[run].expected.us(arm, work);
         let now = self.now;
-        let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone };
+        let further = tasks.iter().any(|task| !self.tasks[*task].copies.is_empty());
+        let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone, further };
         let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
         let expected_us = assignment.expected_us();
         let (number, message) = self.sessions.change(id, |session| {

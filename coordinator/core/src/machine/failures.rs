@@ -28,8 +28,7 @@ impl Coordinator {
         let why = printable(why, FAILURE_BYTES_MAX);
         let open = self.tasks.with_hash(hash);
         let Some(first) = open.first().map(|task| &self.tasks[*task]) else {
-            // Another worker has computed the task in the meantime.
-            return self.tasks.forget_copy(hash);
+            return self.take_late_failure(id, hash, &why);
         };
         let (session, run) = (&self.sessions[id], &self.runs[first.run]);
         let failure = Failure {
@@ -54,6 +53,28 @@ impl Coordinator {
             self.tasks.accuse(task, self.now, |evidence| evidence.add_failure(failure.clone()));
             self.facts.note(Fact::Accused { task, last: format!(", last on worker {worker}: {why}") });
         }
+    }
+
+    /// A task failed on a worker after another worker had computed it. So it counts against the worker.
+    fn take_late_failure(&mut self, id: SessionId, hash: Digest, why: &str) {
+        let computed = self.tasks.awaiting(hash).map(|first| (first.task.run, first.vouchers[0].session));
+        self.tasks.forget_copy(hash);
+        // The run may have ended.
+        let Some((run_id, by)) = computed else { return };
+        let session = &self.sessions[id];
+        let (worker, identity, about) = (session.name.clone(), session.identity.clone(), session.about(id));
+        self.tally.failures += 1;
+        let short = hash.short();
+        let sentence = format!("task {short} failed on worker {worker}, after another had computed it: {why}");
+        self.effects.log_about(Topic::Trouble, about.and_task(hash), sentence);
+        let run = self.runs.change(run_id);
+        run.note_failure(&identity, &format!("a task failed on worker {worker}"), why);
+        let prepared = run.prepared.clone();
+        self.sessions.change(id, |session| {
+            session.records.note_failed(&prepared, hash);
+            session.failed_here_alone.insert(hash, run_id);
+        });
+        self.set_aside_if_failing(id, by);
     }
 
     /// A worker has computed a task that it was assigned.

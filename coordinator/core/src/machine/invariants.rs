@@ -37,6 +37,7 @@ impl Coordinator {
         self.runs.iter().for_each(|(_, run)| run.check());
         self.budget.check();
         self.check_copies();
+        self.check_attempts();
         self.check_memory();
         self.check_open_tasks();
     }
@@ -62,6 +63,14 @@ impl Coordinator {
         }
         assert_eq!(copies, carried, "assignments have open tasks that do not list them");
         self.rules.check(&|run| assigned_us.get(&run).copied().unwrap_or(0), &self.look());
+    }
+
+    /// Every copy that was sent has ended once, or a worker has it.
+    fn check_attempts(&self) {
+        let out: u64 = self.sessions.iter().map(|(_, session)| session.tasks_assigned as u64).sum();
+        let refused = self.tally.invalid_outputs;
+        let ended = self.tally.attempts.total() - refused;
+        assert_eq!(self.tally.copies, ended + out, "attempts have ended twice, or not at all");
     }
 
     /// Every reserved byte of the budget belongs to a run and counts for the run's submitter.

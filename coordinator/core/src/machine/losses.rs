@@ -1,7 +1,7 @@
 //! Lost workers: one function handles every loss, whatever the cause.
 
 use super::{
-    Coordinator, SessionId, TaskId, Topic,
+    AttemptEnd, Coordinator, SessionId, TaskId, Topic,
     cause::{Cause, SET_ASIDE_MS},
     evidence::Loss,
     facts::Fact,
@@ -67,10 +67,16 @@ impl Coordinator {
     /// Takes the tasks away from a lost worker, and records the loss as evidence against them.
     fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
         let assignments = std::mem::take(&mut session.assignments);
+        let mut says = cause.accuses() && !session.draining && !self.stopping;
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
             self.rules.back(assignment.run, assignment.expected_us(), 0);
+            let running = place < session.slots as usize;
+            let end = if *cause == Cause::Overdue && running { AttemptEnd::TimedOut } else { AttemptEnd::Lost };
+            // A worker may lose thousands of tasks at once, and only the first says something about it.
+            let first = std::mem::take(&mut says);
+            self.note_end(&session.identity, end, assignment.remaining.len() as u64, first);
             // Queued tasks had not started, so they cannot be the cause.
-            let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
+            let accused = cause.accuses() && !session.draining && !self.stopping && running;
             for (hash, task) in assignment.remaining {
                 self.tasks.forget_copy(hash);
                 self.tasks.drop_copy(task, (id, number));

@@ -14,13 +14,14 @@
 //! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
 //! tasks), `workers` (as clients see them), `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
-//! rules decide); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one handler finds something
-//! that another must act on, it notes a fact (`facts`).
+//! rules decide); `attempts` (how they end); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one
+//! handler finds something that another must act on, it notes a fact (`facts`).
 
 mod about;
 mod absent;
 mod arrivals;
 mod assign;
+mod attempts;
 mod budget;
 mod cause;
 mod convictions;
@@ -73,6 +74,7 @@ use evoxo_common::{experiment::Registry, time::Millis};
 use evoxo_proto::v1::{self, CloseKind, to_worker};
 
 pub use about::About;
+pub use attempts::{AttemptEnd, Attempts};
 pub use events::{Effect, Event, Rejection, ReplicaAt, Request, Response, Stored, Topic, View};
 pub use settings::{Batch, Settings};
 pub use tally::{Durations, Figures, Tally};
@@ -83,6 +85,7 @@ use crate::{
     write::{StoreFault, Write},
 };
 use absent::{Leaving, Lost, RefusalLines};
+use attempts::Compared;
 use budget::Budget;
 use cause::Cause;
 use convictions::Convictions;
@@ -115,6 +118,7 @@ pub struct Coordinator {
     budget: Budget,
     convictions: Convictions,
     tally: Tally,
+    compared: Compared,
     /// Workers that were lost, and workers that are to leave.
     lost: Lost,
     leaving: Leaving,
@@ -167,6 +171,7 @@ impl Coordinator {
             writes: Writes::default(),
             convictions: Convictions::known(convicted),
             tally: Tally::default(),
+            compared: Compared::default(),
             lost: Lost::default(),
             leaving: Leaving::default(),
             tick: Millis::default(),

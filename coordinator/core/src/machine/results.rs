@@ -11,7 +11,7 @@ use evoxo_proto::{
 };
 
 use super::{
-    Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write,
+    AttemptEnd, Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write,
     cause::Cause,
     run::DOUBTS_MAX,
     runs::RunId,
@@ -54,6 +54,7 @@ impl Coordinator {
                 let tried = !matches!(outcome, Outcome::OtherProgram(_));
                 let computed = matches!(outcome, Outcome::Output(_));
                 self.count(id, result.assignment, credit, tried.then_some((result.elapsed_us, computed)));
+                self.end_attempt(id, hash, credit.further, (&outcome, result.timed_out));
             }
             match outcome {
                 Outcome::Output(bytes) => {
@@ -81,6 +82,21 @@ impl Coordinator {
             return self.facts.note_lost(id, Cause::InvalidMessage(why));
         }
         self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
+    }
+
+    /// Counts the end of an attempt. `further` says whether another worker already had the task. `outcome` comes with whether
+    /// the worker stopped the task because it took too long.
+    fn end_attempt(&mut self, id: SessionId, hash: Digest, further: bool, outcome: (&Outcome, bool)) {
+        let end = match outcome {
+            (Outcome::Output(_), _) if self.tasks.is_open(hash) => AttemptEnd::Done,
+            (Outcome::Output(_), _) => AttemptEnd::Late,
+            (Outcome::Failure(_), true) => AttemptEnd::TimedOut,
+            (Outcome::Failure(_), false) => AttemptEnd::Failed,
+            (Outcome::OtherProgram(_), _) => AttemptEnd::Refused,
+        };
+        // An output is late through no fault of the worker if its run has ended, or if it is a further copy.
+        let says = end != AttemptEnd::Late || (!further && self.tasks.awaiting(hash).is_some());
+        self.note_end_of(id, end, says);
     }
 
     /// A worker's program differs from the run's program, so other workers compute the run's tasks.
@@ -237,6 +253,10 @@ impl Coordinator {
                     None => {}
                 }
                 let why = format!("its output of task {} is invalid: {}", hash.short(), why.0);
+                if self.sessions.get(from.session).is_some() {
+                    self.tally.invalid_outputs += 1;
+                    self.note_end_of(from.session, AttemptEnd::Refused, true);
+                }
                 match from.session {
                     SessionId::OWN => self.fail_here(task, &why),
                     session => self.facts.note_lost(session, Cause::InvalidMessage(why)),

@@ -62,8 +62,9 @@ pub(super) struct Session {
     pub(super) cache: SharedCache<()>,
     pub(super) heard: Millis,
     pub(super) connected: Millis,
+    /// The tasks of which it sent an output.
     pub(super) tasks_done: u64,
-    /// The tasks computed in the last minute.
+    /// Those of the last minute.
     pub(super) recent: Recent,
     pub(super) draining: bool,
     /// Different tasks that failed here and that no other worker has computed yet, with their runs.
@@ -92,6 +93,8 @@ pub(super) struct Assignment {
     pub(super) each_us: Option<u64>,
     /// Whether its only task is a suspect.
     pub(super) alone: bool,
+    /// Whether another worker had some of its tasks already.
+    pub(super) further: bool,
 }
 
 impl Assignment {
@@ -113,6 +116,8 @@ pub(super) struct Credit {
     pub(super) waited_ms: u64,
     /// Whether it is the last result of its assignment.
     pub(super) last: bool,
+    /// Whether the assignment was a further copy.
+    pub(super) further: bool,
 }
 
 impl Session {
@@ -191,8 +196,6 @@ impl Session {
         let task = held.remaining.remove(&hash)?;
         held.progress = now;
         self.tasks_assigned -= 1;
-        self.tasks_done += 1;
-        self.recent.count(now);
         let credit = Credit {
             task,
             run: held.run,
@@ -201,6 +204,7 @@ impl Session {
             counted_us: held.each_us.unwrap_or(1),
             waited_ms: now - held.sent,
             last: held.remaining.is_empty(),
+            further: held.further,
         };
         if held.remaining.is_empty() {
             self.assignments.remove(&assignment);

@@ -16,6 +16,8 @@ use std::{
 
 use evoxo_common::time::Millis;
 
+use super::attempts::History;
+
 /// A session that lasted at least this long, in milliseconds, did not end early.
 const EARLY_MS: u64 = 30_000;
 /// How many early ends in a row cause no pause.
@@ -104,6 +106,8 @@ struct Standing {
     trial: u32,
     /// The time until which it was told to wait because of its neighbours.
     told: Option<Millis>,
+    /// How its attempts ended.
+    attempts: History,
     /// When the record last changed.
     last: Millis,
 }
@@ -165,6 +169,16 @@ impl Standings {
         let standing = self.connected(worker);
         standing.trial = standing.trial.saturating_sub(1);
         standing.trial == 0
+    }
+
+    /// How the attempts of a worker ended, if it is remembered.
+    pub(super) fn history(&self, worker: &Identity) -> Option<&History> {
+        Some(&self.workers.get(worker)?.attempts)
+    }
+
+    /// Like [`Self::history`], to change it.
+    pub(super) fn history_mut(&mut self, worker: &Identity) -> Option<&mut History> {
+        Some(&mut self.workers.get_mut(worker)?.attempts)
     }
 
     /// A worker has joined.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::{Attempts, standing::Identity};
+
 /// The upper ends of the intervals of [`Durations`], in microseconds. One more interval has no end.
 const ENDS_US: [u64; 18] = [
     100,
@@ -70,6 +72,10 @@ pub struct Tally {
     pub tasks_done: u64,
     /// Failures that workers reported for tasks assigned to them.
     pub failures: u64,
+    /// How attempts ended.
+    pub attempts: Attempts,
+    /// Outputs that were found to be invalid. Their attempts count as refused after they counted as done.
+    pub invalid_outputs: u64,
     /// Rounds absorbed.
     pub rounds: u64,
     /// Tasks whose copies had different outputs.
@@ -115,6 +121,10 @@ pub struct Figures {
     pub tasks_suspect: u64,
     /// Open tasks that are assigned to a worker, or whose output is being checked.
     pub tasks_out: u64,
+    /// How the attempts of each connected worker ended, by its name.
+    pub attempts: BTreeMap<String, Attempts>,
+    /// Workers with a notice, because many of their attempts end badly.
+    pub workers_noticed: u64,
     /// Bytes reserved for runs.
     pub memory_bytes: u64,
     /// Bytes that can be reserved for runs.
@@ -142,6 +152,13 @@ impl super::Coordinator {
             *count += 1;
             figures.slots += u64::from(session.slots);
             figures.slots_busy += u64::from(session.slots_busy());
+        }
+        let of: BTreeMap<&Identity, &str> =
+            self.sessions.iter().map(|(_, session)| (&session.identity, &*session.name)).collect();
+        for (identity, name) in of {
+            let Some(history) = self.standings.history(identity) else { continue };
+            figures.attempts.entry(name.to_owned()).or_default().add_all(&history.all);
+            figures.workers_noticed += u64::from(history.notice.is_some());
         }
         figures
     }

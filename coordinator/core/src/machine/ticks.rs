@@ -18,6 +18,7 @@ impl Coordinator {
         self.tick = self.now + TICK_MS;
         self.look_due = true;
         self.follow_rules(Rules::tick);
+        self.compare_workers();
         self.write_convictions();
         let load = |(id, run): (RunId, &super::run::Run)| run.trouble.load_is_due(self.now).then_some(id);
         for id in self.runs.iter().filter_map(load).collect::<Vec<_>>() {

@@ -25,6 +25,7 @@ impl Coordinator {
     }
 
     fn worker(&self, id: SessionId, session: &Session) -> v1::Worker {
+        let history = self.standings.history(&session.identity);
         v1::Worker {
             session: id.0,
             name: session.name.to_string(),
@@ -45,6 +46,8 @@ impl Coordinator {
             slots_busy: session.slots_busy(),
             tasks_last_minute: session.recent.of_last_minute(self.now),
             on_trial: session.on_trial,
+            ends: history.map(|history| history.all.message()),
+            notice: history.and_then(|history| history.notice.clone()).unwrap_or_default(),
         }
     }
 

@@ -13,11 +13,18 @@ const RATE_DIGITS = 3;
 function computes(worker) {
   if (worker.draining) return "leaving";
   const computing = worker.runs.length > 0 ? worker.runs.join(", ") : "idle";
-  return worker.on_trial ? `${computing}, on trial` : computing;
+  const trial = worker.on_trial ? `${computing}, on trial` : computing;
+  return worker.notice ? `${trial}; ${worker.notice}` : trial;
 }
 
 function heard(worker) {
   return worker.silent_s === 0 ? "now" : `${duration(worker.silent_s)} ago`;
+}
+
+/** The attempts of a worker that did not end with an output in time, by the reason. */
+function badEnds(worker) {
+  const bad = Object.entries(worker.ends).filter(([end, times]) => end !== "done" && times > 0);
+  return bad.map(([end, times]) => `${count(times)} ${end.replace("_", " ")}`).join(", ");
 }
 
 function details(worker) {
@@ -27,7 +34,8 @@ function details(worker) {
 }
 
 const COLUMNS = [
-  { name: "Name", value: (worker) => worker.name, sort: (worker) => worker.name },
+  // Workers with a notice come first.
+  { name: "Name", value: (worker) => worker.name, sort: (worker) => (worker.notice ? " " : "") + worker.name },
   { name: "Host", class: "host", value: (worker) => worker.host, sort: (worker) => worker.host },
   { name: "Identity", class: "identity", value: (worker) => worker.identity, sort: (worker) => worker.identity },
   { name: "Address", class: "address", value: (worker) => worker.address, sort: (worker) => worker.address },
@@ -38,6 +46,7 @@ const COLUMNS = [
     sort: (worker) => worker.tasks_assigned, down: true, title: "tasks that the worker has now" },
   { name: "Tasks done", class: "number", value: (worker) => count(worker.tasks_done),
     sort: (worker) => worker.tasks_done, down: true, title: "since it connected" },
+  { name: "Bad ends", value: badEnds, sort: badEnds, down: true, title: "attempts without an output in time" },
   { name: "Tasks a second", class: "number", value: (worker) => number(worker.rate, RATE_DIGITS),
     sort: (worker) => worker.rate ?? 0, down: true, title: "over the last minute" },
   { name: "Heard", class: "number", value: heard, sort: (worker) => worker.silent_s },

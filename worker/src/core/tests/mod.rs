@@ -45,7 +45,7 @@ fn computed(slot: usize) -> Event {
 }
 
 fn computed_bytes(slot: usize, bytes: usize) -> Event {
-    Event::Computed { slot, outcome: Outcome::Output(vec![1; bytes].into()), elapsed_us: 7 }
+    Event::Computed { slot, outcome: Outcome::Output(vec![1; bytes].into()), elapsed_us: 7, timed_out: false }
 }
 
 fn down() -> Event {
@@ -401,7 +401,8 @@ fn results_too_large_to_send_become_failures() {
     bench.on(assignment(1, [1, 2]));
     bench.on(computed_bytes(0, TASK_BYTES_MAX + 1));
     let failure = Outcome::Failure("\u{e9}".repeat(3_000));
-    let effects = bench.worker.handle(bench.now, Event::Computed { slot: 0, outcome: failure, elapsed_us: 1 });
+    let effects =
+        bench.worker.handle(bench.now, Event::Computed { slot: 0, outcome: failure, elapsed_us: 1, timed_out: true });
     let [
         Effect::TaskFailed { why, .. },
         Effect::Send(FromWorker { message: Some(from_worker::Message::Outputs(outputs)) }),

@@ -1,5 +1,6 @@
 //! Tests of single rules of the core. The simulation of whole clusters tests what must always hold.
 
+mod attempts;
 mod evidence;
 mod failures;
 mod losses;

@@ -359,7 +359,7 @@ fn shows_only_what_is_stored(effects: &[Effect]) {
 
 pub(super) fn result_of(task: &Encoded, outcome: Outcome, assignment: u64) -> v1::TaskResult {
     let hash = Bytes::copy_from_slice(&task.hash.0);
-    v1::TaskResult { hash, outcome: Some(outcome), elapsed_us: TASK_US, assignment }
+    v1::TaskResult { hash, outcome: Some(outcome), elapsed_us: TASK_US, assignment, timed_out: false }
 }
 
 fn load(objects: &BTreeMap<String, Bytes>, run: &str, with_states: bool) -> Option<SavedRun> {
