@@ -33,7 +33,9 @@ after(end);
 
 test("a coordinator without runs says what to do", async () => {
   await page.getByText("No runs yet").waitFor();
-  await page.getByText(`evoxo submit FILE.toml --coordinator ${cluster.address}`).waitFor();
+  await page.getByText("evoxo new invincible > first.toml").waitFor();
+  await page.getByText(`evoxo submit first.toml --coordinator ${cluster.address}`).waitFor();
+  await page.getByText("Start here: type the lines below.").waitFor();
   await accessible(page, "no runs");
   await allAccessible("no workers", "#/workers", (tab) => tab.getByText("No workers are connected").waitFor());
 });
@@ -109,13 +111,107 @@ test("curves answer to the keyboard, and arms can be hidden", async () => {
 
 test("the list of runs has a small curve of each arm", async () => {
   const tab = await open("");
-  const curve = tab.locator(".arms .spark path.c0, .arms .spark.c0 path").first();
+  const curve = tab.locator(".runs .spark path.c0").first();
   await until("the curve is drawn", async () => /^M[\d.]+ [\d.]+L/.test(await curve.getAttribute("d")));
   const points = (await curve.getAttribute("d")).split("L").length;
   assert.ok(points > 20 && points <= 30, `${points} points`);
-  const drawn = await tab.locator(".arms .spark path").evaluateAll((all) => all.map((one) => one.getAttribute("d")));
+  const drawn = await tab.locator(".runs .spark path").evaluateAll((all) => all.map((one) => one.getAttribute("d")));
   assert.equal(drawn.filter(Boolean).length, 3);
   await tab.context().close();
+});
+
+test("a finished run has its verdict, its times and no bar in the list, and above its curves", async () => {
+  const tab = await open("");
+  const row = tab.locator(".runs tbody tr").first();
+  await row.getByText(/ never loses in /).waitFor();
+  await row.getByText("finished").waitFor();
+  assert.equal(await row.locator("progress").isVisible(), false);
+  const times = async () => (await row.locator(".when, .took").allTextContents()).join(" ");
+  await until("the times are known", async () => /^\d\d:\d\d \d+ (s|min)$/.test(await times()));
+  for (const width of [1280, 360]) {
+    await tab.setViewportSize({ width, height: 740 });
+    await tab.goto(`${cluster.origin}/#/runs/live`);
+    const top = async (part) => (await part.boundingBox()).y;
+    await tab.locator(".verdict").getByText(/ never loses in /).waitFor();
+    for (const part of [tab.locator(".head .badge.finished"), tab.getByRole("link", { name: "Play", exact: true }).last(),
+      tab.getByRole("button", { name: "Report", exact: true }), tab.locator(".verdict .conclusion")]) {
+      assert.ok(await top(part) < 400, `${await part.textContent()} is at ${await top(part)} with ${width}`);
+    }
+    assert.ok(await top(tab.locator(".picture").first()) > await top(tab.locator(".verdict")));
+  }
+  await tab.getByRole("button", { name: "Report", exact: true }).press("Enter");
+  assert.equal(await tab.evaluate(() => document.activeElement.id), "results");
+  // The champion is that of the best replica, as the report says.
+  const { best } = await (await fetch(`${cluster.origin}/api/runs/live/report`)).json();
+  assert.equal(best.replicas.length, 3);
+  const play = tab.getByRole("link", { name: "Play", exact: true }).last();
+  assert.equal(await play.getAttribute("href"), `#/play?o=live/${best.arm}/${best.replicas[best.arm]}`);
+  await tab.context().close();
+});
+
+test("the tour points at a run, and closing it is for good", async () => {
+  const tab = await open("");
+  await tab.getByText("Start here: open live.").waitFor();
+  assert.equal(await tab.locator(".pointed").textContent(), "live");
+  await accessible(tab, "the tour");
+  await tab.getByRole("button", { name: "Close the tour" }).press("Enter");
+  await tab.getByRole("link", { name: "live" }).waitFor();
+  assert.equal(await tab.locator(".tour").isVisible(), false);
+  await tab.reload();
+  await tab.getByRole("link", { name: "live" }).waitFor();
+  assert.deepEqual([await tab.locator(".tour").isVisible(), await tab.locator(".pointed").count()], [false, 0]);
+  await tab.context().close();
+});
+
+/** A run as the coordinator describes it. */
+const described = (number) => ({
+  name: `study-${String(number).padStart(3, "0")}`, experiment: number % 3 ? "invincible" : "league",
+  state: ["finished", "running", "failed", "paused"][number % 40] ?? "finished",
+  message: number % 40 === 2 ? "task 17 of replica 3 failed on three workers" : "", config_hash: "aa", digest: "bb",
+  replicas_total: 20, replicas_finished: 20, rounds_done: 500, rounds_total: 1000, tasks_done: 1, tasks_assigned: 0,
+  tasks_waiting: 0, workers: 3, slots: 12, verification: "trust", submitter: `10.0.0.${number % 5}`, terms: {},
+  notices: [], doubts: [], primary: null, rate: 3, left_s: 166, began: 1_700_000_000 + 5000 * number,
+  ended: 1_700_000_000 + 5000 * number + 61 * number,
+  arms: ["loss costs 1", "exact"].map((name, arm) => ({ name, replicas_total: 10, replicas_finished: 10,
+    rounds_done: 1, rounds_total: 1, primary_metric: "worth", value: arm + number / 1000 })),
+});
+
+test("three hundred runs stay legible, are sorted and searched", async () => {
+  for (const width of [1280, 360]) {
+    const tab = await visit("#/elsewhere", { viewport: { width, height: 900 } });
+    const all = Array.from({ length: 300 }, (_, index) => described(index + 1));
+    const message = { whole: true, number: 1, build: "", at: 1_710_000_000, runs: all, workers: [], news: [],
+      gone_runs: [], gone_workers: [] };
+    await tab.context().route("**/api/events", (route) =>
+      route.fulfill({ contentType: "text/event-stream", body: `data: ${JSON.stringify(message)}\n\n` }));
+    await tab.context().route("**/api/runs/*/conclusion", (route) =>
+      route.fulfill({ contentType: "application/json", body: '{"conclusion":"X never loses in 3 of 4 replicas."}' }));
+    await tab.goto(`${cluster.origin}/?#/`);
+    const names = () => tab.locator(".runs tbody th a").allTextContents();
+    await until("all are listed", async () => (await names()).length === 300);
+    const heights = await tab.locator(".runs tbody tr").evaluateAll((rows) => rows.map((row) => row.offsetHeight));
+    assert.ok(Math.max(...heights) <= (width > 1000 ? 64 : 90), `the highest row has ${Math.max(...heights)} pixels`);
+    // Unfinished runs come first; a verdict is requested only for visible runs.
+    const first = tab.locator(".runs tbody tr").first();
+    assert.match(await first.textContent(), /running|paused|failed/);
+    await tab.getByLabel("Filter").fill("failed on three");
+    await until("the failed ones are found", async () => (await names()).length === 8);
+    await tab.getByLabel("Filter").fill("LEAGUE 10.0.0.3 finished");
+    await tab.getByText(/^\d+ runs of 300$/).waitFor();
+    assert.ok((await names()).length > 5 && (await names()).length < 40);
+    await tab.getByText("X never loses in 3 of 4 replicas.").first().waitFor();
+    await tab.getByLabel("Filter").fill("nothing like it");
+    await tab.getByText("No run has all of these words").waitFor();
+    await tab.getByLabel("Filter").fill("");
+    await tab.getByRole("button", { name: "Run", exact: true }).press("Enter");
+    assert.equal((await names())[0], "study-001");
+    if (width > 1000) {
+      await tab.getByRole("button", { name: "Took" }).press("Enter");
+      assert.equal((await names())[0], "study-300");
+    }
+    await accessible(tab, `300 runs, ${width}`);
+    await tab.context().close();
+  }
 });
 
 test("every view in light, dark and on a phone", async () => {
@@ -177,7 +273,7 @@ test("eight tabs of one browser share one stream, even after the tab that holds 
   }
   await cluster.evoxo("cancel", "shared");
   for (const tab of tabs.slice(1)) {
-    await tab.locator(".card.run", { hasText: "shared" }).locator(".badge.cancelled").waitFor();
+    await tab.locator(".runs tr", { hasText: "shared" }).locator(".badge.cancelled").waitFor();
   }
   assert.equal(streams.size, 1);
   await tabs[1].context().close();

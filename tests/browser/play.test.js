@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { until } from "./cluster.js";
-import { accessible, allAccessible, begin, blameless, cluster, end, file, open } from "./tabs.js";
+import { hintOf, outcomeOf } from "./files/board.js";
+import { judged, turningPoint } from "./files/analysis.js";
+import { linesOf, threats } from "./files/threats.js";
+import { accessible, allAccessible, begin, blameless, cluster, end, file, open, visit } from "./tabs.js";
 
 const TABLES = `experiment = "invincible"
 seed = 3
@@ -309,6 +312,137 @@ test("every board in light, dark and on a phone", async () => {
   await allAccessible("score-four", "#/play/score-four?x=you&o=you&m=a1.b2.a1.c3", ready);
   await allAccessible("connect-four", "#/play/connect-four?x=you&o=you&m=d.d", ready);
   await allAccessible("qubic", "#/play/qubic?x=you&o=you&m=a11.b23", ready);
+});
+
+test("champions are offered if the list of runs arrives after the players", async () => {
+  const tab = await visit("#/elsewhere");
+  await tab.context().route("**/api/events", (route) => setTimeout(() => route.continue(), 2000));
+  await tab.goto(`${cluster.origin}/?#/play`);
+  await tab.locator(".status").getByText("Your move, X.").waitFor();
+  const kind = tab.getByRole("group", { name: "O", exact: true }).getByLabel("Player");
+  const offered = async () => (await kind.locator("option").allTextContents()).includes("a champion of a run");
+  await until("champions are offered", offered);
+  // The choice so far stays.
+  assert.equal(await kind.inputValue(), "perfect");
+  await kind.selectOption("champion");
+  await tab.getByText("This champion plays X only: swap the sides.").or(tab.getByText("Your move, X.")).first().waitFor();
+  await tab.context().close();
+});
+
+test("another game keeps the kind of the opponent", async () => {
+  const tab = await open("#/play/tic-tac-toe?x=you&o=tables/0/0");
+  await status(tab, "Your move, X.");
+  const game = tab.getByLabel("Game", { exact: true });
+  const seat = tab.getByRole("group", { name: "O", exact: true });
+  await game.selectOption("score-four");
+  // A champion stays a champion, of another run.
+  await until("the other champion plays", async () => /score-four\?x=you&o=networks\/0\/0/.test(tab.url()));
+  assert.deepEqual([await seat.getByLabel("Player").inputValue(), await seat.getByLabel("Run").inputValue()],
+    ["champion", "networks"]);
+  await seat.getByLabel("Player").selectOption("benchmark");
+  await game.selectOption("connect-four");
+  await until("the benchmark stays", async () => /connect-four\?x=you&o=benchmark/.test(tab.url()));
+  await tab.goto(`${cluster.origin}/#/play/tic-tac-toe?x=you&o=perfect`);
+  await status(tab, "Your move, X.");
+  // No other game has a perfect player.
+  await game.selectOption("qubic");
+  await until("the strongest plays instead", async () => /qubic\?x=you&o=alpha-beta/.test(tab.url()));
+  await tab.context().close();
+});
+
+test("hints are colours and words for what is known, and short numbers otherwise", async () => {
+  const tab = await open("#/play/tic-tac-toe?x=you&o=perfect&m=b2.b3");
+  await status(tab, "Your move, X.");
+  await tab.getByLabel("from").selectOption("perfect");
+  await until("hints are shown", async () => (await tab.locator(".layers .hint").allTextContents()).join("") !== "");
+  const shown = await tab.locator(".layers .cell").evaluateAll((cells) =>
+    cells.map((cell) => [cell.className.match(/for(\w+)/)?.[1] ?? "", cell.querySelector(".hint").textContent]));
+  assert.ok(shown.every(([look, word]) => look === word), JSON.stringify(shown));
+  assert.ok(shown.some(([, word]) => word === "win") && shown.some(([, word]) => word === "draw"));
+  await tab.locator(".key").getByText("for the side that moves").waitFor();
+  await accessible(tab, "coloured hints");
+  const numbers = [-0.001, -1.98, 0.5, -0.25, 12.34, -123456, 873324, 0.999];
+  const hints = numbers.map((value) => hintOf({ value, says: "its score" }));
+  assert.deepEqual(hints, ["0", "−2.0", ".50", "−.25", "12", "−1e5", "9e5", "1.0"]);
+  await tab.context().close();
+});
+
+test("threats are those that the coordinator sees", async () => {
+  let seen = 0;
+  const games = { "tic-tac-toe": [3, 3, 1, false], "connect-four": [7, 6, 1, true], "score-four": [4, 4, 4, true] };
+  for (const [name, [width, height, depth, gravity]] of Object.entries(games)) {
+    const lines = linesOf({ width, height, depth, gravity });
+    assert.equal(lines.length, { "tic-tac-toe": 8, "connect-four": 69, "score-four": 76 }[name]);
+    for (const moves of { "tic-tac-toe": ["a1.b2.a2", "a1.b2.b1.a2"], "connect-four": ["d.e.d.e.d.e", "a.d.b.d.c"],
+      "score-four": ["a1.b1.a1.b1.a1.b1", "a1.d4.b2.d3.c3.d2", "a1.b1.a2.b1.a3.b1"] }[name]) {
+      const path = (what) => `${cluster.origin}/api/play/${what}?game=${name}&moves=${moves}&player=alpha-beta&plies=1`;
+      const position = await (await fetch(path("position"))).json();
+      const { thoughts } = await (await fetch(path("thoughts"))).json();
+      const own = threats(lines, position.board)[position.to_move];
+      const wins = thoughts.filter((thought) => outcomeOf(thought) === "win").map((thought) => thought.cell);
+      const legal = position.legal.map((move) => move.cell).filter((cell) => own.has(cell));
+      assert.deepEqual(wins.sort(), legal.sort(), `${name} ${moves}`);
+      seen += wins.length;
+    }
+  }
+  assert.ok(seen > 3, `${seen} threats`);
+  const tab = await open("#/play/score-four?x=you&o=you&m=a1.b1.a2.b1.a3.b1");
+  await status(tab, "Your move, X.");
+  assert.equal(await tab.locator(".cell.threatX, .cell.threatO").count(), 0);
+  await tab.getByRole("button", { name: "Threats" }).press("Enter");
+  await cell(tab, /^a41: empty, would complete a line of X/).waitFor();
+  await cell(tab, /^b14: empty, would complete a line of O/).waitFor();
+  await accessible(tab, "threats");
+  await tab.context().close();
+});
+
+test("the stone of the pile under the pointer is shown where it would fall, and a drag turns the rack", async () => {
+  const tab = await open("#/play/score-four?x=you&o=you&m=a1.b1");
+  await status(tab, "Your move, X.");
+  const ghosts = tab.locator(".rack .ghost:not([hidden])");
+  const box = await tab.locator(".rack .bead.next").nth(5).boundingBox();
+  await tab.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  assert.equal(await ghosts.count(), 1);
+  const aimed = await tab.locator(".layers .cell[data-aimed]").getAttribute("aria-label");
+  await tab.mouse.down();
+  await tab.mouse.up();
+  await until("the stone is played", async () => (await moves(tab)).length === 3);
+  const label = await tab.locator(".layers .cell.last").getAttribute("aria-label");
+  assert.equal(label.slice(0, 3), aimed.slice(0, 3));
+  const place = () => tab.locator(".rack .axis").first().getAttribute("transform");
+  const before = await place();
+  await tab.mouse.move(box.x, box.y);
+  await tab.mouse.down();
+  await tab.mouse.move(box.x + 60, box.y, { steps: 4 });
+  await tab.mouse.up();
+  assert.notEqual(await place(), before);
+  // The end of a drag is not a click.
+  assert.equal((await moves(tab)).length, 3);
+  await tab.context().close();
+});
+
+test("a shared game is replayed, and its analysis says where it was lost", async () => {
+  const tab = await open("#/play/tic-tac-toe?x=you&o=random&m=a1.b2.b1.c1.a2.a3");
+  await status(tab, "You lose.");
+  await tab.getByRole("button", { name: "Replay" }).press("Enter");
+  await status(tab, "After 0 of 6 moves.");
+  await status(tab, "After 2 of 6 moves.");
+  await status(tab, "You lose.");
+  await tab.getByRole("button", { name: "Analyse the game" }).press("Enter");
+  await tab.getByText("Here it was lost: move 5, X a2. It turned a draw into a loss for X; a3 kept a draw.").waitFor();
+  assert.equal(await tab.locator(".evaluation circle").count(), 6);
+  await accessible(tab, "an analysis");
+  await tab.getByRole("button", { name: "Show the position before it" }).press("Enter");
+  await status(tab, "After 4 of 6 moves.");
+  await tab.getByRole("button", { name: "X b1" }).press("Enter");
+  await status(tab, "After 3 of 6 moves.");
+  await tab.context().close();
+  // Without a fatal move, the largest mistake of the loser counts.
+  const thought = (move, value) => ({ move, value, says: "4 plies ahead it values this" });
+  const all = judged(["a", "b", "c"], [[thought("a", 0.1), thought("b", 0.2)], [thought("b", 0), thought("c", 0.5)],
+    [thought("c", 0.3)]]);
+  assert.deepEqual([turningPoint(all, "X").move, turningPoint(all, "O").move, turningPoint(all, "draw").move],
+    ["b", "a", "b"]);
 });
 
 test("nothing was fetched from other hosts, and no browser reported an error", blameless);

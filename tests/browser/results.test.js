@@ -139,6 +139,33 @@ test("a league has its ratings while it is played", async () => {
   await until("ratings have intervals", async () => (await cells(ratings)).some((row) => /^[−+-]?\d+ to /.test(row[2])));
   const [header, ...rows] = await cells(ratings);
   assert.deepEqual([header[0], header[2], rows.length], ["player", "95 % interval", 4]);
+  await tab.locator(".ratings .range").first().waitFor({ state: "attached" });
+  assert.equal(await tab.locator(".ratings circle").count(), 4);
+  await tab.context().close();
+});
+
+test("a finished league begins with its conclusion and its ratings, without curves of its progress", async () => {
+  await cluster.evoxo("submit", file("short.toml", LEAGUE.replace("40000", "20")));
+  await until("it ends", async () => (await cluster.run("short")).state === "finished");
+  for (const width of [1280, 360]) {
+    const tab = await open("#/runs/short", { viewport: { width, height: 800 } });
+    await tab.locator(".verdict").getByText(/highest rating of 4 players/).waitFor();
+    const picture = tab.getByRole("img", { name: /^Ratings of 4 players, .* first/ });
+    await picture.waitFor();
+    const { y } = await picture.boundingBox();
+    assert.ok(y > (await tab.locator(".verdict").boundingBox()).y && y < 700, `the picture is at ${y}`);
+    assert.equal(await tab.getByRole("heading", { name: "Curves" }).isVisible(), false);
+    await accessible(tab, `a finished league, ${width}`);
+    await tab.context().close();
+  }
+});
+
+test("pointing at curves covers none of them", async () => {
+  const tab = await open("#/runs/tables");
+  await tab.locator("path.line.c1").first().waitFor();
+  await tab.locator(".chart").hover();
+  const [tip, chart] = [await tab.locator(".tip").boundingBox(), await tab.locator(".picture").first().boundingBox()];
+  assert.ok(tip.y >= chart.y + chart.height - 1, `the figures begin at ${tip.y}, the picture ends at ${chart.y + chart.height}`);
   await tab.context().close();
 });
 

@@ -13,6 +13,8 @@ export const cluster = new Cluster();
 const [complaints, foreign] = [[], []];
 /** With EVOXO_LATENCY, each request is delayed by up to this many milliseconds, so tests that need quick answers fail. */
 const LATENCY_MS = Number(process.env.EVOXO_LATENCY ?? 0);
+/** With EVOXO_FILES, the page's scripts and styles come from this directory, so a change needs no build. */
+const FILES = process.env.EVOXO_FILES;
 let browser;
 
 export async function begin() {
@@ -47,6 +49,10 @@ async function fresh(options) {
   const tab = await context.newPage();
   const late = (route) => setTimeout(() => route.continue(), Math.random() * LATENCY_MS);
   if (LATENCY_MS > 0) await context.route("**/api/**", late);
+  if (FILES) {
+    const named = (route) => new URL(route.request().url()).pathname.replace("/files/", "");
+    await context.route("**/files/*", (route) => route.fulfill({ path: join(FILES, named(route)) }));
+  }
   tab.setDefaultTimeout(60_000);
   tab.on("pageerror", (error) => complaints.push(error.message));
   tab.on("console", (said) => {

@@ -23,6 +23,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 
+use super::dated::{Dated, Dates};
 use crate::{
     core::{Request, Response, Topic, View},
     shell::Handle,
@@ -197,6 +198,7 @@ async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
             }
             workers_due = tick + WORKERS_TICKS.max(sight.workers.len() as u64 / WORKERS_A_TICK);
         }
+        sight.dated.refresh(&core, &runs);
         let items = sight.items(tick, &runs, core.news.after(0));
         let next = feed.borrow().next(items);
         feed.send_replace(Arc::new(next));
@@ -211,21 +213,23 @@ struct Sight {
     workers: BTreeMap<u64, Seen>,
     /// The workers that are set aside, by session.
     aside: BTreeMap<u64, Value>,
+    dated: Dated,
 }
 
 /// A run as it was last written.
 struct Written {
     view: Arc<View>,
+    dates: Dates,
     text: Arc<str>,
     /// The tick from which on a running run is written again.
     due: u64,
 }
 
 impl Written {
-    fn holds(&self, tick: u64, view: &Arc<View>) -> bool {
+    fn holds(&self, tick: u64, view: &Arc<View>, dates: Dates) -> bool {
         let waits = view.run.state() != RunState::Running || tick < self.due;
         let same = Arc::ptr_eq(&self.view, view) || (tick < self.due && self.view.run.state == view.run.state);
-        waits && same
+        waits && same && self.dates == dates
     }
 }
 
@@ -280,10 +284,12 @@ impl Sight {
         let mut written = BTreeMap::new();
         for view in runs {
             let name = &view.run.name;
-            let known = self.runs.remove(name).filter(|known| known.holds(tick, view));
+            let dates = self.dated.of(name);
+            let known = self.runs.remove(name).filter(|known| known.holds(tick, view, dates));
             let new = || Written {
                 view: Arc::clone(view),
-                text: self.run_json(view).to_string().into(),
+                dates,
+                text: self.run_json(view, dates).to_string().into(),
                 due: tick + 1 + view.run.arms.len() as u64 / ARMS_A_TICK,
             };
             written.insert(name.clone(), known.unwrap_or_else(new));
@@ -296,11 +302,13 @@ impl Sight {
         runs.chain(workers).chain(news).chain([(Key::Aside, aside.into())]).collect()
     }
 
-    /// A run with the column of its primary metric, its rate in rounds per second, and the seconds left at that rate.
-    fn run_json(&self, view: &View) -> Value {
+    /// A run with the column of its primary metric, when it began and ended, its rate in rounds per second, and the seconds
+    /// left at that rate.
+    fn run_json(&self, view: &View, dates: Dates) -> Value {
         let run = &view.run;
         let mut json = run_to_json(run);
         json["primary"] = view.prepared.as_ref().map(|prepared| prepared.config.kind.primary_metric).into();
+        (json["began"], json["ended"]) = (dates.began.into(), dates.ended.into());
         let rate = self.rates.get(&run.name).and_then(Rate::per_second);
         json["rate"] = rate.map(significant).into();
         json["left_s"] =

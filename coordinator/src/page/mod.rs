@@ -7,8 +7,10 @@
 
 mod allowance;
 mod away;
+mod best;
 mod comparison;
 mod curves;
+mod dated;
 mod door;
 mod endpoint;
 mod files;

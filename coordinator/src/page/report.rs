@@ -5,6 +5,7 @@
 //! that takes long is made less often, and the older one is shown meanwhile.
 
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -34,6 +35,8 @@ const PAUSE_TIMES: u32 = 20;
 /// The most runs whose reports are in memory at once, and how long a report stays without a request.
 const RUNS_MAX: usize = 8;
 const UNUSED_MAX: Duration = Duration::from_secs(60);
+/// The most conclusions that are kept. They are short, and a list of runs shows many.
+const CONCLUSIONS_MAX: usize = 1000;
 /// The most replicas of a run that has a report here, and the most bytes stored for them.
 const REPLICAS_MAX: usize = 1000;
 const BYTES_MAX: usize = 64 << 20;
@@ -69,19 +72,37 @@ struct Made {
 pub(super) struct Reports {
     core: Handle,
     made: Arc<Mutex<Vec<Made>>>,
+    /// The tag and the conclusion of the latest report of each run.
+    conclusions: Mutex<BTreeMap<String, (String, String)>>,
     /// Only one report is made at a time, and only one run's objects are in memory.
     making: Arc<Semaphore>,
 }
 
 impl Reports {
     pub(super) fn new(core: Handle) -> Self {
-        Self { core, made: Arc::default(), making: Arc::new(Semaphore::new(1)) }
+        Self { core, made: Arc::default(), conclusions: Mutex::default(), making: Arc::new(Semaphore::new(1)) }
     }
 
     /// A part of the report as JSON, and a tag that changes with it.
     pub(super) async fn ask(&self, run: &str, part: Part) -> Result<(String, Bytes), Rejection> {
         let told = self.in_time(run).await?;
         Ok((told.tag.clone(), told.part(part)))
+    }
+
+    /// The conclusion of a run. It is kept longer than the report, so that each report of a long list is made once.
+    pub(super) async fn conclusion(&self, run: &str) -> Result<String, Rejection> {
+        let seen = self.look(run).await?;
+        let kept = || self.conclusions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, sentence)) = kept().get(run).filter(|(tag, _)| *tag == seen.tag) {
+            return Ok(sentence.clone());
+        }
+        let told = self.in_time(run).await?;
+        let mut conclusions = kept();
+        while conclusions.len() >= CONCLUSIONS_MAX {
+            conclusions.pop_first();
+        }
+        conclusions.insert(run.to_owned(), (told.tag.clone(), told.conclusion.clone()));
+        Ok(told.conclusion.clone())
     }
 
     /// Whether two runs differ, as JSON.

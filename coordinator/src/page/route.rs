@@ -172,6 +172,10 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
                 Err(rejection) => rejected(&rejection),
             },
         },
+        ["api", "runs", name, "conclusion"] => match page.reports.conclusion(name).await {
+            Ok(sentence) => json_of(&json!({ "conclusion": sentence })),
+            Err(rejection) => rejected(&rejection),
+        },
         ["api", "runs", name, what @ ("report" | "plots")] => {
             let part = if *what == "plots" { Part::Plots } else { Part::Tables };
             match page.reports.ask(name, part).await {

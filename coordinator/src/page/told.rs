@@ -10,13 +10,13 @@ use evoxo_common::{
     envelope,
     experiment::{Config, Replica, ResultDigest, screen_files},
     plot,
-    report::{Report, Table},
+    report::{Drawn, Figure, Report, Table},
 };
 use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use super::comparison::Measured;
+use super::{best::best, comparison::Measured};
 use crate::replicas::ReplicaKey;
 
 /// The most bytes of the text of all tables. Rows beyond it are left out and counted.
@@ -40,6 +40,8 @@ pub(super) enum Stored {
 pub(super) struct Told {
     /// A tag that changes with the rest.
     pub(super) tag: String,
+    /// The conclusion, as a sentence.
+    pub(super) conclusion: String,
     /// The values that are compared with other runs.
     pub(super) measured: Measured,
     tables: Bytes,
@@ -83,12 +85,16 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
     let mut result = report.json.clone();
     result["digest"] = digest.into();
     result["state"] = if in_doubt { "in doubt" } else { "finished" }.into();
+    let conclusion = sentence(config, &result);
     let about = json!({
         "state": state(&result),
         "digest": result["digest"],
         "finished": finished,
         "replicas": all,
-        "conclusion": sentence(config, &result),
+        "conclusion": conclusion,
+        "best": best(config, &replicas),
+        "first": first(&report),
+        "ratings": ratings(&result),
     });
     let with = |mut about: Value, more: [(&str, Value); 2]| {
         more.into_iter().for_each(|(name, value)| about[name] = value);
@@ -98,7 +104,7 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
     let tables = [("tables", tables(&report.tables)), ("notes", notes(report.notes).into())];
     let plots = [("plots", plots.into()), ("more", more_plots.into())];
     let measured = Measured::of(config, &result, &replicas);
-    Ok(Told { tag, measured, tables: with(about.clone(), tables), plots: with(about, plots) })
+    Ok(Told { tag, conclusion, measured, tables: with(about.clone(), tables), plots: with(about, plots) })
 }
 
 /// The states in an object. A finished replica's object is newer than any checkpoint's.
@@ -152,6 +158,22 @@ fn notes(mut notes: Vec<String>) -> Vec<String> {
     notes
 }
 
+/// The name of the picture that shows the result best, if the curves of the page do not: a map of what is kept, a front, or
+/// medians.
+fn first(report: &Report) -> Option<&str> {
+    let medians = |figure: &&Figure| matches!(figure.drawn, Drawn::Medians | Drawn::PlainMedians);
+    let front = report.figures.iter().find(|figure| figure.name == "front");
+    let figure = front.or(report.figures.first().filter(medians)).map(|figure| figure.name.as_str());
+    report.maps.first().map(|map| map.name.as_str()).or(figure)
+}
+
+/// The ratings of the players of each arm, if the kind rates players.
+fn ratings(result: &Value) -> Value {
+    let arms = result["summary"].as_object().into_iter().flatten();
+    let rated = arms.filter_map(|(arm, summary)| Some(json!({"arm": arm, "players": summary.get("ratings")?})));
+    rated.collect()
+}
+
 /// Plots with their names, as far as there is room, and how many were left out.
 fn plots(config: &Config, report: &Report) -> (Vec<Value>, usize) {
     let figure = |(number, figure): (usize, &evoxo_common::report::Figure)| {
@@ -184,6 +206,34 @@ mod tests {
     fn table(rows: usize, cell: usize) -> Table {
         let row = |number: usize| vec![number.to_string(), "x".repeat(cell)];
         Table { title: "t".into(), header: vec!["a".into(), "b".into()], rows: (0..rows).map(row).collect() }
+    }
+
+    #[test]
+    fn the_first_picture_shows_the_result_best() {
+        let figure = |name: &str, drawn: Drawn| Figure {
+            name: name.into(),
+            title: String::new(),
+            x_label: String::new(),
+            y_label: String::new(),
+            y_range: None,
+            drawn,
+            references: Vec::new(),
+            series: Vec::new(),
+        };
+        let report = |figures: Vec<Figure>| Report {
+            tables: Vec::new(),
+            notes: Vec::new(),
+            json: Value::Null,
+            figures,
+            maps: Vec::new(),
+        };
+        assert_eq!(first(&report(Vec::new())), None);
+        assert_eq!(first(&report(vec![figure("worth", Drawn::Means), figure("best", Drawn::Medians)])), None);
+        assert_eq!(first(&report(vec![figure("best", Drawn::Medians)])), Some("best"));
+        let several = report(vec![figure("hypervolume", Drawn::PlainMedians), figure("front", Drawn::Dots)]);
+        assert_eq!(first(&several), Some("front"));
+        let rated = json!({"summary": {"all": {"ratings": [{"player": "a"}]}, "other": {}}});
+        assert_eq!(ratings(&rated), json!([{"arm": "all", "players": [{"player": "a"}]}]));
     }
 
     #[test]
@@ -236,6 +286,7 @@ mod tests {
         assert_eq!(told["digest"], json!(ResultDigest::of_run(ends.iter().map(Replica::digest)).to_string()));
         let report = config.report(&ends);
         assert_eq!(told["tables"][0]["rows"], json!(report.tables[0].rows));
+        assert_eq!((&told["best"], &told["ratings"]), (&json!({"replicas": [1], "arm": 0}), &json!([])));
         let broken = Stored::End(ReplicaKey { arm: 0, index: 1 }, Bytes::from_static(b"nonsense"));
         let why = tell(&config, vec![broken], false, String::new()).unwrap_err();
         assert_eq!(why, "the stored state of replica 1 of \"main\" is damaged: see the coordinator's log");

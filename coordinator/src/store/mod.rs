@@ -15,6 +15,7 @@ mod answer;
 mod bucket;
 mod check;
 mod copies;
+mod dates;
 mod index;
 mod leader;
 mod load;

@@ -83,6 +83,12 @@ async fn the_final_report_matches_a_run_on_one_thread() {
     let mut result = report.json.clone();
     result["digest"] = shown["digest"].clone();
     assert_eq!(shown["conclusion"], json!(sentence(&config, &result)));
+    for _ in 0..2 {
+        // The second answer is the one that was kept.
+        let told = get(coordinator.address, "/api/runs/run/conclusion").await.json();
+        assert_eq!(told, json!({ "conclusion": shown["conclusion"] }));
+    }
+    assert_eq!(get(coordinator.address, "/api/runs/none/conclusion").await.status, 404);
     let plots = get(coordinator.address, "/api/runs/run/plots").await.json();
     let names: Vec<&Value> = plots["plots"].as_array().into_iter().flatten().map(|plot| &plot["name"]).collect();
     let right: Vec<Value> = report.figures.iter().map(|figure| json!(figure.name)).collect();

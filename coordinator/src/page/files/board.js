@@ -1,9 +1,8 @@
 // A board to play on: each layer is a grid of buttons, and several layers also have a rack.
 
-import { attribute, h, s, text } from "./dom.js";
-
-/** Pixels of the rack: from pile to pile along a row, from row to row, and the size of a stone. */
-const PILE = { across: 60, tilt: 7, skew: 15, down: 40, up: 23, stone: 11.5 };
+import { attribute, h, text } from "./dom.js";
+import { rackOf } from "./rack.js";
+import { linesOf, threats } from "./threats.js";
 
 /** The column of a cell, its row from the top of the layer, and its layer from the top. */
 function placeOf(game, cell) {
@@ -22,8 +21,8 @@ export function moveAt(game, position, cell) {
   });
 }
 
-/** The layers as grids. `play(cell)` is called when a cell is chosen. */
-function layers(game, play) {
+/** The layers as grids. `play(cell)` is called when a cell is chosen, `aim(cell)` when the pointer is over it. */
+function layers(game, play, aim) {
   const floor = game.width * game.height;
   const cells = [];
   const focus = (cell) => {
@@ -49,8 +48,9 @@ function layers(game, play) {
       const cell = layer * floor + index;
       const [letter, hint] = [h("span", { class: "stone" }), h("span", { class: "hint" })];
       const node = h("button", { type: "button", class: "cell", "aria-label": game.cells[cell],
-        tabindex: index === 0 ? "0" : "-1",
-        onclick: () => play(cell), onkeydown: (event) => keys(cell, event) }, letter, hint);
+        tabindex: index === 0 ? "0" : "-1", onclick: () => play(cell), onkeydown: (event) => keys(cell, event),
+        onpointerenter: () => aim(cell), onpointerleave: () => aim(null), onfocus: () => aim(cell),
+        onblur: () => aim(null) }, letter, hint);
       cells[cell] = { node, letter, hint };
       return node;
     });
@@ -66,79 +66,65 @@ function layers(game, play) {
   return { node, cells };
 }
 
-/** A rack of piles, seen from above at an angle. Keyboards and screen readers use the layers instead. */
-function rack(game, play) {
-  const [left, right] = [52, PILE.across * (game.width - 1) + PILE.skew * (game.height - 1)];
-  const top = PILE.up * game.depth + 16;
-  const [width, height] = [left + right + 66, top + PILE.down * (game.height - 1) + PILE.tilt * (game.width - 1) + 48];
-  // The rods stand at even distances, so none hides another.
-  const at = (column, row) => [left + PILE.across * column + PILE.skew * (game.height - 1 - row),
-    top + PILE.down * row + PILE.tilt * column];
-  const corner = (column, row) => at(column, row).join(" ");
-  const [w, d] = [game.width - 0.45, game.height - 0.5];
-  const base = `M${corner(-0.55, -0.5)}L${corner(w, -0.5)}L${corner(w, d)}L${corner(-0.55, d)}Z`;
-  const node = s("svg", { class: "rack", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
-    s("path", { class: "base", d: base }));
-  const stones = [];
-  const floor = game.width * game.height;
-  for (let row = 0; row < game.height; row += 1) {
-    for (let column = 0; column < game.width; column += 1) {
-      const [x, y] = at(column, row);
-      const lowest = ((game.depth - 1) * game.height + row) * game.width + column;
-      const parts = Array.from({ length: game.depth }, (_, high) => {
-        const centre = y - PILE.up * (high + 0.5);
-        const cell = lowest - high * floor;
-        const round = s("ellipse", { cx: x, cy: centre, rx: PILE.stone + 2, ry: PILE.stone });
-        const letter = s("text", { x, y: centre + 4.5 });
-        stones[cell] = { group: s("g", { class: "bead", onclick: () => play(cell) }, round, letter), letter };
-        return stones[cell].group;
-      });
-      node.append(s("path", { class: "rod", d: `M${x} ${y}v${-PILE.up * game.depth - 5}` }), ...parts);
-    }
-    const [x, y] = at(game.width - 0.35, row);
-    node.append(s("text", { class: "axis", x: x + 8, y: y + 5 }, game.height - row));
-  }
-  for (let column = 0; column < game.width; column += 1) {
-    const [x, y] = at(column, game.height - 0.5);
-    node.append(s("text", { class: "axis", x: x - 2, y: y + 18 }, "abcdefg"[column]));
-  }
-  return { node, stones };
-}
-
 /** A board of a game. `update` shows a position, the cell of the last move, and hints for the next one. */
 export function boardOf(game, play) {
-  const grid = layers(game, play);
-  const piles = game.depth > 1 ? rack(game, play) : null;
+  const lines = linesOf(game);
+  let [shown, free] = [null, false];
+  const aim = (cell) => {
+    const move = cell !== null && shown && free ? moveAt(game, shown, cell) : null;
+    const target = move?.cell ?? null;
+    grid.cells.forEach(({ node }, index) => attribute(node, "data-aimed", index === target ? shown.to_move : null));
+    piles?.aim(target, shown?.to_move);
+  };
+  const grid = layers(game, play, aim);
+  const piles = game.depth > 1 ? rackOf(game, play, aim) : null;
   const node = h("div", { class: "table" }, piles?.node, grid.node);
-  function update(position, last, thoughts) {
+  /** `options.free` allows a move by a person, and `options.threats` marks threats. */
+  function update(position, last, thoughts, options) {
+    if (position !== shown) aim(null);
+    [shown, free] = [position, options.free];
     const most = Math.max(...thoughts.map((thought) => thought.value ?? 0));
+    const marked = options.threats ? threats(lines, position.board) : null;
     [...position.board].forEach((letter, cell) => {
-      const shown = letter === "." ? "" : letter;
+      const stone = letter === "." ? "" : letter;
       const thought = thoughts.find((one) => one.cell === cell);
       const move = moveAt(game, position, cell);
-      const states = [shown && `is${shown}`, cell === last && "last", position.line.includes(cell) && "won",
+      const threat = ["X", "O"].filter((side) => marked?.[side].has(cell)).join("");
+      const states = [stone && `is${stone}`, cell === last && "last", position.line.includes(cell) && "won",
+        thought && `for${outcomeOf(thought) || "value"}`,
         thought && (thought.value === null || thought.value === most) && "best", !move && "fixed",
-        game.gravity && move?.cell === cell && "next"];
+        threat && `threat${threat}`, game.gravity && move?.cell === cell && "next"];
       const classes = states.filter(Boolean).join(" ");
-      const { node: button, letter: stone, hint } = grid.cells[cell];
+      const { node: button, letter: sign, hint } = grid.cells[cell];
       attribute(button, "class", `cell ${classes}`);
-      text(stone, shown);
-      text(hint, thought ? hintOf(thought).replace(/^(−?)0\./, "$1.") : "");
-      const words = [shown || "empty", cell === last && "just played", position.line.includes(cell) && "in the line",
-        thought && thought.says];
+      text(sign, stone);
+      text(hint, thought ? hintOf(thought) : "");
+      const words = [stone || "empty", cell === last && "just played", position.line.includes(cell) && "in the line",
+        threat && `would complete a line of ${threat.split("").join(" and ")}`, thought && thought.says];
       attribute(button, "aria-label", `${game.cells[cell]}: ${words.filter(Boolean).join(", ")}`);
       attribute(button, "aria-disabled", move ? null : "true");
-      if (!piles) return;
-      attribute(piles.stones[cell].group, "class", `bead ${classes}`);
-      text(piles.stones[cell].letter, shown);
+      piles?.put(cell, stone, classes);
     });
   }
   return { node, update };
 }
 
-/** A thought in a few characters. */
+/** What a thought says about the end of the game, for the side that moves: "win", "draw", "loss", or "" if unknown. */
+export function outcomeOf({ says }) {
+  if (/^it (has worked out a win|sees a win|wins)/.test(says)) return "win";
+  if (/^it (has worked out a draw|draws)/.test(says)) return "draw";
+  return /^it (has worked out that it (will|may) lose|sees a loss|loses)/.test(says) ? "loss" : "";
+}
+
+/** A thought in at most four characters. */
 export function hintOf(thought) {
+  const outcome = outcomeOf(thought);
+  if (outcome) return outcome;
   if (thought.value === null) return "●";
-  if (Number.isInteger(thought.value)) return String(thought.value).replace("-", "−");
-  return thought.value.toFixed(2).replace("-", "−");
+  const { value } = thought;
+  const size = Math.abs(value);
+  const digits = Number.isInteger(value) || size >= 10 ? 0 : size >= 0.995 ? 1 : 2;
+  const shown = value.toFixed(digits).replace(/^(-?)0\./, "$1.");
+  if (Number(shown) === 0) return "0";
+  return (shown.length > 5 ? value.toExponential(0).replace("e+", "e") : shown).replace("-", "−");
 }

@@ -1,6 +1,6 @@
 // The parts of a run that are loaded on request: its replicas, its settings, its file.
 
-import { h, show, table } from "./dom.js";
+import { attribute, h, show, table } from "./dom.js";
 import { count, number } from "./format.js";
 import { get } from "./live.js";
 import { listSavers, savers } from "./save.js";
@@ -75,26 +75,53 @@ function replicas(name, run) {
   return node;
 }
 
-/** Links to the champions of each arm and, if they play a game, to boards on which they play. */
-function champions(name, run) {
-  const plays = [];
+/**
+ * Links to the best champion of each arm and, if they play a game, to boards on which they play. `best` takes the best
+ * replicas from the report, and returns the address of a game against the best champion, or null if it plays none.
+ */
+export function championsOf(name, run) {
+  const [plays, shows] = [[], []];
+  let [game, found] = [false, null];
   const links = run.arms.slice(0, ARMS_MAX).map((arm, index) => {
     const label = `Play against ${arm.name}`;
     const play = h("a", { href: `#/play?o=${name}/${index}/0`, "aria-label": label, hidden: true }, "play");
     plays.push(play);
-    return h("li", null, h("a", { href: `#/runs/${name}/champions/${index}/0` }, arm.name), " ", play);
+    shows.push(h("a", { href: `#/runs/${name}/champions/${index}/0` }, arm.name));
+    return h("li", null, shows[index], " ", play);
   });
-  get(`/api/play/introduction?player=${name}/0/0`)
-    .then((told) => plays.forEach((play) => show(play, Boolean(told.game))), () => {});
-  return h("section", { class: "card", "aria-labelledby": "champions" }, h("h2", { id: "champions" }, "Champions"),
+  const of = (arm) => found?.replicas[arm] ?? 0;
+  const update = () => {
+    plays.forEach((play, arm) => {
+      attribute(play, "href", `#/play?o=${name}/${arm}/${of(arm)}`);
+      attribute(shows[arm], "href", `#/runs/${name}/champions/${arm}/${of(arm)}`);
+      show(play, game);
+    });
+    const arm = found?.arm ?? 0;
+    return game ? `#/play?o=${name}/${arm}/${of(arm)}` : null;
+  };
+  const node = h("section", { class: "card", "aria-labelledby": "champions" },
+    h("h2", { id: "champions" }, "Champions"),
+    h("p", { class: "soft" }, "Each link leads to the best replica of its arm."),
     h("ul", { class: "links" }, ...links));
+  return {
+    node,
+    best(next) {
+      found = next;
+      return update();
+    },
+    /** Asks whether the champions play a game. */
+    async plays() {
+      const told = await get(`/api/play/introduction?player=${name}/0/0`).catch(() => ({ game: null }));
+      game = Boolean(told.game);
+      return update();
+    },
+  };
 }
 
 /** All parts, as sections that can be opened. */
 export function detailsOf(name, run) {
   const section = (title, ...content) => h("details", { class: "card" }, h("summary", null, title), ...content);
   return [
-    ...(run.champions ? [champions(name, run)] : []),
     replicas(name, run),
     section("Settings", h("p", null, run.summary), ...settings(name, run)),
     section("The experiment file with every setting",

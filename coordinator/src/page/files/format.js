@@ -57,3 +57,8 @@ export function clock(at) {
   const sameDay = moment.toDateString() === new Date().toDateString();
   return sameDay ? time : `${moment.toISOString().slice(0, 10)} ${time}`;
 }
+
+/** The day, unless it is today, and the time in hours and minutes. */
+export function moment(at) {
+  return clock(at).replace(/:\d\d$/, "");
+}

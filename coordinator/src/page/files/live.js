@@ -26,10 +26,14 @@ export function now() {
   return Date.now() / 1000 + state.skew;
 }
 
+/** Whether a run has ended. */
+export function isOver(run) {
+  return ["finished", "in doubt", "cancelled"].includes(run.state);
+}
+
 /** All runs by name, unfinished ones first. */
 export function runs() {
-  const over = (run) => ["finished", "in doubt", "cancelled"].includes(run.state);
-  return [...state.runs.values()].sort((a, b) => over(a) - over(b) || (a.name < b.name ? -1 : 1));
+  return [...state.runs.values()].sort((a, b) => isOver(a) - isOver(b) || (a.name < b.name ? -1 : 1));
 }
 
 /** Whether a run needs workers and has none. */

@@ -1,13 +1,16 @@
 // Playing: a board, two players, hints, a list of moves. The coordinator knows the rules and computes every answer.
 // The game is in the address, so it can be shared.
 
-import { boardOf, hintOf, moveAt } from "./board.js";
+import { analysisOf } from "./analysis.js";
+import { boardOf, hintOf, moveAt, outcomeOf } from "./board.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { get } from "./live.js";
 import { chooser } from "./players.js";
 
 const SIDES = ["X", "O"];
 const PACE_MS = 900;
+/** The pace of a replay. */
+const REPLAY_MS = 700;
 /** The adviser "whoever moves", for watching two players. */
 const MOVER = "mover";
 
@@ -41,7 +44,7 @@ function question(what, game, moves, who) {
 function match(game, who, moves, changed) {
   const state = { game, who, moves: [...moves], whys: [], position: null, error: "", busy: false, going: false,
     thoughts: [], silent: "", adviser: "", seen: null, at: null };
-  let [turn, advice, reviews] = [0, 0, 0];
+  let [turn, advice, reviews, replays] = [0, 0, 0, 0];
   /** The requested moves, until the coordinator has answered. */
   let goal = null;
 
@@ -118,11 +121,13 @@ function match(game, who, moves, changed) {
   return {
     state, human, over, step, look,
     play(move) {
+      replays += 1;
       if (state.busy || state.seen || over() || !human()) return;
       look([...state.moves, move]);
     },
     /** Goes back to the last position in which a person moved, or else by one move. */
     undo() {
+      replays += 1;
       const moves = goal ?? state.moves;
       const sides = moves.map((_, index) => state.who[SIDES[index % 2]] === "you");
       const own = sides.lastIndexOf(true);
@@ -149,6 +154,19 @@ function match(game, who, moves, changed) {
       }
       changed();
     },
+    /** Shows the whole game again, from its first move. */
+    async replay() {
+      const own = (replays += 1);
+      for (let count = 0; count <= state.moves.length && own === replays; count += 1) {
+        await this.review(count - (state.at ?? state.moves.length));
+        await new Promise((done) => setTimeout(done, REPLAY_MS));
+      }
+    },
+    /** Goes to the position after so many moves. */
+    show(count) {
+      replays += 1;
+      return this.review(count - (state.at ?? state.moves.length));
+    },
     go(going) {
       state.going = going;
       changed();
@@ -160,7 +178,8 @@ function match(game, who, moves, changed) {
       changed();
     },
     end() {
-      [turn, advice, reviews, state.going] = [turn + 1, advice + 1, reviews + 1, false];
+      [turn, advice, reviews, replays] = [turn + 1, advice + 1, reviews + 1, replays + 1];
+      state.going = false;
     },
   };
 }
@@ -197,8 +216,13 @@ function boardView(current, again) {
   const [undo, step] = [button("Undo", current.undo), button("One move", current.step)];
   const go = button("Play on", () => current.go(!state.going));
   const seen = () => state.seen?.count ?? state.moves.length;
-  const earlier = button("Earlier", () => current.review(-1));
-  const later = button("Later", () => current.review(1));
+  const by = (count) => current.show((state.at ?? state.moves.length) + count);
+  const [earlier, later] = [button("Earlier", () => by(-1)), button("Later", () => by(1))];
+  const replay = button("Replay", () => current.replay());
+  const danger = button("Threats", () => {
+    state.threats = !state.threats;
+    update();
+  });
   const share = button("Copy the address", async () => {
     await navigator.clipboard.writeText(location.href);
     text(share, "Copied");
@@ -229,16 +253,22 @@ function boardView(current, again) {
     ...SIDES.map((side) => [state.who[side], `${side}: ${state.who[side]}`]).filter(([who]) => who.includes("/"))];
   const adviser = h("select", { id: "adviser", onchange: () => current.advisedBy(adviser.value) },
     ...advisers.map(([value, name]) => h("option", { value }, name)));
-  const node = h("div", { class: "match" },
-    h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
-      h("div", { class: "buttons" }, step, watched && go, undo, earlier, later, button("New game", again),
-        // Over plain HTTP from another host there is no clipboard.
-        navigator.clipboard && share)),
-    h("div", { class: "beside" },
-      h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves),
-      h("section", { class: "card", "aria-labelledby": "hints" },
-        h("div", { class: "row" }, h("h2", { id: "hints" }, "Hints"),
-          h("span", { class: "controls" }, h("label", { for: "adviser" }, "from"), adviser)), silent, thoughts.node)));
+  const key = h("p", { class: "key soft" }, ...["win", "draw", "loss"].map((outcome) =>
+    h("span", { class: `for${outcome}` }, outcome)), h("span", null, "for the side that moves"));
+  const judge = game.players.some((one) => one.name === "perfect") ? "perfect" : `alpha-beta:${game.plies_max}`;
+  const thoughtsOf = async (so) => (await get(question("thoughts", game.name, so, judge))).thoughts;
+  const analysis = analysisOf(judge, thoughtsOf, (count) => current.show(count));
+  const main = h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
+    h("div", { class: "buttons" }, step, watched && go, undo, earlier, later, replay, danger,
+      button("New game", again),
+      // Over plain HTTP from another host there is no clipboard.
+      navigator.clipboard && share));
+  const beside = [
+    h("section", { class: "card hints", "aria-labelledby": "hints" },
+      h("div", { class: "row" }, h("h2", { id: "hints" }, "Hints"),
+        h("span", { class: "controls" }, h("label", { for: "adviser" }, "from"), adviser)), key, silent,
+      thoughts.node),
+    h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves)];
   function update() {
     text(status, said(state));
     text(failed, state.error && `It cannot be done: ${state.error}.`);
@@ -251,17 +281,26 @@ function boardView(current, again) {
     attribute(earlier, "disabled", (state.at ?? state.moves.length) > 0 ? null : "");
     attribute(later, "disabled", state.at === null ? "" : null);
     show(form, Boolean(state.position) && !state.seen && !current.over() && current.human());
+    attribute(replay, "disabled", state.moves.length > 0 && !state.going ? null : "");
+    attribute(danger, "aria-pressed", String(Boolean(state.threats)));
     show(none, state.moves.length === 0);
+    show(key, state.thoughts.some(outcomeOf));
+    analysis.update(state.moves, state.position?.result ?? null);
     const items = state.moves.map((move, index) => ({ index, move, why: state.whys[index] }));
     keyed(moves, items, ({ index, move, why }) => `${index} ${move} ${why}`, ({ index, move, why }) => {
       const reason = why ? h("span", { class: "soft" }, ` ${why}`) : "";
-      return { node: h("li", null, h("strong", null, `${SIDES[index % 2]} ${move}`), reason), update() {} };
+      const label = `${SIDES[index % 2]} ${move}`;
+      const to = h("button", { type: "button", class: "to", onclick: () => current.show(index + 1) },
+        h("strong", null, label));
+      return { node: h("li", null, to, reason), update() {} };
     });
     show(thoughts.node, state.thoughts.length > 0);
     text(silent, state.silent && `There are no hints here: ${state.silent}.`);
     thoughts.update(state.thoughts);
     const position = state.seen?.position ?? state.position;
-    if (position) board.update(position, lastCell(position), state.thoughts);
+    if (!position) return;
+    const options = { free: !state.seen && !current.over() && current.human(), threats: state.threats };
+    board.update(position, lastCell(position), state.thoughts, options);
   }
   /** The cell of the last move. If stones fall, the highest stone of its pile. */
   function lastCell(position) {
@@ -270,7 +309,7 @@ function boardView(current, again) {
     const named = game.cells.map((cell, index) => (cell.startsWith(name) ? index : -1));
     return named.find((index) => index >= 0 && position.board[index] !== ".") ?? -1;
   }
-  return { node, update };
+  return { main, beside, below: analysis.node, update, end: analysis.end };
 }
 
 /** The address of a game. */
@@ -281,24 +320,25 @@ function address({ game, who, moves }) {
 
 export function playView(path, query) {
   const heading = h("h1", { tabindex: "-1" }, "Play");
-  const lead = h("p", { class: "lead" }, "Play against evolved champions or players that need no learning, or let two "
-    + "of them play each other.");
-  const [setup, place] = [h("div"), h("div")];
-  const node = h("div", { class: "inside" }, heading, lead, setup, place);
-  let current = null;
-  let ended = false;
+  const [setup, place, beside, below] = [h("div"), h("div"), h("div"), h("div")];
+  const node = h("div", { class: "inside wide" }, heading,
+    h("div", { class: "match" }, h("div", null, place, below), h("div", { class: "beside" }, setup, beside)));
+  let [current, shown, panel, ended] = [null, null, null, false];
 
   function begin(game, who, moves) {
     current?.end();
+    shown?.end();
     const changed = () => {
       if (ended || current !== own) return;
       history.replaceState(null, "", address(own.state));
       shown.update();
     };
     const own = match(game, who, moves, changed);
-    const shown = boardView(own, () => begin(game, own.state.who, []));
+    shown = boardView(own, () => begin(game, own.state.who, []));
     current = own;
-    place.replaceChildren(shown.node);
+    place.replaceChildren(shown.main);
+    beside.replaceChildren(...shown.beside);
+    below.replaceChildren(shown.below);
     own.look(own.state.moves);
   }
 
@@ -322,16 +362,17 @@ export function playView(path, query) {
     if (!game) throw new Error(`there is no game ${wanted}`);
     const strong = game.players.find((one) => one.name === "perfect") ?? game.players.find((one) => one.looks_ahead);
     asked.who.O ||= strong.name;
-    const panel = chooser(games, game, asked.who, begin);
+    panel = chooser(games, game, asked.who, begin);
     if (ended) return;
-    setup.replaceChildren(panel);
+    setup.replaceChildren(panel.node);
     begin(game, asked.who, asked.moves);
   }
 
   const failed = ({ message }) => h("p", { class: "banner" }, `This cannot be played: ${message}.`);
   start().catch((error) => place.replaceChildren(failed(error)));
-  return { title: "Play", node, update() {}, end() {
+  return { title: "Play", node, update: () => panel?.update(), end() {
     ended = true;
     current?.end();
+    shown?.end();
   } };
 }

@@ -1,9 +1,32 @@
 // The choice of players: the game, and for each side a person, a player that needs no learning, or a champion.
 
 import { attribute, h, show, text } from "./dom.js";
-import { get, runs } from "./live.js";
+import { get, runs, state } from "./live.js";
 
 const CHAMPION = "champion";
+/** The player in a game that lacks the chosen one. */
+const OTHERWISE = "alpha-beta";
+/** The most runs that are asked for a champion of a game. */
+const ASKED_MAX = 20;
+
+/** The champion of the newest run whose champions play this game; null if there is none. */
+async function championOf(game) {
+  for (const { name } of runs().slice(0, ASKED_MAX)) {
+    const told = await get(`/api/play/introduction?player=${name}/0/0`).catch(() => ({ game: null }));
+    if (told.game === game.name) return `${name}/0/0`;
+  }
+  return null;
+}
+
+/** What the players without a champion do. */
+const ABOUT = {
+  random: "any legal move, each with equal probability",
+  filtered: "completes or blocks a line if it can (the filter), otherwise moves at random",
+  benchmark: "wins, blocks, or avoids giving a win, in this order; otherwise moves at random",
+  "alpha-beta": "looks as many moves ahead as you choose",
+  perfect: "never errs",
+  teacher: "takes the cell with the highest score over its lines",
+};
 
 /** Fills a selection with options. */
 function offer(select, options, chosen) {
@@ -26,7 +49,8 @@ function seat(side, initial, changed) {
   const champion = h("div", { class: "fields" }, field("run", "Run", ofRun), field("arm", "Arm", ofArm),
     field("replica", "Replica", number));
   const depth = field("plies", "Looks ahead", ahead);
-  const node = h("fieldset", null, h("legend", null, side), field("kind", "Player", kind), champion, depth);
+  const about = h("p", { class: "soft" });
+  const node = h("fieldset", null, h("legend", null, side), field("kind", "Player", kind), champion, depth, about);
 
   /** The arms of the run, loaded when the run is chosen. */
   async function arms(chosen) {
@@ -43,6 +67,8 @@ function seat(side, initial, changed) {
     const ready = kind.value === CHAMPION || game.players.some((one) => one.name === kind.value && one.looks_ahead);
     show(depth, ready && kind.value !== CHAMPION);
     show(champion, kind.value === CHAMPION);
+    text(about, ABOUT[kind.value] ?? "");
+    show(about, Boolean(about.textContent));
   }
 
   async function pick() {
@@ -51,16 +77,28 @@ function seat(side, initial, changed) {
     changed();
   }
 
+  /** Offers the kinds of players and the runs of the moment. */
+  function offers() {
+    const names = runs().map((one) => [one.name, one.name]);
+    if (run && !names.some(([name]) => name === run)) names.push([run, run]);
+    const options = [["you", "You"], ...game.players.map((one) => [one.name, one.name])];
+    if (names.length) options.push([CHAMPION, "a champion of a run"]);
+    const wanted = kind.value || (run ? CHAMPION : named);
+    offer(kind, options, options.some(([value]) => value === wanted) ? wanted : OTHERWISE);
+    offer(ofRun, names, ofRun.value || run);
+  }
+
   return {
     node,
+    /** Offers runs that have arrived, or are gone, since. */
+    refresh() {
+      if (!game) return;
+      offers();
+      looks();
+    },
     async set(nextGame) {
       game = nextGame;
-      const names = runs().map((one) => [one.name, one.name]);
-      if (run && !names.some(([name]) => name === run)) names.push([run, run]);
-      const options = [["you", "You"], ...game.players.map((one) => [one.name, one.name])];
-      if (names.length) options.push([CHAMPION, "a champion of a run"]);
-      offer(kind, options, kind.value || (run ? CHAMPION : named));
-      offer(ofRun, names, ofRun.value || run);
+      offers();
       offer(ahead, Array.from({ length: game.plies_max }, (_, index) => [String(index + 1), `${index + 1} plies`]),
         ahead.value || plies || String(game.plies_max));
       if (kind.value === CHAMPION && !ofArm.value) await arms(arm);
@@ -115,8 +153,10 @@ export function chooser(games, first, who, begin) {
   const seats = { X: seat("X", who.X, changed), O: seat("O", who.O, changed) };
   const select = h("select", { id: "game", onchange: async () => {
     await play(games.find((one) => one.name === select.value));
-    // A champion plays only its own game.
-    for (const side of ["X", "O"]) if (seats[side].who().includes("/")) await seats[side].become("you");
+    // A champion plays only its own game: another run's champion takes its place, if there is one.
+    for (const side of ["X", "O"]) {
+      if (seats[side].who().includes("/")) await seats[side].become(await championOf(game) ?? OTHERWISE);
+    }
     changed();
   } });
   const about = h("span", { class: "soft" });
@@ -132,7 +172,18 @@ export function chooser(games, first, who, begin) {
     changed();
   } }, "Swap sides");
   play(game);
-  return h("section", { class: "card setup", "aria-label": "Game and players" },
-    h("div", { class: "row" }, h("label", { for: "game" }, "Game"), select, about, swap),
+  const node = h("section", { class: "card setup", "aria-label": "Game and players" },
+    h("div", { class: "row" }, h("label", { for: "game" }, "Game"), select, swap), about,
     h("div", { class: "seats" }, seats.X.node, seats.O.node), note);
+  let known = "";
+  return {
+    node,
+    /** Offers the champions of all runs, which may arrive after the panel. */
+    update() {
+      const names = [...state.runs.keys()].join();
+      if (names === known) return;
+      known = names;
+      [seats.X, seats.O].forEach((one) => one.refresh());
+    },
+  };
 }

@@ -9,9 +9,9 @@ const DASHES = [null, "8 4", "2 4", "10 4 2 4"];
 const CROWD = 8;
 /** A narrower picture is lower and has no names at the ends of lines. */
 const NARROW = 560;
-const NAME_HEIGHT = 15;
-const LETTER = 6.6;
-const NAMES_MAX = 190;
+const NAME_HEIGHT = 17;
+const LETTER = 7.7;
+const NAMES_MAX = 215;
 /** The first share of the horizontal axis, which a zoomed picture ignores. */
 const BEGINNING = 0.15;
 /** Ticks closer than this, relative to their size, cannot be round numbers. */
@@ -129,7 +129,7 @@ export function frame(data, width) {
   const crowded = arms.length > CROWD;
   const named = !crowded && arms.length > 1 && width >= NARROW;
   const longest = Math.max(0, ...arms.map((arm) => arm.name.length));
-  const margin = { left: 58, right: named ? Math.min(NAMES_MAX, 26 + LETTER * longest) : 16, top: 12, bottom: 42 };
+  const margin = { left: 66, right: named ? Math.min(NAMES_MAX, 26 + LETTER * longest) : 16, top: 12, bottom: 48 };
   const [first, last] = range(arms.flatMap((arm) => arm.x), [0, 1]);
   const [left, right] = [Math.min(first, data.whole ? 1 : 0), Math.max(last, data.whole ? 2 : 1)];
   const lists = crowded ? ["mean"] : ["low", "high"];
@@ -161,7 +161,7 @@ export function axes({ margin, width, height, low, high, left, right, base, x, y
   for (const tick of ticks(left, right, width < NARROW ? 4 : 8, whole)) {
     const at = x(tick).toFixed(1);
     parts.push(s("path", { class: "axis", d: `M${at} ${base}v5` }),
-      s("text", { x: at, y: base + 19, "text-anchor": "middle" }, number(tick, 4)));
+      s("text", { x: at, y: base + 21, "text-anchor": "middle" }, number(tick, 4)));
   }
   const middle = (margin.left + width - margin.right) / 2;
   parts.push(s("text", { class: "name", x: middle, y: height - 6, "text-anchor": "middle" }, xName));

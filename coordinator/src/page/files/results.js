@@ -3,6 +3,7 @@
 import { h, keyed, show, text } from "./dom.js";
 import { counted } from "./format.js";
 import { get } from "./live.js";
+import { ratingsOf } from "./ratings.js";
 import { csv, json, savers } from "./save.js";
 
 /** The time between two requests for a newer report. */
@@ -100,6 +101,42 @@ function plotOf(first, name, about) {
   };
 }
 
+/**
+ * The picture that shows the result of a run best, next to its curves: the ratings of players, or the picture that the
+ * report names. `take` gets each new report, and returns whether there is such a picture.
+ */
+export function firstOf(name) {
+  const [place, failed] = [h("div"), warning()];
+  const node = h("section", { class: "card first", "aria-label": "The result", hidden: true }, failed, place);
+  let [wanted, latest, drawn] = [null, null, ""];
+  const draw = (parts) => {
+    place.replaceChildren(...parts);
+    show(node, parts.length > 0);
+  };
+  const ask = asker(`/api/runs/${name}/plots`, () => Boolean(wanted), (found) => {
+    const plot = found.plots.find((one) => one.name === wanted);
+    if (!plot) return draw([]);
+    const part = plotOf(plot, name, () => found);
+    part.update(plot);
+    draw([part.node]);
+  }, failed);
+  return {
+    node,
+    take({ first, ratings }) {
+      wanted = ratings.length > 0 ? null : first;
+      const now = JSON.stringify(ratings);
+      if (ratings.length > 0 && now !== drawn) draw(ratings.map((arm) => ratingsOf(arm, ratings.length > 1)));
+      drawn = now;
+      if (latest) ask(latest);
+      return ratings.length > 0 || Boolean(first);
+    },
+    update(run) {
+      latest = run;
+      ask(run);
+    },
+  };
+}
+
 /** The plots, requested while they are open. */
 function plotsOf(name) {
   const [list, failed, none] = [h("div"), warning(), h("p", { class: "soft" }, "There is no plot yet.")];
@@ -116,14 +153,19 @@ function plotsOf(name) {
   return { node, update };
 }
 
-/** The section with the results of a run. When two runs are compared, each has a letter. */
-export function resultsOf(name, letter = "") {
+/**
+ * The section with the results of a run. When two runs are compared, each has a letter. `verdict` is the conclusion,
+ * which may be moved out of the section. `told` is called with each new report.
+ */
+export function resultsOf(name, letter = "", told = () => {}) {
   const id = `results${letter}`;
   const called = (words) => (letter ? `${letter} ${name}: ${words.toLowerCase()}` : words);
-  const [title, mark] = [h("h2", { id }, called("Results")), h("span", { class: "badge" }, "unfinished")];
+  const title = h("h2", { id, tabindex: "-1" }, called("Results"));
+  const mark = h("span", { class: "badge" }, "unfinished");
   const [conclusion, state] = [h("p", { class: "conclusion" }, "The report is being made."), h("p", { class: "soft" })];
   const [failed, list, notes] = [warning(), h("div"), h("ul", { class: "soft" })];
   const plots = plotsOf(name);
+  const verdict = h("div", { class: "verdict" }, conclusion, state);
   let about = {};
   const sentence = () => {
     const node = h("li");
@@ -141,14 +183,16 @@ export function resultsOf(name, letter = "") {
     const keyOf = (table) => `${table.number} ${table.header.join("\n")}`;
     keyed(list, tables, keyOf, (table) => tableOf(table, name, () => about));
     keyed(notes, found.notes.map((note, at) => ({ note, at })), ({ at }) => at, sentence);
+    told(found);
   };
   show(mark, false);
   const update = asker(`/api/runs/${name}/report`, () => true, take, failed);
   const tables = h("details", { open: true }, h("summary", null, "Tables of the report"), list, notes);
   const node = h("section", { class: "card results", "aria-labelledby": id },
-    h("div", { class: "row" }, title, mark), conclusion, state, failed, tables, plots.node);
+    h("div", { class: "row" }, title, mark), verdict, failed, tables, plots.node);
   return {
     node,
+    verdict,
     update(run) {
       update(run);
       plots.update(run);

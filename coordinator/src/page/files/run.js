@@ -2,12 +2,12 @@
 
 import { chooser } from "./compare.js";
 import { curvesOf } from "./curves.js";
-import { detailsOf } from "./details.js";
+import { championsOf, detailsOf } from "./details.js";
 import { question } from "./dialog.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { count, counted, number, percent } from "./format.js";
 import { get, may, order, starves, state, workerCommand } from "./live.js";
-import { resultsOf } from "./results.js";
+import { firstOf, resultsOf } from "./results.js";
 import { badge, figures, figuresOf, progress, starving } from "./runs.js";
 import { listSavers } from "./save.js";
 
@@ -85,10 +85,13 @@ function notices() {
   };
 }
 
-/** The parts that need the run's settings, which are loaded once: curves above, details below. */
-function asked(name) {
-  const [upper, lower] = [h("div"), h("div")];
-  let [curves, results, loaded, loading, over] = [null, null, "", false, false];
+/**
+ * The parts that need the run's settings, which are loaded once: the verdict on top, curves and results below it,
+ * details at the end. `playable` gets the address of a game against the best champion, or null.
+ */
+function asked(name, playable) {
+  const [top, upper, lower] = [h("div"), h("div"), h("div")];
+  let [first, curves, results, loaded, loading, over] = [null, null, null, "", false, false];
   async function load(run, key) {
     loading = true;
     try {
@@ -98,11 +101,20 @@ function asked(name) {
       curves?.end();
       // A run that this build cannot read has no settings.
       curves = found.columns ? curvesOf({ name, details: found }) : null;
-      results = found.columns ? resultsOf(name) : null;
-      upper.replaceChildren(...[curves, results].filter(Boolean).map((part) => part.node));
+      const champions = found.champions ? championsOf(name, found) : null;
+      first = found.columns ? firstOf(name) : null;
+      const told = (report) => {
+        first.take(report);
+        // The progress of a league that is over says nothing about its players.
+        if (curves) show(curves.node, report.ratings.length === 0 || report.state === "unfinished");
+        if (champions) playable(champions.best(report.best));
+      };
+      results = found.columns ? resultsOf(name, "", told) : null;
+      top.replaceChildren(...(results ? [results.verdict] : []));
+      upper.replaceChildren(...[first, curves, results, champions].filter(Boolean).map((part) => part.node));
       lower.replaceChildren(...(found.columns ? detailsOf(name, found) : []));
-      curves?.update(run);
-      results?.update(run);
+      champions?.plays().then(playable);
+      [first, curves, results].forEach((part) => part?.update(run));
     } catch {
       // The next message retries.
     } finally {
@@ -110,13 +122,13 @@ function asked(name) {
     }
   }
   return {
+    top,
     upper,
     lower,
     update(run) {
       const key = `${run.config_hash} ${run.replicas_total}`;
       if (!loading && loaded !== key) load(run, key);
-      curves?.update(run);
-      results?.update(run);
+      [first, curves, results].forEach((part) => part?.update(run));
     },
     end() {
       over = true;
@@ -128,24 +140,35 @@ function asked(name) {
 /** The view of one run. */
 export function runView(name) {
   const [mark, bar, buttons] = [badge(), progress(), orders(name)];
-  const [notes, codes, rest, choice] = [notices(), hashes(), asked(name), chooser(name)];
+  const play = h("a", { class: "button", hidden: true }, "Play");
+  const report = h("button", { type: "button", onclick: () => {
+    const title = document.getElementById("results");
+    title?.scrollIntoView();
+    title?.focus();
+  } }, "Report");
+  const rest = asked(name, (address) => {
+    show(play, Boolean(address));
+    attribute(play, "href", address);
+  });
+  const [notes, codes, choice] = [notices(), hashes(), chooser(name)];
   const tiles = figures("tiles");
   const arms = table("Progress of each arm", ARMS, (arm) => arm.name);
   const save = listSavers("the arms", () => `${name}-arms`, () => state.runs.get(name)?.arms ?? []);
   const [kind, metric] = [h("p", { class: "kind" }), h("p", { class: "soft" })];
   const banner = h("p", { class: "banner", role: "alert" });
   const message = h("p", { class: "warning" });
-  const body = h("div", null, bar.node, banner, message, tiles.node, choice.node, rest.upper,
+  const body = h("div", null, rest.top, bar.node, banner, message, tiles.node, choice.node, rest.upper,
     h("section", { class: "card", "aria-labelledby": "arms" },
       h("h2", { id: "arms" }, "Arms"), metric, arms.node, save, codes.node),
     notes.node, rest.lower);
   const missing = h("p", { class: "empty" });
   const node = h("div", { class: "inside" }, h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Runs")),
-    h("div", { class: "row head" }, h("h1", { tabindex: "-1" }, name), mark.node, kind, buttons.node), missing, body);
+    h("div", { class: "row head" }, h("h1", { tabindex: "-1" }, name), mark.node, kind,
+      h("div", { class: "buttons" }, play, report), buttons.node), missing, body);
 
   function update() {
     const run = state.runs.get(name);
-    [body, mark.node, kind, buttons.node].forEach((part) => show(part, Boolean(run)));
+    [body, mark.node, kind, report, buttons.node].forEach((part) => show(part, Boolean(run)));
     show(missing, !run);
     text(missing, state.known ? `There is no run ${name} here (any more).` : "Waiting for the coordinator.");
     if (!run) return;

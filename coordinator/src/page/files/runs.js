@@ -1,13 +1,19 @@
-// All runs.
+// All runs: a table to sort and search, with the verdict of each.
 
-import { attribute, h, keyed, show, text } from "./dom.js";
-import { count, counted, duration, number, percent, rate } from "./format.js";
-import { command, runs, starves, state, workerCommand } from "./live.js";
+import { attribute, h, keyed, show, table, text } from "./dom.js";
+import { count, counted, duration, moment, number, percent, rate } from "./format.js";
+import { command, isOver, now, runs, starves, state, workerCommand } from "./live.js";
+import { listSavers } from "./save.js";
 import { sparks } from "./sparks.js";
+import { tour } from "./tour.js";
+import { verdictOf } from "./verdicts.js";
 
 const SIGNS = {
   running: "▶", paused: "❚❚", finished: "✓", cancelled: "⊘", failed: "✕", blocked: "⚠", "in doubt": "?",
 };
+/** The most arms that are drawn, or named with a value, for a run. */
+const ARMS_MAX = 6;
+const NAMED_MAX = 3;
 
 /** The state of a run: a sign, a word and a colour. */
 export function badge() {
@@ -24,12 +30,13 @@ export function badge() {
   };
 }
 
-/** How far a run is. */
+/** How far a run is. A finished run has no bar. */
 export function progress() {
   const bar = h("progress", { "aria-label": "rounds done", max: 1, value: 0 });
   return {
     node: bar,
     update(run) {
+      show(bar, !isOver(run));
       attribute(bar, "max", Math.max(1, run.rounds_total));
       attribute(bar, "value", run.rounds_done);
       attribute(bar, "class", run.state.replace(" ", "-"));
@@ -59,6 +66,13 @@ export function figures(look) {
   return { node, update: (pairs) => keyed(node, pairs, (pair) => pair[0], one) };
 }
 
+/** How many seconds a run has taken, from its first order to its last stored replica; null if unknown. */
+function seconds(run) {
+  if (run.began === null || run.began === undefined) return null;
+  if (run.ended) return Math.max(0, run.ended - run.began);
+  return run.state === "running" ? Math.max(0, now() - run.began) : null;
+}
+
 /** The figures of a run. Its pace is included only while it runs. */
 export function figuresOf(run) {
   const done = percent(run.rounds_done, run.rounds_total);
@@ -67,94 +81,131 @@ export function figuresOf(run) {
       : count(run.rounds_total)],
     ["Replicas finished", `${count(run.replicas_finished)} of ${count(run.replicas_total)}`],
   ];
-  if (run.state !== "running") return pairs;
-  return [...pairs,
-    ["Pace", rate(run.rate)],
-    ["Left", run.left_s === null ? "–" : duration(run.left_s)],
-    ["Workers", run.workers === 0 ? "none" : `${count(run.workers)} with ${counted(run.slots, "slot")}`],
+  if (run.state === "running") {
+    pairs.push(["Pace", rate(run.rate)], ["Left", run.left_s === null ? "–" : duration(run.left_s)],
+      ["Workers", run.workers === 0 ? "none" : `${count(run.workers)} with ${counted(run.slots, "slot")}`]);
+  }
+  if (run.began) pairs.push(["Began", moment(run.began)]);
+  if (run.ended) pairs.push(["Took", duration(seconds(run))]);
+  return pairs;
+}
+
+/** The newest values of the primary metric in a line. */
+function values(run) {
+  const arms = run.arms.filter((arm) => arm.value !== null && arm.value !== undefined);
+  if (arms.length === 0) return "";
+  const one = (arm) => (run.arms.length > 1 ? `${number(arm.value, 3)} (${arm.name})` : number(arm.value, 3));
+  const more = arms.length > NAMED_MAX ? `, and ${counted(arms.length - NAMED_MAX, "arm")} more` : "";
+  return `${arms[0].primary_metric} ${arms.slice(0, NAMED_MAX).map(one).join(", ")}${more}`;
+}
+
+/** What is known of a run's result, and whether it is a problem. */
+function outcome(run, parts) {
+  if (starves(run)) return [starving(run), true];
+  if (run.message && run.state !== "running") return [run.message, true];
+  const verdict = isOver(run) && parts.verdict(run);
+  return [verdict || values(run) || run.message, false];
+}
+
+/** The parts of a row that are elements. */
+function parts(name) {
+  const [link, kind, mark, bar, about] = [h("a", { href: `#/runs/${name}` }, name), h("span", { class: "kind" }),
+    badge(), progress(), h("span", { class: "soft" })];
+  const result = h("p", { class: "outcome" });
+  const curves = sparks(link, ARMS_MAX);
+  const own = {
+    name: h("span", { class: "called" }, link, kind),
+    state: h("span", { class: "how" }, mark.node, about, bar.node),
+    result,
+    curve: curves.node,
+    verdict: verdictOf(link, () => own.latest && own.update(own.latest)),
+    update(run) {
+      own.latest = run;
+      [mark, bar, curves].forEach((part) => part.update(run));
+      text(kind, run.experiment === name ? "" : run.experiment);
+      const left = run.left_s !== null && run.left_s !== undefined ? `, ${duration(run.left_s)} left` : "";
+      const far = run.state === "running" ? left : "";
+      text(about, isOver(run) ? "" : percent(run.rounds_done, run.rounds_total) + far);
+      const [sentence, bad] = outcome(run, own);
+      text(result, sentence);
+      attribute(result, "class", bad ? "outcome warning" : "outcome");
+      attribute(result, "title", sentence);
+    },
+  };
+  return own;
+}
+
+/** The columns, with the parts of each run. */
+function columns(of) {
+  return [
+    { name: "Run", value: (run) => of(run).name, sort: (run) => run.name },
+    { name: "State", class: "state", value: (run) => of(run).state, sort: (run) => run.state },
+    { name: "Began", class: "when", value: (run) => (run.began ? moment(run.began) : "–"),
+      sort: (run) => run.began ?? 0, down: true },
+    { name: "Took", class: "number took", title: "from its first order to its last stored replica",
+      value: (run) => (seconds(run) === null ? "–" : duration(seconds(run))), sort: (run) => seconds(run) ?? -1,
+      down: true },
+    { name: "Result", class: "result", value: (run) => of(run).result },
+    { name: "Curve", class: "curve", title: "mean of the primary metric of each arm", value: (run) => of(run).curve },
+    { name: "Owner", class: "owner", value: (run) => run.submitter, sort: (run) => run.submitter },
   ];
 }
 
-/** The most arms that are listed for a run. */
-const ARMS_MAX = 8;
-
-function arms(curves) {
-  const list = h("ul", { class: "arms", "aria-label": "arms" });
-  const more = h("p", { class: "soft" });
-  const one = ({ index, arm: { name: called } }) => {
-    const [name, value] = [h("span", { class: "name" }, called), h("span", { class: "value" })];
-    return {
-      node: h("li", null, name, curves.of(called, index), value),
-      update({ arm }) {
-        text(value, number(arm.value));
-      },
-    };
-  };
-  return {
-    node: h("div", null, more, list),
-    update(run) {
-      const metric = run.arms[0]?.primary_metric ?? "";
-      const rest = run.arms.length - ARMS_MAX;
-      const first = rest > 0 ? `; the first ${ARMS_MAX} of ${counted(run.arms.length, "arm")}` : "";
-      text(more, `${metric}, mean over replicas${first}`);
-      const items = run.arms.slice(0, ARMS_MAX).map((arm, index) => ({ arm, index }));
-      keyed(list, items, ({ arm }) => arm.name, one);
-      curves.update(run);
-    },
-  };
-}
-
-function card() {
-  const link = h("a");
-  const kind = h("span", { class: "kind" });
-  const [mark, bar] = [badge(), progress()];
-  const numbers = figures("figures");
-  const warning = h("p", { class: "warning" });
-  const node = h("li", { class: "card run" },
-    h("div", { class: "row" }, h("h2", null, link), kind, mark.node),
-    bar.node, numbers.node, warning);
-  const list = arms(sparks(node, ARMS_MAX));
-  node.append(list.node);
-  return {
-    node,
-    update(run) {
-      text(link, run.name);
-      attribute(link, "href", `#/runs/${run.name}`);
-      text(kind, run.experiment === run.name ? "" : run.experiment);
-      [mark, bar, list].forEach((part) => part.update(run));
-      numbers.update(figuresOf(run));
-      text(warning, starves(run) ? starving(run) : run.message);
-      show(warning, Boolean(warning.textContent));
-    },
-  };
+/** Unfinished runs first, then the newest. */
+function ordered(all) {
+  return [...all].sort((one, other) => isOver(one) - isOver(other) || (other.began ?? 0) - (one.began ?? 0));
 }
 
 /** The view of all runs. */
 export function runsView() {
-  const list = h("ul", { class: "cards" });
+  const rows = new Map();
+  const of = (run) => {
+    if (!rows.has(run.name)) rows.set(run.name, parts(run.name));
+    return rows.get(run.name);
+  };
+  const list = table("Runs", columns(of), (run) => run.name);
   const said = h("p", { class: "lead" });
   const banner = h("p", { class: "banner", role: "alert" });
   const empty = h("div", { class: "empty" },
     h("h2", null, "No runs yet"),
-    h("p", null, "Submit an experiment, and it will appear here:"),
-    h("pre", null, h("code", null, command("evoxo submit FILE.toml"))));
-  const node = h("div", { class: "inside" }, h("h1", { tabindex: "-1" }, "Runs"), said, banner, empty, list);
-  return {
-    node,
-    title: "Runs",
-    end() {},
-    update() {
-      const all = runs();
-      const going = all.filter((run) => run.state === "running");
-      const starving = going.filter(starves);
-      show(empty, state.known && all.length === 0);
-      show(said, all.length > 0);
-      text(said, `${counted(all.length, "run")}, ${count(going.length)} running; `
-        + `${counted(state.workers.size, "worker")} connected`);
-      show(banner, starving.length > 0);
-      const names = starving.map((run) => run.name).slice(0, 5).join(", ");
-      text(banner, names && `No worker computes ${names}. Start a worker: ${workerCommand()}`);
-      keyed(list, all, (run) => run.name, card);
-    },
-  };
+    h("p", null, "Write an experiment file, and submit it:"),
+    h("pre", null, h("code", null, `evoxo new invincible > first.toml\n${command("evoxo submit first.toml")}`)),
+    h("p", null, "The run then appears here, and opens with a click."));
+  const filter = h("input", { type: "search", id: "filter", autocomplete: "off", oninput: () => update() });
+  const found = h("p", { class: "soft", role: "status" });
+  const search = h("div", { class: "search" }, h("label", { for: "filter" }, "Filter"), filter, found);
+  const nothing = h("p", { class: "empty" }, "No run has all of these words: they are searched in names, experiments, "
+    + "states, arms, owners and results.");
+  const save = listSavers("the runs", () => "runs", () => [...state.runs.values()]);
+  const card = h("div", { class: "card flush runs" }, list.node);
+  const guide = tour(() => (state.runs.size > 0 ? list.node.querySelector("tbody a") : empty.querySelector("pre")));
+  const node = h("div", { class: "inside" }, h("h1", { tabindex: "-1" }, "Runs"), said, guide.node, banner,
+    empty, search, card, nothing, save);
+  function update() {
+    const all = ordered(runs());
+    const going = all.filter((run) => run.state === "running");
+    const hungry = going.filter(starves);
+    show(empty, state.known && all.length === 0);
+    show(said, all.length > 0);
+    text(said, `${counted(all.length, "run")}, ${count(going.length)} running; `
+      + `${counted(state.workers.size, "worker")} connected`);
+    show(banner, hungry.length > 0);
+    const names = hungry.map((run) => run.name).slice(0, 5).join(", ");
+    text(banner, names && `No worker computes ${names}. Start a worker: ${workerCommand()}`);
+    for (const run of all) of(run).update(run);
+    for (const name of rows.keys()) if (!state.runs.has(name)) rows.delete(name);
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const about = (run) => [run.name, run.experiment, run.state, run.submitter, of(run).result.textContent,
+      ...run.arms.map((arm) => arm.name)].join(" ").toLowerCase();
+    const shown = words.length > 0 ? all.filter((run) => words.every((word) => about(run).includes(word))) : all;
+    show(search, all.length > 1);
+    [card, save].forEach((part) => show(part, shown.length > 0));
+    show(nothing, all.length > 0 && shown.length === 0);
+    text(found, words.length > 0 ? `${counted(shown.length, "run")} of ${count(all.length)}` : "");
+    const owners = new Set(all.map((run) => run.submitter));
+    attribute(list.node, "class", `scroll dense${owners.size > 1 ? "" : " one-owner"}`);
+    list.update(shown);
+    guide.update(state.known);
+  }
+  return { node, title: "Runs", end() {}, update };
 }

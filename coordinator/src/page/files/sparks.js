@@ -53,18 +53,22 @@ export function paths(arms, shown) {
   return new Map(drawn.map((arm) => [arm.name, line(arm)]));
 }
 
-/** The curves of a run's first arms. `of(name, index)` is one picture; `update` redraws all if necessary. */
-export function sparks(card, shown) {
-  const pictures = new Map();
+/** The curves of a run's first arms in one picture, drawn while `place` is visible. */
+export function sparks(place, shown) {
+  const node = s("svg", { class: "spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
   let [seen, latest] = [false, null];
   const observer = new IntersectionObserver(([entry]) => {
     seen = entry.isIntersecting;
     if (latest) update(latest);
   });
-  observer.observe(card);
+  observer.observe(place);
   function draw() {
     const lines = paths(known.get(latest.name).arms, shown);
-    for (const [name, path] of pictures) path.setAttribute("d", lines.get(name) ?? "");
+    const drawn = latest.arms.slice(0, shown).map((arm, index) => {
+      const { class: colour, dash } = look(index);
+      return s("path", { class: `line ${colour}`, "stroke-dasharray": dash, d: lines.get(arm.name) ?? "" });
+    });
+    node.replaceChildren(...drawn);
   }
   function update(run) {
     const first = latest === null;
@@ -76,13 +80,5 @@ export function sparks(card, shown) {
     wanted.set(run.name, { run, key: now, draw });
     ask();
   }
-  return {
-    update,
-    of(name, index) {
-      const { class: colour, dash } = look(index);
-      const path = s("path", { class: "line", "stroke-dasharray": dash });
-      pictures.set(name, path);
-      return s("svg", { class: `spark ${colour}`, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, path);
-    },
-  };
+  return { node, update };
 }
