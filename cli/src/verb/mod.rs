@@ -6,6 +6,7 @@ pub(crate) mod best;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod digest;
+pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod engine;
 pub(crate) mod fetch;
