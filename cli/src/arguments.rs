@@ -98,6 +98,8 @@ enum Verb {
     Fetch(verb::fetch::Arguments),
     /// List a coordinator's workers
     Workers(verb::workers::Arguments),
+    /// Try what usually fails when a cluster is set up, and say what to do about it
+    Doctor(verb::doctor::Arguments),
     /// Let workers finish their tasks and leave
     Drain(verb::drain::Arguments),
     /// Show a coordinator's runs and workers, live in the terminal
@@ -177,6 +179,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Cancel(arguments) => verb::order::cancel(&arguments),
         Verb::Fetch(arguments) => verb::fetch::run(&arguments, registry),
         Verb::Workers(arguments) => verb::workers::run(&arguments),
+        Verb::Doctor(arguments) => verb::doctor::run(&arguments, registry),
         Verb::Drain(arguments) => verb::drain::run(&arguments),
         Verb::Top(arguments) => verb::top::run(&arguments),
         Verb::Completions(arguments) => verb::completions::completions(&arguments, Command::command()),

@@ -7,6 +7,7 @@ mod figures;
 pub(crate) mod gallery;
 mod game;
 mod plots;
+mod ratings;
 mod recipe;
 mod settings;
 mod tables;
@@ -41,8 +42,8 @@ pub(crate) struct Told<'a> {
 /// The document.
 pub(crate) fn document(told: &Told<'_>) -> String {
     let sections = [
-        ("results", "Results", tables::section(told.report)),
         ("plots", "Plots", plots::section(told)),
+        ("results", "Results", tables::section(told.report)),
         ("champions", "Champions", champions::section(told)),
         ("settings", "Settings", settings::section(told.config)),
         ("recompute", "Compute it again", recipe::section(told)),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Told,
     element::Html,
+    ratings,
     recipe::details,
     tables::{scrolling, table},
 };
@@ -19,17 +20,24 @@ use super::{
 const POINTS_MAX: usize = 150;
 /// The most points of a curve in a small picture.
 const POINTS_SMALL: usize = 60;
+/// The figure with the fronts of several objectives.
+const FRONT: &str = "front";
 /// The number of rows of the table behind a picture.
 const ROWS: usize = 11;
 
-/// The section of all pictures; `None` if there are no pictures.
+/// The section of all pictures, first the one that shows the result best: ratings, a map or a front. `None` if there are no
+/// pictures.
 pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     let report = told.report;
-    let mut parts: Vec<Html> = Vec::new();
-    for (number, figure) in report.figures.iter().enumerate() {
+    let ratings = ratings::pictures(&report.json).into_iter();
+    let mut parts: Vec<Html> =
+        ratings.map(|(title, svg)| Html::classed("figure", "card", scrolling("plot", &title, svg))).collect();
+    parts.extend(report.maps.iter().map(|map| plain(&map.title, &plot::map(map))));
+    let mut figures: Vec<(usize, &Figure)> = report.figures.iter().enumerate().collect();
+    figures.sort_by_key(|(_, figure)| figure.name != FRONT);
+    for (number, figure) in figures {
         parts.push(curves(number, &figure.thinned(POINTS_MAX.min(plot::points_max(figure)))));
     }
-    parts.extend(report.maps.iter().map(|map| plain(&map.title, &plot::map(map))));
     let of_screen = screen_files(told.config, &report.json).pictures;
     parts.extend(of_screen.iter().map(|(name, svg)| plain(name, svg)));
     (!parts.is_empty()).then(|| Html::classed("div", "plots", parts))

@@ -9,6 +9,7 @@ pub(crate) mod cite;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod digest;
+pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod engine;
 pub(crate) mod fetch;
