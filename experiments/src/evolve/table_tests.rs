@@ -96,9 +96,9 @@ fn configurations_keep_their_names() {
          baseline = \"none\"\n",
     );
     insta::assert_snapshot!([all, completed("islands = 2\nbounds = \"kept\"\n")].each_ref().map(named).join("\n"), @r"
-    dcd991bc267b1a6eadc8aa80ecb11950dda8a6fb63148653f67d40064c4a8954
-    r1:460a0885686509a09d1912cda0a68e4e5761110b6b9cc0820b0d9a3d2e3f7e34
-    4626a5a8e99e766730f3eac46cc962423fcec4bb7983c4c52bf4afc3a0286f5f
-    r1:a366d4a7fbfe955f10e0078cbab6aeedd81723726a872096d5709ea584047f94
+    c24fb4a06eade0bf6c7743d1a17f1dda693fba5f70afbda1bc83e86232e3b5be
+    r1:c9b87cff1ead9c2a0a49dc8d5e9377b7d52b708f3800f737e073e6c9138aeafa
+    803171df5abe5deeb04f1291bfa1d3898f1ed49be11aceaaab559975f4ded291
+    r1:f3b0f1903093db65bff476b085e4764baf9e958490a07d28afd7bec8a1c3b371
     ");
 }

@@ -29,7 +29,7 @@ settings! {
     struct Own, names OwnName, schema OWN {
         /// How many of the best of a generation survive: a whole number, or a share of the population if below 1. With a
         /// window each child replaces the worst instead.
-        elite: Ratio = decimal(0, 99_999, "0.5"),
+        elite: Ratio = decimal(0, 99_999, "0.4"),
         /// The number of populations that evolve side by side, each with its share of population and evaluations.
         islands: usize = addition whole(1, 1_000, "1"),
         /// With islands: generations between two migrations.
@@ -71,10 +71,10 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 100 individuals, half of them elite, and tournaments of two: the best of the settings that `docs/benchmarks/suite.md`
+    /// 100 individuals, 40 of them elite, and tournaments of two: the best of the settings that `docs/benchmarks/suite.md`
     /// compares.
     fn default() -> Self {
-        Self { population: 100, elite: 50, reevaluate: false, tournament: 2, variation: Variation::default() }
+        Self { population: 100, elite: 40, reevaluate: false, tournament: 2, variation: Variation::default() }
     }
 }
 
@@ -131,8 +131,9 @@ impl Listed for Ga {
         let (most, least) = (elite.numerator().unsigned_abs(), elite.denominator().unsigned_abs());
         Settings {
             population,
-            // Below 1, the setting is a share.
-            elite: (if most < least { population as u64 * most / least } else { most / least }) as usize,
+            // Below 1, the setting is a share, of which even a small population keeps one individual.
+            elite: (if most < least { (population as u64 * most / least).max(most.min(1)) } else { most / least })
+                as usize,
             reevaluate: given.noisy,
             tournament,
             variation: variation(given),
