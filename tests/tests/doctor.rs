@@ -81,7 +81,9 @@ fn faults_of_access_files_are_found() {
     let coordinator = site.coordinator(&[]);
     let visit = || Visit::of(&["--coordinator", &coordinator.address.to_string(), "--access", &shown]);
     visit().has_fault("access", &["cannot read", "evoxo join"]);
-    let authority = Authority::create(&site.path("authority"), now_s()).expect("an authority");
+    let directory = site.path("authority");
+    fs::create_dir(&directory).expect("a directory");
+    let authority = Authority::create(&directory, now_s()).expect("an authority");
     let identity = Identity { id: Id::draw(), role: Role::Operator };
     let made = |begins_s: u64, life_s: u64| {
         let file = AccessFile::made_by(&authority, &identity, begins_s, life_s).expect("an access file");

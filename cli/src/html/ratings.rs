@@ -107,8 +107,9 @@ fn svg(title: &str, players: &[Rated<'_>]) -> String {
             number(player.rating.round())
         ));
     }
+    let with = if players.iter().any(|player| player.interval.is_some()) { ", with 95 % interval" } else { "" };
     add(format_args!(
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">rating in Elo points, with 95 % interval</text></svg>",
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">rating in Elo points{with}</text></svg>",
         (left + WIDTH - RIGHT) / 2.0,
         height - 12.0
     ));

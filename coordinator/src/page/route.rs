@@ -167,15 +167,11 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
         },
         ["api", "runs", name, "comparison"] => match query.text("with") {
             None => failure(StatusCode::BAD_REQUEST, "give the name of the other run: with=NAME"),
-            Some(other) => match page.reports.compare(name, other).await {
-                Ok(json) => json_of(&json),
-                Err(rejection) => rejected(&rejection),
-            },
+            Some(other) => json_or_rejection(page.reports.compare(name, other).await),
         },
-        ["api", "runs", name, "conclusion"] => match page.reports.conclusion(name).await {
-            Ok(sentence) => json_of(&json!({ "conclusion": sentence })),
-            Err(rejection) => rejected(&rejection),
-        },
+        ["api", "runs", name, "conclusion"] => {
+            json_or_rejection(page.reports.conclusion(name).await.map(|sentence| json!({ "conclusion": sentence })))
+        }
         ["api", "runs", name, what @ ("report" | "plots")] => {
             let part = if *what == "plots" { Part::Plots } else { Part::Tables };
             match page.reports.ask(name, part).await {
@@ -406,6 +402,10 @@ fn refusal(refused: &PageRefusal) -> Response<Body> {
     let mut response = failure(refused.0, &refused.1);
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+fn json_or_rejection(answer: Result<Value, Rejection>) -> Response<Body> {
+    answer.map_or_else(|rejection| rejected(&rejection), |json| json_of(&json))
 }
 
 fn rejected(rejection: &Rejection) -> Response<Body> {

@@ -41,7 +41,7 @@ export function ratingsOf({ arm, players }, named) {
       s("text", { x: WIDTH - 6, y: y + 5, "text-anchor": "end" }, number(Math.round(rating))));
   });
   parts.push(s("text", { class: "name", x: (left + WIDTH - RIGHT) / 2, y: height - 8, "text-anchor": "middle" },
-    "rating in Elo points, with 95 % interval"));
+    `rating in Elo points${players.some((one) => one.interval) ? ", with 95 % interval" : ""}`));
   const best = players[0] ? `${players[0].player} first` : "no player";
   const picture = s("svg", { class: "picture ratings", viewBox: `0 0 ${WIDTH} ${height}`, role: "img",
     "aria-label": `Ratings of ${players.length} players, ${best}; the table below has the numbers` }, ...parts);
