@@ -157,6 +157,16 @@ pub enum Verb {
         #[arg(value_name = "STORE", default_value = "runs")]
         store: String,
     },
+    /// Say what this build would do with the runs of a store: which go on, and which must end under the present build first.
+    /// Nothing is written, so a coordinator may be running; the status is 0 if all go on
+    CheckUpgrade {
+        /// The directory or bucket, as for --store
+        #[arg(value_name = "STORE", default_value = "runs")]
+        store: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Check whether a store can be shared with a standby: if many create the same name, exactly one must succeed
     CheckStore {
         /// The directory or bucket, as for --store

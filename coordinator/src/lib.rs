@@ -31,6 +31,7 @@ pub fn run(arguments: &cli::Arguments, registry: Registry) -> anyhow::Result<()>
     match &arguments.verb {
         Some(cli::Verb::Init { access, names }) => return init(access, names),
         Some(cli::Verb::Restored { store }) => return restored(store, registry),
+        Some(cli::Verb::CheckUpgrade { store, json }) => return check_upgrade(store, *json, registry),
         Some(cli::Verb::CheckStore { store, races }) => return check_store(store, *races),
         None => {}
     }
@@ -48,6 +49,31 @@ fn restored(place: &str, registry: Registry) -> anyhow::Result<()> {
          workers and clients need no change"
     );
     writeln!(evoxo_process::stdout(), "{told}").map_err(Into::into)
+}
+
+/// Prints what this build would do with the runs of a store.
+///
+/// # Errors
+/// If not all of them go on, or the store cannot be read.
+fn check_upgrade(place: &str, json: bool, registry: Registry) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let upgrade = store::check_upgrade(place, registry).map_err(anyhow::Error::msg)?;
+    let mut out = evoxo_process::stdout();
+    match json {
+        true => writeln!(out, "{:#}", upgrade.json())?,
+        false => upgrade.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?,
+    }
+    let (all, stopped) = (upgrade.runs.len(), upgrade.stopped());
+    if stopped > 0 {
+        anyhow::bail!(
+            "{stopped} of {all} runs in {place} do not go on under this build: let them end under the present build, and \
+             fetch the results of those that have ended, before you replace it"
+        );
+    }
+    if !json {
+        writeln!(out, "all {all} runs in {place} go on under this build")?;
+    }
+    Ok(())
 }
 
 /// Checks a store, and prints the outcome.

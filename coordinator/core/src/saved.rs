@@ -8,6 +8,7 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use evoxo_common::{
+    digest::Digest,
     envelope::{Damage, Kind, open, seal},
     experiment::{Registry, Replica, ResultDigest},
 };
@@ -463,4 +464,28 @@ pub fn origin_of(registry: &Registry, prepared: &Prepared) -> Origin {
         config_hash: Bytes::copy_from_slice(&prepared.hash.0),
         signature: Bytes::copy_from_slice(&registry.signature(prepared.config.kind).0),
     }
+}
+
+/// Why this build cannot use the states of a run, if it cannot.
+#[must_use]
+pub fn unfit_because(registry: &Registry, saved: &SavedRun) -> Option<String> {
+    let prepared = saved.prepared.as_ref().ok()?;
+    let ours = origin_of(registry, prepared);
+    let mut origins = saved.checkpoint.iter().map(|checkpoint| &checkpoint.origin);
+    let finished = saved.finished.iter().map(|finished| &finished.origin);
+    let theirs: &Origin = origins.by_ref().chain(finished).find(|theirs| **theirs != ours)?;
+    if theirs.signature == ours.signature {
+        return Some(
+            "the run's stored states belong to another configuration: start it again under another name or in another \
+             directory"
+                .into(),
+        );
+    }
+    let short = |signature: &Bytes| Digest::from_slice(signature).map_or_else(|| "unknown".into(), |it| it.short());
+    Some(format!(
+        "the run was computed by a build that computes different results (behaviour {}, this build {}): continue with \
+         that build, or start it again under another name or in another directory",
+        short(&theirs.signature),
+        short(&ours.signature)
+    ))
 }

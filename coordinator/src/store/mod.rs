@@ -29,6 +29,7 @@ mod refused;
 mod restored;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,6 +54,7 @@ pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log, LogPart};
 pub use place::Lock;
 pub use refused::Refused;
 pub use restored::restored;
+pub use upgrade::{Judged, Prospect, Upgrade, check_upgrade};
 
 /// Why a store cannot be used, as one sentence.
 #[derive(Debug, thiserror::Error)]

@@ -117,6 +117,7 @@ impl Coordinator {
             self.effects.log_about(Topic::WorkerRefused, about, sentence);
         }
         session.identities().into_iter().for_each(|identity| self.standings.joined(identity, self.now));
+        self.compare_joined(&session.identity);
         self.sessions.add(id, session);
         let heartbeat_interval_ms = self.settings.heartbeat_interval_ms;
         self.effects.send(id, to_worker::Message::Welcome(v1::Welcome { session: id.0, heartbeat_interval_ms }));

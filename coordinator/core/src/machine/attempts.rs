@@ -5,18 +5,14 @@
 //! must not look healthy because other workers compute these tasks first. If the share of bad ends of one worker is much
 //! larger than that of the other workers, the worker has a notice.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use evoxo_proto::v1;
-
-use super::{Coordinator, SessionId, Topic, standing::Identity};
 
 /// The number of recent ends that decide whether a worker stands out.
 const RECENT_MAX: usize = 32;
 /// A worker stands out only if at least this number of its ends is known, and as many of the other workers.
 const RECENT_MIN: usize = 5;
-/// Workers are compared at most this often, in milliseconds.
-const COMPARED_MS: u64 = 1000;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +76,7 @@ impl Attempts {
 
 /// The ends of a worker's attempts, over all its sessions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History {
+pub(super) struct AttemptHistory {
     pub(super) all: Attempts,
     /// The newest ends that say something about the worker.
     recent: VecDeque<AttemptEnd>,
@@ -88,8 +84,8 @@ pub(super) struct History {
     pub(super) notice: Option<String>,
 }
 
-impl History {
-    fn mark(&mut self, end: AttemptEnd) {
+impl AttemptHistory {
+    pub(super) fn mark(&mut self, end: AttemptEnd) {
         if self.recent.len() == RECENT_MAX {
             self.recent.pop_front();
         }
@@ -97,13 +93,13 @@ impl History {
     }
 
     /// The recent ends: how many are bad, and how many there are.
-    fn recent(&self) -> Recently {
+    pub(super) fn recent(&self) -> Recently {
         let bad = self.recent.iter().filter(|end| **end != AttemptEnd::Done).count();
         Recently { bad, all: self.recent.len() }
     }
 
     /// The bad ones of the recent ends, in words.
-    fn bad_ends(&self) -> String {
+    pub(super) fn bad_ends(&self) -> String {
         let count = |end: usize| self.recent.iter().filter(|recent| **recent as usize == end).count();
         let named = (1..LABELS.len()).map(|end| (count(end), LABELS[end])).filter(|(count, _)| *count > 0);
         named.map(|(count, label)| format!("{count} {label}")).collect::<Vec<_>>().join(", ")
@@ -112,98 +108,21 @@ impl History {
 
 /// Recent ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Recently {
-    bad: usize,
-    all: usize,
+pub(super) struct Recently {
+    pub(super) bad: usize,
+    pub(super) all: usize,
 }
 
 impl Recently {
     /// Whether a worker with these ends stands out among workers with the `others`' ends.
-    fn stands_out(self, others: Self) -> bool {
+    pub(super) fn stands_out(self, others: Self) -> bool {
         let known = self.all >= RECENT_MIN && others.all >= RECENT_MIN;
         known && 2 * self.bad >= self.all && 2 * others.bad * self.all < self.bad * others.all
     }
 
     /// Whether a worker that stood out computes again.
-    fn has_recovered(self) -> bool {
+    pub(super) fn has_recovered(self) -> bool {
         4 * self.bad <= self.all
-    }
-}
-
-/// The histories of workers, and whether they are to be compared.
-#[derive(Debug, Default)]
-pub(super) struct Compared {
-    due: bool,
-    /// The time of the last comparison.
-    last_ms: u64,
-}
-
-impl Coordinator {
-    /// Counts the end of attempts of a worker. `says` is false if the end says nothing about the worker: for example, a
-    /// second copy may be late through no fault of the worker.
-    pub(super) fn note_end(&mut self, worker: &Identity, end: AttemptEnd, count: u64, says: bool) {
-        self.tally.attempts.add(end, count);
-        // The record of a worker that has left may have been forgotten.
-        let Some(history) = self.standings.history_mut(worker) else { return };
-        history.all.add(end, count);
-        if says {
-            history.mark(end);
-            self.compared.due |= end != AttemptEnd::Done || history.notice.is_some();
-        }
-    }
-
-    /// Like [`Self::note_end`], for one attempt of a session. It also counts what the session computed.
-    pub(super) fn note_end_of(&mut self, id: SessionId, end: AttemptEnd, says: bool) {
-        let now = self.now;
-        let identity = self.sessions.change_if_there(id, |session| {
-            if matches!(end, AttemptEnd::Done | AttemptEnd::Late) {
-                session.tasks_done += 1;
-                session.recent.count(now);
-            }
-            session.identity.clone()
-        });
-        if let Some(identity) = identity {
-            self.note_end(&identity, end, 1, says);
-        }
-    }
-
-    /// Compares the workers with each other, if attempts have ended badly: gives notices to those that stand out, and takes
-    /// them from those that compute again.
-    pub(super) fn compare_workers(&mut self) {
-        if !self.compared.due || self.now.0 < self.compared.last_ms + COMPARED_MS {
-            return;
-        }
-        self.compared = Compared { due: false, last_ms: self.now.0 };
-        let mut of: BTreeMap<Identity, (SessionId, Recently)> = BTreeMap::new();
-        for (id, session) in self.sessions.iter() {
-            if let Some(history) = self.standings.history(&session.identity) {
-                of.entry(session.identity.clone()).or_insert((id, history.recent()));
-            }
-        }
-        let sum = |sum: Recently, recent: Recently| Recently { bad: sum.bad + recent.bad, all: sum.all + recent.all };
-        let all = of.values().map(|(_, recent)| *recent).fold(Recently::default(), sum);
-        for (identity, (id, recent)) in of {
-            let others = Recently { bad: all.bad - recent.bad, all: all.all - recent.all };
-            let session = &self.sessions[id];
-            let (name, about) = (session.name.clone(), session.about(id));
-            let Some(history) = self.standings.history_mut(&identity) else { continue };
-            let had = history.notice.is_some();
-            if recent.stands_out(others) || (had && !recent.has_recovered()) {
-                let (bad, ends) = (recent.bad, history.bad_ends());
-                let sentence = format!(
-                    "{bad} of its last {} attempts ended badly ({ends}), and {} of {} on the other workers",
-                    recent.all, others.bad, others.all
-                );
-                history.notice = Some(sentence.clone());
-                if !had {
-                    let line = format!("worker {name} stands out: {sentence} (session {id})");
-                    self.effects.log_about(Topic::Trouble, about, line);
-                }
-            } else if history.notice.take().is_some() {
-                let line = format!("worker {name} no longer stands out: its attempts end well again (session {id})");
-                self.effects.log_about(Topic::Progress, about, line);
-            }
-        }
     }
 }
 
@@ -235,7 +154,7 @@ mod tests {
         assert_eq!(attempts.by_end().map(|(_, count)| count), [3, 0, 0, 2, 0, 1]);
         let message = attempts.message();
         assert_eq!((message.done, message.timed_out, message.refused), (3, 2, 1));
-        let mut history = History::default();
+        let mut history = AttemptHistory::default();
         (0..40).for_each(|_| history.mark(AttemptEnd::Done));
         [AttemptEnd::TimedOut, AttemptEnd::TimedOut, AttemptEnd::Lost].into_iter().for_each(|end| history.mark(end));
         assert_eq!(history.recent(), Recently { bad: 3, all: RECENT_MAX });

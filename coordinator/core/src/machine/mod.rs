@@ -14,7 +14,7 @@
 //! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
 //! tasks), `workers` (as clients see them), `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
-//! rules decide); `attempts` (how they end); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one
+//! rules decide); `ends` (of attempts); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one
 //! handler finds something that another must act on, it notes a fact (`facts`).
 
 mod about;
@@ -25,6 +25,7 @@ mod attempts;
 mod budget;
 mod cause;
 mod convictions;
+mod ends;
 mod events;
 mod evidence;
 mod expected;
@@ -85,10 +86,10 @@ use crate::{
     write::{StoreFault, Write},
 };
 use absent::{Leaving, Lost, RefusalLines};
-use attempts::Compared;
 use budget::Budget;
 use cause::Cause;
 use convictions::Convictions;
+use ends::Compared;
 use facts::{Fact, Facts};
 use owed::Owed;
 use own::OwnProcess;

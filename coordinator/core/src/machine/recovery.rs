@@ -1,7 +1,5 @@
 //! Recovery of runs from the store.
 
-use bytes::Bytes;
-use evoxo_common::digest::Digest;
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
@@ -10,7 +8,7 @@ use super::{
     run::{Blocked, Run},
 };
 use crate::{
-    saved::{Origin, SavedRun, origin_of},
+    saved::{SavedRun, unfit_because},
     trust::Level,
 };
 
@@ -36,7 +34,7 @@ impl Coordinator {
         run.submitter.clone_from(&saved.order.submitter);
         run.terms.clone_from(&saved.order.terms);
         run.level = Level::of_order(&saved.order);
-        run.blocked = self.unfit_because(&saved).map(Blocked::Unfit);
+        run.blocked = unfit_because(&self.registry, &saved).map(Blocked::Unfit);
         run.adopt(&saved);
         for notice in &run.notices {
             self.effects.log_about(Topic::Trouble, run.about(), format!("run {}: {notice}", run.name));
@@ -50,28 +48,5 @@ impl Coordinator {
             self.effects.log_about(Topic::Trouble, run.about(), line);
         }
         self.add_run(run);
-    }
-
-    /// Why this build cannot use the states of a run, if it cannot.
-    pub(super) fn unfit_because(&self, saved: &SavedRun) -> Option<String> {
-        let prepared = saved.prepared.as_ref().ok()?;
-        let ours = origin_of(&self.registry, prepared);
-        let mut origins = saved.checkpoint.iter().map(|checkpoint| &checkpoint.origin);
-        let finished = saved.finished.iter().map(|finished| &finished.origin);
-        let theirs: &Origin = origins.by_ref().chain(finished).find(|theirs| **theirs != ours)?;
-        if theirs.signature == ours.signature {
-            return Some(
-                "the run's stored states belong to another configuration: start it again under another name or in \
-                 another directory"
-                    .into(),
-            );
-        }
-        let short = |signature: &Bytes| Digest::from_slice(signature).map_or_else(|| "unknown".into(), |it| it.short());
-        Some(format!(
-            "the run was computed by a build that computes different results (behaviour {}, this build {}): continue \
-             with that build, or start it again under another name or in another directory",
-            short(&theirs.signature),
-            short(&ours.signature)
-        ))
     }
 }

@@ -16,7 +16,7 @@ use std::{
 
 use evoxo_common::time::Millis;
 
-use super::attempts::History;
+use super::attempts::AttemptHistory;
 
 /// A session that lasted at least this long, in milliseconds, did not end early.
 const EARLY_MS: u64 = 30_000;
@@ -107,7 +107,7 @@ struct Standing {
     /// The time until which it was told to wait because of its neighbours.
     told: Option<Millis>,
     /// How its attempts ended.
-    attempts: History,
+    attempts: AttemptHistory,
     /// When the record last changed.
     last: Millis,
 }
@@ -172,12 +172,12 @@ impl Standings {
     }
 
     /// How the attempts of a worker ended, if it is remembered.
-    pub(super) fn history(&self, worker: &Identity) -> Option<&History> {
+    pub(super) fn history(&self, worker: &Identity) -> Option<&AttemptHistory> {
         Some(&self.workers.get(worker)?.attempts)
     }
 
     /// Like [`Self::history`], to change it.
-    pub(super) fn history_mut(&mut self, worker: &Identity) -> Option<&mut History> {
+    pub(super) fn history_mut(&mut self, worker: &Identity) -> Option<&mut AttemptHistory> {
         Some(&mut self.workers.get_mut(worker)?.attempts)
     }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     replicas::Job,
-    saved::SavedRun,
+    saved::{SavedRun, unfit_because},
     trust::{Draw, Level},
 };
 
@@ -211,7 +211,7 @@ impl Coordinator {
         for (replica, since) in left_out {
             self.tell_void(&saved.name, &replica.arm, replica.index, since);
         }
-        let unfit = self.unfit_because(&saved);
+        let unfit = unfit_because(&self.registry, &saved);
         let run = self.runs.change(id);
         run.presence = Presence::Resting;
         if let Ok(prepared) = &saved.prepared {

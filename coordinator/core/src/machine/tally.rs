@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Attempts, standing::Identity};
+use super::{attempts::Attempts, standing::Identity};
 
 /// The upper ends of the intervals of [`Durations`], in microseconds. One more interval has no end.
 const ENDS_US: [u64; 18] = [

@@ -8,6 +8,7 @@ mod index;
 mod leaders;
 mod log;
 mod refused;
+mod upgrade;
 
 use std::{
     fs,

@@ -1,5 +1,7 @@
 //! How attempts end, by worker and reason.
 
+use std::collections::BTreeSet;
+
 use super::{
     story::{hello_as, result_of},
     *,
@@ -34,32 +36,29 @@ fn a_worker_whose_tasks_all_time_out_after_others_computed_them_is_seen() {
     let mut story = Story::begin(singly());
     (1..=2).for_each(|session| story.join(session, 1));
     story.submit("r", &CONFIG.replace("rounds = 3", "rounds = 60")).unwrap();
-    let mut seen = v1::AttemptEnds::default();
+    let (mut seen, mut computed) = (v1::AttemptEnds::default(), BTreeSet::new());
     for _ in 0..2000 {
         if story.closed.contains_key(&2) {
             break;
         }
+        computed.extend(story.tasks_of(1).first().into_iter().flatten().copied());
         story.answer(1, honest);
         story.wait(100);
         [1, 2].into_iter().for_each(|session| story.say(session, heartbeat()));
-        // The second worker's task is computed by the first one before it times out.
-        let mine = story.tasks_of(2);
-        if let Some(mine) = mine.first() {
-            let theirs = story.tasks_of(1);
-            if theirs.iter().any(|tasks| tasks[0] == mine[0]) {
-                story.answer(1, honest);
-                let before = story.figures().tally.failures;
-                time_out(&mut story, 2);
-                assert_eq!(story.figures().tally.failures, before + 1, "a late failure counts too");
-                if !story.closed.contains_key(&2) {
-                    seen = ends(&mut story, 2);
-                }
+        // A task of the second worker times out once the first worker has computed a copy of it.
+        while !story.closed.contains_key(&2)
+            && story.tasks_of(2).first().is_some_and(|mine| computed.contains(&mine[0]))
+        {
+            time_out(&mut story, 2);
+            if !story.closed.contains_key(&2) {
+                seen = ends(&mut story, 2);
             }
         }
     }
     assert!(story.closed.contains_key(&2), "three tasks failed that the other worker has computed");
     assert_eq!((seen.done, seen.timed_out, seen.failed), (0, 2, 0));
-    assert_eq!(story.figures().tally.attempts.by_end()[3], ("timed out", 3));
+    let tally = story.figures().tally;
+    assert_eq!((tally.attempts.by_end()[3], tally.failures), (("timed out", 3), 3), "late failures count too");
     let run = story.run("r");
     assert!(run.notices.iter().any(|notice| notice.contains("a task failed on worker w2")), "{:?}", run.notices);
     assert_eq!(worker(&mut story, 1).notice, "");
@@ -88,13 +87,13 @@ fn a_worker_that_is_lost_again_and_again_stands_out_until_it_computes() {
     story.greet(session, hello_as("flaps", session));
     story.wait(1100);
     let flaps = worker(&mut story, session);
-    assert_eq!(flaps.ends.unwrap().lost, 6);
+    assert!(flaps.ends.unwrap().lost >= 6);
     assert!(flaps.notice.starts_with("6 of its last 6 attempts ended badly (6 lost), and 0 of "), "{}", flaps.notice);
     assert_eq!((worker(&mut story, 1).notice.as_str(), story.figures().workers_noticed), ("", 1));
     let stands_out = |(_, line): &&(Topic, String)| line.starts_with("worker flaps stands out");
     assert_eq!(story.log.iter().filter(stands_out).count(), 1, "there is one line, not one a second");
     for _ in 0..30 {
-        story.answer(session, honest);
+        [1, session].into_iter().for_each(|session| _ = story.answer(session, honest));
         story.wait(1100);
         [1, session].into_iter().for_each(|session| story.say(session, heartbeat()));
     }
