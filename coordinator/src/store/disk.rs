@@ -40,7 +40,7 @@ pub(super) fn create(root: &Path, objects: &[(&str, &Bytes)], otherwise: Otherwi
         objects.iter().map(|(name, bytes)| Staged::write(root.join(name), bytes, &mut changed)).collect();
     let files: Vec<&File> = staged.iter().flatten().map(|staged| &staged.file).collect();
     // If one sync fails, it is unknown which bytes are on the disk.
-    let synced = sync(root, &files);
+    let synced = sync(&files);
     let mut stops = false;
     let mut outcomes = Vec::with_capacity(objects.len());
     for staged in staged.drain(..) {
@@ -122,9 +122,9 @@ fn again(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
 
-/// Syncs the bytes of files below `root`, at the same time.
-fn sync(root: &Path, files: &[&File]) -> io::Result<()> {
-    if files.len() > SYNCED_EACH_MAX && sync_all_of(root)? {
+/// Syncs the bytes of files at the same time.
+fn sync(files: &[&File]) -> io::Result<()> {
+    if files.len() > SYNCED_EACH_MAX && sync_all_around(files)? {
         return Ok(());
     }
     for some in files.chunks(SYNCED_EACH_MAX) {
@@ -133,15 +133,21 @@ fn sync(root: &Path, files: &[&File]) -> io::Result<()> {
     Ok(())
 }
 
-/// Syncs the whole file system of a directory, if the system can do that. Returns whether it did.
+/// Syncs the whole file systems of these files, if the system can do that. Returns whether it did.
 #[cfg(target_os = "linux")]
-fn sync_all_of(root: &Path) -> io::Result<bool> {
-    rustix::fs::syncfs(File::open(root)?)?;
+fn sync_all_around(files: &[&File]) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    // A directory of the store may be a link to another file system.
+    let mut around = BTreeMap::new();
+    for file in files {
+        around.insert(file.metadata()?.dev(), *file);
+    }
+    around.values().try_for_each(rustix::fs::syncfs)?;
     Ok(true)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn sync_all_of(_: &Path) -> io::Result<bool> {
+fn sync_all_around(_: &[&File]) -> io::Result<bool> {
     Ok(false)
 }
 

@@ -120,7 +120,8 @@ impl Store {
         self.ended.fetch_add(1, Ordering::Relaxed);
         let outcome = |((name, bytes), created): (&(&str, &Bytes), io::Result<bool>)| match created {
             Ok(true) => Ok(true),
-            Ok(false) => self.get(name).map(|found| found == **bytes),
+            // The name is taken, perhaps by a directory.
+            Ok(false) => self.put(name, bytes),
             Err(error) => Err(object_store::Error::Generic { store: "directory", source: Box::new(error) }),
         };
         objects.iter().zip(created).map(outcome).collect()
