@@ -31,6 +31,10 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to lead in a store that cannot be written, if there is nothing to write.
 const LEAD_PAUSE: Duration = Duration::from_secs(1);
 
+/// At most this many finished replicas are written together, or a few more than this many bytes.
+const TOGETHER_MAX: usize = 512;
+const TOGETHER_BYTES_MAX: usize = 4 << 20;
+
 /// Starts a thread. If the system refuses, this panics, which ends the process.
 pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().name(name.into()).spawn(body);
@@ -51,10 +55,13 @@ pub(super) fn start_store(
 ) -> StoreOrders {
     let (orders, received) = mpsc::channel::<(WriteId, String, Write)>();
     spawn("store", move || {
+        // A write that was received and does not belong to the writes before it.
+        let mut next = None;
         loop {
-            let order = match store.epoch() {
-                Some(_) => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                None => received.recv_timeout(LEAD_PAUSE),
+            let order = match (next.take(), store.epoch()) {
+                (Some(order), _) => Ok(order),
+                (None, Some(_)) => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                (None, None) => received.recv_timeout(LEAD_PAUSE),
             };
             let Ok((write, run, what)) = order else {
                 if order.is_err_and(|why| why == RecvTimeoutError::Disconnected) {
@@ -69,21 +76,58 @@ pub(super) fn start_store(
                 tell_led(&store, &led);
                 continue;
             };
+            let mut writes = vec![(write, what)];
+            next = gather(&run, &mut writes, &received);
             let began = Instant::now();
-            let outcome = store.write(&run, &what);
-            meters.stored(&what, began.elapsed(), outcome.as_ref().err());
+            let (ids, whats): (Vec<WriteId>, Vec<Write>) = writes.into_iter().unzip();
+            let outcomes = match whats.as_slice() {
+                [what] => vec![store.write(&run, what)],
+                several => store.write_all_finished(&run, several),
+            };
+            let took = began.elapsed();
             tell_led(&store, &led);
-            match &outcome {
-                Err(StoreFault::Failed(_)) => std::thread::sleep(FAILURE_PAUSE),
-                Err(StoreFault::Superseded(why)) => drop(superseded.send_replace(Some(why.clone()))),
-                _ => {}
+            let (failed, lost) = (
+                |fault: &_| matches!(fault, StoreFault::Failed(_)),
+                |fault: &StoreFault| match fault {
+                    StoreFault::Superseded(why) => Some(why.clone()),
+                    _ => None,
+                },
+            );
+            let faults = || outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+            if let Some(why) = faults().find_map(lost) {
+                superseded.send_replace(Some(why));
+            } else if faults().any(failed) {
+                std::thread::sleep(FAILURE_PAUSE);
             }
-            if inbox.post_blocking(Event::Stored { write, outcome }).is_err() {
-                return;
+            for ((write, what), outcome) in ids.into_iter().zip(&whats).zip(outcomes) {
+                meters.stored(what, took, outcome.as_ref().err());
+                if inbox.post_blocking(Event::Stored { write, outcome }).is_err() {
+                    return;
+                }
             }
         }
     });
     orders
+}
+
+/// If the only write is a finished replica, adds those that wait behind it and belong to the same run: they are written
+/// together. Returns the first write that waits and is none of these.
+fn gather(
+    run: &str,
+    writes: &mut Vec<(WriteId, Write)>,
+    received: &mpsc::Receiver<(WriteId, String, Write)>,
+) -> Option<(WriteId, String, Write)> {
+    let bytes_of = |write: &Write| if let Write::Finished { bytes, .. } = write { Some(bytes.len()) } else { None };
+    let mut bytes = bytes_of(&writes[0].1)?;
+    while writes.len() < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX {
+        let next = received.try_recv().ok()?;
+        match bytes_of(&next.2).filter(|_| next.1 == run) {
+            Some(more) => bytes += more,
+            None => return Some(next),
+        }
+        writes.push((next.0, next.2));
+    }
+    None
 }
 
 fn tell_led(store: &Store, led: &watch::Sender<Option<(Epoch, Cluster)>>) {

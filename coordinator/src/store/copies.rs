@@ -7,13 +7,12 @@
 
 use bytes::Bytes;
 use evoxo_common::envelope::{Kind, open};
-use futures_util::future::join_all;
 use object_store::path::Path;
 
-use super::{Reader, Store, answer, objects::Found};
+use super::{Reader, Store, answer, disk::Otherwise, objects::Found};
 use crate::{
-    core::{Mended, StoreFault},
-    names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, object_named},
+    core::{Mended, StoreFault, Stored, Write},
+    names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, object_name, object_named},
     saved::SavedRun,
 };
 
@@ -23,11 +22,20 @@ impl Store {
     fn write_twice(&self, run: &str, name: &str, bytes: &Bytes) -> (Vec<String>, Result<(), StoreFault>) {
         let both: Vec<String> = [Some(name.to_owned()), copy_name(name)].into_iter().flatten().collect();
         // Both are written at the same time, so the copy costs hardly any time on a disk or a bucket.
-        let paths: Vec<Path> = both.iter().map(|name| Path::from(format!("runs/{run}/{name}"))).collect();
-        let created = self.wait(join_all(paths.iter().map(|path| answer::create(&*self.objects, path, bytes))));
+        let objects: Vec<String> = both.iter().map(|name| format!("runs/{run}/{name}")).collect();
+        let created: Vec<(&str, &Bytes)> = objects.iter().map(|object| (object.as_str(), bytes)).collect();
+        let created = self.put_all(&created, Otherwise::Create);
+        self.end_write(both.into_iter().zip(objects).zip(created), bytes)
+    }
+
+    /// What became of an object and its copy, after the attempt to create each by its name in the run and in the store.
+    fn end_write(
+        &self,
+        both: impl Iterator<Item = ((String, String), object_store::Result<bool>)>,
+        bytes: &Bytes,
+    ) -> (Vec<String>, Result<(), StoreFault>) {
         let (mut written, mut outcome) = (Vec::new(), Ok(()));
-        for (name, created) in both.into_iter().zip(created) {
-            let object = format!("runs/{run}/{name}");
+        for ((name, object), created) in both {
             let created = match created {
                 Ok(true) => Ok(()),
                 // The existing object is damaged.
@@ -45,14 +53,48 @@ impl Store {
     /// Writes a finished replica and its copy; `name` is the first object's, relative to the run.
     pub(super) fn write_finished(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
         let (_, outcome) = self.write_twice(run, name, bytes);
-        match &outcome {
+        self.end_finished(run, name, bytes, &outcome);
+        outcome
+    }
+
+    fn end_finished(&mut self, run: &str, name: &str, bytes: &Bytes, outcome: &Result<(), StoreFault>) {
+        match outcome {
             Ok(()) => {
                 self.known(run).unwritten.remove(name);
                 self.note_finished(run, name, bytes);
             }
             Err(_) => drop(self.known(run).unwritten.insert(name.to_owned())),
         }
-        outcome
+    }
+
+    /// Writes finished replicas of a run, with their copies, at the same time. Returns what [`Store::write`] returns for each.
+    pub(super) fn write_several_finished(
+        &mut self,
+        run: &str,
+        epoch: u64,
+        replicas: &[Write],
+    ) -> Vec<Result<Stored, StoreFault>> {
+        let mut each = Vec::with_capacity(replicas.len());
+        for write in replicas {
+            let (Write::Finished { bytes, .. }, Some(name)) = (write, object_name(write, epoch)) else {
+                unreachable!("only finished replicas are written together")
+            };
+            let both = [Some(name.clone()), copy_name(&name)].into_iter().flatten();
+            each.push((name, bytes, both.map(|name| (format!("runs/{run}/{name}"), name)).collect::<Vec<_>>()));
+        }
+        let objects: Vec<(&str, &Bytes)> = each
+            .iter()
+            .flat_map(|(_, bytes, both)| both.iter().map(move |(object, _)| (object.as_str(), *bytes)))
+            .collect();
+        let mut created = self.put_all(&objects, Otherwise::Create).into_iter();
+        let mut outcomes = Vec::with_capacity(each.len());
+        for (name, bytes, both) in each {
+            let both = both.into_iter().map(|(object, name)| (name, object)).zip(created.by_ref());
+            let (_, outcome) = self.end_write(both, bytes);
+            self.end_finished(run, &name, bytes, &outcome);
+            outcomes.push(outcome.map(|()| Stored::Written(Some(name))));
+        }
+        outcomes
     }
 
     /// Writes a checkpoint and its copy, and removes the checkpoints that it replaces; `name` is the first object's, relative

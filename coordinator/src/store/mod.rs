@@ -16,6 +16,7 @@ mod bucket;
 mod check;
 mod copies;
 mod dates;
+mod disk;
 mod index;
 mod leader;
 mod load;
@@ -334,6 +335,21 @@ impl Store {
             (_, _) => unreachable!("a write that creates an object has a name for it"),
         }
         Ok(Stored::Written(name))
+    }
+
+    /// Writes finished replicas of a run at the same time. Returns what [`Store::write`] returns for each.
+    ///
+    /// # Panics
+    /// If a write is none of a finished replica.
+    pub fn write_all_finished(&mut self, run: &str, replicas: &[Write]) -> Vec<Result<Stored, StoreFault>> {
+        let Some(first) = replicas.first() else { return Vec::new() };
+        let may = self.check_leadership().and_then(|()| self.check_run(run, first));
+        if let Err(fault) = may {
+            return replicas.iter().map(|_| Err(fault.clone())).collect();
+        }
+        self.copy_late(run);
+        let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
+        self.write_several_finished(run, epoch, replicas)
     }
 
     /// Refuses to write a run that has disappeared, or whose content is unknown.

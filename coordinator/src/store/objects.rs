@@ -2,17 +2,19 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     sync::{Arc, atomic::Ordering},
     time::SystemTime,
 };
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, future::join_all};
 use object_store::{ObjectMeta, ObjectStore, path::Path};
 
 use super::{
     Known, Outlook, Reader, Store, StoreError,
     answer::{self, cause},
+    disk::{self, Otherwise},
 };
 use crate::{
     core::StoreFault,
@@ -102,6 +104,27 @@ impl Store {
     /// Creates an object if absent. Returns true if the object has these bytes now, false if it has others.
     pub(super) fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<bool> {
         self.wait(answer::create(&*self.objects, &Path::from(name), bytes))
+    }
+
+    /// Creates objects if absent, all at the same time. Returns for each what [`Store::put`] returns. With [`Otherwise::Stop`]
+    /// the first one that is not created ends the list.
+    pub(super) fn put_all(&self, objects: &[(&str, &Bytes)], otherwise: Otherwise) -> Vec<object_store::Result<bool>> {
+        let Some(root) = &self.directory else {
+            if otherwise == Otherwise::Stop {
+                return objects.iter().map(|(name, bytes)| self.put(name, bytes)).take(1).collect();
+            }
+            let paths: Vec<(Path, &Bytes)> = objects.iter().map(|(name, bytes)| (Path::from(*name), *bytes)).collect();
+            return self.wait(join_all(paths.iter().map(|(path, bytes)| answer::create(&*self.objects, path, bytes))));
+        };
+        let created = disk::create(root, objects, otherwise);
+        self.ended.fetch_add(1, Ordering::Relaxed);
+        let outcome = |((name, bytes), created): (&(&str, &Bytes), io::Result<bool>)| match created {
+            Ok(true) => Ok(true),
+            // The name is taken, perhaps by a directory.
+            Ok(false) => self.put(name, bytes),
+            Err(error) => Err(object_store::Error::Generic { store: "directory", source: Box::new(error) }),
+        };
+        objects.iter().zip(created).map(outcome).collect()
     }
 
     /// Creates an object whose name contains the digest of its content.

@@ -2,7 +2,8 @@
 //! order.
 //!
 //! The first object, `order/BORN-NUMBER`, decides which coordinator gave the order: an order is confirmed when this object is
-//! written and its coordinator still leads. The copy follows at once. If the copy cannot be written, for example because the
+//! written and its coordinator still leads. The copy follows at once. In a directory both wait for the same syncs; the copy
+//! gets its name only after the order has got its own. If the copy cannot be written, for example because the
 //! disk is full, the order is valid all the same. The copy is then written before the run's next write, or when the next
 //! coordinator loads the run.
 //!
@@ -16,7 +17,7 @@ use evoxo_common::{
 };
 use object_store::Error;
 
-use super::{Known, Store, objects::Found};
+use super::{Known, Store, answer::cause, disk::Otherwise, objects::Found};
 use crate::{
     core::StoreFault,
     names::{Named, ORDER, ORDER_COPY, object_named, order_copy_name, order_name},
@@ -39,7 +40,11 @@ impl Store {
             }
             let object = order_name(born, number);
             let name = format!("runs/{run}/{object}");
-            match self.put(&name, bytes) {
+            let copy = format!("runs/{run}/{}", order_copy_name(born, number, bytes));
+            let mut written = self.put_all(&[(&name, bytes), (&copy, bytes)], Otherwise::Stop).into_iter();
+            let order = written.next().expect("there is an outcome for the order");
+            let copied = matches!(written.next(), Some(Ok(true)));
+            match order {
                 Ok(true) => {}
                 Ok(false) => continue,
                 // A run is found only by its first order.
@@ -47,10 +52,10 @@ impl Store {
                 Err(error) => return Err(self.not_written(&name, &error)),
             }
             // If another coordinator leads by now, it may have loaded before the order was written.
-            self.check_leadership()?;
+            self.confirm(copied.then_some(copy.as_str()))?;
             let known = self.known(run);
             (known.born, known.order_number) = (Some(born), number);
-            known.uncopied = Some((number, bytes.clone()));
+            known.uncopied = (!copied).then(|| (number, bytes.clone()));
             if let Err(why) = self.copy_newest(run) {
                 tracing::warn!("{why}; the order of run {run} is valid, and writing its copy will be retried");
             }
@@ -85,12 +90,18 @@ impl Store {
             StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why) => why,
         };
         self.create(name, bytes).map_err(sentence)?;
-        self.check_leadership().map_err(|fault| {
+        self.confirm(Some(name)).map_err(sentence)
+    }
+
+    /// Checks that this coordinator still leads after it has written an object, and otherwise removes its second object.
+    fn confirm(&mut self, second: Option<&str>) -> Result<(), StoreFault> {
+        self.check_leadership().inspect_err(|_| {
             // The new leader may have deleted the run before this object was written.
-            if let Err(error) = self.remove(vec![name.to_owned()]) {
-                tracing::warn!("{}", sentence(self.not_written(name, &error)));
+            if let Some(name) = second
+                && let Err(error) = self.remove(vec![name.to_owned()])
+            {
+                tracing::warn!("{name} in the store {} cannot be removed: {}", self.shown, cause(&error));
             }
-            sentence(fault)
         })
     }
 

@@ -5,6 +5,8 @@
 //! run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is open, tasks that were assigned
 //! long ago get another copy, starting with those that wait in a queue.
 //!
+//! A slot may stay free for a moment, if a run that goes first is about to plan its next round (`held`).
+//!
 //! A suspect task is sent alone, to a worker that has nothing else. It waits for a worker that has proved itself, but only as
 //! long as the task takes, or some seconds. Then any eligible worker gets it. If no eligible worker has computed anything,
 //! the wait is shorter. A worker on which three tasks of a run failed gets only suspects of that run, until the failures are
@@ -46,6 +48,7 @@ const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {
+        self.count_held();
         if self.stopping || !(self.has_open() || !self.tasks.suspects().is_empty() || self.look_due) {
             return;
         }
@@ -216,13 +219,14 @@ impl Coordinator {
     }
 
     /// Sends one assignment to a worker: open tasks, or else copies of tasks in these slow assignments. Returns false if
-    /// there is nothing for this worker.
+    /// there is nothing for this worker, or if its slots stay free for another run.
     fn assign_batch(&mut self, id: SessionId, slow: &[(SessionId, u64)]) -> bool {
         let mut tasks = self.open_batch(id);
         if tasks.is_empty() {
             tasks = self.further_copies(id, slow);
         }
-        if tasks.is_empty() {
+        let Some(first) = tasks.first() else { return false };
+        if self.is_held(id, *first) {
             return false;
         }
         self.send_assignment(id, &tasks, false);
@@ -386,6 +390,7 @@ impl Coordinator {
         });
         self.tally.assignments += 1;
         self.rules.given(run, expected_us);
+        self.held.given(run, now);
         self.tally.copies += given.len() as u64;
         given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
         self.effects.send(id, to_worker::Message::Assignment(message));

@@ -55,12 +55,17 @@ impl Coordinator {
             }
         }
         let (mut carried, mut assigned_us) = (0, BTreeMap::<RunId, u64>::new());
+        let mut out = BTreeMap::<RunId, u32>::new();
         for (_, session) in self.sessions.iter() {
             for assignment in session.assignments.values() {
                 carried += assignment.remaining.values().filter(|task| self.tasks.get(**task).is_some()).count();
                 *assigned_us.entry(assignment.run).or_default() += assignment.expected_us();
+                if self.runs.get(assignment.run).is_some() {
+                    *out.entry(assignment.run).or_default() += 1;
+                }
             }
         }
+        self.held.check(&out);
         assert_eq!(copies, carried, "assignments have open tasks that do not list them");
         self.rules.check(&|run| assigned_us.get(&run).copied().unwrap_or(0), &self.look());
     }

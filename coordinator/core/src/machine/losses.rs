@@ -70,6 +70,7 @@ impl Coordinator {
         let mut says = cause.accuses() && !session.draining && !self.stopping;
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
             self.rules.back(assignment.run, assignment.expected_us(), 0);
+            self.held.lost(assignment.run);
             let running = place < session.slots as usize;
             let end = if *cause == Cause::Overdue && running { AttemptEnd::TimedOut } else { AttemptEnd::Lost };
             // A worker may lose thousands of tasks at once, and only the first says something about it.

@@ -14,7 +14,7 @@
 //! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
 //! tasks), `workers` (as clients see them), `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
-//! rules decide); `ends` (of attempts); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one
+//! rules decide); `ends` (of attempts), `held` (slots that stay free); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one
 //! handler finds something that another must act on, it notes a fact (`facts`).
 
 mod about;
@@ -32,6 +32,7 @@ mod expected;
 mod facts;
 mod failures;
 mod groups;
+mod held;
 mod here;
 mod invariants;
 mod losses;
@@ -91,6 +92,7 @@ use cause::Cause;
 use convictions::Convictions;
 use ends::Compared;
 use facts::{Fact, Facts};
+use held::Held;
 use owed::Owed;
 use own::OwnProcess;
 use rules::Rules;
@@ -108,6 +110,7 @@ pub struct Coordinator {
     effects: Effects,
     facts: Facts,
     rules: Rules,
+    held: Held,
     runs: Runs,
     tasks: Tasks,
     sessions: Sessions,
@@ -162,6 +165,7 @@ impl Coordinator {
             effects: Effects::default(),
             facts: Facts::default(),
             rules: Rules::new(),
+            held: Held::default(),
             runs: Runs::default(),
             tasks: Tasks::default(),
             sessions: Sessions::default(),

@@ -129,6 +129,7 @@ impl Coordinator {
             run.expected.learn(credit.arm, credit.work, took_us, computed);
             self.tally.task.note_us(took_us);
         }
+        self.held.back(credit.run, credit.last, self.now);
         if credit.last {
             self.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));
         }

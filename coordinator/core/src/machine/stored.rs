@@ -284,6 +284,7 @@ impl Coordinator {
         self.drop_thread(id);
         let mut run = self.runs.remove(id);
         self.rules.removed(id);
+        self.held.removed(id);
         self.effects.push(Effect::Unpublish { run: run.name });
         run.orders.take_asked().into_iter().for_each(|(request, what)| self.on_request(request, what));
     }

@@ -175,6 +175,46 @@ fn foreign_files_are_reported_and_kept() {
     assert!(store.load().unwrap().0.is_empty());
 }
 
+/// Replicas that are written together are stored like those that are written one by one, each with its copy. Whoever no
+/// longer leads writes none of them.
+#[test]
+fn finished_replicas_are_written_together() {
+    let (directory, mut store) = with_run(1);
+    let several: Vec<Write> = (0..20).map(finished).collect();
+    store.write("demo", &several[0]).unwrap();
+    // One of the objects was damaged, and is replaced.
+    let first = object(&directory, &several[0]);
+    fs::write(&first, b"damaged").unwrap();
+    for _ in 0..2 {
+        let outcomes = store.write_all_finished("demo", &several);
+        assert!(outcomes.len() == 20 && outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    }
+    assert_ne!(fs::read(first).unwrap(), b"damaged");
+    for part in ["finished", "finished-copy"] {
+        assert_eq!(names(&directory.path().join("runs/demo").join(part)).len(), 20);
+    }
+    let mut next = open(&directory);
+    let (runs, notices) = next.load().unwrap();
+    assert_eq!((runs[0].finished.len(), &runs[0].notices, notices), (20, &Vec::new(), Vec::new()));
+    next.lead().unwrap();
+    let refused = store.write_all_finished("demo", &[finished(21), finished(22)]);
+    assert!(refused.iter().all(|outcome| matches!(outcome, Err(StoreFault::Superseded(_)))), "{refused:?}");
+    let gone = next.write_all_finished("other", &[finished(0)]);
+    assert!(matches!(gone[0], Err(StoreFault::Fenced(_))), "{gone:?}");
+}
+
+/// An order and its copy get their names together. If the number is taken, the copy of the order does not appear.
+#[test]
+fn an_order_that_comes_too_late_leaves_no_copy() {
+    let (directory, mut store) = with_run(0);
+    let run = directory.path().join("runs/demo");
+    fs::write(run.join(order_name(1, 2)), b"of another coordinator").unwrap();
+    store.write("demo", &order(3)).unwrap();
+    assert_eq!(names(&run.join("order")), ["000001-000001", "000001-000002", "000001-000003"]);
+    let copies = names(&run.join("order-copy"));
+    assert!(copies.len() == 2 && copies[1].starts_with("000001-000003-"), "{copies:?}");
+}
+
 #[test]
 fn a_run_without_a_valid_order_is_not_used() {
     let (directory, _) = with_run(1);

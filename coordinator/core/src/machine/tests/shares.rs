@@ -1,5 +1,7 @@
 //! Which run is served, and how long a submitter waits.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// A run that does not end. Runs with the same seed would have the same tasks, which are computed only once.
@@ -85,6 +87,89 @@ fn runs_of_one_submitter_divide_the_submitters_share() {
     }
     let done = ["a", "b", "c"].map(|name| story.run(name).tasks_done);
     assert!((95..106).contains(&done[0]) && (95..106).contains(&done[1]) && (195..206).contains(&done[2]), "{done:?}");
+}
+
+/// A short run beside a run whose tasks take 20 s, on a worker with two slots.
+struct Beside {
+    /// From the submission of the short run to its end, or to the end of the test, in milliseconds.
+    took_ms: u64,
+    /// How long each slot was idle meanwhile.
+    idle_ms: u64,
+    /// The tasks of the two runs that were computed meanwhile.
+    long: u64,
+    short: u64,
+}
+
+/// Computes a run with two tasks of 100 ms in each round beside the long one. It is submitted when the worker has had long
+/// tasks for a minute.
+fn beside_long_tasks(short_by: &str, rounds: u32, ms_max: u64) -> Beside {
+    const STEP_MS: u64 = 50;
+    let long = "experiment = \"dispatch\"\nreplicas = 4\n[settings]\nrounds = 1000\ntasks = 8\npayload_bytes = 16";
+    let short = format!(
+        "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = {rounds}\ntasks = 2\npayload_bytes = 400"
+    );
+    let mut story = Story::begin(Settings::default());
+    story.submit_by("10.0.0.7", "long", long).unwrap();
+    story.join(1, 2);
+    let (mut left_ms, mut began, mut seen) =
+        (BTreeMap::<u64, u64>::new(), None, Beside { took_ms: 0, idle_ms: 0, long: 0, short: 0 });
+    for step in 0.. {
+        if step == 60_000 / STEP_MS {
+            story.submit_by(short_by, "short", &short).unwrap();
+            began = Some(story.now);
+            (seen.idle_ms, seen.long) = (0, 0);
+        }
+        if let Some(began) = began {
+            seen.took_ms = story.now - began;
+            if story.views["short"].state() == RunState::Finished || seen.took_ms >= ms_max {
+                break;
+            }
+        }
+        story.wait(STEP_MS);
+        story.say(1, heartbeat());
+        let first = story.assigned.get(&1).into_iter().flatten().take(2);
+        let running: Vec<(u64, u64, bool)> = first
+            .map(|assignment| (assignment.id, assignment.tasks.len() as u64, assignment.tasks[0].own.len() > 200))
+            .collect();
+        seen.idle_ms += (2 - running.len() as u64) * STEP_MS / 2;
+        for (number, tasks, is_short) in running {
+            let each_ms = if is_short { 100 } else { 20_000 };
+            let left = left_ms.entry(number).or_insert(each_ms * tasks);
+            *left -= STEP_MS;
+            if *left == 0 {
+                let queue = story.assigned.get_mut(&1).unwrap();
+                let place = queue.iter().position(|assignment| assignment.id == number).unwrap();
+                let ended = queue.remove(place);
+                queue.insert(0, ended);
+                story.task_us = each_ms * 1000;
+                story.answer(1, honest);
+                *if is_short { &mut seen.short } else { &mut seen.long } += tasks;
+            }
+        }
+    }
+    seen
+}
+
+/// Each round of the short run waited for the end of a long task: 100 s for five rounds. Now only the first round waits.
+#[test]
+fn short_rounds_wait_once_for_a_slot_beside_long_tasks() {
+    for short_by in ["10.0.0.8", "10.0.0.7"] {
+        let Beside { took_ms, idle_ms, short, .. } = beside_long_tasks(short_by, 5, 600_000);
+        assert_eq!(short, 10);
+        assert!((500..22_000).contains(&took_ms), "{took_ms} ms, submitted by {short_by}");
+        assert!(idle_ms <= 1500, "each slot was idle for {idle_ms} ms");
+    }
+}
+
+/// The idle time counts as work of the short run, so the long run keeps its half, and a short run that never ends computes
+/// for most of its own half.
+#[test]
+fn a_run_pays_for_the_slots_that_stay_free_for_it() {
+    let Beside { long, short, idle_ms, .. } = beside_long_tasks("10.0.0.8", 100_000, 1_200_000);
+    // Two slots compute 120 long tasks in 20 minutes, or 24,000 short ones.
+    assert!((52..72).contains(&long), "{long} long tasks, {short} short ones");
+    assert!(short > 8000, "{long} long tasks, {short} short ones");
+    assert!(idle_ms < 150_000, "each slot was idle for {idle_ms} ms");
 }
 
 /// Submits a run on these terms.
