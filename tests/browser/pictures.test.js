@@ -109,8 +109,7 @@ test("two runs", () => taken("compare", "#/runs/tables/with/wide", async (tab) =
 test("a league", () => taken("league", "#/runs/league", async (tab) => {
   await tab.getByRole("table").filter({ hasText: "95 % interval" }).first().waitFor();
   await tab.getByText("The same as evoxo report prints.").waitFor();
-  await tab.locator(".results").evaluate((node) => node.scrollIntoView({ block: "start" }));
-  await tab.evaluate(() => scrollBy(0, -90));
+  await tab.locator(".ratings").waitFor();
 }, 760));
 
 test("workers", async () => {

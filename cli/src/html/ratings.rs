@@ -80,7 +80,9 @@ fn svg(title: &str, players: &[Rated<'_>]) -> String {
          <text x=\"20\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{title}</text>"
     );
     // Writing to a string cannot fail.
-    let mut add = |piece: std::fmt::Arguments<'_>| drop(text.write_fmt(piece));
+    let mut add = |piece: std::fmt::Arguments<'_>| {
+        let _ = text.write_fmt(piece);
+    };
     for tick in ticks(low, high) {
         let (at, label) = (x(tick), number(tick));
         add(format_args!(
