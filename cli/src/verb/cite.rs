@@ -22,7 +22,7 @@ Examples:
   evoxo cite out/invincible
   evoxo cite docs/reproduction/td3d/result-finished.json --json
   evoxo cite colleague/result.json --config > again.toml
-      The configuration as an experiment file; `evoxo run again.toml` computes it."
+      Its experiment file; `evoxo run again.toml` computes it again."
 )]
 pub(crate) struct Arguments {
     /// A finished run's directory, or its result.json alone
