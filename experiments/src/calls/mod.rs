@@ -77,6 +77,7 @@ impl Settings {
             found.push((Name::signature, sentence.into()));
         }
         match self.calls().count() {
+            0 => found.push((Name::calls, "there are no calls: give at least one".into())),
             count if count > CALLS_MAX => {
                 found.push((Name::calls, format!("there are {count} calls, more than {CALLS_MAX}")));
             }
@@ -202,9 +203,6 @@ fn said(values: &Values, programs: &mut dyn Programs) -> Result<Vec<Said>, Refus
 fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);
     let all: Vec<&str> = settings.calls().collect();
-    if all.is_empty() {
-        return Err(Refusal("the file has no calls: there is nothing to check".into()));
-    }
     let task = CallTask {
         program: settings.program.clone(),
         calls: numbers.iter().map(|number| all[number % all.len()].to_owned()).collect(),

@@ -74,17 +74,12 @@ fn values_are_those_of_the_calls_in_order_however_they_are_cut_up() {
 }
 
 #[test]
-fn a_file_without_calls_is_finished_at_once() {
-    let replicas = run(&parse(&format!("{FILE}calls = \"\"\n")));
-    assert!(replicas[0].is_finished() && replicas[0].sheet().unwrap().rows.is_empty());
-}
-
-#[test]
 fn wrong_files_and_states_are_rejected() {
     let many = vec!["MQ=="; CALLS_MAX + 1].join(",");
     for (settings, sentence) in [
         ("program = \"a b\"", "only letters"),
         ("signature = \"12\"", "64 hexadecimal digits"),
+        ("calls = \"\"", "there are no calls"),
         ("calls = \"MQ==,,Mw==\"", "call 1 is not"),
         ("calls = \"MQ==,M=Q=\"", "call 1 is not"),
         ("calls = \"MQ\"", "call 0 is not"),

@@ -1,9 +1,8 @@
 //! Small runs, for tests of all kinds.
 
 /// A small file of each kind, or several if its rounds can differ.
-pub(crate) const SMALL: [&str; 25] = [
+pub(crate) const SMALL: [&str; 24] = [
     "experiment = \"calls\"\n[settings]\ncalls = \"MQ==,Mg==,Mw==,NA==,NQ==\"\nslice = 2\nanswer_bytes = 64",
-    "experiment = \"calls\"\n[settings]\ncalls = \"\"",
     "experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 5\npayload_bytes = 100\nreply_bytes = 50\nshared_bytes = 9",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 4\ngames = 20\nslice = 7",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nside = \"X\"\ngenerations = 4\nfitness = \"exact\"",
