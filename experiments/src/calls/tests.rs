@@ -100,7 +100,8 @@ fn a_program_computes_calls_and_its_wrong_answers_are_refused() {
     let mut good = actor(echo);
     let output = Call::run_asking(&task(&["MQ==", "Mg=="]), &Bytes::new(), &mut good).unwrap();
     assert_eq!(output.returned.iter().map(|one| one.raised).collect::<Vec<_>>(), [false, true]);
-    let wrong: [(fn(&Value) -> Value, &str); 5] = [
+    type Answer = fn(&Value) -> Value;
+    let wrong: [(Answer, &str); 5] = [
         (|_| json!(3), "wrong answer"),
         (|_| json!({"batch": 6, "returned": []}), "wrong answer"),
         (|_| json!({"batch": 7, "returned": [{"text": 1, "raised": false}]}), "wrong answer"),
