@@ -17,7 +17,7 @@ use evoxo_common::{
 };
 
 use messages::{CallOutput, CallTask, Returned, State};
-use program::Asked;
+use program::Function;
 
 /// The messages of `calls.proto`.
 #[allow(missing_docs)]
@@ -142,7 +142,7 @@ impl Compute for Call {
         }
         let returned = match task.program.as_str() {
             "" => task.calls.iter().map(|text| Returned { text: text.clone(), raised: false }).collect(),
-            name => Asked { name, programs }.call(task)?,
+            name => Function { name, programs }.call(task)?,
         };
         let output = CallOutput { returned };
         Self::check(task, shared, &output)?;
@@ -179,7 +179,7 @@ const ASKS: Asks = Asks {
         (!program.is_empty()).then(|| ProgramId { name: program, signature: Digest::from_hex(&signature) })
     },
     is_default: false,
-    signature: |name, programs| Asked { name, programs }.signature(),
+    signature: |name, programs| Function { name, programs }.signature(),
     settings: said,
     arm: |name| SCHEMA.defaults().with("program", name),
     answers,
@@ -188,7 +188,7 @@ const ASKS: Asks = Asks {
 /// The settings that follow from the program: its signature.
 fn said(values: &Values, programs: &mut dyn Programs) -> Result<Vec<Said>, Refusal> {
     let settings = Settings::of(values);
-    let own = Asked { name: &settings.program, programs }.signature()?.to_string();
+    let own = Function { name: &settings.program, programs }.signature()?.to_string();
     match settings.signature.as_str() {
         "" => Ok(vec![("signature", own)]),
         of_run if of_run == own => Ok(Vec::new()),

@@ -28,12 +28,12 @@ struct Introduction {
 }
 
 /// A program of this name, among the programs of a worker.
-pub(super) struct Asked<'a> {
+pub(super) struct Function<'a> {
     pub(super) name: &'a str,
     pub(super) programs: &'a mut dyn Programs,
 }
 
-impl Asked<'_> {
+impl Function<'_> {
     fn refuse<T>(&mut self, why: &str) -> Result<T, Refusal> {
         self.programs.stop(self.name);
         Err(Refusal(format!("the program {} {why}", self.name)))
