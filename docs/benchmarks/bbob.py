@@ -6,7 +6,8 @@
 
 With --data DIRECTORY, `run` keeps COCO's records of evoxo's searches. All searches see f - f_opt, may use 2,000 evaluations
 per gene, and end at 1e-8. bbob-DIMENSION.csv has, for each search, function and instance, the evaluation at which each target
-was first reached. A target that was not reached has no number. `evoxo run` calls this file as a program.
+was first reached. A target that was not reached has no number, and a row without a search is of the one above. `evoxo run`
+calls this file as a program.
 """
 
 from __future__ import annotations
@@ -199,11 +200,20 @@ def run(arguments: argparse.Namespace) -> None:
                     of = of_evoxo if search.startswith("evoxo") else of_pycma
                     data = str(arguments.data / search.replace(" ", "-")) if arguments.data else ""
                     found = of(SEARCHES[search], function, dimension, arguments.instances, budget, data)
-                    for instance, reached in found.items():
+                    for place, (instance, reached) in enumerate(found.items()):
                         numbers = [reached.get(target, "") for target in range(len(TARGETS))]
-                        rows.writerow([search, function, instance, *numbers])
+                        rows.writerow(["" if place else search, function, instance, *numbers])
                     file.flush()
                 print(f"{search}, dimension {dimension}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def read(dimension: int) -> List[Dict[str, str]]:
+    """The rows of a dimension, each with its search."""
+    rows, search = common.read(rows_file(dimension).name), ""
+    for row in rows:
+        search = row["search"] or search
+        row.update(search=search, dimension=str(dimension))
+    return rows
 
 
 Runs = Dict[str, List[Dict[str, str]]]
@@ -270,8 +280,7 @@ def compared(found: List[Dict[str, str]], pair: Sequence[str]) -> List[Runs]:
 
 def tables(_: argparse.Namespace) -> None:
     dimensions = [dimension for dimension in DIMENSIONS if rows_file(dimension).exists()]
-    of = {dimension: common.read(rows_file(dimension).name) for dimension in dimensions}
-    found = [{**row, "dimension": str(dimension)} for dimension, rows in of.items() for row in rows]
+    found = [row for dimension in dimensions for row in read(dimension)]
     lines: List[List[object]] = []
     for dimension in dimensions:
         of_dimension = [row for row in found if int(row["dimension"]) == dimension]
