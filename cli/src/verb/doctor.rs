@@ -293,7 +293,7 @@ fn seconds_of(date: &str) -> Option<u64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let parts: Vec<&str> = date.split([' ', ':']).collect();
     let &[_, day, month, year, hour, minute, second, "GMT"] = parts.as_slice() else { return None };
-    let month = MONTHS.find(month).filter(|_| month.len() == 3)? / 3 + 1;
+    let month = MONTHS.find(month).filter(|place| month.len() == 3 && place.is_multiple_of(3))? / 3 + 1;
     let text = format!("{year}-{month:02}-{day}T{hour}:{minute}:{second}Z");
     let moment = humantime::parse_rfc3339(&text).ok()?;
     moment.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
