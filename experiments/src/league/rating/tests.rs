@@ -104,7 +104,8 @@ proptest! {
         let (fast, slow) = (terms(&rate(players, &meetings)), slow_rate(players, &meetings));
         let gain = slow_likelihood(&slow, &meetings) - slow_likelihood(&fast, &meetings);
         prop_assert!(gain < 1e-7, "the twin is {gain} more likely: {fast:?} and {slow:?}");
-        prop_assert!(fast.iter().zip(&slow).all(|(one, two)| (one - two).abs() < 1e-4), "{fast:?} and {slow:?}");
+        // Near its maximum the likelihood is flat, so the twin stops a little beside it.
+        prop_assert!(fast.iter().zip(&slow).all(|(one, two)| (one - two).abs() < 1e-3), "{fast:?} and {slow:?}");
     }
 }
 

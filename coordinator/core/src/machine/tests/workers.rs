@@ -61,7 +61,7 @@ fn a_worker_gets_only_tasks_of_its_kinds() {
     assert_eq!(workers[0].kinds, ["dispatch"]);
     assert_eq!(
         workers[0].kinds_refused,
-        ["evolve", "invincible", "league", "menace", "nndtf", "rules", "td3d", "ternary"]
+        ["calls", "evolve", "invincible", "league", "menace", "nndtf", "rules", "td3d", "ternary"]
     );
     story.join(2, 3);
     assert_eq!((story.run("games").workers, story.run("games").slots), (1, 3));
