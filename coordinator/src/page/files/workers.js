@@ -21,10 +21,18 @@ function heard(worker) {
   return worker.silent_s === 0 ? "now" : `${duration(worker.silent_s)} ago`;
 }
 
-/** The attempts of a worker that did not end with an output in time, by the reason. */
+/** The attempts of a worker that did not end with an output in time: reasons and numbers. */
 function badEnds(worker) {
-  const bad = Object.entries(worker.ends).filter(([end, times]) => end !== "done" && times > 0);
-  return bad.map(([end, times]) => `${count(times)} ${end.replace("_", " ")}`).join(", ");
+  return Object.entries(worker.ends).filter(([end, times]) => end !== "done" && times > 0);
+}
+
+/** Tasks done, and below them the attempts that ended badly, with their reasons in the title. */
+function done(worker) {
+  const bad = badEnds(worker);
+  if (bad.length === 0) return count(worker.tasks_done);
+  const title = bad.map(([end, times]) => `${count(times)} ${end.replace("_", " ")}`).join(", ");
+  const sum = bad.reduce((sum, [, times]) => sum + times, 0);
+  return h("span", { title }, count(worker.tasks_done), h("br"), `${count(sum)} bad`);
 }
 
 function details(worker) {
@@ -44,9 +52,8 @@ const COLUMNS = [
     sort: (worker) => worker.slots, down: true },
   { name: "Tasks out", class: "number", value: (worker) => count(worker.tasks_assigned),
     sort: (worker) => worker.tasks_assigned, down: true, title: "tasks that the worker has now" },
-  { name: "Tasks done", class: "number", value: (worker) => count(worker.tasks_done),
-    sort: (worker) => worker.tasks_done, down: true, title: "since it connected" },
-  { name: "Bad ends", value: badEnds, sort: badEnds, down: true, title: "attempts without an output in time" },
+  { name: "Tasks done", class: "number", value: done, sort: (worker) => worker.tasks_done, down: true,
+    title: "since it connected; below it the attempts without an output in time" },
   { name: "Tasks a second", class: "number", value: (worker) => number(worker.rate, RATE_DIGITS),
     sort: (worker) => worker.rate ?? 0, down: true, title: "over the last minute" },
   { name: "Heard", class: "number", value: heard, sort: (worker) => worker.silent_s },
