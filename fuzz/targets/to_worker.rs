@@ -133,7 +133,7 @@ impl Shell {
             false => registry().decode(&task).map(|_| Bytes::new()),
         };
         let outcome = computed.map_or_else(|refusal| Outcome::Failure(refusal.0), Outcome::Output);
-        self.tell(Event::Computed { slot, outcome, elapsed_us: 1000 });
+        self.tell(Event::Computed { slot, outcome, elapsed_us: 1000, timed_out: false });
     }
 
     fn say(&mut self, message: Option<Message>) {
