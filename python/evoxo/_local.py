@@ -60,6 +60,11 @@ class Call:
         self.started = self.started or self.future.set_running_or_notify_cancel()
         return self.started
 
+    def cancel(self) -> None:
+        """Cancels a call that has not begun, and tells those who wait for it."""
+        self.future.cancel()
+        self.future.set_running_or_notify_cancel()
+
 
 Took = Callable[[List[Call], List[Dict[str, Any]]], None]
 
@@ -202,8 +207,7 @@ class Pool:
                 self._queue.remove(call)
             self._changed.notify_all()
         for call in cancelled:
-            call.future.cancel()
-            call.future.set_running_or_notify_cancel()
+            call.cancel()
         if wait:
             for thread in self._threads:
                 thread.join()

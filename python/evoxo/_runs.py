@@ -95,8 +95,7 @@ class Runs:
                     watch.kill()
             self._changed.notify_all()
         for call in cancelled:
-            call.future.cancel()
-            call.future.set_running_or_notify_cancel()
+            call.cancel()
         if wait:
             self._thread.join()
             for thread in self._running:
