@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// Views runs and fetches results.
     Viewer,
+    /// Like a viewer, and submits runs, and pauses, resumes, cancels and deletes those that it submitted.
+    Submitter,
     /// May do everything that people can do, including managing tokens and identities.
     Operator,
     /// Computes tasks.
@@ -21,13 +23,14 @@ pub enum Role {
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::Operator, Self::Worker, Self::TrustedWorker];
+    pub const ALL: [Self; 5] = [Self::Viewer, Self::Submitter, Self::Operator, Self::Worker, Self::TrustedWorker];
 
     /// Its name in certificates, files and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
+            Self::Submitter => "submitter",
             Self::Operator => "operator",
             Self::Worker => "worker",
             Self::TrustedWorker => "trusted-worker",

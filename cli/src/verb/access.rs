@@ -26,7 +26,7 @@ const RESPONSE_BYTES_MAX: usize = 64 << 20;
 /// The token, and the file in which to keep the access that it is exchanged for.
 #[derive(clap::Args)]
 pub(crate) struct Join {
-    /// A token with the role viewer or operator, as `evoxo token create` prints it
+    /// A token with the role viewer, submitter or operator, as `evoxo token create` prints it
     #[arg(value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
     token: Typed,
     /// The addresses of the coordinator and its standbys, separated by commas
@@ -51,7 +51,7 @@ pub(crate) struct Join {
 pub(crate) enum Tokens {
     /// Create a token and print it: the one line that lets hosts or people join
     Create {
-        /// The role that the token gives: viewer, operator, worker or trusted-worker
+        /// The role that the token gives: viewer, submitter, operator, worker or trusted-worker
         #[arg(long)]
         role: Role,
         /// How long the token can be used: 30m, 12h, 7d
@@ -125,8 +125,8 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     tell(format_args!("joined as {role} {id}; the access file is {shown}: keep it secret"));
     match role.is_worker() {
         true => tell(format_args!(
-            "it is for a worker: evoxo-worker --coordinator {coordinator} --access {shown}; people need a token of the role viewer or \
-             operator"
+            "it is for a worker: evoxo-worker --coordinator {coordinator} --access {shown}; people need a token of the role viewer, \
+             submitter or operator"
         )),
         false => {
             tell(format_args!("next: export EVOXO_ACCESS={shown} EVOXO_COORDINATOR={coordinator}; {} runs", program()));

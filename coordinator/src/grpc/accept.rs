@@ -27,6 +27,7 @@ use tonic::transport::server::Connected;
 use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
     access::{Access, Asker, Outcome, Written},
+    core::Request as CoreRequest,
     limits::peers::{Peer, Peers},
     limits::places::{Notice, Owner, Place},
     metrics::meters::Meters,
@@ -234,6 +235,14 @@ impl ConnectionInfo {
         match self.caller.certificate() {
             Some(_) => self.identity(),
             None => self.address.to_string(),
+        }
+    }
+
+    /// The request with the caller's rights: a submitter may change only its own runs.
+    pub(crate) fn permitted(&self, request: CoreRequest) -> CoreRequest {
+        match self.caller.certificate().map(|certificate| certificate.identity.role) {
+            Some(Role::Submitter) => CoreRequest::Own { submitter: self.submitter(), request: Box::new(request) },
+            _ => request,
         }
     }
 

@@ -20,6 +20,7 @@ fn status_of(rejection: Rejection) -> Status {
     match rejection {
         Rejection::Invalid(why) => Status::invalid_argument(cut(why)),
         Rejection::NotFound(why) => Status::not_found(cut(why)),
+        Rejection::Denied(why) => Status::permission_denied(cut(why)),
         Rejection::Conflict(why) | Rejection::Unstored(why) => Status::failed_precondition(cut(why)),
         Rejection::Exhausted(why) => Status::resource_exhausted(cut(why)),
         Rejection::Unavailable(why) | Rejection::Interrupted(why) => Status::unavailable(cut(why)),

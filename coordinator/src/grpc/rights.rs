@@ -1,7 +1,7 @@
 //! The table of which role may make which call. Each call's comment in `proto/` says the same, and a test compares the two.
 
 use evoxo_access::{
-    Role::{self, Operator, TrustedWorker, Viewer, Worker},
+    Role::{self, Operator, Submitter, TrustedWorker, Viewer, Worker},
     now_s,
 };
 use tonic::Status;
@@ -9,7 +9,9 @@ use tonic::Status;
 use super::secure::Caller;
 
 const ALL: &[Role] = &Role::ALL;
-const PEOPLE: &[Role] = &[Viewer, Operator];
+const PEOPLE: &[Role] = &[Viewer, Submitter, Operator];
+/// These calls change a run. A submitter may make them only for its own runs, which the core checks.
+const SUBMITTERS: &[Role] = &[Submitter, Operator];
 const OPERATORS: &[Role] = &[Operator];
 const WORKERS: &[Role] = &[Worker, TrustedWorker];
 
@@ -29,13 +31,13 @@ const RIGHTS: [(&str, &[Role]); 22] = [
     ("/evoxo.v1.AccessService/ListAccess", OPERATORS),
     ("/evoxo.v1.AccessService/Revoke", OPERATORS),
     ("/evoxo.v1.AccessService/ReadLog", OPERATORS),
-    ("/evoxo.v1.RunService/Submit", OPERATORS),
+    ("/evoxo.v1.RunService/Submit", SUBMITTERS),
     ("/evoxo.v1.RunService/List", PEOPLE),
     ("/evoxo.v1.RunService/Get", PEOPLE),
     ("/evoxo.v1.RunService/Watch", PEOPLE),
-    ("/evoxo.v1.RunService/Pause", OPERATORS),
-    ("/evoxo.v1.RunService/Resume", OPERATORS),
-    ("/evoxo.v1.RunService/Cancel", OPERATORS),
+    ("/evoxo.v1.RunService/Pause", SUBMITTERS),
+    ("/evoxo.v1.RunService/Resume", SUBMITTERS),
+    ("/evoxo.v1.RunService/Cancel", SUBMITTERS),
     ("/evoxo.v1.RunService/Fetch", PEOPLE),
     ("/evoxo.v1.RunService/FetchChampion", PEOPLE),
     ("/evoxo.v1.RunService/ListWorkers", PEOPLE),

@@ -112,7 +112,7 @@ impl Runs {
         name: &str,
         ask: CoreRequest,
     ) -> Result<Response<v1::Run>, Status> {
-        let answer = self.core.ask(ask).await;
+        let answer = self.core.ask(origin.permitted(ask)).await;
         origin.audit(verb, name, &answer).wait().await;
         match answer.map_err(status_of)? {
             CoreResponse::Run(run) => {
@@ -141,14 +141,15 @@ impl Runs {
         name: &str,
         config: String,
         level: Level,
-        submitter: String,
+        origin: &ConnectionInfo,
         terms: Vec<v1::Term>,
     ) -> Result<v1::SubmitResponse, Failure> {
         crate::names::check_run_name(name).map_err(Rejection::Invalid)?;
         let prepared = self.prepare(config).await?;
         let toml = prepared.toml.clone();
-        let submit = CoreRequest::Submit { name: name.to_owned(), prepared, level, submitter, terms };
-        match self.core.ask(submit).await? {
+        let (name, submitter) = (name.to_owned(), origin.submitter());
+        let submit = CoreRequest::Submit { name, prepared, level, submitter, terms };
+        match self.core.ask(origin.permitted(submit)).await? {
             CoreResponse::Submitted { run, created } => {
                 Ok(v1::SubmitResponse { run: Some(v1::Run { config: toml, ..*run }), created })
             }
@@ -173,7 +174,7 @@ impl RunService for Runs {
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
         let v1::SubmitRequest { name, config, verification, sampled_millionths, terms } = request.into_inner();
         let submitted = match level(verification, sampled_millionths, &origin) {
-            Ok(level) => self.take(&name, config, level, origin.submitter(), terms).await,
+            Ok(level) => self.take(&name, config, level, &origin, terms).await,
             Err(status) => Err(status.into()),
         };
         origin.audit("submit", &name, Failure::outcome(&submitted)).wait().await;

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_access::{Id, Identity, Secret, Token, now_s};
+use evoxo_access::{Id, Identity, Role, Secret, Token, now_s};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -62,7 +62,7 @@ impl Visitor {
         match self {
             Self::Anybody => Ok(()),
             Self::Stranger => {
-                let sentence = "log in first, with a token of the role viewer or operator";
+                let sentence = "log in first, with a token of the role viewer, submitter or operator";
                 Err(PageRefusal::new(StatusCode::UNAUTHORIZED, sentence))
             }
             Self::Known(identity, _) => check_role(identity.role, call)
@@ -79,12 +79,24 @@ impl Visitor {
     pub(super) fn may_order(&self, verb: &str) -> Result<(), PageRefusal> {
         let known = ORDERS.iter().find(|(order, _)| *order == verb);
         let (_, call) = known.ok_or_else(|| PageRefusal::new(StatusCode::NOT_FOUND, "there is no such order"))?;
-        self.may(call)
+        self.may_change(call)
+    }
+
+    /// Whether the visitor may make a call that changes something. Each login has a new identity, so a submitter's login has
+    /// submitted no run.
+    fn may_change(&self, call: &str) -> Result<(), PageRefusal> {
+        match self.identity() {
+            Some(Identity { role: Role::Submitter, .. }) => {
+                let sentence = "a login of a submitter may only look: change your runs with `evoxo`, or log in as an operator";
+                Err(PageRefusal::new(StatusCode::FORBIDDEN, sentence))
+            }
+            _ => self.may(call),
+        }
     }
 
     /// The visitor's identity and rights, for the page.
     pub(super) fn json(&self) -> Value {
-        let may: Value = ORDERS.iter().filter(|(_, call)| self.may(call).is_ok()).map(|(verb, _)| *verb).collect();
+        let may: Value = ORDERS.iter().filter(|(_, call)| self.may_change(call).is_ok()).map(|(verb, _)| *verb).collect();
         match self {
             Self::Known(Identity { id, role }, until_s) => {
                 json!({"id": id.to_string(), "role": role.name(), "until": until_s, "may": may})
@@ -299,11 +311,11 @@ mod tests {
     fn orders_need_the_rights_of_their_calls() {
         let known = |role| Visitor::Known(Identity { id: Id::draw(), role }, 0);
         let may = |visitor: &Visitor| visitor.json()["may"].clone();
-        use evoxo_access::Role::{Operator, TrustedWorker, Viewer, Worker};
+        use evoxo_access::Role::{Operator, Submitter, TrustedWorker, Viewer, Worker};
         assert_eq!(may(&Visitor::Anybody), may(&known(Operator)));
         assert_eq!(may(&known(Operator)), json!(ORDERS.map(|(verb, _)| verb)));
-        assert!(known(Viewer).may_look().is_ok() && known(Operator).may_look().is_ok());
-        for visitor in [known(Viewer), known(Worker), known(TrustedWorker), Visitor::Stranger] {
+        assert!([Viewer, Submitter, Operator].iter().all(|role| known(*role).may_look().is_ok()));
+        for visitor in [known(Viewer), known(Submitter), known(Worker), known(TrustedWorker), Visitor::Stranger] {
             assert_eq!(may(&visitor), json!([]));
         }
         for visitor in [known(Worker), known(TrustedWorker), Visitor::Stranger] {

@@ -417,6 +417,7 @@ fn refused(rejection: &Rejection) -> PageRefusal {
     let (status, sentence) = match rejection {
         Rejection::Invalid(why) => (StatusCode::BAD_REQUEST, why),
         Rejection::NotFound(why) => (StatusCode::NOT_FOUND, why),
+        Rejection::Denied(why) => (StatusCode::FORBIDDEN, why),
         Rejection::Conflict(why) | Rejection::Unstored(why) => (StatusCode::CONFLICT, why),
         Rejection::Exhausted(why) => (StatusCode::TOO_MANY_REQUESTS, why),
         Rejection::Unavailable(why) | Rejection::Interrupted(why) => (StatusCode::SERVICE_UNAVAILABLE, why),

@@ -14,6 +14,7 @@ mod orders;
 mod own;
 mod programs;
 mod quota;
+mod rights;
 mod secure;
 mod services;
 mod shapes;

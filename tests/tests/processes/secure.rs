@@ -228,11 +228,13 @@ const FOR_PEOPLE: [&str; 8] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
-const FOR_OPERATORS: [&str; 9] = [
+const FOR_SUBMITTERS: [&str; 4] = [
     "/evoxo.v1.RunService/Submit",
     "/evoxo.v1.RunService/Pause",
     "/evoxo.v1.RunService/Resume",
     "/evoxo.v1.RunService/Cancel",
+];
+const FOR_OPERATORS: [&str; 5] = [
     "/evoxo.v1.RunService/DrainWorkers",
     "/evoxo.v1.AccessService/CreateToken",
     "/evoxo.v1.AccessService/ListAccess",
@@ -243,6 +245,11 @@ const FOR_WORKERS: [&str; 1] = ["/evoxo.v1.WorkerService/Work"];
 // Health/Watch would never end. The table of rights is tested for it instead.
 const FOR_ALL: [&str; 2] = ["/evoxo.v1.AccessService/Renew", "/grpc.health.v1.Health/Check"];
 const JOIN: &str = "/evoxo.v1.AccessService/Join";
+
+fn every_call() -> impl Iterator<Item = &'static &'static str> {
+    let people = FOR_PEOPLE.iter().chain(&FOR_SUBMITTERS).chain(&FOR_OPERATORS);
+    people.chain(&FOR_WORKERS).chain(&FOR_ALL).chain([&JOIN])
+}
 
 /// Every call with a certificate of every role, with one of another cluster, with an expired one, and in plain text.
 #[tokio::test]
@@ -258,8 +265,9 @@ async fn every_caller_may_make_exactly_its_calls() {
     let denied = [Some(Code::PermissionDenied), Some(Code::Unauthenticated), None];
     for (role, file) in &files {
         let is_operator = *role == Role::Operator;
-        let groups: [(&[&str], bool); 4] = [
+        let groups: [(&[&str], bool); 5] = [
             (&FOR_PEOPLE, !role.is_worker()),
+            (&FOR_SUBMITTERS, is_operator || *role == Role::Submitter),
             (&FOR_OPERATORS, is_operator),
             (&FOR_WORKERS, role.is_worker()),
             (&FOR_ALL, true),
@@ -272,8 +280,7 @@ async fn every_caller_may_make_exactly_its_calls() {
         }
         assert_eq!(call(address, Some(file), "/evoxo.v1.RunService/None").await, Some(Code::Unimplemented));
     }
-    let all = FOR_PEOPLE.iter().chain(&FOR_OPERATORS).chain(&FOR_WORKERS).chain(&FOR_ALL).chain([&JOIN]);
-    for path in all {
+    for path in every_call() {
         assert_eq!(call(address, None, path).await, Some(Code::Unauthenticated), "{path} in plain text");
     }
     // A certificate of another authority, shown to the right coordinator: the connection is refused.
@@ -285,7 +292,7 @@ async fn every_caller_may_make_exactly_its_calls() {
     };
     let expired = secure.newcomer(address, Role::Worker, "worker").await;
     tokio::time::sleep(Duration::from_millis(2500)).await;
-    for path in FOR_PEOPLE.iter().chain(&FOR_OPERATORS).chain(&FOR_WORKERS).chain(&FOR_ALL).chain([&JOIN]) {
+    for path in every_call() {
         assert_eq!(call(address, Some(&mixed), path).await, None, "{path} with another cluster's certificate");
         let answer = call(address, Some(&expired), path).await;
         assert_eq!(answer == Some(Code::Unavailable), !path.ends_with("/Renew"), "{path}, expired: {answer:?}");

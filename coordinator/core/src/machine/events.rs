@@ -119,6 +119,11 @@ pub enum Request {
         /// The terms on which the run is computed; for an existing run, those that change.
         terms: Vec<v1::Term>,
     },
+    /// The request inside, unless its run exists and has another submitter.
+    Own {
+        submitter: String,
+        request: Box<Request>,
+    },
     Pause {
         name: String,
     },
@@ -162,6 +167,7 @@ impl Request {
             Self::Submit { name, .. } | Self::Pause { name } | Self::Resume { name } | Self::Cancel { name, .. } => {
                 Some(name)
             }
+            Self::Own { request, .. } => request.orders(),
             _ => None,
         }
     }
@@ -209,6 +215,8 @@ pub enum Rejection {
     Invalid(String),
     /// NOT_FOUND.
     NotFound(String),
+    /// PERMISSION_DENIED: the run is another person's.
+    Denied(String),
     /// FAILED_PRECONDITION: the same request fails until somebody changes something, for example the store.
     Conflict(String),
     /// RESOURCE_EXHAUSTED.
@@ -226,6 +234,15 @@ impl Rejection {
     /// There is no run of this name.
     pub(super) fn no_run(name: &str) -> Self {
         Self::NotFound(format!("there is no run {name:?} here: `evoxo runs` lists them"))
+    }
+
+    /// The run has another submitter, and the caller may change only its own runs.
+    pub(super) fn denied(name: &str, submitter: &str) -> Self {
+        let whose = if submitter.is_empty() { "an unknown person" } else { submitter };
+        Self::Denied(format!(
+            "run {name:?} was submitted by {whose}, and your role lets you change only your own runs: ask an operator, or \
+             choose another name"
+        ))
     }
 
     /// The run was removed while the request waited for the store.
@@ -261,6 +278,7 @@ impl Rejection {
         match self {
             Self::Invalid(why)
             | Self::NotFound(why)
+            | Self::Denied(why)
             | Self::Conflict(why)
             | Self::Exhausted(why)
             | Self::Unavailable(why)

@@ -39,7 +39,27 @@ impl Coordinator {
             }
             return;
         }
-        let reply = match request {
+        let reply = match self.permitted(request) {
+            Err(rejection) => Err(rejection),
+            Ok(request) => self.carry_out(id, request),
+        };
+        if let Some(response) = reply.transpose() {
+            self.effects.respond(id, response);
+        }
+    }
+
+    /// The request, unless it may change only the runs of a submitter, and its run has another one.
+    fn permitted(&self, request: Request) -> Result<Request, Rejection> {
+        let Request::Own { submitter, request } = request else { return Ok(request) };
+        let name = request.orders().unwrap_or_default();
+        match self.runs.find(name).map(|id| &self.runs[id].submitter) {
+            Some(other) if *other != submitter => Err(Rejection::denied(name, other)),
+            _ => Ok(*request),
+        }
+    }
+
+    fn carry_out(&mut self, id: RequestId, request: Request) -> Reply {
+        match request {
             Request::Submit { name, prepared, level, submitter, terms } => {
                 self.submit(id, &name, prepared, level, submitter, terms)
             }
@@ -60,9 +80,7 @@ impl Coordinator {
                 Ok(None)
             }
             Request::Figures => Ok(Some(Response::Figures(Box::new(self.figures())))),
-        };
-        if let Some(response) = reply.transpose() {
-            self.effects.respond(id, response);
+            Request::Own { .. } => panic!("the right to a request is checked once"),
         }
     }
 

@@ -93,6 +93,44 @@ fn submission(config: &str) -> Request {
     Request::Submit { name: "r".into(), prepared, level: Level::Plain, submitter: String::new(), terms: Vec::new() }
 }
 
+/// A submitter may change only its own runs, also after a restart. It may submit a new run under a name that is free.
+#[test]
+fn a_submitter_changes_only_its_own_runs() {
+    let mut story = Story::begin(singly());
+    story.submit_by("ann", "r", CONFIG).unwrap();
+    let own = |who: &str, request| Request::Own { submitter: who.into(), request: Box::new(request) };
+    let name = || "r".to_owned();
+    let more = || submission(&CONFIG.replace("replicas = 2", "replicas = 3"));
+    let orders = || {
+        let [cancel, delete] = [false, true].map(|delete| Request::Cancel { name: name(), delete });
+        [Request::Pause { name: name() }, Request::Resume { name: name() }, cancel, delete, more()]
+    };
+    let mut before = story.run("r");
+    for restart in [false, true] {
+        if restart {
+            story.tell(Event::Stop);
+            story = Story::go_on(singly(), story.objects);
+            before = story.run("r");
+        }
+        for request in orders() {
+            match story.ask(own("bob", request)) {
+                Err(Rejection::Denied(why)) => assert!(why.starts_with("run \"r\" was submitted by ann"), "{why}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(story.run("r"), before);
+    }
+    let missing = story.ask(own("bob", Request::Pause { name: "none".into() }));
+    assert!(matches!(missing, Err(Rejection::NotFound(_))), "{missing:?}");
+    for request in orders() {
+        // A deleted run is submitted again in the end.
+        story.ask(own("ann", request)).unwrap();
+    }
+    // Without this limit the rights are those of an operator.
+    story.ask(Request::Cancel { name: name(), delete: true }).unwrap();
+    story.ask(own("bob", more())).unwrap();
+}
+
 /// If the second order were made now, it would not contain the first one and would undo it. So it is made once the first one
 /// is stored.
 #[test]
