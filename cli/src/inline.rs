@@ -23,7 +23,7 @@ use evoxo_coordinator::{
     prepared::Prepared,
     replicas::{Job, Turns},
     saved::replica_of_checkpoint,
-    store::{Lock, Store, StoreError},
+    store::{Lock, Store, StoreError, TOGETHER_BYTES_MAX, TOGETHER_MAX},
     trust::Level,
 };
 use evoxo_proto::v1::{self, RunState, from_worker};
@@ -47,6 +47,10 @@ const SLEEP_MAX: Duration = Duration::from_millis(20);
 const SHOW_INTERVAL: Duration = Duration::from_millis(200);
 /// The shortest time between two attempts to write, while the store cannot be written.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
+/// Finished replicas wait for others to be stored with them, for this many times what the last ones took to be stored, and at
+/// most for this long. So storing takes little of this thread's time, and a killed process loses little.
+const GATHER_FACTOR: u32 = 10;
+const GATHER_MAX: Duration = Duration::from_secs(1);
 /// The most that the clock advances between two events. A long task on the shared thread must not make either side seem
 /// silent, and checkpoints must still become due.
 const TICK_MAX: Duration = Duration::from_secs(3);
@@ -65,6 +69,9 @@ pub(crate) struct Inline {
     now: Duration,
     /// Work that waits; each queue is processed in order.
     writes: VecDeque<(WriteId, String, Write)>,
+    /// When the first of the finished replicas that wait to be stored arrived, and what storing the last ones took.
+    gathering: Option<Instant>,
+    stored_in: Duration,
     events: VecDeque<Event>,
     worker_events: VecDeque<worker::Event>,
     jobs: VecDeque<(ThreadId, Job)>,
@@ -106,6 +113,8 @@ impl Inline {
             looked: Instant::now(),
             now: Duration::ZERO,
             writes: VecDeque::new(),
+            gathering: None,
+            stored_in: Duration::ZERO,
             events: VecDeque::new(),
             worker_events: VecDeque::new(),
             jobs: VecDeque::new(),
@@ -169,6 +178,7 @@ impl Inline {
             host: String::new(),
             build: String::new(),
             kinds: self.registry.signatures(),
+            labels: Vec::new(),
             programs: introduce(&self.registry, programs).map_err(anyhow::Error::msg)?,
             process: 0,
             idle_timeout_ms: None,
@@ -281,17 +291,10 @@ impl Inline {
         }
     }
 
-    /// Performs the next step; false if there is nothing to do. Completed writes are handled first, so that little is lost.
-    /// Computing comes last.
+    /// Performs the next step; false if there is nothing to do. Writes come first, so that little is lost. Computing comes last.
     fn step(&mut self) -> anyhow::Result<bool> {
-        if let Some((write, run, what)) = self.writes.pop_front() {
-            let outcome = self.store.write(&run, &what);
-            match &outcome {
-                Err(StoreFault::Failed(_)) => std::thread::sleep(FAILURE_PAUSE),
-                Err(StoreFault::Superseded(why)) => bail!("{why}"),
-                _ => {}
-            }
-            self.handle(Event::Stored { write, outcome });
+        if self.must_write() {
+            self.write()?;
         } else if let Some(event) = self.events.pop_front() {
             self.handle(event);
         } else if let Some(event) = self.worker_events.pop_front() {
@@ -305,10 +308,70 @@ impl Inline {
             let (outcome, elapsed_us) = compute_here(&self.registry, &task, &mut self.programs);
             self.handle_worker(worker::Event::Computed { slot: 0, outcome, elapsed_us, timed_out: false })?;
             self.wake();
+        } else if !self.writes.is_empty() {
+            self.write()?;
         } else {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// The number of finished replicas of one run with which the writes begin, as many as are stored together.
+    fn gathered(&self) -> usize {
+        let Some((_, first, _)) = self.writes.front() else { return 0 };
+        let mut bytes = 0;
+        let fits = |(_, run, what): &&(WriteId, String, Write)| match what {
+            Write::Finished { bytes: more, .. } if run == first && bytes < TOGETHER_BYTES_MAX => {
+                bytes += more.len();
+                true
+            }
+            _ => false,
+        };
+        self.writes.iter().take(TOGETHER_MAX).take_while(fits).count()
+    }
+
+    /// Whether the next write must not wait, neither for other replicas to finish nor for anything else.
+    fn must_write(&self) -> bool {
+        let waited = self.gathering.map_or(Duration::MAX, |since| since.elapsed());
+        !self.writes.is_empty() && (waited >= GATHER_MAX.min(self.stored_in * GATHER_FACTOR) || self.is_full())
+    }
+
+    /// Whether no other write can be added to those that come next.
+    fn is_full(&self) -> bool {
+        let gathered = self.gathered();
+        gathered == 0 || gathered == TOGETHER_MAX || gathered < self.writes.len()
+    }
+
+    /// Stores what comes next: finished replicas of a run together, everything else alone.
+    fn write(&mut self) -> anyhow::Result<()> {
+        let gathered = self.gathered();
+        let (mut ids, mut whats, mut of) = (Vec::new(), Vec::new(), String::new());
+        for (write, run, what) in self.writes.drain(..gathered.max(1)) {
+            ids.push(write);
+            whats.push(what);
+            of = run;
+        }
+        let began = Instant::now();
+        let outcomes = match &whats[..] {
+            [what] => vec![self.store.write(&of, what)],
+            several => self.store.write_all_finished(&of, several),
+        };
+        if gathered > 0 {
+            self.stored_in = began.elapsed();
+        }
+        self.gathering = self.writes.front().map(|_| Instant::now());
+        for outcome in &outcomes {
+            if let Err(StoreFault::Superseded(why)) = outcome {
+                bail!("{why}");
+            }
+        }
+        if outcomes.iter().any(|outcome| matches!(outcome, Err(StoreFault::Failed(_)))) {
+            std::thread::sleep(FAILURE_PAUSE);
+        }
+        for (write, outcome) in ids.into_iter().zip(outcomes) {
+            self.handle(Event::Stored { write, outcome });
+        }
+        Ok(())
     }
 
     /// Waits until something is due.
@@ -352,7 +415,10 @@ impl Inline {
             Effect::Start { thread, prepared, draw, states } => self.replicas.start(thread, prepared, draw, states),
             Effect::Job { thread, job } => self.jobs.push_back((thread, job)),
             Effect::Drop { thread } => self.replicas.end(thread),
-            Effect::Store { write, run, what } => self.writes.push_back((write, run, what)),
+            Effect::Store { write, run, what } => {
+                self.gathering.get_or_insert_with(Instant::now);
+                self.writes.push_back((write, run, what));
+            }
             Effect::Respond { response, .. } => self.response = Some(response),
             Effect::Publish(view) => {
                 let View { run, .. } = &*view;

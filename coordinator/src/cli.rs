@@ -1,17 +1,18 @@
 //! The command line, and the settings that it stands for.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use evoxo_access::Id;
 use evoxo_common::text::quoted;
 use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes, whole};
 
 use crate::{
-    core::{self, Batch},
+    core::{self, Batch, WEIGHT},
     daemon::Settings,
 };
 
@@ -85,6 +86,11 @@ pub struct Arguments {
     /// How many ended runs (finished, in doubt or cancelled) to keep; older ones are deleted [default: all]
     #[arg(long, value_name = "RUNS", value_parser = whole::<u32>(0, u32::MAX.into()))]
     pub keep_finished: Option<u32>,
+
+    /// Give the runs of this submitter, an identity or an address as `evoxo runs` shows it, N times the share of others, from
+    /// 0.01 to 100; can be repeated
+    #[arg(long, value_name = "SUBMITTER=N", value_parser = weight)]
+    pub weight: Vec<(String, u64)>,
 
     /// Show no page; with --access there is a page only if --page gives its address
     #[arg(long, conflicts_with = "page_host")]
@@ -193,6 +199,7 @@ impl Arguments {
             checkpoint_interval_ms: self.checkpoint_interval.as_millis() as u64,
             batch: self.batch,
             finished_runs_kept: self.keep_finished,
+            weights: self.weight.clone().leak(),
             memory_bytes_max: self.memory.unwrap_or_else(memory_by_default),
             ..core::Settings::default()
         };
@@ -261,6 +268,22 @@ fn metrics(text: &str) -> Result<SocketAddr, String> {
     here.or_else(|| socket(text).ok()).ok_or_else(|| "give a port like 7601, or an address like 10.0.0.5:7601".into())
 }
 
+/// Reads the value of `--weight`: a submitter, and its weight in hundredths.
+fn weight(text: &str) -> Result<(String, u64), String> {
+    let (submitter, number) = text.rsplit_once('=').ok_or("give SUBMITTER=N, for example 1a2b3c4d5e6f=2")?;
+    let known = submitter.parse::<Id>().map(|id| id.to_string()).ok();
+    // An address is written as the runs of its clients show it.
+    let known = known.or_else(|| submitter.parse::<IpAddr>().ok().map(|address| address.to_canonical().to_string()));
+    let submitter = known.ok_or_else(|| {
+        format!("{} is neither an identity, 12 digits of 0-9 and a-f, nor an address", quoted(submitter))
+    })?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str, most| (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let weight = (digits(whole, 3) && digits(part, 2)).then(|| format!("{whole}{part:0<2}"));
+    let weight = weight.and_then(|hundredths| hundredths.parse().ok()).filter(|it| (1..=100 * WEIGHT).contains(it));
+    Ok((submitter, weight.ok_or("the weight must be from 0.01 to 100, with at most two digits after the point")?))
+}
+
 /// Reads the value of `--batch`.
 ///
 /// # Errors
@@ -276,6 +299,19 @@ pub fn batch(text: &str) -> Result<Batch, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn weights_have_a_submitter_and_hundredths() {
+        let id = "0123456789ab";
+        for (number, hundredths) in [("2", 200), ("0.5", 50), ("0.01", 1), ("1.25", 125), ("100", 10_000)] {
+            assert_eq!(weight(&format!("{id}={number}")), Ok((id.to_owned(), hundredths)), "{number}");
+        }
+        assert_eq!(weight("::ffff:10.0.0.7=2"), Ok(("10.0.0.7".into(), 200)));
+        for number in ["", "0", "0.0", "-1", "100.01", "1.234", "1.", ".5", "x", "1e2", "+2"] {
+            assert!(weight(&format!("{id}={number}")).is_err(), "{number}");
+        }
+        assert!(["ann=2", "=2", id, "0123456789AB=2"].iter().all(|text| weight(text).is_err()));
+    }
 
     #[test]
     fn a_zone_is_a_number_or_an_interface() {

@@ -52,12 +52,17 @@ fn restored(place: &str, registry: Registry) -> anyhow::Result<()> {
 }
 
 /// Prints what this build would do with the runs of a store.
+fn check_upgrade(place: &str, json: bool, registry: Registry) -> anyhow::Result<()> {
+    let upgrade = store::check_upgrade(place, registry).map_err(anyhow::Error::msg)?;
+    print_upgrade(&upgrade, place, json)
+}
+
+/// Prints what a build would do with the runs of a store or of a coordinator.
 ///
 /// # Errors
-/// If not all of them go on, or the store cannot be read.
-fn check_upgrade(place: &str, json: bool, registry: Registry) -> anyhow::Result<()> {
+/// If not all of them go on.
+pub fn print_upgrade(upgrade: &store::Upgrade, place: &str, json: bool) -> anyhow::Result<()> {
     use std::io::Write as _;
-    let upgrade = store::check_upgrade(place, registry).map_err(anyhow::Error::msg)?;
     let mut out = evoxo_process::stdout();
     match json {
         true => writeln!(out, "{:#}", upgrade.json())?,

@@ -64,6 +64,7 @@ impl Shell {
             build: String::new(),
             kinds: registry().signatures(),
             programs: Vec::new(),
+            labels: Vec::new(),
             process: 1,
             idle_timeout_ms: Some(100_000),
         };

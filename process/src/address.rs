@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use tonic::transport::Uri;
 
+use crate::host::host_name;
+
 /// The default port of a coordinator.
 const PORT: u16 = 7600;
 /// The form of an address.
@@ -62,6 +64,16 @@ impl Addresses {
     #[must_use]
     pub fn all(&self) -> &[Address] {
         &self.0
+    }
+
+    /// The addresses for programs on other hosts, where this host has its name.
+    #[must_use]
+    pub fn from_elsewhere(&self) -> Self {
+        let named = |address: &Address| match address.is_loopback() {
+            true => Address { host: host_name(), port: address.port },
+            false => address.clone(),
+        };
+        Self(self.0.iter().map(named).collect())
     }
 }
 

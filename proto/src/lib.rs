@@ -47,6 +47,20 @@ pub const PROGRAMS_MAX: usize = 64;
 /// The most bytes of the name of a program.
 pub const PROGRAM_BYTES_MAX: usize = 64;
 
+/// The most labels of a worker.
+pub const LABELS_MAX: usize = 32;
+/// The most bytes of a label.
+pub const LABEL_BYTES_MAX: usize = 64;
+
+/// Whether a text is a label, KEY=VALUE: both have letters of ASCII, digits, '-', '_', '.', ':' and '/'.
+#[must_use]
+pub fn is_label(text: &str) -> bool {
+    let plain = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/".contains(&byte))
+    };
+    text.len() <= LABEL_BYTES_MAX && text.split_once('=').is_some_and(|(key, value)| plain(key) && plain(value))
+}
+
 /// The most bytes of a worker's message about a failed task.
 pub const FAILURE_BYTES_MAX: usize = 4096;
 

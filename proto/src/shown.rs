@@ -39,6 +39,8 @@ pub fn run_to_json(run: &v1::Run) -> Value {
         "digest": run.digest,
         "verification": Level::of(run.verification, run.sampled_millionths).map(|level| level.to_string()),
         "submitter": run.submitter,
+        "submitted": (run.submitted > 0).then_some(run.submitted),
+        "ended": (run.ended > 0).then_some(run.ended),
         "terms": run.terms.iter().map(|term| (term.name.clone(), term.value.clone().into())).collect::<Map<_, Value>>(),
         "notices": run.notices,
         "doubts": run.doubts.iter().map(doubt_to_json).collect::<Value>(),
@@ -109,6 +111,7 @@ pub fn worker_to_json(worker: &v1::Worker) -> Value {
         "on_trial": worker.on_trial,
         "ends": Value::Object(ends.into_iter().collect()),
         "notice": worker.notice,
+        "labels": worker.labels,
     })
 }
 

@@ -27,6 +27,7 @@ pub fn hello(name: &str) -> Hello {
         name: name.into(),
         kinds: registry().signatures(),
         programs: Vec::new(),
+        labels: Vec::new(),
         build: "by hand".into(),
         host: "lab".into(),
         process,

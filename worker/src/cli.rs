@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evoxo_access::{Source, Typed};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
 use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr, parsed, stdout, whole};
-use evoxo_proto::{NAME_BYTES_MAX, TASK_BYTES_MAX, v1::task_result::Outcome};
+use evoxo_proto::{LABEL_BYTES_MAX, LABELS_MAX, NAME_BYTES_MAX, TASK_BYTES_MAX, is_label, v1::task_result::Outcome};
 
 use crate::{
     BUILD,
@@ -99,6 +99,9 @@ pub struct Options {
     /// A program that tasks may call, for example rosen="python3 rosen.py"; can be repeated.
     #[arg(long = "program", value_name = "NAME=COMMAND")]
     pub programs: Vec<Program>,
+    /// A label, for example gpu=a100: runs submitted with --term where=gpu=a100 come only to such workers; can be repeated.
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub labels: Vec<String>,
     /// Which messages to write to standard error.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
@@ -151,6 +154,9 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
             .get()
             .min(SLOTS_MAX),
     };
+    if options.labels.len() > LABELS_MAX {
+        bail!("a worker has at most {LABELS_MAX} labels: give fewer --label");
+    }
     let programs: Arc<[Program]> = options.programs.as_slice().into();
     let worker = core::Settings {
         slots,
@@ -159,6 +165,7 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
         build: BUILD.to_owned(),
         kinds: registry.signatures(),
         programs: Vec::new(),
+        labels: options.labels.clone(),
         process: RandomState::new().build_hasher().finish(),
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
@@ -222,6 +229,16 @@ fn name(text: &str) -> Result<String, String> {
         return Err(format!("a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"));
     }
     Ok(text.to_owned())
+}
+
+/// Checks a label.
+fn label(text: &str) -> Result<String, String> {
+    match is_label(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "give KEY=VALUE of at most {LABEL_BYTES_MAX} letters, digits, '-', '_', '.', ':' and '/', for example gpu=a100"
+        )),
+    }
 }
 
 #[cfg(test)]

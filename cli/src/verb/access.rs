@@ -142,7 +142,7 @@ pub(crate) fn tokens(verb: &Tokens) -> anyhow::Result<ExitCode> {
         Ok(client(coordinator).await?.create_token(request).await.map_err(refused)?.into_inner().token)
     })?;
     writeln!(crate::say::stdout(), "{token}")?;
-    let address = &coordinator.address;
+    let address = coordinator.address.from_elsewhere();
     match role.is_worker() {
         true => tell(format_args!("on each host: evoxo-worker --coordinator {address} --join TOKEN")),
         false => {

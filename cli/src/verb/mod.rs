@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod best;
 pub(crate) mod bisect;
 pub(crate) mod check;
+pub(crate) mod check_upgrade;
 pub(crate) mod cite;
 pub(crate) mod completions;
 pub(crate) mod diff;

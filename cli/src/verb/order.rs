@@ -72,7 +72,7 @@ fn order(named: &Named, order: Order) -> anyhow::Result<ExitCode> {
         let names = named.which.names(&mut client).await?;
         let (mut refused, all) = (0, names.len());
         if all == 0 {
-            notice("no run has this state, or this owner");
+            notice("no run has this state, owner and age");
         }
         for name in names {
             match order.give(&mut client, name.clone()).await {

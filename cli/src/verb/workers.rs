@@ -184,6 +184,9 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
         if !worker.programs.is_empty() {
             said.entry(format!("programs {}", worker.programs.join(", "))).or_default().push(&worker.name);
         }
+        if !worker.labels.is_empty() {
+            said.entry(format!("labels {}", worker.labels.join(", "))).or_default().push(&worker.name);
+        }
     }
     let remark = |(sentence, names): (String, Vec<&str>)| {
         let more = names.len().saturating_sub(NAMED_MAX);

@@ -473,19 +473,32 @@ pub fn unfit_because(registry: &Registry, saved: &SavedRun) -> Option<String> {
     let ours = origin_of(registry, prepared);
     let mut origins = saved.checkpoint.iter().map(|checkpoint| &checkpoint.origin);
     let finished = saved.finished.iter().map(|finished| &finished.origin);
-    let theirs: &Origin = origins.by_ref().chain(finished).find(|theirs| **theirs != ours)?;
+    let theirs = origins.by_ref().chain(finished).find(|theirs| **theirs != ours)?;
+    Some(unfit_between(&ours, theirs))
+}
+
+/// Why a build cannot use states with another origin than its own.
+#[must_use]
+pub fn unfit_between(ours: &Origin, theirs: &Origin) -> String {
     if theirs.signature == ours.signature {
-        return Some(
+        return (
             "the run's stored states belong to another configuration: start it again under another name or in another \
              directory"
-                .into(),
-        );
+        ).into();
     }
     let short = |signature: &Bytes| Digest::from_slice(signature).map_or_else(|| "unknown".into(), |it| it.short());
-    Some(format!(
+    format!(
         "the run was computed by a build that computes different results (behaviour {}, this build {}): continue with \
          that build, or start it again under another name or in another directory",
         short(&theirs.signature),
         short(&ours.signature)
-    ))
+    )
+}
+
+/// The behaviour signature of the build that computed the states of a run, if it is not this build's.
+pub(crate) fn foreign_signature(registry: &Registry, saved: &SavedRun) -> Option<Digest> {
+    let ours = registry.signature(saved.prepared.as_ref().ok()?.config.kind);
+    let checkpoint = saved.checkpoint.iter().map(|checkpoint| &checkpoint.origin);
+    let mut origins = checkpoint.chain(saved.finished.iter().map(|finished| &finished.origin));
+    origins.find_map(|origin| Digest::from_slice(&origin.signature).filter(|theirs| *theirs != ours))
 }

@@ -82,7 +82,9 @@ impl Access {
         let now_s = now_s();
         let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
         if role.is_worker() {
-            return Err(Refused::Token("this token is for workers: ask for a token of the role viewer, submitter or operator"));
+            return Err(Refused::Token(
+                "this token is for workers: ask for a token of the role viewer, submitter or operator",
+            ));
         }
         let identity = Identity { id: Id::draw(), role };
         let (id, name, token, key) = (identity.id.clone(), BROWSER.to_owned(), token.to_string(), String::new());

@@ -7,6 +7,7 @@ mod services;
 mod turn;
 
 use std::{
+    collections::BTreeSet,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -110,6 +111,10 @@ impl Settings {
         }
         if self.session_life > SESSION_LIFE_MAX {
             return Err("a login lasts at most 30 days: give a shorter --session-life".into());
+        }
+        let weighed: BTreeSet<&String> = self.core.weights.iter().map(|(submitter, _)| submitter).collect();
+        if weighed.len() < self.core.weights.len() {
+            return Err("a submitter has one weight: give --weight once for each".into());
         }
         if self.listen.ip().is_loopback() || self.insecure || self.access.is_some() {
             return Ok(());

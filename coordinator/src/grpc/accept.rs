@@ -92,6 +92,7 @@ pub(crate) fn accept(
                 () = sender.closed() => return,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, from)) => {
+                        let from = canonical(from);
                         let number = peers.number();
                         let owner = if handshakes.is_some() { Owner::Unknown } else { Owner::Connection(number) };
                         // A connection that exceeds its address's limit is dropped here.
@@ -115,6 +116,11 @@ pub(crate) fn accept(
         }
     });
     ReceiverStream::new(receiver)
+}
+
+/// The address of a peer. A socket for IPv6 that also accepts IPv4 shows an IPv4 address as ::ffff:10.0.0.1.
+pub(crate) fn canonical(peer: SocketAddr) -> SocketAddr {
+    SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }
 
 async fn admit(

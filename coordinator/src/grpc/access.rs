@@ -1,6 +1,6 @@
 //! The service for access: the calls of `access.proto`. [`super::rights`] decides who may make them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use evoxo_access::{Identity, Role, Secret};
 use evoxo_proto::{
@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use super::{Failure, accept::ConnectionInfo, cut, status_of};
 use crate::{
     access::{Access, Asker, Issued, Outcome, Refused, Revoked, merge, says_done},
-    core::Request as CoreRequest,
+    core::{Request as CoreRequest, Response as CoreResponse},
     shell::Handle,
     store::LogPart,
 };
@@ -63,6 +63,17 @@ impl AccessCalls {
 }
 
 impl AccessCalls {
+    /// The names of connected workers, by identity. A host may have a new name since it joined.
+    async fn names(&self) -> BTreeMap<String, String> {
+        match self.core.ask(CoreRequest::Workers).await {
+            Ok(CoreResponse::Workers(workers)) => {
+                let known = workers.into_iter().filter(|worker| !worker.identity.is_empty());
+                known.map(|worker| (worker.identity, worker.name)).collect()
+            }
+            _ => BTreeMap::new(),
+        }
+    }
+
     async fn keep_revoked(&self, id: &str, by: String) -> Result<(), Failure> {
         match self.core.ask(CoreRequest::Revoke { id: id.to_owned(), by }).await {
             Ok(_) => Ok(()),
@@ -177,6 +188,7 @@ impl AccessService for AccessCalls {
 
     async fn list_access(&self, _: Request<v1::ListAccessRequest>) -> Result<Response<v1::ListAccessResponse>, Status> {
         let (tokens, identities) = self.on_disk(|access| Ok(access.list())).await?;
+        let named = self.names().await;
         let tokens = tokens.into_iter().map(|(id, token)| v1::Token {
             id: id.to_string(),
             role: token.role.to_string(),
@@ -187,7 +199,7 @@ impl AccessService for AccessCalls {
         let identities = identities.into_iter().map(|(id, known, connections)| v1::Identity {
             id: id.to_string(),
             role: known.role.to_string(),
-            name: known.name,
+            name: named.get(&id.to_string()).cloned().unwrap_or(known.name),
             token: known.token,
             address: known.address,
             expires: known.expires_s,

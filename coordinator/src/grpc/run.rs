@@ -185,8 +185,12 @@ impl RunService for Runs {
         Ok(Response::new(submitted))
     }
 
-    async fn list(&self, _: Request<v1::ListRequest>) -> Result<Response<v1::ListResponse>, Status> {
-        let runs = self.core.views.list().iter().map(|view| view.run.clone()).collect();
+    async fn list(&self, request: Request<v1::ListRequest>) -> Result<Response<v1::ListResponse>, Status> {
+        let views = self.core.views.list();
+        let runs = match request.get_ref().dates {
+            true => self.core.dated.with_dates(&views).await,
+            false => views.iter().map(|view| view.run.clone()).collect(),
+        };
         Ok(Response::new(v1::ListResponse { runs }))
     }
 

@@ -87,7 +87,8 @@ impl Visitor {
     fn may_change(&self, call: &str) -> Result<(), PageRefusal> {
         match self.identity() {
             Some(Identity { role: Role::Submitter, .. }) => {
-                let sentence = "a login of a submitter may only look: change your runs with `evoxo`, or log in as an operator";
+                let sentence =
+                    "a login of a submitter may only look: change your runs with `evoxo`, or log in as an operator";
                 Err(PageRefusal::new(StatusCode::FORBIDDEN, sentence))
             }
             _ => self.may(call),
@@ -96,7 +97,8 @@ impl Visitor {
 
     /// The visitor's identity and rights, for the page.
     pub(super) fn json(&self) -> Value {
-        let may: Value = ORDERS.iter().filter(|(_, call)| self.may_change(call).is_ok()).map(|(verb, _)| *verb).collect();
+        let may: Value =
+            ORDERS.iter().filter(|(_, call)| self.may_change(call).is_ok()).map(|(verb, _)| *verb).collect();
         match self {
             Self::Known(Identity { id, role }, until_s) => {
                 json!({"id": id.to_string(), "role": role.name(), "until": until_s, "may": may})

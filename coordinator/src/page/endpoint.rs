@@ -10,7 +10,10 @@ use tracing::{info, warn};
 use super::Shown;
 use crate::{
     access::Access,
-    grpc::secure::{Caller, Handshakes, open},
+    grpc::{
+        accept::canonical,
+        secure::{Caller, Handshakes, open},
+    },
 };
 
 /// A connection that sends nothing is closed after so long.
@@ -63,6 +66,7 @@ async fn converse(listener: TcpListener, shown: Shown, handshakes: Handshakes) {
     loop {
         match listener.accept().await {
             Ok((stream, from)) => {
+                let from = canonical(from);
                 let handshakes = handshakes.clone();
                 let page = match shown.clone() {
                     Shown::Nothing => continue,

@@ -23,10 +23,10 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 
-use super::dated::{Dated, Dates};
 use crate::{
     core::{Request, Response, Topic, View},
     shell::Handle,
+    shell::dated::Dates,
     shell::news::{NewsItem, unix_seconds},
 };
 
@@ -198,8 +198,8 @@ async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
             }
             workers_due = tick + WORKERS_TICKS.max(sight.workers.len() as u64 / WORKERS_A_TICK);
         }
-        sight.dated.refresh(&core, &runs);
-        let items = sight.items(tick, &runs, core.news.after(0));
+        core.dated.refresh(&runs);
+        let items = sight.items(tick, &runs, core.news.after(0), |run| core.dated.of(run));
         let next = feed.borrow().next(items);
         feed.send_replace(Arc::new(next));
     }
@@ -213,7 +213,6 @@ struct Sight {
     workers: BTreeMap<u64, Seen>,
     /// The workers that are set aside, by session.
     aside: BTreeMap<u64, Value>,
-    dated: Dated,
 }
 
 /// A run as it was last written.
@@ -280,11 +279,12 @@ impl Sight {
         }
     }
 
-    fn items(&mut self, tick: u64, runs: &[Arc<View>], news: Vec<NewsItem>) -> Items {
+    /// What is shown now, with the dates of runs.
+    fn items(&mut self, tick: u64, runs: &[Arc<View>], news: Vec<NewsItem>, dates: impl Fn(&str) -> Dates) -> Items {
         let mut written = BTreeMap::new();
         for view in runs {
             let name = &view.run.name;
-            let dates = self.dated.of(name);
+            let dates = dates(name);
             let known = self.runs.remove(name).filter(|known| known.holds(tick, view, dates));
             let new = || Written {
                 view: Arc::clone(view),
@@ -348,6 +348,10 @@ fn news_json(item: &NewsItem) -> Value {
 mod tests {
     use super::*;
 
+    fn undated(_: &str) -> Dates {
+        Dates::default()
+    }
+
     fn view(name: &str, state: RunState, rounds_done: u64) -> Arc<View> {
         let run =
             v1::Run { name: name.into(), state: state.into(), rounds_done, rounds_total: 100, ..v1::Run::default() };
@@ -363,11 +367,11 @@ mod tests {
     fn a_message_has_only_changes() {
         let (mut sight, start) = (Sight::default(), Moment::default());
         let (one, two) = (view("one", RunState::Running, 1), view("two", RunState::Paused, 2));
-        let first = start.next(sight.items(1, &[one.clone(), two.clone()], Vec::new()));
+        let first = start.next(sight.items(1, &[one.clone(), two.clone()], Vec::new(), undated));
         assert_eq!(read(&first.changes)["runs"].as_array().map(Vec::len), Some(2));
-        let same = first.next(sight.items(2, &[one, two.clone()], Vec::new()));
+        let same = first.next(sight.items(2, &[one, two.clone()], Vec::new(), undated));
         assert!(same.changes.is_empty());
-        let further = same.next(sight.items(3, &[view("one", RunState::Running, 5), two], Vec::new()));
+        let further = same.next(sight.items(3, &[view("one", RunState::Running, 5), two], Vec::new(), undated));
         let message = read(&further.changes);
         assert_eq!(
             (message["runs"].as_array().map(Vec::len), &message["runs"][0]["rounds_done"]),
@@ -377,7 +381,7 @@ mod tests {
             (message["whole"].clone(), read(&further.whole())["runs"][1]["name"].clone()),
             (json!(false), json!("two"))
         );
-        let gone = further.next(sight.items(4, &[], Vec::new()));
+        let gone = further.next(sight.items(4, &[], Vec::new(), undated));
         assert_eq!(read(&gone.changes)["gone_runs"], json!(["one", "two"]));
     }
 
@@ -391,12 +395,13 @@ mod tests {
         let mut sight = Sight::default();
         let mut texts: Vec<Arc<str>> = (0..40)
             .map(|tick| {
-                sight.items(tick, &[long(RunState::Running, tick)], Vec::new())[&Key::Run("long".into())].clone()
+                sight.items(tick, &[long(RunState::Running, tick)], Vec::new(), undated)[&Key::Run("long".into())]
+                    .clone()
             })
             .collect();
         texts.dedup();
         assert_eq!(texts.len(), 4);
-        let paused = sight.items(40, &[long(RunState::Paused, 40)], Vec::new());
+        let paused = sight.items(40, &[long(RunState::Paused, 40)], Vec::new(), undated);
         assert!(paused[&Key::Run("long".into())].contains("\"rounds_done\":40"));
     }
 
@@ -406,16 +411,16 @@ mod tests {
         let (mut sight, start) = (Sight::default(), Moment::default());
         let lost = |aside_ms: u64| v1::LostWorker { name: "w1".into(), aside_ms, ..v1::LostWorker::default() };
         sight.see_lost(&[lost(0)]);
-        let nobody = start.next(sight.items(1, &[], Vec::new()));
+        let nobody = start.next(sight.items(1, &[], Vec::new(), undated));
         assert_eq!(read(&nobody.changes)["aside"], json!([]));
         sight.see_lost(&[lost(60_000)]);
-        let one = nobody.next(sight.items(2, &[], Vec::new()));
+        let one = nobody.next(sight.items(2, &[], Vec::new(), undated));
         assert_eq!(read(&one.changes)["aside"][0]["name"], json!("w1"));
         sight.see_lost(&[lost(40_000)]);
-        let same = one.next(sight.items(3, &[], Vec::new()));
+        let same = one.next(sight.items(3, &[], Vec::new(), undated));
         assert!(same.changes.is_empty() && read(&same.whole())["aside"][0]["name"] == json!("w1"));
         sight.see_lost(&[lost(0)]);
-        let back = same.next(sight.items(4, &[], Vec::new()));
+        let back = same.next(sight.items(4, &[], Vec::new(), undated));
         assert_eq!(read(&back.changes)["aside"], json!([]));
     }
 }

@@ -10,7 +10,6 @@ mod away;
 mod best;
 mod comparison;
 mod curves;
-mod dated;
 mod door;
 mod endpoint;
 mod files;

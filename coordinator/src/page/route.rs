@@ -272,7 +272,8 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
         }
         Err((PageRefusal(status, sentence), _)) => return failure(status, &sentence),
     };
-    info!("{what} {object}: {done} on the page, from {peer}");
+    let whose = visitor.id().map_or_else(|| peer.to_string(), |id| format!("{id} at {peer}"));
+    info!("{what} {object}: {done} on the page by {whose}");
     json_of(&json)
 }
 

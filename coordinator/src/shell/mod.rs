@@ -2,6 +2,7 @@
 //! them messages.
 
 mod clock;
+pub(crate) mod dated;
 pub(crate) mod news;
 pub(crate) mod outbox;
 pub(crate) mod own;
@@ -32,6 +33,7 @@ use crate::{
     store::{Cluster, Epoch, Reader, Store},
 };
 use clock::Clock;
+use dated::Dated;
 use news::News;
 use outbox::{Outbox, Unsendable};
 use own::{Asked as Own, Computing};
@@ -92,6 +94,8 @@ pub(crate) struct Handle {
     pub(crate) meters: Arc<Meters>,
     /// Reads the store.
     pub(crate) reader: Reader,
+    /// When runs began and ended.
+    pub(crate) dated: Dated,
     /// The kinds of experiments.
     pub(crate) registry: Registry,
     /// Whether every run that should advance is in the store.
@@ -162,6 +166,7 @@ pub(crate) fn start(
         news: news.clone(),
         meters: Arc::clone(&meters),
         reader: store.reader(),
+        dated: Dated::new(store.reader()),
         registry: registry.clone(),
         healthy,
         led,

@@ -22,7 +22,7 @@ use crate::{
     metrics::meters::{self, Meters},
     prepared::Prepared,
     replicas::{Job, Replicas},
-    store::{Cluster, Epoch, Store},
+    store::{Cluster, Epoch, Store, TOGETHER_BYTES_MAX, TOGETHER_MAX},
     trust::Draw,
 };
 
@@ -30,10 +30,6 @@ use crate::{
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to lead in a store that cannot be written, if there is nothing to write.
 const LEAD_PAUSE: Duration = Duration::from_secs(1);
-
-/// At most this many finished replicas are written together, or a few more than this many bytes.
-const TOGETHER_MAX: usize = 512;
-const TOGETHER_BYTES_MAX: usize = 4 << 20;
 
 /// Starts a thread. If the system refuses, this panics, which ends the process.
 pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {

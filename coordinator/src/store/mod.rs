@@ -57,6 +57,11 @@ pub use refused::Refused;
 pub use restored::restored;
 pub use upgrade::{Judged, Prospect, Upgrade, check_upgrade};
 
+/// At most this many finished replicas are written together, or a few more than this many bytes.
+pub const TOGETHER_MAX: usize = 512;
+/// See [`TOGETHER_MAX`].
+pub const TOGETHER_BYTES_MAX: usize = 4 << 20;
+
 /// Why a store cannot be used, as one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

@@ -29,6 +29,18 @@ impl Prospect {
     }
 }
 
+impl Prospect {
+    /// What becomes of a run that would be blocked for this reason, if there is one.
+    #[must_use]
+    pub fn of(why: Option<&String>, ended: bool) -> Self {
+        match (why, ended) {
+            (None, _) => Self::GoesOn,
+            (Some(_), false) => Self::MustEndFirst,
+            (Some(_), true) => Self::Blocked,
+        }
+    }
+}
+
 /// A run of the store, and what this build would do with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
@@ -83,11 +95,7 @@ fn judge(registry: &Registry, saved: &SavedRun) -> Judged {
         Err(problems) => Some(format!("this build cannot read its configuration: {problems}")),
         Ok(_) => unfit_because(registry, saved),
     };
-    let prospect = match (&why, ended) {
-        (None, _) => Prospect::GoesOn,
-        (Some(_), false) => Prospect::MustEndFirst,
-        (Some(_), true) => Prospect::Blocked,
-    };
+    let prospect = Prospect::of(why.as_ref(), ended);
     let kind = saved.prepared.as_ref().map_or_else(|_| String::new(), |it| it.config.kind.name.to_owned());
     Judged { run: saved.name.clone(), kind, state, prospect, why: why.unwrap_or_default() }
 }

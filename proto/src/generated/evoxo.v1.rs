@@ -89,6 +89,10 @@ pub struct Hello {
     /// The name of its host, for people. At most 128 bytes.
     #[prost(string, tag = "8")]
     pub host: ::prost::alloc::string::String,
+    /// What its operator says about it, each as KEY=VALUE: it gets tasks of runs that ask for labels only if it has all of them.
+    /// At most 32, each of at most 64 bytes: letters, digits, '-', '\_', '.', ':' and '/'.
+    #[prost(string, repeated, tag = "9")]
+    pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A program beside a worker: user code in any language. The message says what the program computes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -601,7 +605,7 @@ pub struct SubmitRequest {
     #[prost(message, repeated, tag = "5")]
     pub terms: ::prost::alloc::vec::Vec<Term>,
 }
-/// A term of a run, for example "priority".
+/// A term of a run: "priority" within the submitter's share, or "where", the labels of the workers that may compute it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Term {
     #[prost(string, tag = "1")]
@@ -619,9 +623,13 @@ pub struct SubmitResponse {
     #[prost(bool, tag = "2")]
     pub created: bool,
 }
-/// No filter yet.
+/// Which runs: all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ListRequest {}
+pub struct ListRequest {
+    /// Also give `submitted` and `ended`, which the coordinator may have to look up in the store.
+    #[prost(bool, tag = "1")]
+    pub dates: bool,
+}
 /// See RunService.List.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListResponse {
@@ -756,6 +764,16 @@ pub struct Run {
     /// Who first submitted the run: the number of the person's certificate, or without one the address. Empty if not known.
     #[prost(string, tag = "24")]
     pub submitter: ::prost::alloc::string::String,
+    /// When the run was first submitted, and when it was finished or cancelled, in seconds since 1970 by the clock of the store;
+    /// 0 if that has not happened or is not known. Only in answers to List with `dates`.
+    #[prost(uint64, tag = "25")]
+    pub submitted: u64,
+    #[prost(uint64, tag = "26")]
+    pub ended: u64,
+    /// The behaviour signature, in hexadecimal, of the build that computed the run, for its kind: a build with another one cannot
+    /// continue it. Empty for a run that is blocked for another reason than this signature.
+    #[prost(string, tag = "27")]
+    pub signature: ::prost::alloc::string::String,
 }
 /// Two copies of a task had different outputs. Stored as runs/RUN/doubt/EPOCH-NUMBER-DIGEST.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -940,6 +958,9 @@ pub struct Worker {
     /// nothing is known.
     #[prost(string, tag = "21")]
     pub notice: ::prost::alloc::string::String,
+    /// Its labels, each as KEY=VALUE, sorted.
+    #[prost(string, repeated, tag = "22")]
+    pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// How attempts at tasks ended. An attempt is one copy of a task that one worker had.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1151,7 +1172,8 @@ pub mod run_service_client {
         /// Starts a run, or extends one of the same name and configuration with more replicas. Repeating a submission has no effect.
         /// INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run may have, or
         /// there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has another
-        /// configuration or cannot be read, or if the store cannot be written. May: operator.
+        /// configuration or cannot be read, or if the store cannot be written. PERMISSION_DENIED if a submitter names a run of another
+        /// submitter; so it is for Pause, Resume and Cancel. May: submitter, operator.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoRequest<super::SubmitRequest>,
@@ -1174,7 +1196,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// All runs, by name, without `config`.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         pub async fn list(
             &mut self,
             request: impl tonic::IntoRequest<super::ListRequest>,
@@ -1193,7 +1215,7 @@ pub mod run_service_client {
             req.extensions_mut().insert(GrpcMethod::new("evoxo.v1.RunService", "List"));
             self.inner.unary(req, path, codec).await
         }
-        /// One run. NOT_FOUND if no run has this name. May: viewer, operator.
+        /// One run. NOT_FOUND if no run has this name. May: viewer, submitter, operator.
         pub async fn get(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRequest>,
@@ -1214,7 +1236,7 @@ pub mod run_service_client {
         }
         /// The run now, and again after each change, at most five times per second, until it has ended or is blocked. Only the
         /// first message has `config`.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchRequest>,
@@ -1238,7 +1260,8 @@ pub mod run_service_client {
             req.extensions_mut().insert(GrpcMethod::new("evoxo.v1.RunService", "Watch"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted. May: operator.
+        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted.
+        /// May: submitter, operator.
         pub async fn pause(
             &mut self,
             request: impl tonic::IntoRequest<super::PauseRequest>,
@@ -1260,7 +1283,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Continues a paused run, takes over a run that another coordinator owned (BLOCKED), and retries a failed run; then
-        /// `message` of the response says what failed. May: operator.
+        /// `message` of the response says what failed. May: submitter, operator.
         pub async fn resume(
             &mut self,
             request: impl tonic::IntoRequest<super::ResumeRequest>,
@@ -1282,7 +1305,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "Resume"));
             self.inner.unary(req, path, codec).await
         }
-        /// Ends a run permanently. With `delete`, also removes it from the store. May: operator.
+        /// Ends a run permanently. With `delete`, also removes it from the store. May: submitter, operator.
         pub async fn cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRequest>,
@@ -1305,7 +1328,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// The states of all replicas that have started, finished or not, ordered by arm, then replica: everything that results are
-        /// made from. They are read one by one while the client reads the stream. May: viewer, operator.
+        /// made from. They are read one by one while the client reads the stream. May: viewer, submitter, operator.
         pub async fn fetch(
             &mut self,
             request: impl tonic::IntoRequest<super::FetchRequest>,
@@ -1330,7 +1353,7 @@ pub mod run_service_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// The champion of one replica as a card; the replica may be unfinished.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         pub async fn fetch_champion(
             &mut self,
             request: impl tonic::IntoRequest<super::FetchChampionRequest>,
@@ -1353,7 +1376,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// The workers connected now, and the last that were lost.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         pub async fn list_workers(
             &mut self,
             request: impl tonic::IntoRequest<super::ListWorkersRequest>,
@@ -1423,18 +1446,19 @@ pub mod run_service_server {
         /// Starts a run, or extends one of the same name and configuration with more replicas. Repeating a submission has no effect.
         /// INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run may have, or
         /// there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has another
-        /// configuration or cannot be read, or if the store cannot be written. May: operator.
+        /// configuration or cannot be read, or if the store cannot be written. PERMISSION_DENIED if a submitter names a run of another
+        /// submitter; so it is for Pause, Resume and Cancel. May: submitter, operator.
         async fn submit(
             &self,
             request: tonic::Request<super::SubmitRequest>,
         ) -> std::result::Result<tonic::Response<super::SubmitResponse>, tonic::Status>;
         /// All runs, by name, without `config`.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         async fn list(
             &self,
             request: tonic::Request<super::ListRequest>,
         ) -> std::result::Result<tonic::Response<super::ListResponse>, tonic::Status>;
-        /// One run. NOT_FOUND if no run has this name. May: viewer, operator.
+        /// One run. NOT_FOUND if no run has this name. May: viewer, submitter, operator.
         async fn get(
             &self,
             request: tonic::Request<super::GetRequest>,
@@ -1447,23 +1471,24 @@ pub mod run_service_server {
             + 'static;
         /// The run now, and again after each change, at most five times per second, until it has ended or is blocked. Only the
         /// first message has `config`.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         async fn watch(
             &self,
             request: tonic::Request<super::WatchRequest>,
         ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
-        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted. May: operator.
+        /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted.
+        /// May: submitter, operator.
         async fn pause(
             &self,
             request: tonic::Request<super::PauseRequest>,
         ) -> std::result::Result<tonic::Response<super::Run>, tonic::Status>;
         /// Continues a paused run, takes over a run that another coordinator owned (BLOCKED), and retries a failed run; then
-        /// `message` of the response says what failed. May: operator.
+        /// `message` of the response says what failed. May: submitter, operator.
         async fn resume(
             &self,
             request: tonic::Request<super::ResumeRequest>,
         ) -> std::result::Result<tonic::Response<super::Run>, tonic::Status>;
-        /// Ends a run permanently. With `delete`, also removes it from the store. May: operator.
+        /// Ends a run permanently. With `delete`, also removes it from the store. May: submitter, operator.
         async fn cancel(
             &self,
             request: tonic::Request<super::CancelRequest>,
@@ -1475,19 +1500,19 @@ pub mod run_service_server {
             + std::marker::Send
             + 'static;
         /// The states of all replicas that have started, finished or not, ordered by arm, then replica: everything that results are
-        /// made from. They are read one by one while the client reads the stream. May: viewer, operator.
+        /// made from. They are read one by one while the client reads the stream. May: viewer, submitter, operator.
         async fn fetch(
             &self,
             request: tonic::Request<super::FetchRequest>,
         ) -> std::result::Result<tonic::Response<Self::FetchStream>, tonic::Status>;
         /// The champion of one replica as a card; the replica may be unfinished.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         async fn fetch_champion(
             &self,
             request: tonic::Request<super::FetchChampionRequest>,
         ) -> std::result::Result<tonic::Response<super::Champion>, tonic::Status>;
         /// The workers connected now, and the last that were lost.
-        /// May: viewer, operator.
+        /// May: viewer, submitter, operator.
         async fn list_workers(
             &self,
             request: tonic::Request<super::ListWorkersRequest>,
@@ -2384,7 +2409,7 @@ pub struct Certificate {
 /// The properties of the new token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateTokenRequest {
-    /// viewer, operator, worker or trusted-worker.
+    /// viewer, submitter, operator, worker or trusted-worker.
     #[prost(string, tag = "1")]
     pub role: ::prost::alloc::string::String,
     /// How long the token can be used, in seconds: 1 to 31,536,000 (a year).
@@ -2436,7 +2461,7 @@ pub struct Identity {
     pub id: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub role: ::prost::alloc::string::String,
-    /// The name given when it joined.
+    /// The name that its worker reports, if one is connected; otherwise the name given when it joined.
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
     /// The token with which it joined; empty for an operator made by `evoxo-coordinator init`.
@@ -2609,7 +2634,7 @@ pub mod access_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// A new certificate with the same role and ID. In the first half of the newest certificate's life, the new one ends when
-        /// that one does, and the coordinator writes nothing. May: viewer, operator, worker, trusted-worker.
+        /// that one does, and the coordinator writes nothing. May: viewer, submitter, operator, worker, trusted-worker.
         pub async fn renew(
             &mut self,
             request: impl tonic::IntoRequest<super::RenewRequest>,
@@ -2754,7 +2779,7 @@ pub mod access_service_server {
             request: tonic::Request<super::JoinRequest>,
         ) -> std::result::Result<tonic::Response<super::Certificate>, tonic::Status>;
         /// A new certificate with the same role and ID. In the first half of the newest certificate's life, the new one ends when
-        /// that one does, and the coordinator writes nothing. May: viewer, operator, worker, trusted-worker.
+        /// that one does, and the coordinator writes nothing. May: viewer, submitter, operator, worker, trusted-worker.
         async fn renew(
             &self,
             request: tonic::Request<super::RenewRequest>,

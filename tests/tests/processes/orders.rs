@@ -84,7 +84,7 @@ async fn submitting_twice_gives_one_run_and_more_replicas_extend_it() {
     assert!(!person.submit("run", &two).await, "the run is not new");
     let first = person.finished("run").await;
     assert!(!person.submit("run", &two).await, "the run is finished");
-    assert_eq!(person.client.list(ListRequest {}).await.expect("a list").into_inner().runs.len(), 1);
+    assert_eq!(person.client.list(ListRequest::default()).await.expect("a list").into_inner().runs.len(), 1);
     assert_eq!(first.digest, digest_of_one_thread(&two));
     let other = person.try_submit("run", INVINCIBLE).await.expect_err("another configuration");
     assert_eq!(other.code(), Code::FailedPrecondition);

@@ -252,6 +252,7 @@ pub(super) fn core(now: Millis, number: usize, character: Character, slots: usiz
         build: "test".into(),
         kinds,
         programs: Vec::new(),
+        labels: Vec::new(),
         process,
         idle_timeout_ms: None,
     };

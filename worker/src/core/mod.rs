@@ -60,6 +60,8 @@ pub struct Settings {
     pub kinds: Vec<KindSignature>,
     /// The worker's programs, with the kinds whose tasks call them.
     pub programs: Vec<ProgramSignature>,
+    /// What the operator says about it, each as KEY=VALUE.
+    pub labels: Vec<String>,
     /// A number drawn when the process starts. By it, the coordinator recognizes the process after a lost connection.
     pub process: u64,
     /// The worker shuts down after this time without a task, in milliseconds; `None`: never.

@@ -21,6 +21,7 @@ impl Worker {
             name: self.settings.name.clone(),
             kinds: self.settings.kinds.clone(),
             programs: self.settings.programs.clone(),
+            labels: self.settings.labels.clone(),
             build: self.settings.build.clone(),
             process: self.settings.process,
             host: self.settings.host.clone(),

@@ -95,7 +95,7 @@ async fn look(client: Option<Client>, arguments: &Arguments, pause: Duration) ->
     sleep(pause).await;
     answered(async {
         let mut client = connected(client, arguments).await?;
-        let runs = client.list(v1::ListRequest {}).await.map_err(refused)?.into_inner().runs;
+        let runs = client.list(v1::ListRequest::default()).await.map_err(refused)?.into_inner().runs;
         let workers = client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
         Ok(Seen { client, runs, workers })
     })

@@ -81,7 +81,7 @@ impl Coordinator {
             tasks.iter().filter_map(first).any(|(run, first)| {
                 let closed = claimed && run.level.needs_trusted() && !abilities.trusted;
                 let now = idle || self.may_be_queued(run, first);
-                !closed && now && run.hands_out() && abilities.computes(&run.prepared)
+                !closed && now && run.hands_out() && abilities.serves(run)
             })
         };
         open(self.tasks.ready(), false) || open(self.tasks.claimed(), true)
@@ -238,9 +238,7 @@ impl Coordinator {
         let session = &self.sessions[id];
         let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
         let served = ready.keys().chain(claimed.keys()).filter_map(|run_id| {
-            let may = |run: &&Run| {
-                run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, *run_id)
-            };
+            let may = |run: &&Run| run.hands_out() && session.serves(run) && !self.has_enough_of(session, *run_id);
             let run = Some(&self.runs[*run_id]).filter(may)?;
             let first = self.open_for(session, *run_id, run).next()?;
             Some((*run_id, first))
@@ -256,7 +254,7 @@ impl Coordinator {
         }
         let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(BTreeSet::len).sum();
         // At most half of an even share, so that all workers that compute this run finish at about the same time.
-        let slots = self.sessions.slots_for(&run.prepared).max(1);
+        let slots = self.sessions.slots_for(run).max(1);
         let share = (open / (2 * slots as usize)).max(1);
         self.cut_batch(id, self.open_for(session, id, run), share, session)
     }
@@ -347,9 +345,7 @@ impl Coordinator {
 
     /// The tasks of an assignment that this worker may compute as well, if the assignment has taken long enough.
     fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
-        let may = |run: &&Run| {
-            run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, assignment.run)
-        };
+        let may = |run: &&Run| run.hands_out() && session.serves(run) && !self.has_enough_of(session, assignment.run);
         // An assignment can outlive its run.
         let Some(run) = self.runs.get(assignment.run).filter(may) else { return Vec::new() };
         let (patience_ms, waited_ms) = (self.patience_ms(assignment), self.now - assignment.sent);

@@ -1,10 +1,11 @@
-//! Workers grouped by what they compute. A search for workers that could take a task looks at the few groups, instead of at
+//! Workers grouped by what they compute, and by their labels. A search for workers that could take a task looks at the few groups, instead of at
 //! every one of thousands of workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_common::task::ProgramId;
 
+use super::run::Run;
 use crate::{id::SessionId, prepared::Prepared};
 
 /// What a worker computes, and whether it is trusted. Workers with equal abilities get the same tasks.
@@ -16,10 +17,17 @@ pub(super) struct Abilities {
     pub(super) programs: BTreeSet<(&'static str, ProgramId)>,
     /// Whether the worker is trusted: its outputs are correct by definition.
     pub(super) trusted: bool,
+    /// What the worker's operator says about it, each as KEY=VALUE.
+    pub(super) labels: BTreeSet<String>,
 }
 
 impl Abilities {
-    /// Whether a worker with these abilities computes the tasks of this run.
+    /// Whether a worker with these abilities gets tasks of this run: it computes them, and has the labels that the run wants.
+    pub(super) fn serves(&self, run: &Run) -> bool {
+        self.computes(&run.prepared) && run.labels.iter().all(|label| self.labels.contains(label))
+    }
+
+    /// Whether a worker with these abilities can compute the tasks of this run.
     pub(super) fn computes(&self, run: &Prepared) -> bool {
         let kind = run.config.kind.name;
         self.kinds.contains(&kind)

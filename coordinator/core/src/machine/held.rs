@@ -115,7 +115,7 @@ impl Coordinator {
             let needs_more = kept + free <= pace.most;
             let may = || {
                 let run = self.runs.get(**other);
-                run.is_some_and(|run| run.hands_out() && session.computes(&run.prepared))
+                run.is_some_and(|run| run.hands_out() && session.serves(run))
             };
             **other != open.run && just_now && needs_more && may() && self.rules.turn(**other, open.run).is_lt()
         });

@@ -78,7 +78,7 @@ use evoxo_proto::v1::{self, CloseKind, to_worker};
 pub use about::About;
 pub use attempts::{AttemptEnd, Attempts};
 pub use events::{Effect, Event, Rejection, ReplicaAt, Request, Response, Stored, Topic, View};
-pub use settings::{Batch, Settings};
+pub use settings::{Batch, Settings, WEIGHT};
 pub use tally::{Durations, Figures, Tally};
 
 use crate::saved::SavedRun;
@@ -164,7 +164,7 @@ impl Coordinator {
             now: Millis::default(),
             effects: Effects::default(),
             facts: Facts::default(),
-            rules: Rules::new(),
+            rules: Rules::new(&settings),
             held: Held::default(),
             runs: Runs::default(),
             tasks: Tasks::default(),

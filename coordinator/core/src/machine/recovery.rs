@@ -8,7 +8,7 @@ use super::{
     run::{Blocked, Run},
 };
 use crate::{
-    saved::{SavedRun, unfit_because},
+    saved::{SavedRun, foreign_signature, unfit_because},
     trust::Level,
 };
 
@@ -35,6 +35,7 @@ impl Coordinator {
         run.terms.clone_from(&saved.order.terms);
         run.level = Level::of_order(&saved.order);
         run.blocked = unfit_because(&self.registry, &saved).map(Blocked::Unfit);
+        run.foreign = foreign_signature(&self.registry, &saved);
         run.adopt(&saved);
         for notice in &run.notices {
             self.effects.log_about(Topic::Trouble, run.about(), format!("run {}: {notice}", run.name));

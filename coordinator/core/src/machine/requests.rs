@@ -53,6 +53,8 @@ impl Coordinator {
         let Request::Own { submitter, request } = request else { return Ok(request) };
         let name = request.orders().unwrap_or_default();
         match self.runs.find(name).map(|id| &self.runs[id].submitter) {
+            // A run that was copied into the store may be another person's.
+            None if matches!(*request, Request::Resume { .. }) => Err(Rejection::no_run(name)),
             Some(other) if *other != submitter => Err(Rejection::denied(name, other)),
             _ => Ok(*request),
         }
@@ -64,6 +66,12 @@ impl Coordinator {
                 self.submit(id, &name, prepared, level, submitter, terms)
             }
             Request::Pause { name } => self.want(id, &name, Wanted::Paused, false),
+            Request::Resume { name } if self.is_unknown(&name) => {
+                // It may have been copied into the store.
+                let write = self.writes.add_search(id, name.clone());
+                self.effects.push(Effect::Store { write, run: name, what: Write::Load });
+                Ok(None)
+            }
             Request::Resume { name } => self.want(id, &name, Wanted::Running, false),
             Request::Cancel { name, delete } => self.want(id, &name, Wanted::Cancelled, delete),
             Request::Replicas { name } => self.replicas(&name),
@@ -88,6 +96,10 @@ impl Coordinator {
     fn ordering(&mut self, name: &str) -> Option<&mut Run> {
         let id = self.runs.find(name)?;
         Some(self.runs.adjust(id)).filter(|run| run.orders.is_writing())
+    }
+
+    fn is_unknown(&self, name: &str) -> bool {
+        check_run_name(name).is_ok() && matches!(self.find(name), Err(Rejection::NotFound(_))) && !self.stopping
     }
 
     fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
@@ -273,12 +285,16 @@ impl Coordinator {
     /// A run as clients see it, without its configuration.
     pub(super) fn view(&self, id: RunId) -> v1::Run {
         let run = &self.runs[id];
-        let (workers, slots) = self.sessions.computing(&run.prepared);
+        let (workers, slots) = self.sessions.serving(run);
         let tasks_assigned = self.tasks.assigned(id) as u32;
         let tasks_waiting = self.tasks.waiting(id, run.level == Level::Quorum) as u32;
-        let mut view = v1::Run { tasks_assigned, tasks_waiting, workers, slots, ..run.view() };
+        let own = || self.registry.signature(run.prepared.config.kind);
+        let signature = run.foreign.or_else(|| run.blocked.is_none().then(own));
+        let signature = signature.map(|signature| signature.to_string()).unwrap_or_default();
+        let mut view = v1::Run { signature, tasks_assigned, tasks_waiting, workers, slots, ..run.view() };
         if workers == 0 && view.message.is_empty() && run.hands_out() {
             let missing = self.sessions.missing_program(&run.prepared);
+            let missing = missing.or_else(|| self.sessions.missing_labels(run));
             view.message = missing.or_else(|| self.lost.aside(self.now)).unwrap_or_default();
         }
         if view.message.is_empty() && run.hands_out() {

@@ -122,7 +122,14 @@ impl Coordinator {
             RunState::InDoubt => {
                 format!("run {} is computed, but in doubt: copies of tasks had different outputs", run.name)
             }
-            _ => format!("run {} is finished", run.name),
+            _ => {
+                let digest = run.digest.map(|digest| digest.to_string()).unwrap_or_default();
+                let took_s = (self.now - run.since) as f64 / 1000.0;
+                format!(
+                    "run {} is finished, {took_s:.1} s after its last order or the coordinator's start, digest {digest}",
+                    run.name
+                )
+            }
         };
         self.effects.log_about(Topic::Progress, run.about(), line);
         self.drop_thread(id);

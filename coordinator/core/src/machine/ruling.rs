@@ -2,7 +2,7 @@
 
 use super::{
     Coordinator, Effect, Topic, Write,
-    rules::{Act, Look, Ordered, Rules},
+    rules::{Act, Look, Ordered, Rules, labels::wanted},
     run::Run,
     runs::RunId,
     writes::Pending,
@@ -24,8 +24,11 @@ impl Coordinator {
 
     /// Tells the rules that a run is computed on its current terms from now on.
     pub(super) fn note_order(&mut self, id: RunId) {
-        let Run { submitter, terms, .. } = &self.runs[id];
-        self.rules.ordered(id, &Ordered { submitter, terms });
+        let now = self.now;
+        let run = self.runs.change(id);
+        run.since = now;
+        run.labels = wanted(&run.terms);
+        self.rules.ordered(id, &Ordered { submitter: &run.submitter, terms: &run.terms });
     }
 
     /// Consults all rules, and carries out what they decide.

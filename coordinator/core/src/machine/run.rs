@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use evoxo_common::{experiment::ResultDigest, time::Millis};
+use evoxo_common::{digest::Digest, experiment::ResultDigest, time::Millis};
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
@@ -83,10 +83,14 @@ pub(super) struct Run {
     pub(super) submitter: String,
     /// The terms on which the run is computed: see [`v1::Order::terms`].
     pub(super) terms: Vec<v1::Term>,
+    /// The labels that a worker must have, by the terms.
+    pub(super) labels: Vec<String>,
     /// How outputs are verified.
     pub(super) level: Level,
     pub(super) recomputations: RecomputationsDue,
     pub(super) blocked: Option<Blocked>,
+    /// The behaviour signature of the build that computed the stored states, if it is another one than this build's.
+    pub(super) foreign: Option<Digest>,
     pub(super) trouble: StoreTrouble,
     pub(super) presence: Presence,
     /// The memory reserved for the run, in bytes.
@@ -98,6 +102,8 @@ pub(super) struct Run {
     pub(super) planning: bool,
     pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
+    /// When the last order was given here, or when this coordinator took over the run.
+    pub(super) since: Millis,
     pub(super) notices: Vec<String>,
     /// The workers that could not compute something, and what it was, as far as notices say so.
     pub(super) failing: BTreeSet<(Identity, String)>,
@@ -118,9 +124,11 @@ impl Run {
             orders,
             submitter: String::new(),
             terms: Vec::new(),
+            labels: Vec::new(),
             level: Level::Plain,
             recomputations: RecomputationsDue::default(),
             blocked: None,
+            foreign: None,
             trouble: StoreTrouble::default(),
             presence: Presence::Resting,
             reserved_bytes: 0,
@@ -129,6 +137,7 @@ impl Run {
             planning: false,
             checkpoints: Checkpoints::default(),
             tasks_done: 0,
+            since: Millis(0),
             notices: Vec::new(),
             failing: BTreeSet::new(),
             doubts: Vec::new(),

@@ -12,12 +12,15 @@ use evoxo_common::{
     task::{ProgramId, SharedCache},
     time::Millis,
 };
-use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROGRAM_BYTES_MAX, PROGRAMS_MAX, PROTOCOL, SLOTS_MAX, v1};
+use evoxo_proto::{
+    KINDS_MAX, LABELS_MAX, NAME_BYTES_MAX, PROGRAM_BYTES_MAX, PROGRAMS_MAX, PROTOCOL, SLOTS_MAX, is_label, v1,
+};
 
 use super::{
     groups::{Abilities, GroupId, Groups},
     recent::Recent,
     record::Records,
+    run::Run,
     runs::RunId,
     standing::Identity,
 };
@@ -136,9 +139,9 @@ impl Session {
         self.abilities.trusted
     }
 
-    /// Whether the worker computes the tasks of this run.
-    pub(super) fn computes(&self, run: &Prepared) -> bool {
-        self.abilities.computes(run)
+    /// See [`Abilities::serves`].
+    pub(super) fn serves(&self, run: &Run) -> bool {
+        self.abilities.serves(run)
     }
 
     /// The worker's programs for display: each with its name and the first digits of its signature, unless the signature was
@@ -264,9 +267,9 @@ impl Sessions {
         self.groups.slots(|_| true)
     }
 
-    /// The number of workers that compute the tasks of this run, and of their slots.
-    pub(super) fn computing(&self, run: &Prepared) -> (u32, u32) {
-        let sessions = self.by_id.values().filter(|session| session.computes(run) && !session.draining);
+    /// The number of workers that get tasks of this run, and of their slots.
+    pub(super) fn serving(&self, run: &Run) -> (u32, u32) {
+        let sessions = self.by_id.values().filter(|session| session.serves(run) && !session.draining);
         sessions.fold((0, 0), |(workers, slots), session| (workers + 1, slots + session.slots))
     }
 
@@ -290,14 +293,27 @@ impl Sessions {
         })
     }
 
+    /// A message about the labels of this run, if no worker that could compute its tasks has them.
+    pub(super) fn missing_labels(&self, run: &Run) -> Option<String> {
+        let mut able = self.by_id.values().filter(|session| session.abilities.computes(&run.prepared)).peekable();
+        let none = able.peek().is_some() && !able.any(|session| session.serves(run));
+        none.then(|| {
+            let (labels, options) = (run.labels.join(","), run.labels.join(" --label "));
+            format!(
+                "no connected worker that could compute it has the labels {labels}: start one with --label {options}, or \
+                 submit the run again with another --term where="
+            )
+        })
+    }
+
     /// See [`Groups::with_capacity`].
     pub(super) fn with_capacity(&self, idle_only: bool, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
         self.groups.with_capacity(idle_only, could)
     }
 
-    /// The number of slots of all workers that compute the tasks of this run.
-    pub(super) fn slots_for(&self, run: &Prepared) -> u32 {
-        self.groups.slots(|abilities| abilities.computes(run))
+    /// The number of slots of all workers that get tasks of this run.
+    pub(super) fn slots_for(&self, run: &Run) -> u32 {
+        self.groups.slots(|abilities| abilities.serves(run))
     }
 
     /// Changes a session, and updates its group accordingly.
@@ -326,7 +342,7 @@ impl Sessions {
     /// Records that a worker's programs for this run do not match their signatures. Returns whether that is new.
     pub(super) fn disown_programs(&mut self, id: SessionId, run: &Prepared) -> bool {
         let session = self.by_id.get_mut(&id).unwrap_or_else(|| over(id));
-        if !session.computes(run) {
+        if !session.abilities.computes(run) {
             return false;
         }
         let kind = run.config.kind.name;
@@ -446,6 +462,7 @@ pub(super) fn session_of(
     kinds.sort_unstable();
     kinds_refused.sort_unstable();
     let programs = programs_of(hello, &kinds)?;
+    let labels = labels_of(hello)?;
     let trusted = holder.as_ref().is_some_and(|holder| holder.trusted);
     let name = printable(&hello.name, NAME_BYTES_MAX);
     Ok(Session {
@@ -458,7 +475,7 @@ pub(super) fn session_of(
         build: printable(&hello.build, NAME_BYTES_MAX),
         process: hello.process,
         slots: hello.slots,
-        abilities: Abilities { kinds, programs, trusted },
+        abilities: Abilities { kinds, programs, trusted, labels },
         group: GroupId::default(),
         kinds_refused,
         assignments: BTreeMap::new(),
@@ -493,6 +510,17 @@ fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'
         programs.insert((*kind, ProgramId { name, signature }));
     }
     Ok(programs)
+}
+
+/// The worker's labels; or why the worker is refused.
+fn labels_of(hello: &v1::Hello) -> Result<BTreeSet<String>, String> {
+    if hello.labels.len() > LABELS_MAX {
+        return Err(format!("it has {} labels: at most {LABELS_MAX} are allowed", hello.labels.len()));
+    }
+    match hello.labels.iter().find(|label| !is_label(label)) {
+        Some(label) => Err(format!("its label {:?} is not KEY=VALUE", printable(label, NAME_BYTES_MAX))),
+        None => Ok(hello.labels.iter().cloned().collect()),
+    }
 }
 
 /// Text from another process, prepared for display: on one line, without control characters, and with at most

@@ -2,6 +2,9 @@
 
 use crate::trust::DrawKey;
 
+/// The weight of a submitter whom nothing weighs: see [`Settings::weights`].
+pub const WEIGHT: u64 = 100;
+
 /// The maximum size of a run's tasks that are planned and not yet computed, in bytes, however much memory there is.
 const PLAN_AHEAD_BYTES: u64 = 64 << 20;
 
@@ -57,6 +60,9 @@ pub struct Settings {
     pub replicas_max: u64,
     /// The number of finished and cancelled runs to keep; older ones are deleted. `None` keeps all.
     pub finished_runs_kept: Option<u32>,
+    /// The submitters with another weight than [`WEIGHT`], each once. One with a weight of 200 gets twice as much of the
+    /// workers' time as one with 100, if both have enough to compute. From 1 to 10,000.
+    pub weights: &'static [(String, u64)],
     /// The memory for all runs together, in bytes; [`crate::prepared::Prepared`] defines how it is counted.
     pub memory_bytes_max: u64,
     /// See [`DrawKey`]. The default is a known key. Do not use it where a worker could lie.
@@ -126,6 +132,7 @@ impl Default for Settings {
             runs_per_submitter_max: 768,
             replicas_max: 25_000,
             finished_runs_kept: None,
+            weights: &[],
             memory_bytes_max: 2 << 30,
             draw_key: DrawKey::default(),
         }

@@ -7,6 +7,7 @@ use super::{
     about::About,
     facts::Fact,
     orders::Wanted,
+    rules::Proposal,
     run::{Blocked, Presence},
     runs::RunId,
     trouble::STORE_RETRY_MS,
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     replicas::Job,
-    saved::{SavedRun, unfit_because},
+    saved::{SavedRun, foreign_signature, unfit_because},
     trust::{Draw, Level},
 };
 
@@ -27,6 +28,9 @@ impl Coordinator {
     pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
         if let Some(refusal) = self.writes.take_refusal(write) {
             return self.on_refusal_stored(refusal, outcome);
+        }
+        if let Some((request, name)) = self.writes.take_search(write) {
+            return self.on_searched(request, &name, outcome);
         }
         let PendingWrite { run: id, what } = self.writes.take(write);
         if self.runs.get(id).is_none() {
@@ -71,6 +75,36 @@ impl Coordinator {
             self.leave_if_saved(id);
         }
         asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
+    }
+
+    /// The store was searched for a run that is not known. If it is there, somebody has copied it there, and this coordinator
+    /// takes it over, as at its start.
+    fn on_searched(&mut self, request: RequestId, name: &str, outcome: Result<Stored, StoreFault>) {
+        let rejection = match outcome {
+            Ok(Stored::Loaded(Some(saved))) => match self.take_over(name, *saved) {
+                Ok(id) if self.runs[id].is_over() => return self.respond_run(id, request, false, None),
+                Ok(_) => return self.on_request(request, Request::Resume { name: name.to_owned() }),
+                Err(rejection) => rejection,
+            },
+            Ok(_) => Rejection::no_run(name),
+            Err(StoreFault::Superseded(why)) => Rejection::Interrupted(why),
+            Err(StoreFault::Failed(why) | StoreFault::Fenced(why)) => Rejection::Conflict(why),
+        };
+        self.effects.respond(request, Err(rejection));
+    }
+
+    fn take_over(&mut self, name: &str, saved: SavedRun) -> Result<RunId, Rejection> {
+        if self.runs.find(name).is_some() {
+            let why = format!("run {name:?} was submitted while the store was searched for it: `evoxo runs` shows it");
+            return Err(Rejection::Conflict(why));
+        }
+        let replicas = saved.prepared.as_ref().map_or(0, |prepared| prepared.replicas());
+        let asked = Proposal { new_run: true, submitter: &saved.order.submitter, replicas };
+        self.rules.admits(&self.look(), &asked)?;
+        self.effects.log(Topic::Progress, format!("run {name} was found in the store"));
+        self.recover_run(saved);
+        self.facts.note(Fact::Turned);
+        self.runs.find(name).ok_or_else(|| Rejection::Conflict(self.runs.unreadable[name].clone()))
     }
 
     fn after_success(&mut self, id: RunId, what: Pending, stored: Stored) {
@@ -212,6 +246,7 @@ impl Coordinator {
             self.tell_void(&saved.name, &replica.arm, replica.index, since);
         }
         let unfit = unfit_because(&self.registry, &saved);
+        let foreign = foreign_signature(&self.registry, &saved);
         let run = self.runs.change(id);
         run.presence = Presence::Resting;
         if let Ok(prepared) = &saved.prepared {
@@ -221,6 +256,7 @@ impl Coordinator {
         run.level = Level::of_order(&saved.order);
         run.terms.clone_from(&saved.order.terms);
         run.blocked = unfit.map(Blocked::Unfit);
+        run.foreign = foreign;
         run.adopt(&saved);
         self.note_order(id);
         void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));

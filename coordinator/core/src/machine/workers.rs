@@ -40,6 +40,7 @@ impl Coordinator {
             kinds_refused: session.kinds_refused.iter().map(|kind| (*kind).to_owned()).collect(),
             address: session.address.clone(),
             programs: session.program_texts(),
+            labels: session.abilities.labels.iter().cloned().collect(),
             runs: self.runs_of(session),
             host: session.host.clone(),
             identity: session.identity_number().map(ToString::to_string).unwrap_or_default(),

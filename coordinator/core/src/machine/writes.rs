@@ -77,6 +77,8 @@ pub(super) struct Writes {
     last: u64,
     pending: BTreeMap<WriteId, PendingWrite>,
     refusals: BTreeMap<WriteId, Refusal>,
+    /// Requests to continue runs that are not known, by name.
+    searches: BTreeMap<WriteId, (RequestId, String)>,
 }
 
 impl Writes {
@@ -96,6 +98,18 @@ impl Writes {
 
     pub(super) fn take_refusal(&mut self, id: WriteId) -> Option<Refusal> {
         self.refusals.remove(&id)
+    }
+
+    /// The store is searched for a run that is not known.
+    pub(super) fn add_search(&mut self, request: RequestId, name: String) -> WriteId {
+        self.last += 1;
+        let id = WriteId(self.last);
+        self.searches.insert(id, (request, name));
+        id
+    }
+
+    pub(super) fn take_search(&mut self, id: WriteId) -> Option<(RequestId, String)> {
+        self.searches.remove(&id)
     }
 
     pub(super) fn take(&mut self, id: WriteId) -> PendingWrite {
@@ -121,6 +135,6 @@ impl Writes {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.pending.is_empty() && self.refusals.is_empty()
+        self.pending.is_empty() && self.refusals.is_empty() && self.searches.is_empty()
     }
 }

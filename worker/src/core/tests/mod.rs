@@ -92,6 +92,7 @@ impl Bench {
             build: "b".into(),
             kinds: Vec::new(),
             programs: Vec::new(),
+            labels: Vec::new(),
             process: 3,
             idle_timeout_ms,
         };

@@ -2,6 +2,7 @@
 //! one file in this folder and one line in [`Rules::new`]. A rule keeps its own state, reads the coordinator without changing
 //! it, and returns what is to be done ([`Act`]). It does nothing itself.
 
+pub(super) mod labels;
 mod overdue;
 mod quota;
 mod retention;
@@ -118,10 +119,11 @@ pub(super) trait Rule: Send {
 pub(super) struct Rules(Vec<Box<dyn Rule>>);
 
 impl Rules {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         Self(vec![
             Box::new(quota::Quota),
-            Box::new(shares::Shares::default()),
+            Box::new(shares::Shares::new(settings.weights)),
+            Box::new(labels::Labels),
             Box::new(silence::Silence),
             Box::new(overdue::Overdue),
             Box::new(retention::Retention::default()),

@@ -1,7 +1,8 @@
-//! Whose turn it is. Submitters have equal shares, whatever the number of their runs. The runs of one submitter divide that
-//! share by their priorities.
+//! Whose turn it is. Submitters have equal shares, whatever the number of their runs, unless the operator has weighed them.
+//! The runs of one submitter divide that share by their priorities.
 //!
-//! Each submitter has an account of the work that workers did for them, in microseconds, and so has each run of a submitter.
+//! Each submitter has an account of the work that workers did for them, in microseconds, divided by the submitter's weight;
+//! and so has each run of a submitter, divided by its priority.
 //! The account with the least work is served first. Work counts with its expected duration when it is assigned, and with its
 //! real duration once the result arrives. A submitter or run that had nothing to compute for a while is owed at most
 //! [`OWED_US`] for each slot. A short run therefore goes first, and a long one cannot hold up others to catch up on the time
@@ -10,7 +11,7 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use super::{Act, Look, Ordered, Rule, Term};
-use crate::machine::runs::RunId;
+use crate::machine::{runs::RunId, settings::WEIGHT};
 
 /// The maximum that an account is owed, in microseconds for each slot of all workers.
 const OWED_US: u64 = 10_000_000;
@@ -75,8 +76,8 @@ struct Person {
 }
 
 /// All submitters who have runs.
-#[derive(Default)]
 pub(super) struct Shares {
+    weights: &'static [(String, u64)],
     person_of: BTreeMap<RunId, String>,
     people: BTreeMap<String, Person>,
     accounts: Accounts<String>,
@@ -91,6 +92,18 @@ fn weighed(us: u64, priority: u64) -> u64 {
 }
 
 impl Shares {
+    /// Nobody has a run yet. See [`crate::machine::settings::Settings::weights`].
+    pub(super) fn new(weights: &'static [(String, u64)]) -> Self {
+        let (person_of, people, accounts, out_us) = Default::default();
+        Self { weights, person_of, people, accounts, out_us, owed_us: 0 }
+    }
+
+    /// How much work counts for this submitter; at least 1 unless the work is 0.
+    fn of_person(&self, name: &str, us: u64) -> u64 {
+        let weight = self.weights.iter().find(|(whose, _)| whose == name).map_or(WEIGHT, |(_, weight)| *weight);
+        (us * WEIGHT).div_ceil(weight)
+    }
+
     fn person(&self, run: RunId) -> &String {
         self.person_of.get(&run).expect("every run has an order with a submitter")
     }
@@ -139,7 +152,7 @@ impl Rule for Shares {
 
     fn given(&mut self, run: RunId, us: u64) {
         let name = self.person(run).clone();
-        self.accounts.add(&name, us, self.owed_us);
+        self.accounts.add(&name, self.of_person(&name, us), self.owed_us);
         let person = self.people.get_mut(&name).expect("the submitter of a run is listed");
         let priority = person.runs[&run];
         person.accounts.add(&run, weighed(us, priority), self.owed_us);
@@ -149,7 +162,8 @@ impl Rule for Shares {
     fn back(&mut self, run: RunId, counted_us: u64, took_us: u64) {
         // Assigned work may come back after its run is removed.
         let Some(name) = self.person_of.get(&run) else { return };
-        self.accounts.correct(name, counted_us, took_us);
+        let [counted, took] = [counted_us, took_us].map(|us| self.of_person(name, us));
+        self.accounts.correct(name, counted, took);
         let person = self.people.get_mut(name).expect("the submitter of a run is listed");
         let priority = person.runs[&run];
         person.accounts.correct(&run, weighed(counted_us, priority), weighed(took_us, priority));

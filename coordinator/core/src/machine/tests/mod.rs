@@ -3,6 +3,7 @@
 mod attempts;
 mod evidence;
 mod failures;
+mod labels;
 mod losses;
 mod memory;
 mod operators;

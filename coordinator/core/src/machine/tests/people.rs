@@ -93,6 +93,40 @@ fn submission(config: &str) -> Request {
     Request::Submit { name: "r".into(), prepared, level: Level::Plain, submitter: String::new(), terms: Vec::new() }
 }
 
+/// A run that was copied into the store of a running coordinator is found when somebody resumes it.
+#[test]
+fn a_copied_run_is_found_when_it_is_resumed() {
+    let mut other = Story::begin(singly());
+    other.submit_by("ann", "half", CONFIG).unwrap();
+    other.join(1, 1);
+    (0..10).for_each(|_| _ = other.answer(1, honest));
+    other.ask(Request::Pause { name: "half".into() }).unwrap();
+    other.submit("done", ONE_ROUND).unwrap();
+    other.work_to_the_end(1);
+    other.tell(Event::Stop);
+    let resume = |story: &mut Story, name: &str| story.ask(Request::Resume { name: name.into() });
+    let mut story = Story::begin(Settings { runs_per_submitter_max: 1, ..singly() });
+    story.join(1, 1);
+    assert!(matches!(resume(&mut story, "half"), Err(Rejection::NotFound(_))));
+    story.objects.extend(other.objects);
+    assert!(matches!(story.ask(Request::Pause { name: "half".into() }), Err(Rejection::NotFound(_))));
+    let own = Request::Own { submitter: "bob".into(), request: Box::new(Request::Resume { name: "half".into() }) };
+    assert!(matches!(story.ask(own), Err(Rejection::NotFound(_))), "a submitter may not take in other people's runs");
+    let done = |story: &mut Story| story.writes.iter().any(|(_, write)| matches!(write, Write::Finished { .. }));
+    let Response::Run(run) = resume(&mut story, "half").unwrap() else { panic!("another response") };
+    assert!(run.state() == RunState::Running && run.rounds_done > 0 && run.submitter == "ann", "{run:?}");
+    let Response::Run(run) = resume(&mut story, "done").unwrap() else { panic!("another response") };
+    assert_eq!((run.state(), run.digest), (RunState::Finished, expected_digest(ONE_ROUND)));
+    story.work_to_the_end(1);
+    assert_eq!(story.run("half").digest, expected_digest(CONFIG));
+    assert!(done(&mut story) && story.logged(Topic::Progress) > 0);
+    // A quota of the run's submitter holds too.
+    let mut full = Story::begin(Settings { runs_per_submitter_max: 1, ..singly() });
+    full.submit_by("ann", "r", CONFIG).unwrap();
+    full.objects.extend(story.objects);
+    assert!(matches!(resume(&mut full, "half"), Err(Rejection::Exhausted(_))));
+}
+
 /// A submitter may change only its own runs, also after a restart. It may submit a new run under a name that is free.
 #[test]
 fn a_submitter_changes_only_its_own_runs() {

@@ -3,6 +3,33 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::machine::settings::WEIGHT;
+
+/// What an operator gives to one submitter counts for all runs of that submitter together, and holds after a restart.
+#[test]
+fn twice_the_weight_gives_twice_the_share() {
+    let weights = vec![("10.0.0.8".to_owned(), 2 * WEIGHT), ("10.0.0.9".to_owned(), WEIGHT / 2)].leak();
+    let settings = Settings { weights, ..singly() };
+    let mut story = Story::begin(settings);
+    let runs = [("10.0.0.7", "a"), ("10.0.0.7", "b"), ("10.0.0.8", "c"), ("10.0.0.9", "d")];
+    for (seed, (submitter, name)) in runs.into_iter().enumerate() {
+        story.submit_by(submitter, name, &long(seed)).unwrap();
+    }
+    for _ in 0..2 {
+        story.task_us = 10_000;
+        story.join(1, 1);
+        let before = runs.map(|(_, name)| story.run(name).tasks_done);
+        for _ in 0..700 {
+            story.now = story.now + 10;
+            story.answer(1, honest);
+        }
+        let done: Vec<u64> = (0..4).map(|place| story.run(runs[place].1).tasks_done - before[place]).collect();
+        let near = done.iter().zip([100, 100, 400, 100]).all(|(done, wanted)| done.abs_diff(wanted) <= 8);
+        assert!(near, "{done:?}");
+        story.tell(Event::Stop);
+        story = Story::go_on(settings, story.objects);
+    }
+}
 
 /// A run that does not end. Runs with the same seed would have the same tasks, which are computed only once.
 fn long(seed: usize) -> String {
@@ -173,7 +200,12 @@ fn a_run_pays_for_the_slots_that_stay_free_for_it() {
 }
 
 /// Submits a run on these terms.
-fn submit_on(story: &mut Story, name: &str, seed: usize, terms: &[(&str, &str)]) -> Result<Response, Rejection> {
+pub(super) fn submit_on(
+    story: &mut Story,
+    name: &str,
+    seed: usize,
+    terms: &[(&str, &str)],
+) -> Result<Response, Rejection> {
     let term = |(name, value): &(&str, &str)| v1::Term { name: (*name).into(), value: (*value).into() };
     let (prepared, level, submitter) = (story::prepared(&long(seed)), crate::trust::Level::Plain, "10.0.0.7".into());
     let terms = terms.iter().map(term).collect();
@@ -226,7 +258,11 @@ fn invalid_terms_are_rejected_by_name() {
         };
         why
     };
-    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority");
+    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority, where");
+    for value in ["gpu", "gpu=", "=a100", "gpu=a100,", "gpu=a 100", "gpu=a=b"] {
+        let wrong = refused(&mut story, &[("where", value)]);
+        assert!(wrong.starts_with(&format!("the term where is {value:?}: it must be KEY=VALUE")), "{wrong}");
+    }
     let wrong = refused(&mut story, &[("priority", "0")]);
     assert!(wrong.starts_with("the term priority is \"0\": it must be a whole number from 1 to 100"), "{wrong}");
     let long = "0".repeat(1000) + "1";

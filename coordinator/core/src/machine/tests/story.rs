@@ -281,6 +281,7 @@ impl Story {
             name: format!("w{session}"),
             kinds: registry().signatures(),
             programs: Vec::new(),
+            labels: Vec::new(),
             build: String::new(),
             host: "lab".into(),
             process: session,
