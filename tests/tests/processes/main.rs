@@ -16,6 +16,7 @@ mod programs;
 mod quota;
 mod rights;
 mod secure;
+mod selection;
 mod services;
 mod shapes;
 mod standby;
