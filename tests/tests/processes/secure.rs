@@ -438,7 +438,7 @@ fn mistakes_about_access_have_a_message() {
         ("evoxo-coordinator", &["init", "--access", &file], 1, "cannot make the directory"),
         ("evoxo-worker", &["--access", &file], 1, "is not an access file of evoxo"),
         ("evoxo", &["runs", "--access", &file], 1, "is not an access file of evoxo"),
-        ("evoxo", &["token", "create", "--role", "king"], 2, "there is no role \"king\": use one of viewer, operator"),
+        ("evoxo", &["token", "create", "--role", "king"], 2, "there is no role \"king\": use one of viewer, submitter"),
         ("evoxo", &["access", "revoke", "x"], 2, "an ID has 12 digits of 0-9 and a-f"),
     ];
     for (name, arguments, status, says) in cases {

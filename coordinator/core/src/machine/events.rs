@@ -241,7 +241,7 @@ impl Rejection {
         let whose = if submitter.is_empty() { "an unknown person" } else { submitter };
         Self::Denied(format!(
             "run {name:?} was submitted by {whose}, and your role lets you change only your own runs: ask an operator, or \
-             choose another name"
+             submit under another name"
         ))
     }
 
