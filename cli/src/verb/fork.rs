@@ -18,7 +18,7 @@ use evoxo_worker::Program;
 
 use crate::{
     digests,
-    directory::{self, Directory},
+    directory::Directory,
     inline::Inline,
     kept::Kept,
     numbered::{RunDirectory, numbered},
@@ -139,7 +139,7 @@ fn begin(
     name: &str,
     config: &Config,
 ) -> anyhow::Result<()> {
-    if !arguments.run.is_dir() || directory::name(&arguments.run) == directory::name(directory.path()) {
+    if !arguments.run.is_dir() {
         return Ok(());
     }
     let origin = origin_of(registry, &Prepared::new(config.clone()));
