@@ -28,8 +28,10 @@ const SEARCHES: [&str; 10] = [
 ];
 
 /// More files, in which settings matter that do not in the small ones.
-const MORE: [&str; 8] = [
-    "experiment = \"menace\"\n[settings]\ngames = 300\nslice = 50\nevery = 50\nloss = -4\nwin = 1\nbeads_1 = 1\nbeads_2 = 1\nbeads_3 = 1",
+const MORE: [&str; 9] = [
+    "experiment = \"menace\"\n[settings]\ngames = 300\nslice = 50\nevery = 50\nopponent = \"perfect\"\ndraw = -3\nloss = -4",
+    "experiment = \"rules\"\n[settings]\nagents = 12\nrules = 4\ncycles = 12\nmutation = 0.1\nsimilar = \"penalise\"\n\
+     similar_share = 0.4\nsimilar_penalty = 30\nfarming = \"couples\"",
     "experiment = \"rules\"\n[settings]\nagents = 4\nrules = 1\ncycles = 12\nmutation = 0\ncycles_per_task = 4",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 6\ngames = 20\nmore_mutations = 0.9",
     "experiment = \"rules\"\n[settings]\nagents = 12\nrules = 30\ncycles = 9\nmutations = \"clustered\"\nmutation = 0.2\n\

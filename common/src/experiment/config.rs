@@ -145,6 +145,10 @@ impl Config {
         self.ends.as_ref().map_or_else(String::new, |ends| ends.to_toml(self.kind.columns))
     }
 
+    fn forks_toml(&self) -> String {
+        self.forks.iter().map(Fork::to_toml).collect()
+    }
+
     /// How this configuration differs from that of a run; see [`Change`].
     #[must_use]
     pub fn change_from(&self, there: &Self) -> Change {

@@ -4,11 +4,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     Arm, Kind,
-    fork::{Earlier, FORKS_MAX, Fork, refusal},
+    fork::{Earlier, FORKS_MAX, Fork},
     written::{Lines, Mistake, Table, WrittenAt, raw, read},
 };
 use crate::{
-    settings::Values,
+    settings::{Field, Scope, Values},
     text::{hint, quoted},
 };
 
@@ -132,6 +132,23 @@ impl ForkTable {
         self.mistakes.append(&mut wrong);
         earlier
     }
+}
+
+/// The reason why a setting cannot change after a round, if there is one.
+pub(super) fn refusal(kind: &Kind, field: &Field) -> Option<String> {
+    let name = field.name;
+    if kind.may_change.contains(&name) {
+        return None;
+    }
+    if field.scope == Scope::Length {
+        return Some(format!(
+            "{name} counts for the whole run, because it only makes a run longer: leave it out of [[fork]]"
+        ));
+    }
+    Some(match kind.may_change {
+        [] => format!("{name} cannot change after a round: no setting of {} can", kind.name),
+        some => format!("{name} cannot change after a round; these settings of {} can: {}", kind.name, some.join(", ")),
+    })
 }
 
 /// The forks of a run with these arms. Arms that are left out may be named.

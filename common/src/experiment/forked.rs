@@ -2,7 +2,8 @@
 
 use super::{
     Arm, Config, Problem, Problems, Registry,
-    fork::{Earlier, Fork, refusal},
+    fork::{Earlier, Fork},
+    fork_file::refusal,
 };
 use crate::settings::Scope;
 

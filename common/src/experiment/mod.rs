@@ -29,6 +29,7 @@ mod screen_report;
 mod screen_responses;
 mod screen_sentences;
 pub mod small;
+mod stages;
 mod standard;
 mod told;
 mod written;

@@ -213,7 +213,7 @@ fn forked(run: Arc<Prepared>, seed: u64) -> Arc<Prepared> {
     let (config, rounds) =
         (&run.config, (0..run.config.arms.len() as u32).map(|arm| run.rounds(arm)).min().unwrap_or(0));
     match CHANGES.iter().find(|(kind, ..)| *kind == config.kind.name) {
-        Some((_, name, value)) if chance(&mut rng, 1, 2) => {
+        Some((_, name, value)) if rounds > 1 && chance(&mut rng, 1, 2) => {
             let at = 1 + below(&mut rng, rounds - 1);
             let fork = config.forked(registry(), at, &[((*name).into(), (*value).into())]);
             prepared(&fork.unwrap_or_else(|problems| panic!("{problems}")).to_toml())
