@@ -62,9 +62,9 @@ fn differs(fork: &Config, at: u64, past: &[Replica]) -> bool {
     for (past, arm) in past.iter().zip(fork.arms.iter().flat_map(|arm| vec![arm; fork.replicas as usize])) {
         let place = format!("{} {:?}", fork.kind.name, fork.forks);
         let mut replica = Replica::start(fork, arm, past.index());
-        while local::step(&mut replica).unwrap() {
+        while local::step(&mut replica).expect("planned tasks are good") {
             let saved = replica.save();
-            let restored = Replica::restore(fork, &saved).unwrap();
+            let restored = Replica::restore(fork, &saved).expect("the saved state is valid");
             assert!(restored.save() == saved && restored.tasks() == replica.tasks(), "{place}");
             if replica.rounds() == at {
                 replica = restored;
