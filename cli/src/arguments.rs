@@ -72,6 +72,8 @@ enum Verb {
     Digest(verb::digest::Arguments),
     /// Compare two runs: settings, replicas, and the first round and number in which they differ
     Diff(verb::diff::Arguments),
+    /// Compute a run that begins as another one and goes on with other settings
+    Fork(verb::fork::Arguments),
     /// Find the first round that two builds compute differently
     Bisect(verb::bisect::Arguments),
     /// Print what a paper needs to know about a run: command, version, digest, cost, BibTeX
@@ -166,6 +168,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Best(arguments) => verb::best::run(&arguments, registry),
         Verb::Digest(arguments) => verb::digest::run(&arguments, registry),
         Verb::Diff(arguments) => verb::diff::run(&arguments, registry),
+        Verb::Fork(arguments) => verb::fork::run(&arguments, registry),
         Verb::Bisect(arguments) => verb::bisect::run(&arguments, registry),
         Verb::Cite(arguments) => verb::cite::run(&arguments, registry),
         Verb::Probe(arguments) => verb::probe::run(&arguments, registry),

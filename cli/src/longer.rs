@@ -5,18 +5,14 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, bail};
-use evoxo_common::{
-    envelope::{Kind, open},
-    experiment::{Config, Registry, Replica},
-};
+use evoxo_common::experiment::{Config, Registry, Replica};
 use evoxo_coordinator::{
     prepared::Prepared,
     saved::{Origin, origin_of, seal_checkpoint},
 };
 use evoxo_proto::v1::{self, RunState};
-use prost::Message as _;
 
-use crate::{directory::Directory, inline::Inline, say::usage};
+use crate::{directory::Directory, inline::Inline, say::usage, stored};
 
 /// Prepares the directory for this configuration, if the run in it ends earlier or nothing of it was computed. Returns the
 /// run's name: the name of the run in the directory if there is one, else `name`. If the process is killed at any point, the
@@ -96,8 +92,7 @@ pub(crate) fn lengthen(
 fn states(replicas: &[v1::Replica], origin: &Origin, config: &Config) -> anyhow::Result<Vec<v1::ReplicaState>> {
     let state = |replica: &v1::Replica| {
         let name = format!("replica {} of arm {:?}", replica.replica, replica.arm);
-        let body = open(Kind::Finished, &replica.state).with_context(|| format!("{name} as stored"))?;
-        let finished = v1::Finished::decode(body).with_context(|| format!("{name} as stored"))?;
+        let finished = stored::finished(replica)?;
         if finished.signature != origin.signature {
             return Err(usage(format_args!(
                 "{name} was computed by a build that computes different results: choose another directory with --out"

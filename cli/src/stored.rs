@@ -2,13 +2,17 @@
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use anyhow::{anyhow, bail};
-use evoxo_common::experiment::Registry;
+use anyhow::{Context as _, anyhow, bail};
+use evoxo_common::{
+    envelope::{Kind, open},
+    experiment::Registry,
+};
 use evoxo_coordinator::{
     saved::{SavedRun, seal_replica},
     store::Store,
 };
 use evoxo_proto::v1;
+use prost::Message as _;
 
 use crate::{directory, results::Results, say::notice};
 
@@ -37,6 +41,28 @@ pub(crate) fn read(registry: &Registry, directory: &Path) -> anyhow::Result<Opti
         std::thread::sleep(PAUSE);
     }
     bail!("{}: {}", place, why.unwrap_or_default())
+}
+
+/// The stored states of replicas with at most this many rounds, of the run in this directory. What cannot be read is noted and
+/// left out.
+pub(crate) fn early(registry: &Registry, directory: &Path, rounds: u64) -> anyhow::Result<Vec<v1::Finished>> {
+    let Some((place, run)) = directory::stored(directory)? else { return Ok(Vec::new()) };
+    let mut store = Store::open_to_read(&place, registry.clone())?;
+    let Some(mut saved) = store.load_run(&run)? else { return Ok(Vec::new()) };
+    saved.notices.iter().for_each(notice);
+    saved.finished.retain(|finished| finished.replica.rounds <= rounds);
+    saved.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.states.retain(|state| state.rounds <= rounds));
+    let found = replicas(&store, &saved).unwrap_or_else(|why| {
+        notice(why);
+        Vec::new()
+    });
+    found.iter().map(finished).collect()
+}
+
+/// A stored replica, with the build that computed it.
+pub(crate) fn finished(replica: &v1::Replica) -> anyhow::Result<v1::Finished> {
+    let name = || format!("replica {} of arm {:?} as stored", replica.replica, replica.arm);
+    v1::Finished::decode(open(Kind::Finished, &replica.state).with_context(name)?).with_context(name)
 }
 
 /// The replicas that have begun, in order of arm, then number. A finished replica is newer than any checkpoint.

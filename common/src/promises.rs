@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     card::Card,
-    experiment::{Config, Demand, Registry, Replica, ResultDigest, add_ends},
+    experiment::{Config, Demand, Registry, Replica, ResultDigest, add_ends, add_forks},
     local,
     task::{Encoder, Task},
 };
@@ -27,7 +27,10 @@ pub fn check(registry: &Registry, file: &str) -> String {
     let mut replicas: Vec<Replica> = local::start(&config).collect();
     for replica in &mut replicas {
         let arm = config.arms.iter().find(|arm| arm.name == replica.arm()).expect("an arm of this run");
-        let (demand, rounds) = ((config.kind.demand)(&arm.settings), (config.kind.rounds)(&arm.settings));
+        let stages = config.stages(arm);
+        let demands = stages.iter().map(|(_, arm)| (config.kind.demand)(&arm.settings));
+        let demand = demands.reduce(Demand::or).expect("there is a first stage");
+        let rounds = stages.iter().map(|(_, arm)| (config.kind.rounds)(&arm.settings)).max().unwrap_or(0);
         let place = format!("{}, replica {} of arm {:?}", config.kind.name, replica.index(), arm.name);
         while !replica.is_finished() {
             let place = format!("{place}, round {}", replica.rounds() + 1);
@@ -140,6 +143,7 @@ fn check_report(config: &Config, replicas: &[Replica]) {
     let mut again =
         (config.kind.report)(config, &read).unwrap_or_else(|why| panic!("no report can be made from a result: {why}"));
     add_ends(config, &mut again);
+    add_forks(config, &mut again);
     assert_eq!((&again.tables, &again.json), (&report.tables, &report.json), "a report differs from its result's");
 }
 

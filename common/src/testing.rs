@@ -102,6 +102,7 @@ pub(crate) struct Sums {
 impl Experiment for Sums {
     const NAME: &'static str = "sums";
     const TASKS: &'static [TaskKind] = &[TaskKind::of::<Multiply>()];
+    const MAY_CHANGE: &'static [&'static str] = &["tasks"];
     type Settings = Settings;
     type State = State;
     type Row = Row;

@@ -27,7 +27,11 @@ const SMALL: [(&str, &str); 10] = [
         "[settings]\ngames = 200\ntest_every = 100\ntest_games = 10\nnetwork = \"small\"\n\
         [screen.factors]\nA.biases = [\"no\", \"yes\"]\nB.alpha = [0.005, 0.01]\n",
     ),
-    ("ternary", "[settings]\ngenerations = 3\npopulation = 6\nopponents = 2\nrandom_games = 2\n"),
+    (
+        "ternary",
+        "[settings]\ngenerations = 3\npopulation = 6\nopponents = 2\nrandom_games = 2\n[[fork]]\nat = 1\n\
+        [fork.settings]\nmutations = 2\n",
+    ),
 ];
 
 fn schema() -> Value {
@@ -101,11 +105,12 @@ fn the_output_of_every_kind_conforms_and_errors_do_not() {
         assert_eq!(faults(&schema, &result), Vec::<String>::new(), "{kind}");
         // Results of this build have all properties.
         let all = schema["properties"].as_object().expect("properties").keys();
-        let of_kinds = ["claims", "contests", "ends", "screen"];
+        let of_kinds = ["claims", "contests", "ends", "forks", "screen"];
         let missing = all.filter(|name| !of_kinds.contains(&name.as_str()) && result.get(*name).is_none());
         assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new(), "{kind}");
         assert_eq!(result.get("screen").is_some(), kind == "td3d", "{kind}");
         assert_eq!(result.get("ends").is_some(), kind == "menace", "{kind}");
+        assert_eq!(result.get("forks").is_some(), kind == "ternary", "{kind}");
         assert!(kind == "dispatch" || without_curve(&result).is_empty(), "{kind}: no curve in {result}");
         fractions += fractions_with_numbers(&result);
         for (change, fault) in [

@@ -137,6 +137,9 @@ fn find(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Found> {
     }
     let differences = differing(a.config(), b.config());
     found.settings = head(&sides);
+    for (name, side) in ["A", "B"].into_iter().zip(&sides).filter(|_| a.config().forks != b.config().forks) {
+        found.notes.extend(side.config().forks_text().iter().map(|sentence| format!("{name}: {sentence}")));
+    }
     found.settings.extend(grouped(&sides, &differences, true));
     found.execution.extend(grouped(&sides, &differences, false));
     let names: BTreeSet<&Name> = sides.iter().flat_map(|side| side.replicas.keys()).collect();
@@ -205,6 +208,11 @@ fn head(sides: &[KeptRun; 2]) -> Vec<Row> {
     add("seed", [a, b].map(|config| config.seed.to_string()));
     let ends = |side: &KeptRun| side.kept.result.get("ends").map_or_else(|| "none".into(), Value::to_string);
     add("[ends]", sides.each_ref().map(ends));
+    let forks = |config: &Config| -> String {
+        let rounds: Vec<String> = config.forks.iter().map(|fork| fork.at.to_string()).collect();
+        if rounds.is_empty() { "none".into() } else { format!("after round {}", listed(&rounds)) }
+    };
+    add("[[fork]]", [a, b].map(forks));
     let names = |config: &Config| -> Vec<String> { config.arms.iter().map(|arm| arm.name.clone()).collect() };
     for (name, here) in [(a, b), (b, a)].into_iter().flat_map(|(one, other)| {
         let others = names(other);

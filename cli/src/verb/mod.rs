@@ -14,6 +14,7 @@ pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod engine;
 pub(crate) mod fetch;
+pub(crate) mod fork;
 pub(crate) mod gallery;
 pub(crate) mod imitate;
 pub(crate) mod index;

@@ -4,14 +4,18 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::Instant,
 };
 
 use anyhow::{Context as _, bail};
-use evoxo_common::{experiment::Registry, simd};
+use evoxo_common::{
+    experiment::{Config, Registry},
+    simd,
+};
 use evoxo_coordinator::cli::{memory, memory_by_default};
 use evoxo_proto::v1::{self, RunState};
-use evoxo_worker::cli::Simd;
+use evoxo_worker::{Program, cli::Simd};
 
 use crate::{
     children::Plan,
@@ -49,13 +53,20 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
-    /// Worker processes with one slot each; 0 computes on one thread, without a cluster [default: the number of cores]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, 1024))]
-    workers: Option<u32>,
     /// Directory for results and checkpoints [default: out/ and the file's name, with a number appended if a run with other
     /// settings is there]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// How a run is computed and shown.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Worker processes with one slot each; 0 computes on one thread, without a cluster [default: the number of cores]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, 1024))]
+    workers: Option<u32>,
     /// Also write the cards of all players in the last population into populations/; after Ctrl-C, of the players at that
     /// point
     #[arg(long)]
@@ -80,6 +91,13 @@ pub(crate) struct Arguments {
     memory: Option<u64>,
 }
 
+impl Options {
+    /// The memory for states and tasks.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory.unwrap_or_else(memory_by_default)
+    }
+}
+
 /// Checks the value with the coordinator's parser, before a coordinator is started.
 fn batch(text: &str) -> Result<String, String> {
     evoxo_coordinator::cli::batch(text).map(|_| text.to_owned())
@@ -94,13 +112,36 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     place.iter().for_each(RunDirectory::tell);
     let name = place.as_ref().map_or(name.clone(), |place| numbered(&name, place.number));
     let out = place.as_ref().map(|place| place.path.clone()).or(arguments.out.clone()).unwrap_or_default();
-    let compared = || place.as_ref().and_then(|place| place.compared(registry));
     let directory = Directory::open(registry, &out, &config, true)?;
-    let memory_bytes = arguments.memory.unwrap_or_else(memory_by_default);
-    let name = lengthen(registry, &directory, name, &config, memory_bytes)?;
+    let options = &arguments.options;
+    let name = lengthen(registry, &directory, name, &config, options.memory_bytes())?;
+    let file = Some(arguments.experiment.file());
+    compute(Begun { start, config, programs, name, directory, place, file }, options, registry)
+}
+
+/// A run whose directory is prepared.
+pub(crate) struct Begun<'a> {
+    pub(crate) start: Instant,
+    pub(crate) config: Config,
+    pub(crate) programs: Arc<[Program]>,
+    /// The run's name in the store.
+    pub(crate) name: String,
+    pub(crate) directory: Directory,
+    /// The directory, if it was chosen for the run.
+    pub(crate) place: Option<RunDirectory>,
+    /// The experiment file in the command, in whose place the run's own configuration continues it. `None` if the same command
+    /// does.
+    pub(crate) file: Option<&'a Path>,
+}
+
+/// Computes a run to its end, or until it is interrupted, and writes and prints the results.
+pub(crate) fn compute(begun: Begun<'_>, options: &Options, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let Begun { start, config, programs, name, directory, place, file } = begun;
+    let compared = || place.as_ref().and_then(|place| place.compared(registry));
+    let memory_bytes = options.memory_bytes();
     let mut inline = Inline::open(registry, &directory.store(), memory_bytes)?;
     let cores = std::thread::available_parallelism().map(|cores| cores.get() as u32);
-    let workers = match arguments.workers {
+    let workers = match options.workers {
         Some(workers) => workers,
         None => *cores.as_ref().ok().context("cannot determine the number of cores; give --workers")?,
     };
@@ -111,24 +152,24 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if let Some((run, replicas)) = inline.finished(&name, &config)? {
         let results = Results::new(config, &run, &replicas)?;
         let provenance = before.map_or_else(|| Provenance::Computed(leg.end(&run, None)), Provenance::Known);
-        return finish(arguments, &directory, &results, provenance, compared());
+        return finish(options, &directory, &results, provenance, compared());
     }
     directory.write_config(&config)?;
     let stop = Stop::listen()?;
     let mut progress = Progress::new();
     // Without a terminal nobody can press Ctrl-C, so nothing waits for a browser.
-    let stays = !arguments.no_page && io::stdout().is_terminal() && io::stderr().is_terminal();
+    let stays = !options.no_page && io::stdout().is_terminal() && io::stderr().is_terminal();
     let outcome = if workers == 0 {
-        simd::set_level(arguments.simd.level());
+        simd::set_level(options.simd.level());
         let outcome = inline.compute(&name, &config, &programs, &stop, &mut progress);
         drop(inline);
         outcome.map(|computed| (computed, None))
     } else {
         // The coordinator needs the store, which the inline cluster has open.
         drop(inline);
-        let (batch, simd) = (arguments.batch.clone(), arguments.simd);
-        let plan = Plan { workers, batch, simd, programs, memory_bytes, page: !arguments.no_page, stays };
-        cluster::compute(&directory, plan, &name, &config, &stop, &mut progress, arguments.open)
+        let (batch, simd) = (options.batch.clone(), options.simd);
+        let plan = Plan { workers, batch, simd, programs, memory_bytes, page: !options.no_page, stays };
+        cluster::compute(&directory, plan, &name, &config, &stop, &mut progress, options.open)
     };
     progress.end();
     let ((mut run, mut replicas), page) = outcome?;
@@ -145,8 +186,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         RunState::Finished | RunState::InDoubt => {}
         _ if stop.is_asked() => {
             let legs = leg.end(&run, before.as_ref());
-            write_unfinished(arguments, &directory, &Results::new(config, &run, &replicas)?, legs)?;
-            return interrupted(arguments, directory.path(), &run);
+            write_unfinished(options, &directory, &Results::new(config, &run, &replicas)?, legs)?;
+            return interrupted(file, directory.path(), &run);
         }
         RunState::Cancelled => bail!("the run was cancelled"),
         RunState::Blocked | RunState::Failed => bail!("{}", run.message),
@@ -154,10 +195,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     let results = Results::new(config, &run, &replicas)?;
     let provenance = Provenance::Computed(leg.end(&run, before.as_ref()));
-    let status = finish(arguments, &directory, &results, provenance, compared())?;
+    let status = finish(options, &directory, &results, provenance, compared())?;
     if let Some(page) = page {
         printed(stdout().flush())?;
-        cluster::stay(page, &name, directory.path(), arguments.open, &stop)?;
+        cluster::stay(page, &name, directory.path(), options.open, &stop)?;
     }
     Ok(status)
 }
@@ -178,7 +219,7 @@ fn too_many(workers: u32, cores: u32) -> Option<String> {
 
 /// Writes and prints the results.
 fn finish(
-    arguments: &Arguments,
+    options: &Options,
     directory: &Directory,
     results: &Results,
     provenance: Provenance,
@@ -186,28 +227,31 @@ fn finish(
 ) -> anyhow::Result<ExitCode> {
     let result = results.to_json(provenance);
     directory.write_results(results, &result)?;
-    if arguments.populations {
+    if options.populations {
         directory.write_populations(results)?;
     }
-    results.print(&result, directory.path(), compared, arguments.json)
+    results.print(&result, directory.path(), compared, options.json)
 }
 
 /// Writes the results so far of a run that was stopped.
-fn write_unfinished(arguments: &Arguments, directory: &Directory, results: &Results, legs: Legs) -> anyhow::Result<()> {
+fn write_unfinished(options: &Options, directory: &Directory, results: &Results, legs: Legs) -> anyhow::Result<()> {
     directory.write_results(results, &results.to_json(Provenance::Computed(legs)))?;
     let (out, program) = (directory.path().display(), program());
     tell(format_args!("the results so far are in {out}: `{program} report {out}` shows them"));
     tell(format_args!("a report of it to send to others is {}", directory.path().join(REPORT).display()));
-    if arguments.populations {
+    if options.populations {
         directory.write_populations(results)?;
         tell(format_args!("the players at this point are in {out}/champions and {out}/populations"));
     }
     Ok(())
 }
 
-fn interrupted(arguments: &Arguments, directory: &Path, run: &v1::Run) -> anyhow::Result<ExitCode> {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = continuing(words, &arguments.experiment.file().display().to_string(), directory);
+fn interrupted(file: Option<&Path>, directory: &Path, run: &v1::Run) -> anyhow::Result<ExitCode> {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = match file {
+        Some(file) => continuing(words, &file.display().to_string(), directory),
+        None => words,
+    };
     let command = shlex::try_join(words.iter().map(String::as_str)).context("this command cannot be written down")?;
     let (done, total) = (run.rounds_done, run.rounds_total);
     tell(format_args!("stopped after {done} of {total} rounds, which are saved. Continue with\n  {command}"));

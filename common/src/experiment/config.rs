@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Ends, Kind, Screen};
+use super::{Ends, Fork, Kind, Screen};
 use crate::{
     digest::Digest,
     settings::{Condition, Field, Scope, Shape, Value, Values, toml_text},
@@ -46,6 +46,8 @@ pub struct Config {
     pub screen: Option<Screen>,
     /// The conditions that end replicas before their length, if there are any.
     pub ends: Option<Ends>,
+    /// The changes of settings after some round, in the order of rounds. Arms have the settings after the last one.
+    pub forks: Vec<Fork>,
 }
 
 /// One configuration of the experiment.
@@ -112,7 +114,7 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
-        let head = head + &self.ends_toml();
+        let head = head + &self.ends_toml() + &self.forks_toml();
         let Some(screen) = &self.screen else { return head + &arms_toml(self.arms_by_name(), |_, _| true) };
         let factors = |field: &Field| screen.sets(field.name);
         let response = self.kind.columns[screen.response].name;
@@ -127,17 +129,24 @@ impl Config {
     /// included either, so that another response can be examined.
     #[must_use]
     pub fn hash(&self) -> Digest {
-        let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed) + &self.ends_toml();
+        let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed)
+            + &self.ends_toml()
+            + &self.forks_toml();
         Digest::of((head + &arms_toml(self.arms_by_name(), |field, value| self.counts(field, value))).as_bytes())
     }
 
-    /// Whether results depend on this value of a setting; see [`Ends`].
+    /// Whether results depend on this value of a setting. How the work is divided into rounds matters if something happens after
+    /// a round; see [`Ends`] and [`Fork`].
     pub(super) fn counts(&self, field: &Field, value: &Value) -> bool {
-        self.ends.is_some() || field.counts(value)
+        self.ends.is_some() || !self.forks.is_empty() || field.counts(value)
     }
 
     fn ends_toml(&self) -> String {
         self.ends.as_ref().map_or_else(String::new, |ends| ends.to_toml(self.kind.columns))
+    }
+
+    fn forks_toml(&self) -> String {
+        self.forks.iter().map(Fork::to_toml).collect()
     }
 
     /// How this configuration differs from that of a run; see [`Change`].
@@ -178,6 +187,7 @@ impl Config {
             }
             () if self.seed != there.seed => format!("seed is {} there, and {} here", there.seed, self.seed),
             () if self.ends != there.ends => "the table [ends] differs".into(),
+            () if self.forks != there.forks => "the tables [[fork]] differ".into(),
             () if names(self) == names(there) => return None,
             () => match (missing(there, self), missing(self, there)) {
                 (Some(name), _) => format!("arm {name:?} is there, and not here"),

@@ -40,8 +40,12 @@ impl<'a, E: Experiment> Identity<'a, E> {
     /// The identity of the replica with this number in an arm of a run.
     #[must_use]
     pub fn new(config: &Config, arm: &'a Arm, replica: u32) -> Self {
-        let stream = Stream::root(config.seed).text(E::NAME).text(&arm.name).word(replica.into());
-        Self { seed: config.seed, arm: &arm.name, replica, settings: E::Settings::of(&arm.settings), stream }
+        Self::with_seed(config.seed, arm, replica)
+    }
+
+    fn with_seed(seed: u64, arm: &'a Arm, replica: u32) -> Self {
+        let stream = Stream::root(seed).text(E::NAME).text(&arm.name).word(replica.into());
+        Self { seed, arm: &arm.name, replica, settings: E::Settings::of(&arm.settings), stream }
     }
 }
 
@@ -58,8 +62,8 @@ pub struct Saved<S> {
     pub is_amid_round: bool,
 }
 
-/// [`Experiment::lengthen`] for the numbered replica of an arm, with the state as bytes.
-type Lengthen = fn(&Config, &Arm, u32, Saved<Vec<u8>>) -> Result<Saved<Vec<u8>>, String>;
+/// [`Experiment::lengthen`] for the numbered replica of an arm in a run with this seed, with the state as bytes.
+type Lengthen = fn(u64, &Arm, u32, Saved<Vec<u8>>) -> Result<Saved<Vec<u8>>, String>;
 
 /// For [`Experiment::restore`]: the error if the settings cannot lead to a state.
 ///
@@ -86,6 +90,24 @@ pub struct Demand {
     pub rows: u64,
     /// Milliseconds after which a worker itself stops a task; 0 if it never does.
     pub task_ms: u64,
+}
+
+impl Demand {
+    /// The most that a replica needs which has both demands, one after the other. A worker may stop a task only when both
+    /// allow it.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let stops = self.task_ms > 0 && other.task_ms > 0;
+        Self {
+            tasks: self.tasks.max(other.tasks),
+            task_bytes: self.task_bytes.max(other.task_bytes),
+            shared_bytes: self.shared_bytes.max(other.shared_bytes),
+            output_bytes: self.output_bytes.max(other.output_bytes),
+            state_bytes: self.state_bytes.max(other.state_bytes),
+            rows: self.rows.max(other.rows),
+            task_ms: if stops { self.task_ms.max(other.task_ms) } else { 0 },
+        }
+    }
 }
 
 /// An optimized kernel and its reference implementation, for `evoxo bench`. Each call does some work and returns the amount.
@@ -201,6 +223,8 @@ pub struct Kind {
     pub complete: Option<Complete>,
     /// [`Experiment::OWN_END`].
     pub own_end: Option<&'static str>,
+    /// [`Experiment::MAY_CHANGE`].
+    pub may_change: &'static [&'static str],
     /// [`Experiment::SOURCES`].
     pub sources: &'static [Publication],
     /// [`Experiment::rounds`].
@@ -212,10 +236,10 @@ pub struct Kind {
     /// [`Told::headline`], made from the entries of all arms in `result.json`. If an entry cannot be read, the headline has
     /// no question.
     pub headline: fn(&Config, &[Value]) -> Headline,
-    /// Creates this replica of an arm in its [first state](Experiment::first).
-    pub(crate) start: fn(&Config, &Arm, u32) -> Box<dyn Running>,
-    /// [`Experiment::restore`], from encoded bytes.
-    pub(crate) restore: fn(&Config, &Arm, u32, &[u8]) -> Restored,
+    /// Creates this replica of an arm in its [first state](Experiment::first), in a run with this seed.
+    pub(crate) start: fn(u64, &Arm, u32) -> Box<dyn Running>,
+    /// [`Experiment::restore`], from encoded bytes, in a run with this seed.
+    pub(crate) restore: fn(u64, &Arm, u32, &[u8]) -> Restored,
     /// [`Experiment::lengthen`], of a state as bytes.
     pub(crate) lengthen: Lengthen,
     /// The entry of an arm in `result.json`, given the replicas of all arms.
@@ -243,6 +267,7 @@ impl Kind {
             reads: E::READS,
             complete: E::COMPLETE,
             own_end: E::OWN_END,
+            may_change: E::MAY_CHANGE,
             sources: E::SOURCES,
             rounds: |values| E::rounds(&E::Settings::of(values)),
             demand: |values| E::demand(&E::Settings::of(values)),
@@ -251,20 +276,20 @@ impl Kind {
                 E::Told::read(config, arms)
                     .map_or_else(|_| Headline::default(), |told| E::Told::headline(config, &told))
             },
-            start: |config, arm, replica| {
-                let identity = Identity::new(config, arm, replica);
+            start: |seed, arm, replica| {
+                let identity = Identity::with_seed(seed, arm, replica);
                 let first = E::first(&identity);
                 Box::new(E::restore(identity, first).expect("the settings lead to the first state"))
             },
-            restore: |config, arm, replica, state| {
+            restore: |seed, arm, replica, state| {
                 let state = E::State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
-                Ok(Box::new(E::restore(Identity::new(config, arm, replica), state)?))
+                Ok(Box::new(E::restore(Identity::with_seed(seed, arm, replica), state)?))
             },
-            lengthen: |config, arm, replica, Saved { state, rounds, history, is_amid_round }| {
+            lengthen: |seed, arm, replica, Saved { state, rounds, history, is_amid_round }| {
                 let state =
                     E::State::decode(&state[..]).map_err(|error| format!("the state cannot be read: {error}"))?;
                 let mut saved = Saved { state, rounds, history, is_amid_round };
-                E::lengthen(Identity::new(config, arm, replica), &mut saved)?;
+                E::lengthen(Identity::with_seed(seed, arm, replica), &mut saved)?;
                 let Saved { state, rounds, history, is_amid_round } = saved;
                 Ok(Saved { state: state.encode_to_vec(), rounds, history, is_amid_round })
             },

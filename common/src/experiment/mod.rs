@@ -10,6 +10,9 @@ mod compared;
 mod config;
 mod ends;
 mod file_names;
+mod fork;
+mod fork_file;
+mod forked;
 mod kind;
 mod parse;
 mod problems;
@@ -26,6 +29,7 @@ mod screen_report;
 mod screen_responses;
 mod screen_sentences;
 pub mod small;
+mod stages;
 mod standard;
 mod told;
 mod written;
@@ -42,6 +46,7 @@ pub use compared::{Differing, differing, distinguishing, groups, listed, setting
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use ends::Ends;
 pub use file_names::{champion_stem, file_name};
+pub use fork::{Earlier, FORKS_MAX, Fork};
 pub use kind::{
     Answer, Answers, Asks, Complete, Demand, Identity, Kernel, Kind, Parts, Ranking, Reads, Said, Saved, fits,
 };
@@ -49,7 +54,7 @@ pub use problems::{Problem, Problems};
 pub use publication::{Publication, bibtex};
 pub use registry::Registry;
 pub use replica::Replica;
-pub(crate) use result::add_ends;
+pub(crate) use result::{add_ends, add_forks};
 pub use result::{curve, point, settings_json};
 pub use row::{Column, Number, Row};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
@@ -106,6 +111,9 @@ pub trait Experiment: Send + Sized + 'static {
     /// How replicas end before their length, in words, if the kind has its own settings for that. Then a file cannot have a
     /// table [`Ends`].
     const OWN_END: Option<&'static str> = None;
+    /// The names of the settings that may have other values from some round on ([`Fork`]): with any of their values, a replica
+    /// can be [restored](Self::restore) in the same state, and saves it as the same bytes.
+    const MAY_CHANGE: &'static [&'static str] = &[];
 
     /// The publications that the kind implements, for those who cite a run.
     const SOURCES: &'static [Publication] = &[];

@@ -1,6 +1,6 @@
 //! One replica between two rounds: an experiment's state machine, with its identity and its history.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
 use bytes::Bytes;
 use evoxo_proto::v1::{HistoryRow, ReplicaState};
@@ -17,6 +17,7 @@ use crate::{card::Card, report::Sheet, task::Task};
 /// One replica of one arm.
 pub struct Replica {
     kind: &'static Kind,
+    seed: u64,
     arm: String,
     index: u32,
     rounds: u64,
@@ -27,6 +28,8 @@ pub struct Replica {
     failure: String,
     /// Checks the history for conditions that end the replica, if there are any.
     watch: Option<Watch>,
+    /// The changes of settings that are still to come: the arm as it is after this many rounds.
+    later: VecDeque<(u64, Arm)>,
     experiment: Box<dyn Running>,
 }
 
@@ -34,9 +37,11 @@ impl Replica {
     /// The replica before its first round.
     #[must_use]
     pub fn start(config: &Config, arm: &Arm, index: u32) -> Self {
-        let experiment = (config.kind.start)(config, arm, index);
+        let (first, later) = config.stage(arm, 0);
+        let experiment = (config.kind.start)(config.seed, &first, index);
         Self {
             kind: config.kind,
+            seed: config.seed,
             arm: arm.name.clone(),
             index,
             rounds: 0,
@@ -45,6 +50,7 @@ impl Replica {
             links: Vec::new(),
             failure: String::new(),
             watch: config.ends.clone().map(Watch::new),
+            later,
             experiment,
         }
     }
@@ -57,13 +63,15 @@ impl Replica {
         let name = format!("replica {} of arm {:?}", saved.replica, saved.arm);
         let arm = config.arms.iter().find(|arm| arm.name == saved.arm);
         let arm = arm.ok_or_else(|| format!("{name} belongs to no arm of this configuration"))?;
-        let experiment =
-            (config.kind.restore)(config, arm, saved.replica, &saved.state).map_err(|why| format!("{name}: {why}"))?;
+        let (stage, later) = config.stage(arm, saved.rounds);
+        let experiment = (config.kind.restore)(config.seed, &stage, saved.replica, &saved.state)
+            .map_err(|why| format!("{name}: {why}"))?;
         let links = links(config, &name, saved)?;
         let mut watch = config.ends.clone().map(Watch::new);
         watch.iter_mut().for_each(|watch| saved.history.iter().for_each(|row| watch.see(&row.values)));
-        Ok(Self {
+        let mut replica = Self {
             kind: config.kind,
+            seed: config.seed,
             arm: saved.arm.clone(),
             index: saved.replica,
             rounds: saved.rounds,
@@ -72,8 +80,11 @@ impl Replica {
             links,
             failure: saved.failure.clone(),
             watch,
+            later,
             experiment,
-        })
+        };
+        replica.change();
+        Ok(replica)
     }
 
     /// Converts what [`Replica::save`] returned in a run that ended earlier, for this longer configuration.
@@ -87,8 +98,10 @@ impl Replica {
         let mut links = links(config, &name, &saved)?;
         let history = saved.history.into_iter().map(|row| row.values).collect();
         let whole = Saved { state: saved.state.into(), rounds: saved.rounds, history, is_amid_round: false };
+        let (stage, _) = config.stage(arm, saved.rounds);
         let Saved { state, rounds, history, is_amid_round } =
-            (config.kind.lengthen)(config, arm, saved.replica, whole).map_err(|why| format!("{name}: {why}"))?;
+            (config.kind.lengthen)(config.seed, &stage, saved.replica, whole)
+                .map_err(|why| format!("{name}: {why}"))?;
         (saved.state, saved.rounds) = (state.into(), rounds);
         saved.history = history.into_iter().map(|values| HistoryRow { values }).collect();
         // Removes links of rounds that a longer run does not have, or for which it has no link.
@@ -130,8 +143,42 @@ impl Replica {
     /// planned now. 0 when the replica is finished.
     #[must_use]
     pub fn tasks(&self) -> usize {
-        let is_over = self.watch.as_ref().is_some_and(Watch::is_over);
-        if is_over || !self.failure.is_empty() { 0 } else { self.experiment.tasks() }
+        if self.is_over() || !self.failure.is_empty() {
+            return 0;
+        }
+        let tasks = self.experiment.tasks();
+        match self.later.front() {
+            // Tasks must stay the same once they are planned, so none is planned beyond the next change.
+            Some((at, _)) if !self.has_barrier() => tasks.min(at.saturating_sub(self.rounds) as usize),
+            _ => tasks,
+        }
+    }
+
+    /// Whether a condition of the run has ended the replica.
+    fn is_over(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::is_over)
+    }
+
+    /// Changes the settings, if a change is due. A replica that has ended keeps its settings. One that failed has done so in
+    /// the round after the change.
+    fn change(&mut self) {
+        let is_due = self.later.front().is_some_and(|(at, _)| *at == self.rounds);
+        let goes_on = !self.failure.is_empty() || self.experiment.tasks() > 0;
+        if !is_due || self.is_over() || !goes_on {
+            return;
+        }
+        let Some((at, arm)) = self.later.pop_front() else { return };
+        let state = self.experiment.save();
+        let changed = (self.kind.restore)(self.seed, &arm, self.index, &state);
+        let kept = |changed: Box<dyn Running>| match changed.save() == state {
+            true => Ok(changed),
+            false => Err("they would change the state".to_owned()),
+        };
+        match changed.and_then(kept) {
+            Ok(changed) => self.experiment = changed,
+            Err(_) if !self.failure.is_empty() => {}
+            Err(why) => self.failure = format!("ended: its settings cannot change after round {at}: {why}"),
+        }
     }
 
     /// Whether all rounds are absorbed, or the replica has ended early.
@@ -177,6 +224,7 @@ impl Replica {
             Ok(()) => self.rounds += 1,
             Err(why) => self.failure = why,
         }
+        self.change();
         let rows = self.history.len() as u64;
         if is_due(before, rows) || self.is_finished() {
             self.links.push(Link { round, rows, digest: self.digest() });
@@ -211,8 +259,7 @@ impl Replica {
     /// its last row.
     #[must_use]
     pub fn row(&self, index: usize) -> Option<&[f64]> {
-        let is_over = self.watch.as_ref().is_some_and(Watch::is_over);
-        let row = self.history.get(index).or_else(|| self.history.last().filter(|_| is_over));
+        let row = self.history.get(index).or_else(|| self.history.last().filter(|_| self.is_over()));
         row.map(Vec::as_slice)
     }
 

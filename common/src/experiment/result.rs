@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Arm, Config, Ends, Registry, Replica,
+    Arm, Config, Ends, Registry, Replica, fork,
     screen_report::add_screen,
     screen_responses::{responses, responses_of_result},
 };
@@ -28,6 +28,9 @@ impl Config {
         let mut text = format!("experiment = {}\nseed = {seed}\nreplicas = {}\n", top("experiment")?, top("replicas")?);
         if let Some(ends) = result.get("ends") {
             text += &Ends::of_result(ends).ok_or_else(no_result)?;
+        }
+        if let Some(forks) = result.get("forks") {
+            text += &fork::of_result(forks).ok_or_else(no_result)?;
         }
         let arms = top("arms")?.as_array().ok_or_else(no_result)?;
         let own = |arm: &Value| Some((arm["name"].as_str()?.to_owned(), arm["settings"].as_object()?.clone()));
@@ -71,6 +74,7 @@ impl Config {
             add_screen(self, screen, responses(self, screen, replicas), &mut report);
         }
         add_ends(self, &mut report);
+        add_forks(self, &mut report);
         report.notes.extend(self.notes());
         report.add_failures();
         report
@@ -92,6 +96,14 @@ pub(crate) fn add_ends(config: &Config, report: &mut Report) {
     let words = ends.words(config.kind.columns);
     report.notes.push(format!("[ends]: {words} ended {early} of {all} replicas before their length."));
     report.json["ends"] = ends.to_json(config.kind.columns);
+}
+
+/// Adds to a report which settings change after which round, if any do.
+pub(crate) fn add_forks(config: &Config, report: &mut Report) {
+    if !config.forks.is_empty() {
+        report.notes.extend(config.forks_text());
+        report.json["forks"] = config.forks_json();
+    }
 }
 
 /// An arm's name and settings in a result.
@@ -137,6 +149,7 @@ impl Registry {
             add_screen(&config, screen, told, &mut report);
         }
         add_ends(&config, &mut report);
+        add_forks(&config, &mut report);
         report.notes.extend(config.notes());
         report.add_failures();
         Ok(report)

@@ -320,6 +320,16 @@ impl Values {
         Self::new(schema, self.named(&names).cloned().collect())
     }
 
+    /// The same values, with one setting changed to this value, which its field must have read.
+    ///
+    /// # Panics
+    /// If there is no such setting.
+    pub(crate) fn replaced(mut self, name: &str, value: Value) -> Self {
+        let place = self.schema.fields().iter().position(|field| field.name == name);
+        self.values[place.unwrap_or_else(|| panic!("no setting {name}"))] = value;
+        self
+    }
+
     /// The same values, with one setting changed to this text.
     ///
     /// # Panics

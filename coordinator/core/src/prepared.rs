@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evoxo_common::{
     digest::Digest,
-    experiment::{Config, Demand, Registry},
+    experiment::{Arm, Config, Demand, Registry},
     task::ProgramId,
 };
 
@@ -43,18 +43,36 @@ struct ArmFigures {
     rounds: u64,
     demand: Demand,
     built_in: bool,
+    /// The bytes of the settings to which a replica changes later.
+    later_bytes: u64,
+}
+
+impl ArmFigures {
+    /// The figures of an arm, which hold for all stages of its settings.
+    fn of(config: &Config, arm: &Arm) -> Self {
+        let (kind, stages) = (config.kind, config.stages(arm));
+        let of_stage = |(_, arm): &(u64, Arm)| Self {
+            rounds: (kind.rounds)(&arm.settings),
+            demand: (kind.demand)(&arm.settings),
+            built_in: kind.is_built_in(&arm.settings),
+            later_bytes: arm.settings.to_text().len() as u64,
+        };
+        let both = |one: Self, other: Self| Self {
+            rounds: one.rounds.max(other.rounds),
+            demand: one.demand.or(other.demand),
+            built_in: one.built_in && other.built_in,
+            later_bytes: one.later_bytes + other.later_bytes,
+        };
+        let (first, later) = (of_stage(&stages[0]), stages.iter().skip(1).map(of_stage));
+        later.fold(Self { later_bytes: 0, ..first }, both)
+    }
 }
 
 impl Prepared {
     /// Computes the figures of a configuration.
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
-        let kind = config.kind;
-        let of_arm = |settings| {
-            let (rounds, demand) = ((kind.rounds)(settings), (kind.demand)(settings));
-            ArmFigures { rounds, demand, built_in: kind.is_built_in(settings) }
-        };
-        let arms = config.arms.iter().map(|arm| of_arm(&arm.settings)).collect();
+        let arms = config.arms.iter().map(|arm| ArmFigures::of(&config, arm)).collect();
         let programs = config.programs();
         Arc::new(Self { hash: config.hash(), toml: config.to_toml(), programs, arms, config })
     }
@@ -111,8 +129,8 @@ impl Prepared {
     }
 
     /// The maximum memory of an open replica of this arm, in bytes: its state and history twice (in use, and sealed for a
-    /// checkpoint), the first piece of a round's tasks, the shared bytes of the tasks, and their outputs. (docs/operating.md
-    /// has the formula.)
+    /// checkpoint), the first piece of a round's tasks, the shared bytes of the tasks, their outputs, and the settings to which
+    /// it changes later. (docs/operating.md has the formula.)
     #[must_use]
     pub fn replica_bytes(&self, arm: u32) -> u64 {
         let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows, .. } =
@@ -124,7 +142,8 @@ impl Prepared {
         let piece = tasks.saturating_mul(each).min(PIECE_BYTES.saturating_add(each));
         let outputs = tasks.saturating_mul(output_bytes.saturating_add(64));
         let states = state_bytes.saturating_add(history).saturating_mul(2);
-        [states, piece, shared_bytes, outputs].into_iter().fold(0, u64::saturating_add)
+        let later = self.arms[arm as usize].later_bytes;
+        [states, piece, shared_bytes, outputs, later].into_iter().fold(0, u64::saturating_add)
     }
 
     /// The maximum memory of the run's tasks that are planned and not yet computed, in bytes, without the first pieces of

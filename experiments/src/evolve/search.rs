@@ -427,6 +427,27 @@ impl Experiment for Replica {
     const READS: Option<Reads> = Some(super::READS);
     const COMPLETE: Option<Complete> = Some(baseline::completed);
     const OWN_END: Option<&'static str> = Some("set target in [settings]");
+    const MAY_CHANGE: &'static [&'static str] = &[
+        "tournament",
+        "migration",
+        "migrants",
+        "iso",
+        "line",
+        "rate",
+        "crossover",
+        "mutations",
+        "crossover_eta",
+        "real_mutation",
+        "mutation_eta",
+        "deviation",
+        "integer_mutation",
+        "string_crossover",
+        "order_crossover",
+        "order_mutation",
+        "order_rate",
+        "elite",
+        "sigma",
+    ];
     type Settings = WithText<Settings>;
     type State = SearchState;
     type Row = Row;

@@ -162,6 +162,8 @@ impl Experiment for Invincible {
     }];
     const CARDS: &'static [CardKind] = &[table::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
+    const MAY_CHANGE: &'static [&'static str] =
+        &["penalty", "win", "draw", "fitness", "games", "population", "more_mutations", "mutations_max"];
     type Settings = Settings;
     type State = State;
     type Row = Row;

@@ -126,6 +126,7 @@ impl Experiment for Menace {
     ];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
+    const MAY_CHANGE: &'static [&'static str] = &["win", "draw", "loss", "empty"];
     type Settings = Settings;
     type State = State;
     type Row = Row;

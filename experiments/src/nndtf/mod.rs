@@ -143,6 +143,19 @@ impl Experiment for Nndtf {
     }];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
+    const MAY_CHANGE: &'static [&'static str] = &[
+        "weight",
+        "acceptance",
+        "crossover",
+        "mutation",
+        "shape",
+        "elite",
+        "weighs",
+        "parents",
+        "some",
+        "mutants",
+        "mutates",
+    ];
     type Settings = WithText<Settings>;
     type State = State;
     type Row = Row;

@@ -132,6 +132,33 @@ impl Experiment for Rules {
     }];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
+    const MAY_CHANGE: &'static [&'static str] = &[
+        "games",
+        "mutation",
+        "mutations",
+        "cluster",
+        "selection",
+        "parents",
+        "players",
+        "inherit",
+        "identical_parents",
+        "similar",
+        "similar_share",
+        "similar_penalty",
+        "knowledge",
+        "generator",
+        "rigged_share",
+        "random_rules",
+        "repeated",
+        "weak",
+        "weak_weight",
+        "weak_at_times",
+        "weak_cycles",
+        "weak_at_times_weight",
+        "agent_weights",
+        "newborn",
+        "inherited_weights",
+    ];
     type Settings = WithText<Settings>;
     type State = State;
     type Row = Row;

@@ -159,6 +159,21 @@ impl Experiment for Td3d {
     }];
     const CARDS: &'static [CardKind] = &[net::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
+    const MAY_CHANGE: &'static [&'static str] = &[
+        "opponent",
+        "exploring",
+        "exploring_moves",
+        "learns_from",
+        "opponents_moves",
+        "alpha",
+        "schedule",
+        "alpha_end",
+        "epsilon",
+        "test_epsilon",
+        "gamma",
+        "join",
+        "outer_rate",
+    ];
     type Settings = WithText<Settings>;
     type State = State;
     type Row = Row;

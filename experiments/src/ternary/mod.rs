@@ -203,6 +203,8 @@ impl Experiment for Ternary {
     }];
     const CARDS: &'static [CardKind] = &[card::CARD];
     const KERNELS: &'static [Kernel] = speed::KERNELS;
+    const MAY_CHANGE: &'static [&'static str] =
+        &["random_games", "random_mover", "penalty", "elite", "crossover", "crossover_rate", "mutations"];
     type Settings = Settings;
     type State = State;
     type Row = Row;

@@ -3,6 +3,7 @@
 mod beside;
 mod damage;
 mod ends;
+mod fork;
 mod keeps;
 mod longer;
 mod output;

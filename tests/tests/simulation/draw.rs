@@ -193,7 +193,33 @@ pub(crate) fn run(rng: &mut Generator) -> Arc<Prepared> {
         _ => ("invincible", SETTINGS_OF_INVINCIBLE, ARMS_OF_INVINCIBLE),
     };
     let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");
-    prepared(&text)
+    forked(prepared(&text), seed)
+}
+
+/// A setting of each kind that changes after a round, with its later value.
+const CHANGES: [(&str, &str, &str); 7] = [
+    ("invincible", "penalty", "1"),
+    ("ternary", "mutations", "3"),
+    ("rules", "mutation", "0.3"),
+    ("td3d", "alpha", "0.1"),
+    ("menace", "loss", "-2"),
+    ("nndtf", "weight", "0.4"),
+    ("evolve", "mutations", "3"),
+];
+
+/// The run, or a run that forks from it after one of its rounds.
+fn forked(run: Arc<Prepared>, seed: u64) -> Arc<Prepared> {
+    let mut rng = Stream::root(seed).text("fork").rng();
+    let (config, rounds) =
+        (&run.config, (0..run.config.arms.len() as u32).map(|arm| run.rounds(arm)).min().unwrap_or(0));
+    match CHANGES.iter().find(|(kind, ..)| *kind == config.kind.name) {
+        Some((_, name, value)) if rounds > 1 && chance(&mut rng, 1, 2) => {
+            let at = 1 + below(&mut rng, rounds - 1);
+            let fork = config.forked(registry(), at, &[((*name).into(), (*value).into())]);
+            prepared(&fork.unwrap_or_else(|problems| panic!("{problems}")).to_toml())
+        }
+        _ => run,
+    }
 }
 
 /// Reads a configuration.

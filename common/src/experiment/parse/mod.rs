@@ -5,9 +5,11 @@ use std::cmp::Ordering;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    ARMS_MAX, Arm, Config, Ends, FILE_BYTES_MAX, Goal, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry,
+    ARMS_MAX, Arm, Config, Ends, FILE_BYTES_MAX, Fork, Goal, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry,
     Screen,
     config::{arms_text, no_arm, screened_name},
+    fork::FORKS_MAX,
+    fork_file::{self, ForkTable},
     screen_file::ScreenTable,
     written::{Lines, Raw, Table, WrittenAt, raw, read},
 };
@@ -49,16 +51,19 @@ struct File<'a> {
     left_out: Vec<WrittenArm>,
     screen: Option<ScreenTable>,
     ends: Table,
+    forks: Vec<ForkTable>,
     problems: Vec<Problem>,
 }
 
-const TOP: [&str; 7] = ["experiment", "seed", "replicas", "settings", "arms", "screen", "ends"];
-/// The keys among them that are tables.
-const TABLES: [&str; 4] = ["settings", "arms", "screen", "ends"];
+const TOP: [&str; 8] = ["experiment", "seed", "replicas", "settings", "arms", "screen", "ends", "fork"];
+/// The keys among them that are tables, or lists of tables.
+const TABLES: [&str; 5] = ["settings", "arms", "screen", "ends", "fork"];
 
 /// The most keys of a file. A configuration is written with all settings of each arm, and must be readable again.
 fn keys_max(registry: &Registry) -> usize {
-    KEYS_MAX + ARMS_MAX * registry.kinds().iter().map(|kind| kind.schema.keys_max()).max().unwrap_or(0)
+    // A setting in a fork has at most as many equals signs and brackets as a text.
+    let of = |kind: &&'static Kind| kind.schema.keys_max() + FORKS_MAX * (3 + 3 * kind.may_change.len());
+    KEYS_MAX + ARMS_MAX * registry.kinds().iter().map(of).max().unwrap_or(0)
 }
 
 /// An upper estimate of the number of keys in a text: a key has an equals sign after it, or brackets around it. Keys are
@@ -182,6 +187,7 @@ impl<'a> File<'a> {
             left_out: Vec::new(),
             screen: None,
             ends: Table::new(),
+            forks: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -194,6 +200,13 @@ impl<'a> File<'a> {
                 ("arms", DeValue::Table(arms)) => self.read_arms(arms),
                 ("screen", DeValue::Table(screen)) => self.screen = Some(ScreenTable::read(&self.lines, line, screen)),
                 ("ends", DeValue::Table(ends)) => self.ends = self.lines.table(ends),
+                ("fork", DeValue::Array(list)) if list.iter().all(|entry| entry.get_ref().is_table()) => {
+                    let entries =
+                        list.iter().filter_map(|entry| Some((entry.span().start, entry.get_ref().as_table()?)));
+                    self.forks =
+                        entries.map(|(at, table)| ForkTable::read(&self.lines, self.lines.at(at), table)).collect();
+                }
+                ("fork", _) => self.problem(line, "fork must be a list of tables: write [[fork]]".into()),
                 (name, _) if TABLES.contains(&name) => self.problem(line, format!("{name} must be a table")),
                 (name, value) => drop(self.top.insert(name.into(), raw(value, line))),
             }
@@ -313,7 +326,31 @@ impl<'a> File<'a> {
         let arms: Vec<Arm> = arms.collect();
         self.report_once(count, mistakes);
         let ends = self.resolve_ends(kind, arms.first().map(|arm| &arm.settings))?;
-        Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen, ends })
+        let forks = self.resolve_forks(kind, &arms, screen.is_some())?;
+        let config = Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen, ends, forks };
+        if !config.forks.is_empty() && config.to_toml().len() > FILE_BYTES_MAX {
+            let sentence = format!("the arms and their forks have more than {FILE_BYTES_MAX} bytes: give fewer arms");
+            self.problems.push(Problem { line: None, sentence, typed: false });
+        }
+        Some(config)
+    }
+
+    /// The changes of settings after some rounds.
+    fn resolve_forks(&mut self, kind: &Kind, arms: &[Arm], is_screen: bool) -> Option<Vec<Fork>> {
+        let tables = std::mem::take(&mut self.forks);
+        if is_screen && !tables.is_empty() {
+            let sentence = "a screen has no [[fork]]: its arms are treatments from the beginning".into();
+            self.problems.push(Problem { line: None, sentence, typed: false });
+            return None;
+        }
+        let left_out: Vec<&str> = self.left_out.iter().map(|(name, ..)| name.as_str()).collect();
+        match fork_file::resolve(tables, kind, arms, &left_out) {
+            Ok(forks) => Some(forks),
+            Err(mistakes) => {
+                mistakes.into_iter().for_each(|(place, sentence)| self.problem_at(&place, &sentence));
+                None
+            }
+        }
     }
 
     /// The conditions that end replicas before their length, if the file has that table.

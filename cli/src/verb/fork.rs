@@ -1,0 +1,187 @@
+//! `evoxo fork RUN --at ROUND --set KEY=VALUE`: computes a run that begins as another one and goes on with other settings.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
+
+use anyhow::bail;
+use evoxo_common::experiment::{Config, REPLICAS_MAX, Registry, Replica};
+use evoxo_coordinator::{
+    prepared::Prepared,
+    saved::{origin_of, seal_checkpoint},
+};
+use evoxo_proto::v1;
+use evoxo_worker::Program;
+
+use crate::{
+    digests,
+    directory::Directory,
+    inline::Inline,
+    kept::Kept,
+    numbered::{RunDirectory, numbered},
+    recompute::programs,
+    say::{notice, program, stdout, usage, whole},
+    side::same,
+    source::{pair, plain_name},
+    stored,
+    verb::run::{Begun, Options, compute},
+};
+
+/// The run, the round, and the settings from then on.
+#[derive(clap::Args)]
+#[command(
+    after_help = "The new run computes the first rounds as RUN did, with the same digests, and goes on with the other settings. \
+Stored states of RUN that are early enough are not computed again. Its configuration says so in a table [[fork]], so it is an \
+ordinary run: `run`, `submit`, `verify`, `diff` and `fork` itself take it. Without a change it is RUN itself.
+
+Each kind of experiment says which settings may change; an attempt with another one names them.
+
+Examples:
+  evoxo fork out/invincible --at 10 --set penalty=100 --out out/careful
+  evoxo diff out/invincible out/careful
+      Names the round in which they part.
+  evoxo fork out/td3d --at 50 --set alpha=0.001
+  evoxo fork out/td3d --at 50 --set alpha=0.001 --config > drop.toml
+      Only the experiment file, for `evoxo submit`."
+)]
+pub(crate) struct Arguments {
+    /// The run: its directory, or its result.json alone
+    run: PathBuf,
+    /// The last round with RUN's settings, counted from 1
+    #[arg(long, value_name = "ROUND", value_parser = whole::<u64>(1, u64::MAX >> 1))]
+    at: u64,
+    /// A setting after that round, for all arms, or for one as arms.NAME.SETTING; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
+    overrides: Vec<(String, String)>,
+    /// Replicas of each arm, instead of RUN's number
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, REPLICAS_MAX.into()))]
+    replicas: Option<u32>,
+    /// Print the new run's experiment file, and compute nothing
+    #[arg(long)]
+    config: bool,
+    /// Directory for results and checkpoints [default: out/RUN-fork, with a number appended if a run with other settings is
+    /// there]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "config")]
+    out: Option<PathBuf>,
+    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
+    #[arg(long = "program", value_name = "NAME=COMMAND")]
+    programs: Vec<Program>,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let start = Instant::now();
+    let parent = Kept::read(registry, &arguments.run)?;
+    let config = forked(arguments, registry, &parent)?;
+    if arguments.config {
+        stdout().write_all(config.to_toml().as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    check_build(arguments, &parent)?;
+    if config.forks.is_empty() {
+        notice(format_args!("no setting changes, so this is the run in {} itself", arguments.run.display()));
+    }
+    config.forks_text().iter().for_each(notice);
+    let programs = programs(&arguments.programs, registry, &config)?;
+    let name = plain_name(&format!("{}-fork", parent.name()));
+    let place = arguments.out.is_none().then(|| RunDirectory::of(registry, &name, &config, false));
+    place.iter().for_each(RunDirectory::tell);
+    let name = place.as_ref().map_or(name.clone(), |place| numbered(&name, place.number));
+    let out = place.as_ref().map(|place| place.path.clone()).or(arguments.out.clone()).unwrap_or_default();
+    let directory = Directory::open(registry, &out, &config, false)?;
+    let name = match directory.run()? {
+        Some(begun) => begun,
+        None => {
+            begin(arguments, registry, &directory, &name, &config)?;
+            name
+        }
+    };
+    let begun = Begun { start, config, programs, name, directory, place, file: None };
+    let status = compute(begun, &arguments.options, registry)?;
+    check_past(arguments, &parent, &out)?;
+    Ok(status)
+}
+
+/// The configuration of the new run.
+fn forked(arguments: &Arguments, registry: &Registry, parent: &Kept) -> anyhow::Result<Config> {
+    let mut overrides = arguments.overrides.clone();
+    overrides.extend(arguments.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
+    parent.config.forked(registry, arguments.at, &overrides).map_err(|problems| {
+        let sentences: Vec<&str> = problems.list.iter().map(|problem| problem.sentence.as_str()).collect();
+        usage(format_args!("{} cannot be forked: {}", arguments.run.display(), sentences.join("; ")))
+    })
+}
+
+/// Checks that this build computes what the run's build computed.
+fn check_build(arguments: &Arguments, parent: &Kept) -> anyhow::Result<()> {
+    let kind = parent.config.kind;
+    let of_run = parent.result["provenance"]["signature"].as_str();
+    if of_run.is_none_or(|of_run| of_run == kind.signature().to_string()) {
+        return Ok(());
+    }
+    Err(usage(format_args!(
+        "{} was computed by a build whose tasks of {} have other results, so a fork of it would not have its past: compute it \
+         again with this build, or fork it with that one",
+        arguments.run.display(),
+        kind.name
+    )))
+}
+
+/// Begins the run from those states of the parent that it can use, if there are any.
+fn begin(
+    arguments: &Arguments,
+    registry: &Registry,
+    directory: &Directory,
+    name: &str,
+    config: &Config,
+) -> anyhow::Result<()> {
+    if !arguments.run.is_dir() {
+        return Ok(());
+    }
+    let origin = origin_of(registry, &Prepared::new(config.clone()));
+    let early = stored::early(registry, &arguments.run, arguments.at)?;
+    let usable = |finished: v1::Finished| {
+        let state = finished.replica.filter(|state| {
+            let is_own = state.exposed.is_empty() && state.recomputations.is_empty();
+            finished.signature == origin.signature && is_own && state.replica < config.replicas
+        })?;
+        Replica::lengthened(config, state).ok()
+    };
+    let states: Vec<v1::ReplicaState> = early.into_iter().filter_map(usable).collect();
+    if states.is_empty() {
+        return Ok(());
+    }
+    let memory_bytes = arguments.options.memory_bytes();
+    let mut store = Inline::open(registry, &directory.store(), memory_bytes)?;
+    store.begin(name, config, seal_checkpoint(&origin, states))
+}
+
+/// Checks that the digests up to the fork are those that the parent keeps.
+fn check_past(arguments: &Arguments, parent: &Kept, out: &Path) -> anyhow::Result<()> {
+    if !digests::path(out).exists() {
+        return Ok(());
+    }
+    let before: Vec<digests::Line> =
+        parent.digests()?.into_iter().filter(|line| line.link.round <= arguments.at).collect();
+    for line in digests::read(out)? {
+        let twin = before.iter().find(|it| {
+            let place = |it: &digests::Line| (it.replica, it.link.round, it.link.rows);
+            it.arm == line.arm && place(it) == place(&line)
+        });
+        if twin.is_some_and(|twin| !same(&twin.link.digest.to_string(), &line.link.digest.to_string())) {
+            let (run, program) = (arguments.run.display(), program());
+            bail!(
+                "replica {} of arm {:?} differs from the one in {run} after round {}, before the fork, so {run} is not what this \
+                 build computes: `{program} verify {run}` shows the first difference",
+                line.replica,
+                line.arm,
+                line.link.round
+            );
+        }
+    }
+    Ok(())
+}
