@@ -1,9 +1,11 @@
-"""Examples of other libraries: run as they are, and with two lines changed on three processes, one of which is killed. Their
-output is the same. Each is skipped if its library is not installed."""
+"""Examples of other libraries: run as they are, and with two lines changed on three processes or three workers, one of which is
+killed. Their output is the same. Each is skipped if its library is not installed."""
 
 import importlib.util
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,11 +14,8 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-import evoxo
-from evoxo.integrations.scipy import workers
-
 from .conversation import PATIENCE, environment, write
-from .test_ask import processes
+from .test_ask import processes, real, until
 
 POOL = "pool = evoxo.Executor(workers=3, journal=None)"
 """The first of the two lines, after `import evoxo`."""
@@ -156,34 +155,159 @@ NEVERGRAD = (
     ("executor=None", "executor=pool"),
 )
 
-EXAMPLES = {"scipy": SCIPY, "deap": DEAP, "cma": CMA, "pymoo": PYMOO, "ribs": RIBS, "nevergrad": NEVERGRAD}
+NEAT = (
+    f"""
+    import neat
+
+    xor_inputs = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
+    xor_outputs = [(0.0,), (1.0,), (1.0,), (0.0,)]
+
+    def eval_genome(genome, config):
+        net = neat.nn.FeedForwardNetwork.create(genome, config)
+        fitness = 4.0
+        for xi, xo in zip(xor_inputs, xor_outputs):
+            fitness -= (net.activate(xi)[0] - xo[0]) ** 2
+        return fitness
+
+    def eval_genomes(genomes, config):
+        for genome_id, genome in genomes:
+            genome.fitness = eval_genome(genome, config)
+    POOL
+    types = neat.DefaultGenome, neat.DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation
+    config = neat.Config(*types, {str(Path(__file__).parent / "neat" / "config-feedforward")!r})
+    p = neat.Population(config, seed=3)
+    winner = p.run(eval_genomes, 20)
+    print(winner, sorted(p.population))
+    """,
+    "from evoxo.integrations.neat import Evaluator",
+    ("p.run(eval_genomes", "p.run(Evaluator(pool, eval_genome).evaluate"),
+)
+
+OPTUNA = (
+    """
+    import optuna
+
+    def objective(trial):
+        layers = trial.suggest_int("layers", 1, 3)
+        sizes = [trial.suggest_float(f"size{i}", 1, 100, log=True) for i in range(layers)]
+        kind = trial.suggest_categorical("kind", ["relu", "tanh"])
+        trial.set_user_attr("total", sum(sizes))
+        return abs(sum(sizes) - 42) + (kind == "relu")
+    POOL
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=10))
+    study.optimize(objective, n_trials=150)
+    print([(trial.number, trial.params, trial.value, trial.user_attrs) for trial in study.trials], study.best_params)
+    """,
+    "from evoxo.integrations.optuna import optimize",
+    ("study.optimize(objective, n_trials=150)", "optimize(study, objective, n_trials=150, pool=pool)"),
+)
+
+JOBLIB = (
+    """
+    from joblib import Parallel, delayed, parallel_config
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+    X, y = load_digits(return_X_y=True)
+
+    def accuracy(neighbours):
+        from sklearn.neighbors import KNeighborsClassifier
+        return cross_val_score(KNeighborsClassifier(neighbours), X, y).mean()
+    POOL
+    grid = {"svc__C": [0.1, 1, 10], "svc__gamma": [0.001, "scale"]}
+    with parallel_config(backend="threading"):
+        search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, scoring="f1_macro").fit(X, y)
+        print(search.best_params_, search.cv_results_["mean_test_score"].tolist())
+        print(Parallel(n_jobs=2)(delayed(accuracy)(n) for n in range(1, 20)))
+    """,
+    "from evoxo.integrations.joblib import register; register(pool)",
+    ("threading", "evoxo"),
+)
+
+GYMNASIUM = (
+    """
+    import gymnasium as gym
+    import numpy as np
+
+    def act(weights, observation): return int(np.dot(weights, observation) > 0)
+
+    def episode(weights, seed):
+        env = gym.make("CartPole-v1")
+        observation, info = env.reset(seed=seed)
+        total, over = 0.0, False
+        while not over:
+            observation, reward, terminated, truncated, info = env.step(act(weights, observation))
+            total += float(reward)
+            over = terminated or truncated
+        return total
+    POOL
+    rng = np.random.default_rng(1)
+    best, seeds = np.zeros(4), range(8)
+    for generation in range(6):
+        candidates = [best + 0.5 * rng.normal(size=4) for _ in range(16)]
+        returns = [[episode(one, seed) for seed in seeds] for one in candidates]
+        best = candidates[int(np.argmax([sum(one) for one in returns]))]
+        print(returns, best.tolist())
+    """,
+    "from evoxo.integrations.gymnasium import rollouts",
+    (
+        "[[episode(one, seed) for seed in seeds] for one in candidates]",
+        'rollouts(pool, "CartPole-v1", act, candidates, seeds)',
+    ),
+)
+
+EXAMPLES = {
+    "scipy": SCIPY,
+    "deap": DEAP,
+    "cma": CMA,
+    "pymoo": PYMOO,
+    "ribs": RIBS,
+    "nevergrad": NEVERGRAD,
+    "neat": NEAT,
+    "optuna": OPTUNA,
+    "sklearn": JOBLIB,
+    "gymnasium": GYMNASIUM,
+}
 
 
-class Integrations(unittest.TestCase):
+class Scripts(unittest.TestCase):
+    """Writes examples and starts them."""
+
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = Path(directory.name).resolve()
 
-    def example(self, library):
+    def scripts(self, library, pool=POOL):
+        """The example as it is, and with two lines changed. The function of the second is slow, so that it can be killed."""
         if importlib.util.find_spec(library) is None:
             self.skipTest(f"{library} is not installed")
         text, line, change = EXAMPLES[library]
-        serial = write(self.directory, text.replace("POOL", ""), "serial.py")
         changed = text.replace(*change) if change else text
-        # A slow function, so that a process can be killed while it computes.
         changed = changed.replace("        return ", "        import time; time.sleep(0.002)\n        return ", 1)
-        own = write(self.directory, changed.replace("    POOL", f"    import evoxo; {POOL}\n    {line}"), "own.py")
-        expected = self.run_of(serial).communicate(timeout=PATIENCE)[0]
+        serial = write(self.directory, text.replace("POOL", ""), "serial.py")
+        return serial, write(self.directory, changed.replace("    POOL", f"    import evoxo; {pool}\n    {line}"), "own.py")
+
+    def run_of(self, script):
+        pipe = subprocess.PIPE
+        return subprocess.Popen([sys.executable, str(script)], cwd=self.directory, stdout=pipe, text=True, env=environment())
+
+    def output(self, script):
+        return self.run_of(script).communicate(timeout=PATIENCE)[0]
+
+
+class Integrations(Scripts):
+    def example(self, library):
+        serial, own = self.scripts(library)
+        expected = self.output(serial)
         run = self.run_of(own)
         killed = self.kill_one(run)
         said = run.communicate(timeout=PATIENCE)[0]
         self.assertTrue(killed and expected)
         self.assertEqual(said, expected)
-
-    def run_of(self, script):
-        pipe = subprocess.PIPE
-        return subprocess.Popen([sys.executable, str(script)], cwd=self.directory, stdout=pipe, text=True, env=environment())
 
     def kill_one(self, run):
         """Kills one of the processes of a run."""
@@ -196,12 +320,6 @@ class Integrations(unittest.TestCase):
                 return True
             time.sleep(0.02)
         return False
-
-    def test_a_version_that_was_not_tried_is_said(self):
-        with unittest.mock.patch("importlib.metadata.version", return_value="0.1.2"), self.assertWarnsRegex(
-            UserWarning, "tried with scipy 1.17.1, not with 0.1.2"
-        ):
-            workers(evoxo.Executor.__new__(evoxo.Executor))
 
     def test_scipy(self):
         self.example("scipy")
@@ -220,3 +338,78 @@ class Integrations(unittest.TestCase):
 
     def test_nevergrad(self):
         self.example("nevergrad")
+
+    def test_neat(self):
+        self.example("neat")
+
+    def test_optuna(self):
+        self.example("optuna")
+
+    def test_joblib(self):
+        self.example("sklearn")
+
+    def test_gymnasium(self):
+        self.example("gymnasium")
+
+    def test_a_script_that_is_killed_replays_its_journal(self):
+        serial, own = self.scripts("cma", "pool = evoxo.Executor(workers=3)")
+        first = self.run_of(own)
+        journal = self.directory / "out" / "own.calls"
+        until(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 50)
+        first.kill()
+        first.communicate()
+        until(lambda: not processes(f"evoxo.calls {self.directory}"))
+        kept = journal.read_bytes().rpartition(b"\n")[0]
+        self.assertEqual(self.output(own), self.output(serial))
+        calls = journal.read_bytes()
+        self.assertTrue(calls.startswith(kept))
+        self.assertEqual(len(set(calls.splitlines())), 601)  # 60 generations of 10, and the head
+
+
+@unittest.skipUnless(real(), "the program evoxo is not there: build it, or set EVOXO")
+class OnACoordinator(Scripts):
+    """Three workers of a coordinator, one of which is killed. Two examples are enough here: each batch of calls is a run."""
+
+    def setUp(self):
+        super().setUp()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.started = []
+        self.addCleanup(lambda: [one.kill() or one.wait() for one in self.started])
+        self.start("coordinator", "--listen", self.address, "--store", str(self.directory / "store"))
+
+    def start(self, *words):
+        null = subprocess.DEVNULL
+        own = environment()
+        self.started.append(subprocess.Popen([real(), *words], stdin=null, stdout=null, stderr=null, env=own))
+        return self.started[-1]
+
+    def example(self, library):
+        pool = f"pool = evoxo.Executor(coordinator={self.address!r}, journal=None)"
+        with unittest.mock.patch.dict(os.environ, {"EVOXO": real()}):
+            serial, own = self.scripts(library, pool)
+            program = f"own={sys.executable} -m evoxo.calls {own}"
+            workers = [self.start("worker", "--coordinator", self.address, "--slots", "1", "--program", program) for _ in range(3)]
+            run = subprocess.Popen(
+                [sys.executable, str(own)], cwd=self.directory, stdout=subprocess.PIPE, text=True, env=environment(EVOXO=real())
+            )
+            seen = set()
+            # When there is a second run, the workers have computed a first one.
+            until(lambda: len(seen.update(self.runs()) or seen) > 1)
+            workers[0].kill()
+            self.assertIsNone(run.poll())
+            said = run.communicate(timeout=PATIENCE)[0]
+        self.assertTrue(said)
+        self.assertEqual(said, self.output(serial))
+
+    def runs(self):
+        words = [real(), "runs", "--json", "--coordinator", self.address]
+        said = subprocess.run(words, capture_output=True, text=True).stdout
+        return [json.loads(line)["name"] for line in said.splitlines() if line.startswith("{")]
+
+    def test_neat(self):
+        self.example("neat")
+
+    def test_optuna(self):
+        self.example("optuna")
