@@ -2,8 +2,8 @@
 killed. Their output is the same. Each is skipped if its library is not installed."""
 
 import importlib.util
-import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,6 +13,8 @@ import time
 import unittest
 import unittest.mock
 from pathlib import Path
+
+import evoxo
 
 from .conversation import PATIENCE, environment, write
 from .test_ask import processes, real, until
@@ -405,11 +407,176 @@ class OnACoordinator(Scripts):
 
     def runs(self):
         words = [real(), "runs", "--json", "--coordinator", self.address]
-        said = subprocess.run(words, capture_output=True, text=True).stdout
-        return [json.loads(line)["name"] for line in said.splitlines() if line.startswith("{")]
+        return re.findall("calls-[0-9a-f]{24}", subprocess.run(words, capture_output=True, text=True).stdout)
 
     def test_neat(self):
         self.example("neat")
 
     def test_optuna(self):
         self.example("optuna")
+
+
+class BadInput(Scripts):
+    """Each is a sentence, and other calls keep their values."""
+
+    def scene(self, library, functions):
+        """A module with these functions, and an Executor that has it."""
+        if importlib.util.find_spec(library) is None:
+            self.skipTest(f"{library} is not installed")
+        file = write(self.directory, functions, "scene.py")
+        spec = importlib.util.spec_from_file_location("scene", file)
+        module = sys.modules["scene"] = importlib.util.module_from_spec(spec)
+        self.addCleanup(sys.modules.pop, "scene")
+        spec.loader.exec_module(module)
+        pool = evoxo.Executor(str(file), workers=1, journal=self.directory / "calls")
+        self.addCleanup(pool.shutdown, cancel_futures=True)
+        return module, pool
+
+    def test_a_version_that_was_not_tried_is_said(self):
+        for name, library, tried in (
+            ("scipy", "scipy", "1.17.1"),
+            ("pymoo", "pymoo", "0.6.2"),
+            ("neat", "neat-python", "2.0.0"),
+            ("optuna", "optuna", "5.0.0"),
+            ("joblib", "joblib", "1.6.0"),
+            ("gymnasium", "gymnasium", "1.4.0"),
+        ):
+            adapter = importlib.import_module(f"evoxo.integrations.{name}")
+            with unittest.mock.patch("importlib.metadata.version", return_value="0.1.2"), self.assertWarnsRegex(
+                UserWarning, f"tried with {library} {tried}, not with 0.1.2: compare"
+            ):
+                adapter._warn(library, adapter.TRIED)
+
+    def test_fitnesses_of_neat(self):
+        functions = """
+            import neat
+            def nothing(genome, config):
+                return None
+            def nan(genome, config):
+                return float("nan")
+            def good(genome, config):
+                return float(genome.key)
+            """
+        scene, pool = self.scene("neat", functions)
+        import neat
+
+        from evoxo.integrations.neat import Evaluator
+
+        class Own(neat.DefaultGenome):
+            pass
+
+        text = (Path(__file__).parent / "neat" / "config-feedforward").read_text(encoding="utf-8")
+        parts = neat.DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation
+        for genome, function, words in (
+            (neat.DefaultGenome, scene.nothing, "nothing returned None for genome 1, but a fitness must be a number"),
+            (neat.DefaultGenome, scene.nan, "nan returned nan for genome 1"),
+            (Own, scene.good, "Own is neither in the file nor in neat"),
+        ):
+            path = write(self.directory, text.replace("DefaultGenome", genome.__name__), "config")
+            population = neat.Population(neat.Config(genome, *parts, str(path)), seed=1)
+            with self.assertRaisesRegex((ValueError, NameError), words):
+                population.run(Evaluator(pool, function).evaluate, 1)
+        with self.assertRaisesRegex(ValueError, "is not a function at the top level"):
+            Evaluator(pool, lambda genome, config: 1.0)
+
+    def test_objectives_of_optuna(self):
+        functions = """
+            def fails(trial):
+                if trial.suggest_float("x", 0, 1) > 0.8:
+                    raise ValueError("x is too great")
+                return trial.suggest_float("y", 0, 1)
+            def nan(trial):
+                return float("nan")
+            def long(trial):
+                return "a" * 100_000_000
+            def prunes(trial):
+                trial.report(1.0, 1)
+                return trial.should_prune()
+            """
+        scene, pool = self.scene("optuna", functions)
+        import optuna
+
+        from evoxo.integrations.optuna import optimize
+
+        optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+        self.addCleanup(optuna.logging.set_verbosity, optuna.logging.INFO)
+
+        def studied(run, seed=2):
+            study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+            run(study)
+            return study, [(trial.params, trial.values, trial.state.name) for trial in study.trials]
+
+        # A sampler that looks at values, in batches of one trial: failed trials have the parameters for which they asked.
+        serial = studied(lambda study: study.optimize(scene.fails, n_trials=25, catch=(ValueError,)))[1]
+        own = studied(lambda study: optimize(study, scene.fails, 25, pool, batch=1, catch=(ValueError,)))[1]
+        self.assertEqual(own, serial)
+        self.assertIn("FAIL", [state for _, _, state in serial])
+        # An error is raised when its batch has been told.
+        study = studied(lambda study: None)[0]
+        with self.assertRaisesRegex(ValueError, "x is too great"):
+            optimize(study, scene.fails, 25, pool, batch=8)
+        self.assertEqual({trial.state.name for trial in study.trials}, {"COMPLETE", "FAIL"})
+        with self.assertWarnsRegex(UserWarning, "nan is not acceptable"):
+            self.assertEqual(studied(lambda study: optimize(study, scene.nan, 2, pool))[1], 2 * [({}, None, "FAIL")])
+        for function, options, error, words in (
+            (scene.long, {}, ValueError, "returned a value of [0-9,]+ bytes"),
+            (scene.prunes, {}, RuntimeError, "a worker cannot ask the study's pruner"),
+            (scene.nan, {"batch": 0}, ValueError, "batch is 0"),
+        ):
+            with self.assertRaisesRegex(error, words):
+                studied(lambda study: optimize(study, function, 2, pool, **options))
+
+    def test_calls_of_joblib(self):
+        functions = """
+            import os
+            import numpy as np
+            def double(x):
+                return 2 * x
+            def shape(x):
+                return x.shape
+            other = np.full(1000, float(os.getpid()))
+            """
+        scene, pool = self.scene("sklearn", functions)
+        import numpy
+        from joblib import Parallel, delayed, parallel_config
+        from sklearn.model_selection import cross_val_score
+        from sklearn.svm import SVC
+
+        from evoxo.integrations.joblib import register
+
+        register(pool)
+        points, labels = numpy.arange(40.0).reshape(20, 2), numpy.arange(20) % 2
+        fitted = SVC().fit(points, labels)
+        with parallel_config(backend="evoxo"):
+            self.assertEqual(Parallel(batch_size=3)(delayed(scene.double)(x) for x in range(7)), [2 * x for x in range(7)])
+            for call, error, words in (
+                (lambda: Parallel()(delayed(len)(x) for x in ["a"]), ValueError, "is not a function at the top level"),
+                (lambda: Parallel()(delayed(scene.double)(x) for x in [object()]), TypeError, "builtins.object cannot travel"),
+                (lambda: Parallel()(delayed(scene.double)(x) for x in [fitted]), TypeError, "SVC is fitted"),
+                (lambda: Parallel()(delayed(scene.shape)(x) for x in [scene.other]), ValueError, "other is not the same on the worker"),
+                (lambda: cross_val_score(SVC(), points, labels, scoring=lambda *_: 1.0), TypeError, "function cannot travel"),
+            ):
+                with self.assertRaisesRegex(error, words):
+                    call()
+
+    def test_episodes_of_gymnasium(self):
+        functions = """
+            def wrong(candidate, observation):
+                return 7
+            def keep(candidate, observation):
+                return candidate
+            """
+        scene, pool = self.scene("gymnasium", functions)
+        from evoxo.integrations.gymnasium import rollouts
+
+        with self.assertRaisesRegex(AssertionError, "7 .* invalid"):
+            rollouts(pool, "CartPole-v1", scene.wrong, [0], [1])
+        with self.assertRaisesRegex(evoxo.CallFailed, "NameNotFound"):
+            rollouts(pool, "Unknown-v1", scene.keep, [0], [1])
+        with self.assertRaisesRegex(TypeError, "cannot travel"):
+            rollouts(pool, "CartPole-v1", scene.keep, [{1}], [1])
+        first = rollouts(pool, "CartPole-v1", scene.keep, [0, 1], [1, 2])
+        pool.shutdown()
+        again = evoxo.Executor(str(self.directory / "scene.py"), workers=1, journal=self.directory / "calls")
+        self.addCleanup(again.shutdown)
+        self.assertEqual((rollouts(again, "CartPole-v1", scene.keep, [0, 1], [1, 2]), again.replayed), (first, 4))
