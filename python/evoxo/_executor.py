@@ -87,6 +87,8 @@ class Executor(_Base):
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= TIMEOUT_SECONDS_MAX:
             raise ValueError(f"timeout is {timeout!r}, but it must be a number above 0 and at most {TIMEOUT_SECONDS_MAX:,}")
         self._target = target(file, name, version)
+        self.file = self._target.file
+        """The file whose functions are called."""
         self._progress = progress
         self._lock = threading.Lock()
         self._times: Dict[str, int] = {}
@@ -115,8 +117,8 @@ class Executor(_Base):
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> "Future[Any]":
         """Calls ``function(*arguments, **keywords)`` and returns the future of its value.
 
-        Raises ValueError if the function is not at the top level of the file or the arguments are too long, TypeError if an argument cannot travel, and
-        RuntimeError after `shutdown`.
+        Raises ValueError if the function is not at the top level of the file or the arguments are too long, TypeError if an argument
+        cannot travel, and RuntimeError after `shutdown`.
         """
         called, fixed, named_arguments = named(function, self._target.file)
         text = encode([called, [*fixed, *arguments], {**named_arguments, **keywords}])

@@ -134,6 +134,12 @@ def global_name(value: Any, module: Optional[ModuleType] = None) -> Optional[str
     return next((name for name, one in vars(module).items() if one is value), None) if module else None
 
 
+def module_of(file: Path) -> Optional[ModuleType]:
+    """The module of this process that was made from a file."""
+    places = ((module, getattr(module, "__file__", None)) for module in list(sys.modules.values()))
+    return next((module for module, place in places if place is not None and Path(place).resolve() == file), None)
+
+
 def _find(namespace: Dict[str, Any], name: str) -> Any:
     first, *rest = name.split(".")
     return functools.reduce(lambda value, part: getattr(value, part, None), rest, namespace.get(first))
@@ -202,7 +208,7 @@ def _call(namespace: Dict[str, Any], call: str, most: int) -> Dict[str, Any]:
     name = "?"
     try:
         name, arguments, keywords = decode(call)
-        text = encode(_function(namespace, name)(*arguments, **keywords))
+        text = encode(function_of(namespace, name)(*arguments, **keywords))
     except CannotTravel as error:
         return _raised(TypeError(f"{name} returned something else: {error}"), most)
     except (Exception, SystemExit) as error:  # A library that exits would end the program silently.
@@ -213,13 +219,15 @@ def _call(namespace: Dict[str, Any], call: str, most: int) -> Dict[str, Any]:
     return {"text": text, "raised": False}
 
 
-def _function(namespace: Dict[str, Any], name: str) -> Callable[..., Any]:
+def function_of(namespace: Dict[str, Any], name: str) -> Callable[..., Any]:
+    """The function with this name in a file that a worker has imported. Raises NameError if it is not there."""
     if name.startswith(_OWN):
         module, _, inner = name.partition(":")
         return functools.partial(getattr(importlib.import_module(module), inner), namespace)
     function = _find(namespace, name)
-    if function is None:
-        raise NameError(f"{name} is not there when a worker imports the file: define it above the Executor")
+    # Whoever may submit calls must not reach what the file has imported, such as os.system.
+    if function is None or getattr(function, "__module__", None) != namespace.get("__name__"):
+        raise NameError(f"{name} is not there when a worker imports the file: define it in the file, above the Executor")
     return function  # type: ignore[no-any-return]
 
 

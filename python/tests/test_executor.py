@@ -19,7 +19,7 @@ import evoxo
 from evoxo._answers import Answers, key_of
 from evoxo._values import CannotTravel, decode, encode
 
-from .conversation import PATIENCE, environment, write
+from .conversation import PATIENCE, Conversation, environment, write
 from .test_ask import real
 
 FUNCTIONS = """
@@ -178,6 +178,20 @@ class Calling(InADirectory):
                     pool.submit(function, 1)
             with self.assertRaisesRegex(TypeError, "cannot travel"):
                 pool.submit(self.functions.square, {1})
+
+    def test_a_worker_calls_only_functions_of_its_file(self):
+        """The script refuses other names too, but whoever may submit calls to a coordinator does not need this script."""
+        with Conversation([sys.executable, "-m", "evoxo.calls", str(self.file)]) as served:
+            self.assertEqual(served.receive()["serves"], "calls")
+            names = ["os.getpid", "time.time", "evoxo.Executor", "square.__globals__.clear", "__builtins__.eval", "model.__class__.mro"]
+            calls = [encode([name, [], {}]) for name in names] + [encode(["model.scaled", [2], {}])]
+            served.send({"batch": 1, "answer_bytes": 65536, "calls": calls})
+            returned = served.receive()["returned"]
+        for name, one in zip(names, returned):
+            kind, text, _ = decode(one["text"])
+            self.assertEqual((one["raised"], kind), (True, "builtins.NameError"), (name, text))
+            self.assertIn(f"{name} is not there", text)
+        self.assertEqual((returned[-1]["raised"], decode(returned[-1]["text"])), (False, 6))
 
     def test_wrong_arguments_are_refused(self):
         for options, words in (
