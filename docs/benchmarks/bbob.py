@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
@@ -384,7 +385,19 @@ def slim(svg: str) -> str:
     lines = (line for line in re.sub(r' d="([^"]*)"', path, svg).splitlines() if line.strip())
     places = (re.sub(r'( [xy])="(-?[\d.]+)"', lambda found: f'{found[1]}="{float(found[2]):.1f}"', line) for line in lines)
     styled = (re.sub(r'(?<=style=")[^"]*', lambda found: re.sub(r"([:;]) ", r"\1", found[0]), line) for line in places)
-    return "\n".join(line.strip() for line in styled) + "\n"
+    # Groups without attributes say nothing.
+    kept, groups = [], []
+    for line in (line.strip() for line in styled):
+        if re.match("<g[ >]", line):
+            groups.append(line)
+        if line not in ("<g>", "<g/>") and not (line == "</g>" and groups.pop() == "<g>"):
+            kept.append(line)
+    text = "\n".join(kept) + "\n"
+    often = [style for style, count in Counter(re.findall(r' style="([^"]*)"', text)).items() if count > 3]
+    rules = "".join(f".s{number}{{{style}}}" for number, style in enumerate(often))
+    for number, style in enumerate(often):
+        text = text.replace(f' style="{style}"', f' class="s{number}"')
+    return text.replace("</style>", rules + "</style>", 1)
 
 
 def coco(arguments: argparse.Namespace) -> None:
