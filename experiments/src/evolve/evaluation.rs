@@ -73,6 +73,26 @@ impl Evaluation {
         self.compare(other) == Ordering::Less
     }
 
+    /// The means of evaluations of one candidate, over those that have values. Failed if at least half of them failed.
+    #[must_use]
+    pub fn mean(all: &[Self]) -> Self {
+        let good: Vec<&Self> = all.iter().filter(|one| !one.failed).collect();
+        if 2 * good.len() <= all.len() {
+            return Self { failed: true, ..Self::default() };
+        }
+        let means = |list: fn(&Self) -> &Vec<f64>| {
+            let column = |index: usize| good.iter().map(|one| list(one)[index]).sum::<f64>() / good.len() as f64;
+            let count = good.iter().map(|one| list(one).len()).min().unwrap_or(0);
+            (0..count).map(column).collect()
+        };
+        Self {
+            objectives: means(|it| &it.objectives),
+            constraints: means(|it| &it.constraints),
+            measures: means(|it| &it.measures),
+            failed: false,
+        }
+    }
+
     /// A problem's evaluation, with the sign of each objective turned that is to be maximised.
     ///
     /// # Panics

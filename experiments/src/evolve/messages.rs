@@ -169,6 +169,25 @@ pub struct PopulationState {
     #[prost(message, repeated, tag = "2")]
     pub individuals: ::prost::alloc::vec::Vec<Individual>,
 }
+/// The state of an algorithm that evaluates candidates several times, between two generations.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AveragedState {
+    /// Evaluations so far.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// Generations so far.
+    #[prost(uint64, tag = "2")]
+    pub generations: u64,
+    /// How often each candidate is evaluated, rounded down.
+    #[prost(double, tag = "3")]
+    pub draws: f64,
+    /// The average rank correlation between two halves of the seeds.
+    #[prost(double, tag = "4")]
+    pub agreement: f64,
+    /// The algorithm's message, encoded.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub algorithm: ::prost::bytes::Bytes,
+}
 /// The state of islands between two generations.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct IslandsState {
@@ -248,6 +267,9 @@ pub struct CmaState {
     /// The part of a limited matrix beyond its diagonal, whose roots are the scales. The directions themselves are the axes.
     #[prost(message, optional, tag = "17")]
     pub directions: ::core::option::Option<CmaDirections>,
+    /// With whole genes: the factor of the steps of each coordinate, by which these genes keep a probability of changing.
+    #[prost(double, repeated, tag = "18")]
+    pub stretched: ::prost::alloc::vec::Vec<f64>,
 }
 /// What is learnt of a limited covariance matrix, apart from its diagonal and directions.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -230,9 +230,13 @@ impl Replica {
         let candidates = if made { Vec::new() } else { self.algorithm.ask(range.clone()) };
         let mut candidates = candidates.iter().map(Candidate::message);
         let item = |index: usize| {
-            let number = self.state.evaluations + index as u64;
-            let seed = self.stream.text("seed").word(number).rng().next_u64();
-            Item { id: name(&number.to_string()), seed, candidate: candidates.next(), number }
+            let place = self.state.evaluations + index as u64;
+            let stream = match self.algorithm.seed(index) {
+                Some(seed) => self.stream.text("seed of a batch").word(self.state.evaluations).word(seed),
+                None => self.stream.text("seed").word(place),
+            };
+            let (seed, number) = (stream.rng().next_u64(), self.algorithm.number(index));
+            Item { id: name(&place.to_string()), seed, candidate: candidates.next(), number }
         };
         range.map(item).collect()
     }

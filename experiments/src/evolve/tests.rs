@@ -127,7 +127,7 @@ fn mistakes_have_messages() {
         "problem = \"zdt1\"",
         "problem = \"zdt1\"\nalgorithm = \"nsga2\"\nreference = [1]",
         "algorithm = \"map-elites\"",
-        "problem = \"onemax\"\nalgorithm = \"cma-es\"",
+        "problem = \"tsp\"\nalgorithm = \"cma-es\"",
         "algorithm = \"cma-es\"\npopulation = 2",
         "problem = \"program:p\"\nobjectives = \"cost\"",
         "problem = \"program:p\"\nsignature = \"abc\"",

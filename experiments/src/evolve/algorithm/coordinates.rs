@@ -1,6 +1,7 @@
 //! The coordinates in which evolution strategies search: genes divided by the width of their bounds. So the box of the bounds
 //! has width 1 in each coordinate, and a coordinate is as precise as its gene: 0 is 0, however wide the box is. If the bounds
-//! are kept, coordinates beyond them are folded into the box. Fixed genes have no coordinates.
+//! are kept, coordinates beyond them are folded into the box. Fixed genes have no coordinates. Coordinates of whole genes are
+//! rounded, and those beyond the bounds give the nearest bound.
 
 use super::Wrong;
 use crate::evolve::genome::{Candidate, Genes, Genome, Part, Type};
@@ -23,20 +24,49 @@ pub(super) struct Coordinates {
 #[derive(Clone, Debug)]
 enum Place {
     /// A part of real genes: its length and bounds.
-    Free(usize, f64, f64),
+    Real(usize, f64, f64),
+    /// A part of whole genes: its length and bounds.
+    Whole(usize, Whole),
+    /// A part of bits, each a whole gene from 0 to 1.
+    Bits(usize),
     /// A fixed part: its genes.
     Fixed(Genes),
 }
 
+/// The bounds of a whole gene.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Whole {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// The bounds of a bit.
+const BIT: Whole = Whole { low: 0.0, high: 1.0 };
+
 impl Coordinates {
-    /// The coordinates of a genome, or an error if a part is neither real nor fixed, or all parts are fixed.
-    pub(super) fn of(genome: &Genome) -> Result<Self, Wrong> {
+    /// The coordinates of a genome of real numbers, or an error if a part is neither real nor fixed, or all parts are fixed.
+    pub(super) fn of_reals(genome: &Genome) -> Result<Self, Wrong> {
+        Self::of(genome, false)
+    }
+
+    /// The coordinates of a genome of real and whole numbers and bits, or an error if a part has another type and is not fixed,
+    /// or all parts are fixed.
+    pub(super) fn of_numbers(genome: &Genome) -> Result<Self, Wrong> {
+        Self::of(genome, true)
+    }
+
+    fn of(genome: &Genome, with_whole: bool) -> Result<Self, Wrong> {
         let place = |part: &Part| match (part.fixed(), part.of) {
             (Some(genes), _) => Ok(Place::Fixed(genes)),
-            (None, Type::Real { low, high }) => Ok(Place::Free(part.length, low, high)),
+            (None, Type::Real { low, high }) => Ok(Place::Real(part.length, low, high)),
+            (None, Type::Integer { low, high }) if with_whole => {
+                Ok(Place::Whole(part.length, Whole { low: low as f64, high: high as f64 }))
+            }
+            (None, Type::Bits) if with_whole => Ok(Place::Bits(part.length)),
             (None, of) => {
                 let (name, of) = (&part.name, of.name());
-                let sentence = format!("this algorithm searches real numbers, but part \"{name}\" has type {of}");
+                let numbers = if with_whole { "numbers" } else { "real numbers" };
+                let sentence = format!("this algorithm searches {numbers}, but part \"{name}\" has type {of}");
                 Err(Wrong::new("algorithm", sentence))
             }
         };
@@ -48,22 +78,32 @@ impl Coordinates {
         }
     }
 
-    /// The length and the bounds of each part that is not fixed.
-    fn free(&self) -> impl Iterator<Item = (usize, f64, f64)> {
+    /// The length and the bounds of each part that is not fixed, and whether its genes are whole.
+    fn free(&self) -> impl Iterator<Item = (usize, f64, f64, bool)> {
         self.parts.iter().filter_map(|part| match part {
-            Place::Free(length, low, high) => Some((*length, *low, *high)),
+            Place::Real(length, low, high) => Some((*length, *low, *high, false)),
+            Place::Whole(length, Whole { low, high }) => Some((*length, *low, *high, true)),
+            Place::Bits(length) => Some((*length, BIT.low, BIT.high, true)),
             Place::Fixed(_) => None,
         })
     }
 
+    /// The coordinates of whole genes, with their bounds.
+    pub(super) fn whole(&self) -> impl Iterator<Item = (usize, Whole)> {
+        let each = |(length, low, high, is_whole): (usize, f64, f64, bool)| {
+            std::iter::repeat_n(is_whole.then_some(Whole { low, high }), length)
+        };
+        self.free().flat_map(each).enumerate().filter_map(|(index, whole)| Some((index, whole?)))
+    }
+
     /// The number of coordinates.
     pub(super) fn count(&self) -> usize {
-        self.free().map(|(length, _, _)| length).sum()
+        self.free().map(|(length, ..)| length).sum()
     }
 
     /// The lower end of the box in each coordinate.
     fn starts(&self) -> impl Iterator<Item = f64> {
-        self.free().flat_map(|(length, low, high)| std::iter::repeat_n(low / (high - low), length))
+        self.free().flat_map(|(length, low, high, _)| std::iter::repeat_n(low / (high - low), length))
     }
 
     /// The point at these shares of the box, one for each coordinate: 0 for the lower bound, 1 for the upper one.
@@ -71,7 +111,7 @@ impl Coordinates {
         self.starts().zip(shares).map(|(start, share)| start + share).collect()
     }
 
-    /// The coordinates of a point that are mirror images of others in the box, each with the one that it mirrors. The latter
+    /// The coordinates of real genes in a point that are mirror images of others in the box, each with the one that it mirrors. The latter
     /// is nearer to 0, so it has more digits.
     pub(super) fn outside(&self, point: &[f64]) -> Vec<(usize, f64)> {
         let image = |(index, (place, start)): (usize, (&f64, f64))| {
@@ -86,7 +126,7 @@ impl Coordinates {
 
     /// The largest distance between bounds.
     pub(super) fn widest(&self) -> f64 {
-        self.free().fold(0.0, |widest, (_, low, high)| (high - low).max(widest))
+        self.free().fold(0.0, |widest, (_, low, high, _)| (high - low).max(widest))
     }
 
     /// The candidate at a point. If a coordinate is not finite, its gene is in the middle of its bounds.
@@ -101,12 +141,21 @@ impl Coordinates {
             false if place.is_finite() => (place * (high - low)).clamp(f64::MIN, f64::MAX),
             false => low + 0.5 * (high - low),
         };
+        let whole = |place: f64, Whole { low, high }: Whole| match (place * (high - low)).round() {
+            number if number.is_nan() => (low + 0.5 * (high - low)).round(),
+            number => number.clamp(low, high),
+        };
+        let mut next = |length: &usize| {
+            let (own, others) = rest.split_at(*length);
+            rest = others;
+            own.iter().copied()
+        };
         let mut part = |part: &Place| match part {
-            Place::Free(length, low, high) => {
-                let (own, others) = rest.split_at(*length);
-                rest = others;
-                Genes::Real(own.iter().map(|place| gene(*place, *low, *high)).collect())
+            Place::Real(length, low, high) => Genes::Real(next(length).map(|place| gene(place, *low, *high)).collect()),
+            Place::Whole(length, bounds) => {
+                Genes::Integer(next(length).map(|place| whole(place, *bounds) as i64).collect())
             }
+            Place::Bits(length) => Genes::Bits(next(length).map(|place| whole(place, BIT) == 1.0).collect()),
             Place::Fixed(genes) => genes.clone(),
         };
         Candidate { parts: self.parts.iter().map(&mut part).collect() }
@@ -156,7 +205,7 @@ mod tests {
     fn the_box_does_not_limit_precision() {
         for (low, high) in [(-1e12, 1e12), (-1e300, 1.0), (-3.0, 1e9)] {
             let part = Part { name: "x".into(), length: 1, of: Type::Real { low, high } };
-            let coordinates = Coordinates::of(&Genome { parts: vec![part], bounded: true }).unwrap();
+            let coordinates = Coordinates::of_reals(&Genome { parts: vec![part], bounded: true }).unwrap();
             for gene in [1.0 / 3.0, -1e-9, 0.0] {
                 let share = gene / (high - low) - low / (high - low);
                 let Genes::Real(genes) = &coordinates.candidate(&[gene / (high - low)]).parts[0] else {
@@ -173,7 +222,7 @@ mod tests {
     #[test]
     fn mirror_images_are_the_same_genes() {
         let part = Part { name: "x".into(), length: 1, of: Type::Real { low: -2.0, high: 6.0 } };
-        let coordinates = Coordinates::of(&Genome { parts: vec![part], bounded: true }).unwrap();
+        let coordinates = Coordinates::of_reals(&Genome { parts: vec![part], bounded: true }).unwrap();
         let gene = |place: f64| coordinates.candidate(&[place]).parts[0].clone();
         for share in [-1.0, -0.3, -0.02, 0.0, 0.4, 1.0, 1.005, 1.3, 2.0] {
             let place = coordinates.point([share])[0];
@@ -195,7 +244,7 @@ mod tests {
         for bounded in [true, false] {
             let parts = vec![part(2, fixed), part(1, free), whole.clone(), part(2, free)];
             let genome = Genome { parts, bounded };
-            let coordinates = Coordinates::of(&genome).unwrap();
+            let coordinates = Coordinates::of_reals(&genome).unwrap();
             assert_eq!((coordinates.count(), genome.free_genes(), coordinates.widest()), (3, 3, 4.0));
             let candidate = coordinates.candidate(&coordinates.point([0.25, 0.5, 0.75]));
             let expected = [vec![-2.5; 2], vec![0.0], vec![1.0, 2.0]].map(Genes::Real);
@@ -203,7 +252,7 @@ mod tests {
             assert_eq!(candidate.parts, [first, second, Genes::Integer(vec![7]), last]);
         }
         let all = Genome { parts: vec![part(2, fixed), whole], bounded: true };
-        assert_eq!(Coordinates::of(&all).unwrap_err().sentence, "this algorithm needs a gene that is not fixed");
+        assert_eq!(Coordinates::of_reals(&all).unwrap_err().sentence, "this algorithm needs a gene that is not fixed");
     }
 
     /// If nothing is folded, the map from coordinates to genes is linear, and every gene is finite.
@@ -211,7 +260,7 @@ mod tests {
     fn genes_may_leave_optional_bounds() {
         let part = Part { name: "x".into(), length: 6, of: Type::Real { low: -1.0, high: 3.0 } };
         let genome = Genome { parts: vec![part], bounded: false };
-        let coordinates = Coordinates::of(&genome).unwrap();
+        let coordinates = Coordinates::of_reals(&genome).unwrap();
         let shares = [0.25, -2.0, 1.5, f64::NAN, f64::MAX, f64::NEG_INFINITY];
         let candidate = coordinates.candidate(&coordinates.point(shares));
         assert_eq!(candidate.parts, [Genes::Real(vec![0.0, -9.0, 5.0, 1.0, f64::MAX, 1.0])]);

@@ -13,7 +13,7 @@ use evoxo_common::{
 };
 
 use super::{
-    Algorithm, Begin, Given, Islands, IslandsSettings, Listed, Most, Part, Search, Steady, Wrong,
+    Algorithm, Begin, Given, Islands, IslandsSettings, Listed, Most, Noise, Part, Search, Steady, Wrong,
     individual::{self, Individual},
     operators::{OPERATORS, variation},
     steady, within,
@@ -120,6 +120,7 @@ impl Listed for Ga {
     const NAME: &'static str = "ga";
     const DOC: &'static str = "a genetic algorithm, for genes of every type";
     const PARTS: &'static [Part] = &[Part { elsewhere, ..Part::of(&OWN) }, Part::of(&OPERATORS)];
+    const NOISE: Option<Noise> = Some(Noise { common: usize::MAX, draws: 1 });
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
 
     type Settings = Settings;

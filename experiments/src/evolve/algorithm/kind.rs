@@ -6,7 +6,7 @@ use evoxo_common::{
     settings::{Schema, Values},
 };
 
-use super::{Algorithm, Axis, Most, Search, Steady, Windowed, Wrong, windowed};
+use super::{Algorithm, Averaged, Axis, Most, Noise, Search, Steady, Windowed, Wrong, averaged, windowed};
 use crate::evolve::{
     genome::{Candidate, Genome},
     messages::Steps,
@@ -24,6 +24,8 @@ pub trait Listed: Algorithm + Sized + 'static {
     const OBJECTIVES_MAX: usize = 1;
     /// How the algorithm starts a search with a window: [`steady`], or `None` if it needs whole generations.
     const STEADY: Option<Begin<dyn Steady>> = None;
+    /// How the algorithm treats noise, see [`Averaged`]. `None` if each candidate is evaluated once and has its own seed.
+    const NOISE: Option<Noise> = None;
     /// How candidates are made from their numbers, if tasks need no genes: see [`Algorithm::steps`].
     const MADE: Option<Made> = None;
 
@@ -190,6 +192,7 @@ pub struct AlgorithmKind {
     pub keeps_bounds: fn(&Values) -> bool,
     /// Checks that the settings of a file make sense.
     pub check: fn(&Given<'_>) -> Result<(), Wrong>,
+    noise: Option<Noise>,
     most: fn(&Given<'_>) -> Most,
     begin: Begin<dyn Algorithm>,
     steady: Option<Begin<dyn Steady>>,
@@ -208,6 +211,7 @@ impl AlgorithmKind {
             made: L::MADE,
             keeps_bounds: L::keeps_bounds,
             check: L::check,
+            noise: L::NOISE,
             most: L::most,
             begin: L::begin,
             steady: L::STEADY,
@@ -236,7 +240,16 @@ impl AlgorithmKind {
     #[must_use]
     pub fn most(&self, given: &Given<'_>) -> Most {
         let own = (self.most)(given);
-        if given.window > 0 { windowed::most(own, given) } else { own }
+        match (given.window, self.noise(given)) {
+            (0, None) => own,
+            (0, Some(noise)) => averaged::most(own, noise, given.evaluations),
+            _ => windowed::most(own, given),
+        }
+    }
+
+    /// How the algorithm treats the noise of this problem, if there is any.
+    fn noise(&self, given: &Given<'_>) -> Option<Noise> {
+        self.noise.filter(|_| given.noisy && given.window == 0)
     }
 
     /// Starts a search, or restores it from its saved state.
@@ -244,8 +257,14 @@ impl AlgorithmKind {
     /// # Errors
     /// If a setting makes no sense or the bytes are not a state of this search; the sentence says why.
     pub fn begin(&self, given: &Given<'_>, search: Search, state: Option<&[u8]>) -> Result<Box<dyn Algorithm>, String> {
-        let Some(steady) = self.steady.filter(|_| given.window > 0) else { return (self.begin)(given, search, state) };
         let own = search.clone();
+        if let Some(noise) = self.noise(given) {
+            return Ok(Box::new(match state {
+                None => Averaged::start((self.begin)(given, own, None)?, search, noise),
+                Some(state) => Averaged::restore(|state| (self.begin)(given, own, Some(state)), search, noise, state)?,
+            }));
+        }
+        let Some(steady) = self.steady.filter(|_| given.window > 0) else { return (self.begin)(given, search, state) };
         Ok(Box::new(match state {
             None => Windowed::start(steady(given, own, None)?, search, given.window)?,
             Some(state) => Windowed::restore(|state| steady(given, own, Some(state)), search, given.window, state)?,

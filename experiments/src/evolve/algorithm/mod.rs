@@ -1,5 +1,6 @@
 //! Optimisers. Each is a pure state machine between batches of evaluations.
 
+mod averaged;
 mod cma;
 mod coordinates;
 mod ga;
@@ -29,6 +30,7 @@ use super::{
     wrong::Wrong,
 };
 
+pub use averaged::{Averaged, Noise};
 pub use cma::{Cma, Covariance as CmaCovariance, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
@@ -73,6 +75,17 @@ pub trait Algorithm: Send {
     /// # Panics
     /// If the range does not lie within the batch.
     fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
+
+    /// The number of a candidate of the next batch in the whole search.
+    fn number(&self, index: usize) -> u64 {
+        self.births() + index as u64
+    }
+
+    /// Which seed of the next batch this candidate gets, if the problem is noisy and candidates of a batch share seeds.
+    /// Otherwise each has its own.
+    fn seed(&self, _index: usize) -> Option<u64> {
+        None
+    }
 
     /// What a worker needs to make the candidates of the next batch from their numbers in the whole search, if that is less
     /// than all their genes: see [`Made`].

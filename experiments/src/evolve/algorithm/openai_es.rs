@@ -16,7 +16,7 @@ use evoxo_common::{
 use prost::Message as _;
 
 use super::{
-    Algorithm, Given, Listed, Made, Most, Part, Search, Wrong,
+    Algorithm, Given, Listed, Made, Most, Noise, Part, Search, Wrong,
     coordinates::Coordinates,
     strategies::{STRATEGY, keeps_bounds, sigma},
     within,
@@ -66,7 +66,7 @@ impl Settings {
     /// # Errors
     /// The setting that is wrong, and why.
     pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
-        Coordinates::of(genome)?;
+        Coordinates::of_reals(genome)?;
         within("population", "the number of pairs", self.pairs, 1..=50_000)?;
         for (setting, name, value) in
             [("sigma", "deviation of the steps", self.sigma), ("rate", "learning rate", self.rate)]
@@ -92,6 +92,7 @@ impl Listed for OpenAiEs {
     const NAME: &'static str = "openai-es";
     const DOC: &'static str = "OpenAI's evolution strategy, for thousands of real genes";
     const PARTS: &'static [Part] = &[STRATEGY, Part::of(&OWN)];
+    const NOISE: Option<Noise> = Some(Noise { common: 2, draws: 1 });
     const MADE: Option<Made> = Some(Made {
         candidates: |given, search, steps, numbers| {
             Self::candidates(Self::settings(given).sigma, search, &steps.mean, numbers.iter().copied())
@@ -127,7 +128,7 @@ impl Listed for OpenAiEs {
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check(&search.genome)?;
-        let coordinates = Coordinates::of(&search.genome)?;
+        let coordinates = Coordinates::of_reals(&search.genome)?;
         let n = coordinates.count();
         let mut rng = search.stream.text("mean").rng();
         let share = || if settings.random { unit(&mut rng) } else { 0.5 };
@@ -161,7 +162,7 @@ impl OpenAiEs {
         mean: &[f64],
         numbers: impl IntoIterator<Item = u64>,
     ) -> Result<Vec<Candidate>, String> {
-        let coordinates = Coordinates::of(&search.genome)?;
+        let coordinates = Coordinates::of_reals(&search.genome)?;
         let n = coordinates.count();
         if mean.len() != n {
             return Err(format!("the mean has {} numbers for {n} genes", mean.len()));
@@ -249,7 +250,7 @@ impl Algorithm for OpenAiEs {
     }
 
     fn mean(&self) -> Option<Candidate> {
-        let coordinates = Coordinates::of(&self.search.genome).expect("the genome was checked at the beginning");
+        let coordinates = Coordinates::of_reals(&self.search.genome).expect("the genome was checked at the beginning");
         Some(coordinates.candidate(&self.state.mean))
     }
 
@@ -298,7 +299,7 @@ mod tests {
         let problem = problem::find("sphere").unwrap();
         let settings = Settings { pairs: 4, sigma: 0.3, ..Settings::default() };
         let mut strategy = OpenAiEs::start(&settings, search(problem, 5, 20)).unwrap();
-        let coordinates = Coordinates::of(&strategy.search.genome).unwrap();
+        let coordinates = Coordinates::of_reals(&strategy.search.genome).unwrap();
         for births in [0, 8, 16] {
             let reference = |index: usize| {
                 let mut rng = strategy.search.birth(births + (index - index % 2) as u64);

@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 12] = [
+const ALL: [(&str, &str, usize, Make); 14] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -97,6 +97,25 @@ const ALL: [(&str, &str, usize, Make); 12] = [
             None => Box::new(Cma::start(&settings, search)?),
             Some(state) => Box::new(Cma::restore(&settings, search, state)?),
         })
+    }),
+    ("cma-of-bits", "onemax", 12, |search, state| {
+        Ok(match state {
+            None => Box::new(Cma::start(&CmaSettings::default(), search)?),
+            Some(state) => Box::new(Cma::restore(&CmaSettings::default(), search, state)?),
+        })
+    }),
+    ("averaged-cma", "rosenbrock", 4, |search, state| {
+        let (settings, own) = (CmaSettings::default(), search.clone());
+        let noise = Noise { common: usize::MAX, draws: 5 };
+        Ok(Box::new(match state {
+            None => Averaged::start(Box::new(Cma::start(&settings, own)?), search, noise),
+            Some(state) => {
+                let cma = |state: &[u8]| -> Result<Box<dyn Algorithm>, String> {
+                    Ok(Box::new(Cma::restore(&settings, own, state)?))
+                };
+                Averaged::restore(cma, search, noise, state)?
+            }
+        }))
     }),
     ("nsga2", "zdt1", 4, |search, state| {
         let settings = Nsga2Settings { population: 20, ..Nsga2Settings::default() };

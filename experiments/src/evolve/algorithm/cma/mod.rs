@@ -1,4 +1,4 @@
-//! CMA-ES: an evolution strategy that learns the covariance matrix of its steps, for genomes of real numbers.
+//! CMA-ES: an evolution strategy that learns the covariance matrix of its steps, for genomes of real and whole numbers.
 //!
 //! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP and
 //! BIPOP. The search runs in the box of the bounds, scaled to width 1 in each coordinate. If the bounds are kept, coordinates
@@ -6,6 +6,7 @@
 
 mod covariance;
 mod eigen;
+mod margin;
 mod restart;
 mod saved;
 mod stop;
@@ -18,7 +19,7 @@ use std::ops::Range;
 use evoxo_common::{choice, rng::unit, settings, settings::Values};
 
 use super::{
-    Algorithm, Given, Listed, Most, Part, Search, Wrong,
+    Algorithm, Given, Listed, Most, Noise, Part, Search, Wrong,
     coordinates::Coordinates,
     strategies::{STRATEGY, keeps_bounds, sigma},
     within,
@@ -47,6 +48,9 @@ const STEP_LEAST: f64 = 2e-12;
 /// The most genes for which the full matrix is learnt. The matrix has n^2 entries, and computing its eigenvectors takes time
 /// proportional to n^3.
 const FULL_GENES_MAX: usize = 4000;
+
+/// The most evaluations of a candidate of a noisy problem in a generation, as in pycma 4.5.
+const DRAWS_MAX: usize = 30;
 
 choice! {
     /// The covariance matrix of CMA-ES.
@@ -133,7 +137,7 @@ impl Settings {
     /// # Errors
     /// The setting that is wrong, and why.
     pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
-        let genes = Coordinates::of(genome)?.count();
+        let genes = Coordinates::of_numbers(genome)?.count();
         if self.covariance == Covariance::Full && genes > FULL_GENES_MAX {
             let sentence = format!(
                 "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: set covariance = \
@@ -206,8 +210,9 @@ struct Run {
 
 impl Listed for Cma {
     const NAME: &'static str = "cma-es";
-    const DOC: &'static str = "CMA-ES, for real genes";
+    const DOC: &'static str = "CMA-ES, for real and whole genes";
     const PARTS: &'static [Part] = &[STRATEGY, Part::of(&OWN)];
+    const NOISE: Option<Noise> = Some(Noise { common: usize::MAX, draws: DRAWS_MAX });
 
     type Settings = Settings;
 
@@ -244,7 +249,7 @@ impl Listed for Cma {
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check(&search.genome)?;
-        let coordinates = Coordinates::of(&search.genome)?;
+        let coordinates = Coordinates::of_numbers(&search.genome)?;
         let schedule = Schedule::first(settings.lambda(&search.genome), settings.sigma);
         let mut fresh = Self { settings: settings.clone(), search, coordinates, births: 0, run: None };
         fresh.run = Some(fresh.run_of(schedule));
@@ -254,7 +259,7 @@ impl Listed for Cma {
     fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let fresh = Self::start(settings, search)?;
         let first = fresh.settings.lambda(&fresh.search.genome);
-        let (births, run) = saved::read(state, first, &|schedule| fresh.strategy(schedule))?;
+        let (births, run) = saved::read(state, first, fresh.has_whole(), &|schedule| fresh.strategy(schedule))?;
         fresh.search.check_births(births)?;
         let Some((schedule, distribution, history)) = run else { return Ok(Self { births, run: None, ..fresh }) };
         let strategy = fresh.strategy(&schedule);
@@ -267,13 +272,21 @@ impl Cma {
         Strategy::new(self.coordinates.count(), schedule.lambda, self.settings.covariance, self.settings.active)
     }
 
+    /// Whether any gene is whole.
+    fn has_whole(&self) -> bool {
+        self.coordinates.whole().next().is_some()
+    }
+
     /// A run that is about to start.
     fn run_of(&self, schedule: Schedule) -> Run {
         let strategy = self.strategy(&schedule);
         let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
         let middle = schedule.run == 0 && self.settings.mean == Mean::Middle;
         let share = || if middle { 0.5 } else { 0.5 + BEGIN * (unit(&mut rng) - 0.5) };
-        let distribution = strategy.start(self.coordinates.point(std::iter::repeat_with(share)), schedule.sigma);
+        let mut distribution = strategy.start(self.coordinates.point(std::iter::repeat_with(share)), schedule.sigma);
+        if self.has_whole() {
+            distribution.stretched = vec![1.0; strategy.n];
+        }
         Run { schedule, strategy, distribution, history: History::default() }
     }
 
@@ -326,12 +339,8 @@ impl Algorithm for Cma {
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
         let Some(run) = &self.run else { return Vec::new() };
-        let Distribution { mean, sigma, .. } = &run.distribution;
-        let point = |Sample { step, .. }: Sample| {
-            let point: Vec<f64> = mean.iter().zip(&step).map(|(mean, step)| mean + sigma * step).collect();
-            self.coordinates.candidate(&point)
-        };
-        self.samples(run, range).into_iter().map(point).collect()
+        let candidate = |sample: Sample| self.coordinates.candidate(&run.distribution.point(&sample.step));
+        self.samples(run, range).into_iter().map(candidate).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -363,6 +372,7 @@ impl Algorithm for Cma {
                 run.strategy.mirror(&mut run.distribution, index, place);
             }
         }
+        margin::keep(&run.strategy, &mut run.distribution, self.coordinates.whole());
         let sound = learnt && run.strategy.decompose(&mut run.distribution);
         if sound && !self.over(&run, &objectives) {
             self.run = Some(run);

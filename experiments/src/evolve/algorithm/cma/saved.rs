@@ -43,6 +43,7 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
         median: history.median.clone(),
         shift: distribution.shift.clone(),
         trend: distribution.trend,
+        stretched: distribution.stretched.clone(),
         directions: (form == Covariance::Limited).then(|| {
             let Directions { most, stretches, since, sigma, variances, along } = distribution.directions.clone();
             CmaDirections { most: most as u64, stretches, since, sigma, variances, along }
@@ -52,10 +53,11 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
 }
 
 /// The births and the run in a saved state, or a sentence that says what is wrong with the state. `strategy` makes the
-/// strategy for a schedule; `first` is the population of the first run.
+/// strategy for a schedule; `first` is the population of the first run; `whole` says whether there are whole genes.
 pub(super) fn read(
     state: &[u8],
     first: usize,
+    whole: bool,
     strategy: &dyn Fn(&Schedule) -> Strategy,
 ) -> Result<(u64, Option<Saved>), String> {
     let state = CmaState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
@@ -73,7 +75,8 @@ pub(super) fn read(
     let (n, diagonal) = (strategy.n, strategy.has_diagonal());
     let triangle = if diagonal { n } else { n * (n + 1) / 2 };
     let directions = directions(state.directions.as_ref(), &strategy, state.generation)?;
-    let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, shift, trend, .. } = state;
+    let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, shift, trend, stretched, .. } =
+        state;
     let lengths = [mean.len(), path_sigma.len(), path.len(), covariance.len(), axes.len(), scales.len()];
     if lengths != [n, n, n, triangle, strategy.axes() + n * directions.stretches.len(), n] {
         return Err(format!("the state does not have {n} coordinates"));
@@ -89,6 +92,11 @@ pub(super) fn read(
     }
     let numbers = [&mean, &path_sigma, &path, &covariance, &axes, &scales, &shift];
     let finite = numbers.into_iter().flatten().all(|number| number.is_finite());
+    if stretched.len() != if whole { n } else { 0 }
+        || !stretched.iter().all(|factor| *factor > 0.0 && factor.is_finite())
+    {
+        return Err("the state's whole genes make no sense".into());
+    }
     let positive = state.sigma > 0.0 && state.sigma.is_finite() && scales.iter().all(|scale| *scale > 0.0);
     if !finite || !positive || state.decomposed > state.generation || state.generation > births {
         return Err("the state's distribution makes no sense".into());
@@ -108,6 +116,7 @@ pub(super) fn read(
         shift,
         trend,
         directions,
+        stretched,
     };
     Ok((births, Some((schedule, distribution, History { best, median }))))
 }

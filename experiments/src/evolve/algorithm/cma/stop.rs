@@ -100,7 +100,7 @@ pub(super) fn stop(
     if !(0..n).any(moved) {
         return Some(Stop::NoEffectAxis);
     }
-    if (0..n).any(|index| mean[index] == mean[index] + 0.2 * deviation(index)) {
+    if (0..n).any(|index| mean[index] == mean[index] + 0.2 * distribution.deviation(strategy, index)) {
         return Some(Stop::NoEffectCoordinate);
     }
     flat(strategy, history, objectives, run.tolerance).or_else(|| stagnates(strategy, history, *generation))

@@ -83,6 +83,27 @@ pub(super) struct Distribution {
     pub(super) trend: f64,
     /// The part of a limited matrix beyond its diagonal.
     pub(super) directions: Directions,
+    /// The factor of the steps of each coordinate, by which whole genes keep their margin: A of Hamano et al. 2022. Empty if no
+    /// gene is whole.
+    pub(super) stretched: Vec<f64>,
+}
+
+impl Distribution {
+    /// The factor of the steps of a coordinate.
+    fn stretch(&self, index: usize) -> f64 {
+        self.stretched.get(index).copied().unwrap_or(1.0)
+    }
+
+    /// The standard deviation of a coordinate.
+    pub(super) fn deviation(&self, strategy: &Strategy, index: usize) -> f64 {
+        self.sigma * strategy.variance(self, index).sqrt() * self.stretch(index)
+    }
+
+    /// The point that a step leads to.
+    pub(super) fn point(&self, step: &[f64]) -> Vec<f64> {
+        let place = |(index, step): (usize, &f64)| self.mean[index] + self.sigma * step * self.stretch(index);
+        step.iter().enumerate().map(place).collect()
+    }
 }
 
 /// A candidate of a generation.
@@ -175,6 +196,7 @@ impl Strategy {
             } else {
                 Directions::default()
             },
+            stretched: Vec::new(),
         }
     }
 
@@ -348,7 +370,7 @@ impl Strategy {
     /// shorten a coordinate whose deviation exceeds the box: the map repeats the box, so good and bad steps no longer differ.
     pub(super) fn limit(&self, distribution: &mut Distribution, most: f64) {
         for index in 0..self.n {
-            let deviation = distribution.sigma * self.variance(distribution, index).sqrt();
+            let deviation = distribution.deviation(self, index);
             if deviation > most {
                 let factor = most / deviation;
                 distribution.path[index] *= factor;
