@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 import operator
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
-from typing import Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 Number = Union[int, float]
-Genes = Union[List[float], List[int], str]
-"""The value of one part as a function gets it: a list of numbers, or a string."""
+Genes = Union[List[float], List[int], List[Any], str]
+"""The value of one part as a function gets it: a list of numbers or choices, or a string."""
 
 PART = "x"
 """The name of the part if a genome has only one."""
@@ -30,6 +32,9 @@ PART_CHARACTERS_MAX = 32
 
 PARTS_MAX = 64
 """The most parts of a genome."""
+
+CHOICES_CHARACTERS_MAX = 1000
+"""The most characters of all choices of a part, written one after another with ", " between them."""
 
 GENES_MAX = 100_000
 """The most genes of all parts together."""
@@ -85,7 +90,7 @@ def _check_bounds(low: Number, high: Number) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a genome: genes of one type. `reals`, `integers`, `bits`, `permutation` and `symbols` make parts."""
+    """A part of a genome: genes of one type. `reals`, `integers`, `choices` and similar functions make parts."""
 
     length: int
     """The number of genes, from 1."""
@@ -118,35 +123,88 @@ class Part:
         return [int(gene) for gene in genes]
 
     def corner(self, high: bool) -> Genes:
-        """Genes that are all as low as possible, or all as high as possible."""
+        """Genes that are all as low as possible, or all as high as possible, as in a request."""
         raise NotImplementedError
 
     def middle(self) -> Genes:
-        """Genes in the middle of their range."""
+        """Genes in the middle of their range, as in a request."""
         raise NotImplementedError
 
     def draw(self, rng: random.Random) -> Genes:
-        """Random genes."""
+        """Random genes, as in a request."""
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Reals(Part):
-    """Real numbers from `low` to `high`; a function gets a list of floats."""
+@dataclass(frozen=True, repr=False)
+class _Numbers(Part):
+    """Numbers from `low` to `high`."""
 
     low: Number
     high: Number
+    log: bool = False
+    """Whether ratios count, not differences: random values are as often from 1 to 10 as from 10 to 100."""
+    step: Number = 0
+    """The distance between two values, the first of which is `low`. 0: none."""
+
+    def __repr__(self) -> str:
+        given = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in given)})"
+
+    def _check(self) -> None:
+        _check_bounds(self.low, self.high)
+        if self.log and self.low <= 0:
+            raise ValueError(f"low is {self.low!r}, but with log=True it must be above 0")
+        if self.step < 0:
+            raise ValueError(f"step is {self.step!r}, but must be 0 or more")
+        if self.log and self.step:
+            raise ValueError(f"log is True and step is {self.step!r}, but a logarithmic scale has no steps")
+
+    def declaration(self) -> Dict[str, Union[str, Number]]:
+        line: Dict[str, Union[str, Number]] = {**super().declaration(), "low": self.low, "high": self.high}
+        if self.log:
+            line["scale"] = "log"
+        if self.step:
+            line["step"] = self.step
+        return line
+
+    def _at(self, share: float) -> float:
+        """The value at this share of the range, without regard to steps."""
+        if self.log:
+            return min(max(self.low * (self.high / self.low) ** share, self.low), self.high)
+        return self.low + (self.high - self.low) * share
+
+    def _steps(self) -> int:
+        low, high, step = (Fraction(plain(number)) for number in (self.low, self.high, self.step))
+        return math.floor((high - low) / step)
+
+    def _after(self, steps: int) -> Number:
+        return float(Fraction(plain(self.low)) + steps * Fraction(plain(self.step)))
+
+    def _one(self, rng: random.Random) -> Number:
+        return self._after(rng.randint(0, self._steps())) if self.step else self._at(rng.random())
+
+    def corner(self, high: bool) -> Genes:
+        end = self._after(self._steps()) if high and self.step else float(self.high if high else self.low)
+        return [end] * self.length
+
+    def middle(self) -> Genes:
+        return [self._after(self._steps() // 2) if self.step else self._at(0.5)] * self.length
+
+    def draw(self, rng: random.Random) -> Genes:
+        return [self._one(rng) for _ in range(self.length)]
+
+
+@dataclass(frozen=True, repr=False)
+class Reals(_Numbers):
+    """Real numbers from `low` to `high`; a function gets a list of floats."""
 
     type = "real"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "low", _real_bound("low", self.low))
-        object.__setattr__(self, "high", _real_bound("high", self.high))
-        _check_bounds(self.low, self.high)
-
-    def declaration(self) -> Dict[str, Union[str, Number]]:
-        return {**super().declaration(), "low": self.low, "high": self.high}
+        for name in ("low", "high", "step"):
+            object.__setattr__(self, name, _real_bound(name, getattr(self, name)))
+        self._check()
 
     def read(self, value: object) -> Genes:
         try:
@@ -154,48 +212,37 @@ class Reals(Part):
         except TypeError:
             raise ValueError(f"has a gene that is not a number: {value!r:.80}") from None
 
-    def corner(self, high: bool) -> Genes:
-        return [float(self.high if high else self.low)] * self.length
 
-    def middle(self) -> Genes:
-        return [(self.low + self.high) / 2] * self.length
-
-    def draw(self, rng: random.Random) -> Genes:
-        return [rng.uniform(self.low, self.high) for _ in range(self.length)]
-
-
-@dataclass(frozen=True)
-class Integers(Part):
+@dataclass(frozen=True, repr=False)
+class Integers(_Numbers):
     """Whole numbers from `low` to `high`, both included; a function gets a list of ints."""
-
-    low: int
-    high: int
 
     type = "integer"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value in (("low", self.low), ("high", self.high)):
+        for name in ("low", "high", "step"):
+            value = getattr(self, name)
             whole = _whole_number(value)
             if whole is None:
                 raise ValueError(f"{name} is {value!r}, but must be a whole number")
             object.__setattr__(self, name, whole)
-        _check_bounds(self.low, self.high)
-
-    def declaration(self) -> Dict[str, Union[str, Number]]:
-        return {**super().declaration(), "low": self.low, "high": self.high}
+        self._check()
 
     def read(self, value: object) -> Genes:
         return self._whole(value)
 
+    def _at(self, share: float) -> int:
+        return round(super()._at(share)) if self.log else self.low + math.floor((self.high - self.low) * share)
+
+    def _after(self, steps: int) -> int:
+        return int(self.low + steps * self.step)
+
+    def _one(self, rng: random.Random) -> int:
+        return int(super()._one(rng)) if self.step or self.log else rng.randint(int(self.low), int(self.high))
+
     def corner(self, high: bool) -> Genes:
-        return [self.high if high else self.low] * self.length
-
-    def middle(self) -> Genes:
-        return [(self.low + self.high) // 2] * self.length
-
-    def draw(self, rng: random.Random) -> Genes:
-        return [rng.randint(self.low, self.high) for _ in range(self.length)]
+        return [int(end) for end in super().corner(high)]
 
 
 @dataclass(frozen=True)
@@ -276,14 +323,76 @@ class Symbols(Part):
         return "".join(rng.choice(self.alphabet) for _ in range(self.length))
 
 
-def reals(n: int, low: Number, high: Number) -> Reals:
-    """`n` real numbers from `low` to `high`, as numpy prints them: with at most 18 digits after the point."""
-    return Reals(n, low, high)
+def _word(option: object) -> str:
+    """An option as a word of the declaration. Requests have words that look like numbers, true, false or null as such."""
+    if option is not None and not isinstance(option, (str, bool, int, float)):
+        raise ValueError(f"the option {option!r:.80} must be a text, a number, True, False or None")
+    return option if isinstance(option, str) else json.dumps(option)
 
 
-def integers(n: int, low: int, high: int) -> Integers:
-    """`n` whole numbers from `low` to `high`, both included."""
-    return Integers(n, low, high)
+@dataclass(frozen=True)
+class Choices(Part):
+    """One of several options for each gene; a function gets a list of options."""
+
+    options: Tuple[object, ...]
+
+    type = "choice"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "options", tuple(self.options))
+        words = self._words()
+        for word in words:
+            if not word or word != word.strip() or not (word.isascii() and word.isprintable()) or set(word) & set(',"\\'):
+                raise ValueError(
+                    f"the option {word!r} must have printable ASCII characters without commas, quotes and backslashes"
+                )
+        if len(words) < 2 or len(set(words)) < len(words):
+            raise ValueError(f"the options are {words!r}, but there must be two or more, all different")
+        if len(", ".join(words)) > CHOICES_CHARACTERS_MAX:
+            raise ValueError(f"the options of a part can have at most {CHOICES_CHARACTERS_MAX:,} characters together")
+
+    def _words(self) -> List[str]:
+        return list(map(_word, self.options))
+
+    def declaration(self) -> Dict[str, Union[str, Number]]:
+        return {**super().declaration(), "choices": ", ".join(self._words())}
+
+    def read(self, value: object) -> Genes:
+        options = dict(zip(self._words(), self.options))
+        try:
+            return [options[_word(gene)] for gene in self._list(value)]
+        except (KeyError, ValueError):
+            raise ValueError(f"has a gene that is not one of the options: {value!r:.80}") from None
+
+    def corner(self, high: bool) -> Genes:
+        return [self._words()[-1 if high else 0]] * self.length
+
+    def middle(self) -> Genes:
+        words = self._words()
+        return [words[index % len(words)] for index in range(self.length)]
+
+    def draw(self, rng: random.Random) -> Genes:
+        return [rng.choice(self._words()) for _ in range(self.length)]
+
+
+def reals(n: int, low: Number, high: Number, *, log: bool = False, step: Number = 0) -> Reals:
+    """`n` real numbers from `low` to `high`, as numpy prints them: with at most 18 digits after the point.
+
+    log: the order of magnitude is unknown, for example of a learning rate from 0.00001 to 1.
+    step: only `low`, `low` + `step`, `low` + 2 `step` and so on.
+    """
+    return Reals(n, low, high, log, step)
+
+
+def integers(n: int, low: int, high: int, *, log: bool = False, step: int = 0) -> Integers:
+    """`n` whole numbers from `low` to `high`, both included; `log` and `step` as for `reals`."""
+    return Integers(n, low, high, log, step)
+
+
+def choices(n: int, options: Sequence[object]) -> Choices:
+    """`n` times one of these options: two or more different texts or numbers, such as ["adam", "sgd"]."""
+    return Choices(n, tuple(options))
 
 
 def bits(n: int) -> Bits:

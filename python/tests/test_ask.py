@@ -117,7 +117,8 @@ class Asking(unittest.TestCase):
             self.assertEqual((len(first.genes["r"]), len(first.genes["s"]), first.told), (2, 3, False))
             self.assertTrue(0 <= first.seed < 2**64)
             for wrong, sentence in (
-                ((1,), "returned 1 number for 2 objectives"), (([1, None],), "returned None among its objectives"),
+                ((1,), r"returned 1 number for 2 objectives: return evoxo.Result\(f, g=\[...\], m=\[...\]\)"),
+                (([1, None],), "returned None among its objectives"),
                 (([1, 2],), "returned 0 numbers for 1 constraint"),
                 (([1, 2], [0]), "returned 0 numbers for 1 measure"),
             ):

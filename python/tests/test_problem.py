@@ -4,6 +4,7 @@ import json
 import functools
 import linecache
 import math
+import random
 import unittest
 from pathlib import Path
 
@@ -117,10 +118,39 @@ class Declarations(unittest.TestCase):
             (lambda: evoxo.symbols(1, "ABA"), "must have two or more characters, all different"),
             (lambda: evoxo.symbols(1, "A\n"), "must be a string of printable ASCII characters"),
             (lambda: evoxo.symbols(1, "A\u00e4"), "must be a string of printable ASCII characters"),
+            (lambda: evoxo.reals(1, 0, 1, log=True), "low is 0, but with log=True it must be above 0"),
+            (lambda: evoxo.reals(1, 1, 2, log=True, step=1), "log is True and step is 1, but a logarithmic scale has no steps"),
+            (lambda: evoxo.reals(1, 0, 1, step=-1), "step is -1, but must be 0 or more"),
+            (lambda: evoxo.integers(1, 0, 9, step=0.5), "step is 0.5, but must be a whole number"),
+            (lambda: evoxo.choices(1, ["a"]), "there must be two or more, all different"),
+            (lambda: evoxo.choices(1, ["1", 1]), "there must be two or more, all different"),
+            (lambda: evoxo.choices(1, ["a,b", "c"]), "the option 'a,b' must have printable ASCII characters without commas"),
+            (lambda: evoxo.choices(1, [(1, 2), "c"]), "the option (1, 2) must be a text, a number, True, False or None"),
+            (lambda: evoxo.choices(1, ["x" * 600, "y" * 600]), "can have at most 1,000 characters together"),
         ):
             with self.subTest(sentence=sentence), self.assertRaises(ValueError) as raised:
                 make()
             self.assertIn(sentence, str(raised.exception))
+
+    def test_scales_steps_and_choices(self):
+        rates, layers, drops = evoxo.reals(1, 1e-5, 1, log=True), evoxo.integers(1, 16, 130, step=16), evoxo.reals(1, 0, 0.95, step=0.1)
+        sizes = evoxo.choices(2, ["adam", 32, 1e-05, True, None])
+        declared = {"type": "choice", "length": 2, "choices": "adam, 32, 1e-05, true, null"}
+        self.assertEqual(sizes.declaration(), declared)
+        self.assertEqual(rates.declaration(), {"type": "real", "length": 1, "low": 1e-05, "high": 1, "scale": "log"})
+        self.assertEqual(layers.declaration(), {"type": "integer", "length": 1, "low": 16, "high": 130, "step": 16})
+        self.assertEqual(sizes.read([1e-05, 32]), [1e-05, 32])
+        self.assertEqual(sizes.read([None, "adam"]), [None, "adam"])
+        for value in (["sgd", 32], [33, 32], [32], [[], 32]):
+            with self.subTest(value=value), self.assertRaises(ValueError):
+                sizes.read(value)
+        self.assertEqual([layers.corner(False), layers.corner(True), layers.middle()], [[16], [128], [64]])
+        self.assertEqual([drops.corner(False), drops.corner(True), drops.middle()], [[0.0], [0.9], [0.4]])
+        self.assertEqual([rates.corner(False), rates.corner(True)], [[1e-05], [1.0]])
+        rng = random.Random(1)
+        drawn = sorted(rates.draw(rng)[0] for _ in range(400))
+        self.assertTrue(60 < sum(rate < 1e-4 for rate in drawn) < 110)
+        self.assertEqual({drops.draw(rng)[0] for _ in range(400)}, {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9})
 
     def test_problems_that_make_no_sense(self):
         part = evoxo.bits(1)

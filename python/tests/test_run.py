@@ -56,6 +56,28 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.script(SCRIPT.replace("=80", "=90"))[0], "True 3 out/bowl-3")
         self.assertEqual(self.script(SCRIPT), first)
 
+    def test_scales_steps_and_choices_arrive_as_values(self):
+        said = self.script("""
+            import math
+            import evoxo
+
+            GENOME = {
+                "rate": evoxo.reals(1, 1e-5, 1, log=True), "drop": evoxo.reals(1, 0, 0.95, step=0.1),
+                "width": evoxo.integers(1, 1, 1000, log=True), "size": evoxo.choices(2, ["adam", 32, 1e-05, True, None]),
+            }
+
+            @evoxo.problem(genome=GENOME, objectives=["min cost"])
+            def tuned(rate, drop, width, size):
+                assert 1e-5 <= rate[0] <= 1 and round(drop[0], 1) == drop[0] <= 0.9 and type(width[0]) is int
+                assert all(any(option is one or option == one for one in ("adam", 32, 1e-05, True, None)) for option in size)
+                return (math.log10(rate[0]) + 3) ** 2 + (drop[0] - 0.3) ** 2 + math.log(width[0] / 30) ** 2 + sum(s != 32 for s in size)
+
+            for algorithm in ("ga", "random"):
+                best = tuned.run(evaluations=2000, replicas=1, workers=0, algorithm=algorithm, settings={"slice": "100"}).best["genes"]
+                print(best["drop"], best["width"], best["size"], round(math.log10(best["rate"][0]), 1))
+        """)
+        self.assertEqual(said[0], "[0.3] [30] [32, 32] -3.0")
+
     def test_the_arguments_of_a_script_are_those_of_its_program(self):
         text = SCRIPT.replace("import evoxo\n", "import sys\n    import evoxo\n    power = int(sys.argv[1])\n", 1)
         problem = write(self.directory, text.replace("a * a", "a ** power"))

@@ -5,10 +5,12 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::{Schema, Value, Values, toml_text};
 use crate::text::{hint, quoted};
 
-/// The list on one line, as TOML.
+/// The list on one line, as TOML. Settings that were added later are left out at their defaults.
 pub(super) fn write(entries: &[Values]) -> String {
     let setting = |(field, value): (&super::Field, &Value)| format!("{} = {value}", field.name);
-    let entry = |entry: &Values| format!("{{ {} }}", entry.iter().map(setting).collect::<Vec<_>>().join(", "));
+    let counting =
+        |entry: &Values| entry.iter().filter(|(field, value)| field.counts(value)).map(setting).collect::<Vec<_>>();
+    let entry = |entry: &Values| format!("{{ {} }}", counting(entry).join(", "));
     format!("[{}]", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
 }
 

@@ -129,6 +129,11 @@ impl Field {
         })
     }
 
+    /// The default.
+    fn usual(&self) -> Value {
+        self.shape.read(self.default).unwrap_or_else(|why| panic!("{}: {why}", self.name))
+    }
+
     /// Whether this value of the field is part of the configuration's hash, and of tasks that carry settings.
     #[must_use]
     pub fn counts(&self, value: &Value) -> bool {
@@ -214,10 +219,7 @@ impl Schema {
     /// If a default is not a valid value of its field.
     #[must_use]
     pub fn defaults(&'static self) -> Values {
-        let read = |field: &Field| field.shape.read(field.default);
-        let values =
-            self.fields().iter().map(|field| read(field).unwrap_or_else(|why| panic!("{}: {why}", field.name)));
-        Values::new(self, values.collect())
+        Values::new(self, self.fields().iter().map(Field::usual).collect())
     }
 }
 
@@ -239,13 +241,19 @@ impl Schema {
     /// # Errors
     /// A sentence that says what is wrong with the text.
     pub fn read(&'static self, written: &str) -> Result<Values, String> {
-        let mut values = self.defaults();
+        let fields = self.fields();
+        let mut given: Vec<Option<Value>> = vec![None; fields.len()];
+        let mut next = 0;
         for line in written.lines() {
             let (name, value) = line.split_once(" = ").ok_or_else(|| format!("{} is not a setting", quoted(line)))?;
-            let place = self.fields().iter().position(|field| field.name == name);
+            // Usually the lines are in the order of the fields, and every task reads them.
+            let place = (next..fields.len()).chain(0..next).find(|place| fields[*place].name == name);
             let place = place.ok_or_else(|| format!("there is no setting {}", quoted(name)))?;
-            values.values[place] = self.fields()[place].read(value.trim_matches('"'))?;
+            given[place] = Some(fields[place].read(value.trim_matches('"'))?);
+            next = place + 1;
         }
+        let or_default = |(value, field): (Option<Value>, &Field)| value.unwrap_or_else(|| field.usual());
+        let values = Values::new(self, given.into_iter().zip(fields).map(or_default).collect());
         match (self.check)(&values).into_iter().next() {
             Some((_, problem)) => Err(problem),
             None => Ok(values),

@@ -26,7 +26,7 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 31] = [
+const FILES: [File; 32] = [
     file!("/", "index.html", HTML),
     file!("/files/style.css", "style.css", CSS),
     file!("/files/icon.svg", "icon.svg", SVG),
@@ -44,6 +44,7 @@ const FILES: [File; 31] = [
     file!("/files/results.js", "results.js", SCRIPT),
     file!("/files/save.js", "save.js", SCRIPT),
     file!("/files/runs.js", "runs.js", SCRIPT),
+    file!("/files/answers.js", "answers.js", SCRIPT),
     file!("/files/sparks.js", "sparks.js", SCRIPT),
     file!("/files/verdicts.js", "verdicts.js", SCRIPT),
     file!("/files/tour.js", "tour.js", SCRIPT),

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::{
     confirm::Confirmed,
     evaluation::Evaluation,
-    genome::{Candidate, Genes, Type, spelt},
+    genome::{Candidate, Type},
     settings::Settings,
 };
 
@@ -56,14 +56,8 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn new(settings: &Settings, candidate: &Candidate, evaluation: &Evaluation) -> Self {
-        let alphabets = settings.alphabets();
-        let genes = |(index, genes): (usize, &Genes)| match genes {
-            Genes::Real(genes) => json!(genes),
-            Genes::Integer(genes) => json!(genes),
-            Genes::Bits(bits) => bits.iter().map(|bit| u8::from(*bit)).collect::<Vec<u8>>().into(),
-            Genes::Permutation(order) => json!(order),
-            Genes::Symbols(symbols) => spelt(symbols, alphabets.get(index).map_or("", String::as_str)).into(),
-        };
+        let notations = settings.notations();
+        let genes = candidate.parts.iter().zip(&notations).map(|(genes, notation)| notation.json(genes));
         let by_name =
             |names: Vec<String>, numbers: &[f64]| names.into_iter().zip(numbers.iter().map(|it| json!(it))).collect();
         let parts = settings.genome().parts.into_iter().map(|part| part.name);
@@ -80,7 +74,7 @@ impl Found {
             constraints: by_name(settings.constraints_by_name(), &evaluation.constraints),
             measures: by_name(settings.measures_by_name(), &evaluation.measures),
             confirmed: Map::new(),
-            genes: parts.zip(candidate.parts.iter().enumerate().map(genes)).collect(),
+            genes: parts.zip(genes).collect(),
         }
     }
 
@@ -106,8 +100,13 @@ const WIDTH: usize = 100;
 fn read_number(number: &Value) -> String {
     match number.as_f64() {
         Some(value) if number.is_f64() => rounded(value),
-        _ => number.to_string(),
+        _ => exact(number),
     }
+}
+
+/// A number of a card with all digits, or a word.
+fn exact(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The genes of a part, formatted for people.
@@ -129,11 +128,10 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
     let objectives = settings.objectives().into_iter().map(|(_, name)| name);
     let mut header: Vec<String> =
         objectives.chain(settings.constraints_by_name()).chain(settings.measures_by_name()).collect();
-    for part in genome.parts.iter().filter(|_| with_genes) {
+    for (part, notation) in genome.parts.iter().zip(settings.notations()).filter(|_| with_genes) {
         match part.of {
-            // Bits and symbols are one word, in one column.
-            Type::Bits | Type::Symbols { .. } => header.push(part.name.clone()),
-            _ if part.length == 1 => header.push(part.name.clone()),
+            // Bits and texts have one column.
+            _ if part.of == Type::Bits || notation.is_text() || part.length == 1 => header.push(part.name.clone()),
             _ => header.extend((0..part.length).map(|gene| format!("{}[{gene}]", part.name))),
         }
     }
@@ -146,7 +144,7 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
                 bits if part.of == Type::Bits => {
                     row.push(bits.as_array().into_iter().flatten().map(Value::to_string).collect());
                 }
-                genes => row.extend(genes.as_array().into_iter().flatten().map(Value::to_string)),
+                genes => row.extend(genes.as_array().into_iter().flatten().map(exact)),
             }
         }
         row
@@ -170,7 +168,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     let genes = object("genes")?;
     let plain = |genes: &Value| match genes {
         Value::String(_) => true,
-        Value::Array(list) => list.iter().all(Value::is_number),
+        Value::Array(list) => !list.iter().any(|gene| gene.is_array() || gene.is_object()),
         _ => false,
     };
     if !genes.values().all(plain) {

@@ -38,7 +38,7 @@ pub(super) fn arm(name: &str) -> Values {
 pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);
     let name = settings.program().ok_or_else(|| Refusal("the problem is not a program".into()))?;
-    let (genome, alphabets) = (settings.genome(), settings.alphabets());
+    let (genome, notations) = (settings.genome(), settings.notations());
     let drawn = |number: &usize| {
         let mut rng = Stream::root(0).text("evolve").text("check").word(*number as u64).rng();
         let seed = rng.next_u64();
@@ -52,7 +52,7 @@ pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Pro
     let questions: Vec<Question<'_>> =
         drawn.iter().map(|(id, seed, candidate, _)| Question { id, seed: *seed, candidate }).collect();
     let within_ms = settings.timeout.saturating_mul(1000 * numbers.len() as u64);
-    let answers = Asked { name, programs }.evaluate(&form(&settings, &genome, &alphabets), &questions, within_ms)?;
+    let answers = Asked { name, programs }.evaluate(&form(&settings, &genome, &notations), &questions, within_ms)?;
     let answer = |(answer, (.., what)): (Evaluation, &(_, _, _, &'static str))| Answer { what, said: said(answer) };
     Ok(answers.into_iter().zip(&drawn).map(answer).collect())
 }

@@ -347,14 +347,6 @@ impl Candidate {
     }
 }
 
-/// Symbols spelt out as text in their alphabet.
-pub(super) fn spelt(symbols: &[u32], alphabet: &str) -> String {
-    symbols
-        .iter()
-        .map(|symbol| alphabet.as_bytes().get(*symbol as usize).map_or('?', |byte| char::from(*byte)))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,7 @@ mod headline;
 mod known_front;
 mod limits;
 mod longer;
+pub mod notation;
 mod optimism;
 pub mod pareto;
 mod pictures;

@@ -14,6 +14,7 @@ use super::{
     algorithm::{ALGORITHMS, AlgorithmKind, Made, having},
     genome::{Candidate, Genome},
     messages::{EvaluateOutput, EvaluateTask, Evaluation, Item, Shared, Steps},
+    notation::Notation,
     problem,
     program::{Asked, Form, Question},
     settings::{FAILURE_BYTES_MAX, OnFailure, SCHEMA, Settings},
@@ -161,14 +162,14 @@ fn call(
     module: &[u8],
 ) -> Result<Vec<Evaluation>, Refusal> {
     let module = wasm::Module::new(module).map_err(Refusal)?;
-    let alphabets = settings.alphabets();
+    let notations = settings.notations();
     let counts = Counts {
         objectives: settings.objectives().len(),
         constraints: settings.constraints,
         measures: settings.measures,
     };
     let evaluate = |(item, candidate): (&Item, &Candidate)| {
-        let genes = wasm::written(candidate, &alphabets);
+        let genes = wasm::written(candidate, &notations);
         let evaluation = module.evaluate(&genes, item.seed, settings.fuel, counts);
         let evaluation = evaluation.map_err(|why| Refusal(format!("candidate {}: {why}", item.id)))?;
         // Fail at once: evaluating the other candidates would only take time.
@@ -186,8 +187,8 @@ fn ask<'a>(
     programs: &mut dyn Programs,
 ) -> Result<Vec<Evaluation>, Refusal> {
     let name = settings.program().ok_or_else(|| Refusal("the task has no problem".into()))?;
-    let alphabets = settings.alphabets();
-    let form = form(settings, genome, &alphabets);
+    let notations = settings.notations();
+    let form = form(settings, genome, &notations);
     let question = |(item, candidate): (&'a Item, &'a Candidate)| Question { id: &item.id, seed: item.seed, candidate };
     let questions: Vec<Question<'_>> = task.items.iter().zip(candidates).map(question).collect();
     let mut asked = Asked { name, programs };
@@ -196,10 +197,10 @@ fn ask<'a>(
 }
 
 /// The shape of the answers that the program of these settings must give.
-pub(super) fn form<'a>(settings: &Settings, genome: &'a Genome, alphabets: &'a [String]) -> Form<'a> {
+pub(super) fn form<'a>(settings: &Settings, genome: &'a Genome, notations: &'a [Notation]) -> Form<'a> {
     Form {
         genome,
-        alphabets,
+        notations,
         objectives: settings.objectives().len(),
         constraints: settings.constraints,
         measures: settings.measures,

@@ -1,6 +1,6 @@
-// Small curves in the list of runs: the mean of each arm's primary metric. They are requested for one run at a time,
-// only for visible runs, and only once for a run that does not advance.
+// Small curves in the list of runs: the mean of each arm's primary metric.
 
+import { answers, visible } from "./answers.js";
 import { s } from "./dom.js";
 import { get } from "./live.js";
 import { look } from "./plot.js";
@@ -11,32 +11,11 @@ const [WIDTH, HEIGHT, EDGE] = [96, 22, 2];
 const PAUSE_MS = 250;
 const AGAIN_MS = 15_000;
 
-/** Curves by run: `key` is the state of the run that they show, `arms` has the curves. */
-const known = new Map();
-const wanted = new Map();
-let busy = false;
-
-/** Requests the most wanted curves: first those never requested, then the oldest. */
-async function ask() {
-  if (busy || wanted.size === 0) return;
-  busy = true;
-  const at = (name) => known.get(name)?.at ?? 0;
-  const name = [...wanted.keys()].sort((one, other) => at(one) - at(other))[0];
-  const { run, key, draw } = wanted.get(name);
-  wanted.delete(name);
-  try {
-    const { arms } = await get(`/api/runs/${name}/curves?column=${run.primary}&points=${POINTS}`);
-    known.set(name, { key, at: Date.now(), arms });
-    draw();
-  } catch {
-    // A later message about this run retries.
-    known.set(name, { key: "", at: Date.now(), arms: known.get(name)?.arms ?? [] });
-  }
-  setTimeout(() => {
-    busy = false;
-    ask();
-  }, PAUSE_MS);
-}
+/** The arms' curves of a run. */
+const { known, want } = answers(PAUSE_MS, async ({ name, primary }) => {
+  const { arms } = await get(`/api/runs/${name}/curves?column=${primary}&points=${POINTS}`);
+  return arms;
+});
 
 /** The arms of a run that have points, all drawn in one range. */
 export function paths(arms, shown) {
@@ -56,14 +35,10 @@ export function paths(arms, shown) {
 /** The curves of a run's first arms in one picture, drawn while `place` is visible. */
 export function sparks(place, shown) {
   const node = s("svg", { class: "spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
-  let [seen, latest] = [false, null];
-  const observer = new IntersectionObserver(([entry]) => {
-    seen = entry.isIntersecting;
-    if (latest) update(latest);
-  });
-  observer.observe(place);
+  let latest = null;
+  const seen = visible(place, () => latest && update(latest));
   function draw() {
-    const lines = paths(known.get(latest.name).arms, shown);
+    const lines = paths(known.get(latest.name).answer ?? [], shown);
     const drawn = latest.arms.slice(0, shown).map((arm, index) => {
       const { class: colour, dash } = look(index);
       return s("path", { class: `line ${colour}`, "stroke-dasharray": dash, d: lines.get(arm.name) ?? "" });
@@ -76,9 +51,8 @@ export function sparks(place, shown) {
     const { key = "", at = 0 } = known.get(run.name) ?? {};
     if (first && at) draw();
     const now = `${run.config_hash} ${run.replicas_total} ${run.rounds_done} ${run.state}`;
-    if (!seen || run.primary === null || run.rounds_done === 0 || key === now || Date.now() - at < AGAIN_MS) return;
-    wanted.set(run.name, { run, key: now, draw });
-    ask();
+    if (!seen() || run.primary === null || run.rounds_done === 0 || key === now || Date.now() - at < AGAIN_MS) return;
+    want(run, now, draw);
   }
   return { node, update };
 }

@@ -15,8 +15,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    genome::{Candidate, Genes, Genome, spelt},
+    genome::{Candidate, Genome},
     messages::Evaluation,
+    notation::Notation,
     settings::{FAILURE_BYTES_MAX, GENES_MAX, NAMES_MAX, NoiseName, SCHEMA, Settings, objective, twice},
     tables::{PartSettings, Parts},
 };
@@ -72,8 +73,8 @@ pub(super) struct Question<'a> {
 /// The shape that the numbers of an answer must have.
 pub(super) struct Form<'a> {
     pub(super) genome: &'a Genome,
-    /// The alphabet of each part; empty for parts without one.
-    pub(super) alphabets: &'a [String],
+    /// What the genes of each part stand for.
+    pub(super) notations: &'a [Notation],
     pub(super) objectives: usize,
     pub(super) constraints: usize,
     pub(super) measures: usize,
@@ -193,11 +194,11 @@ impl Asked<'_> {
         if parts.is_empty() || count == 0 {
             return Ok(Vec::new());
         }
-        let alphabets: Vec<String> = parts.iter().map(|part| part.alphabet.clone()).collect();
+        let notations: Vec<Notation> = parts.iter().map(|part| part.notation(true)).collect();
         let genome = Genome { parts: parts.iter().map(PartSettings::part).collect(), bounded: true };
         let form = Form {
             genome: &genome,
-            alphabets: &alphabets,
+            notations: &notations,
             objectives: introduction.objectives.len(),
             constraints: introduction.constraints.len(),
             measures: introduction.measures.len(),
@@ -322,31 +323,28 @@ impl Asked<'_> {
 
 impl Question<'_> {
     fn json(&self, form: &Form<'_>) -> Value {
-        let part = |(index, genes): (usize, &Genes)| {
-            let part = &form.genome.parts[index];
-            let genes = match genes {
-                Genes::Real(genes) => json!(genes),
-                Genes::Integer(genes) => json!(genes),
-                Genes::Bits(genes) => genes.iter().map(|bit| u8::from(*bit)).collect(),
-                Genes::Permutation(genes) => json!(genes),
-                Genes::Symbols(genes) => spelt(genes, &form.alphabets[index]).into(),
-            };
-            (part.name.clone(), genes)
-        };
-        let genes: Map<String, Value> = self.candidate.parts.iter().enumerate().map(part).collect();
+        let parts = form.genome.parts.iter().zip(form.notations).zip(&self.candidate.parts);
+        let genes: Map<String, Value> =
+            parts.map(|((part, notation), genes)| (part.name.clone(), notation.json(genes))).collect();
         json!({"id": self.id, "seed": format!("{:016x}", self.seed), "genes": genes})
     }
 }
 
 /// A genome as a program declares it, as the text of the setting.
 fn genome_text(genome: &[Map<String, Value>]) -> Result<String, String> {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let value = |value: &Value| match value {
-        Value::String(text) => Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))),
+        Value::String(text) => Ok(quoted(text)),
         // Without an exponent, because files have numbers without exponents.
         Value::Number(number) => Ok(match number.as_f64().filter(|_| number.is_f64()) {
             Some(number) => format!("{number}"),
             None => number.to_string(),
         }),
+        // The setting has a list of words as one text.
+        Value::Array(words) => match words.iter().map(Value::as_str).collect::<Option<Vec<&str>>>() {
+            Some(words) if !words.iter().any(|word| word.contains(',')) => Ok(quoted(&words.join(", "))),
+            _ => Err(format!("{} is not a list of texts without commas", Value::from(words.clone()))),
+        },
         other => Err(format!("{other} is neither a text nor a number")),
     };
     let part = |part: &Map<String, Value>| {

@@ -10,6 +10,7 @@ pub use choices::{BaselineName, CurvesName, NoiseName, OnFailure};
 use super::{
     algorithm::{self, AlgorithmKind, Axis, Given, Leaves, having},
     genome::Genome,
+    notation::Notation,
     problem::{self, Problem},
     tables::{GRID, Grid, PART, PartSettings, Parts},
     wasm,
@@ -305,10 +306,14 @@ impl Settings {
         }
     }
 
-    /// The alphabet of each part; empty for parts without one.
+    /// What the genes of each part stand for.
     #[must_use]
-    pub fn alphabets(&self) -> Vec<String> {
-        self.genome.0.iter().map(|part| part.alphabet.clone()).collect()
+    pub fn notations(&self) -> Vec<Notation> {
+        let genome = self.genome();
+        match self.genome.0.is_empty() {
+            true => vec![Notation::Plain; genome.parts.len()],
+            false => self.genome.0.iter().map(|part| part.notation(genome.bounded)).collect(),
+        }
     }
 
     /// The number in [`Self::target`], with the problem's own sign.

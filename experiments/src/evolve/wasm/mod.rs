@@ -16,7 +16,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, ExternType, FuncType, ValType};
 use wasmparser::{Parser, Payload};
 
-use super::genome::{Candidate, Genes, spelt};
+use super::{genome::Candidate, notation::Notation};
 use limits::MEMORY_BYTES_MAX;
 
 pub(super) use calls::Counts;
@@ -171,18 +171,12 @@ pub(super) fn decode(text: &str) -> Result<Vec<u8>, String> {
         .map_err(|_| "module is not in base64: leave it out, and `evoxo run` and `evoxo submit` write it".into())
 }
 
-/// The genes of a candidate as a module gets them: part after part, each starting at a multiple of 8 bytes, with numbers in
-/// little-endian order. A real or whole number has 8 bytes, an entry of a permutation 4, a bit or a symbol's character 1.
-pub(super) fn written(candidate: &Candidate, alphabets: &[String]) -> Vec<u8> {
+/// The genes of a candidate as a module gets them: part after part, each starting at a multiple of 8 bytes, see
+/// [`Notation::bytes`].
+pub(super) fn written(candidate: &Candidate, notations: &[Notation]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for (part, alphabet) in candidate.parts.iter().zip(alphabets) {
-        match part {
-            Genes::Real(genes) => bytes.extend(genes.iter().flat_map(|gene| gene.to_le_bytes())),
-            Genes::Integer(genes) => bytes.extend(genes.iter().flat_map(|gene| gene.to_le_bytes())),
-            Genes::Bits(genes) => bytes.extend(genes.iter().map(|bit| u8::from(*bit))),
-            Genes::Permutation(genes) => bytes.extend(genes.iter().flat_map(|gene| gene.to_le_bytes())),
-            Genes::Symbols(genes) => bytes.extend(spelt(genes, alphabet).into_bytes()),
-        }
+    for (part, notation) in candidate.parts.iter().zip(notations) {
+        bytes.extend(notation.bytes(part));
         bytes.resize(bytes.len().next_multiple_of(8), 0);
     }
     bytes

@@ -1,10 +1,10 @@
 //! Tests of what modules must be, what they get, and that nothing of one candidate is left for the next.
 
-use evoxo_common::{experiment::Replica, promises};
+use evoxo_common::{experiment::Replica, promises, ratio::Ratio};
 
 use super::*;
 use crate::{
-    evolve::{KIND, messages::Evaluation},
+    evolve::{KIND, genome::Genes, messages::Evaluation},
     registry,
     testing::{parse, parse_with, problems, run},
 };
@@ -65,7 +65,7 @@ fn a_module_gives_the_same_bits_as_the_built_in_function() {
         let mut rng = evoxo_common::rng::Stream::root(1).word(length as u64).rng();
         for _ in 0..50 {
             let candidate = genome.random(&mut rng);
-            let genes = written(&candidate, &[String::new()]);
+            let genes = written(&candidate, &[Notation::Plain]);
             let wanted = (built_in.evaluate)(&candidate);
             for module in &modules {
                 let evaluation = module.evaluate(&genes, 0, FUEL, COUNTS).unwrap();
@@ -97,14 +97,27 @@ fn genes_are_written_part_after_part() {
             Genes::Symbols(vec![3, 0]),
             Genes::Integer(vec![-2]),
             Genes::Real(vec![1.5]),
+            Genes::Symbols(vec![1, 0]),
+            Genes::Integer(vec![3]),
         ],
     };
-    let alphabets = ["", "", "ACGT", "", ""].map(String::from);
-    let bytes = written(&candidate, &alphabets);
+    let (half, words) = (Ratio::new(1, 2), ["adam", "sgd"].map(String::from).to_vec());
+    let notations = [
+        Notation::Plain,
+        Notation::Plain,
+        Notation::Letters("ACGT".into()),
+        Notation::Plain,
+        Notation::Plain,
+        Notation::Words(words),
+        Notation::Steps { low: Ratio::ONE, step: half, whole: false },
+    ];
+    let bytes = written(&candidate, &notations);
     let mut wanted =
         vec![1, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'T', b'A', 0, 0, 0, 0, 0, 0];
     wanted.extend((-2_i64).to_le_bytes());
     wanted.extend(1.5_f64.to_le_bytes());
+    wanted.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+    wanted.extend(2.5_f64.to_le_bytes());
     assert_eq!(bytes, wanted);
 }
 
