@@ -14,6 +14,7 @@ use evoxo_common::{
     digest::Digest,
     envelope::{Kind, open},
     experiment::{Config, Replica, ResultDigest, champion_stem, file_name},
+    parallel,
     report::{Report, Sheet},
     text::{exact, wrapped},
 };
@@ -68,26 +69,26 @@ pub(crate) enum Provenance {
 impl Results {
     /// Reads the replicas that a coordinator sent, as far as the configuration names them.
     pub(crate) fn new(config: Config, run: &v1::Run, fetched: &[v1::Replica]) -> anyhow::Result<Self> {
-        let mut signature = None;
-        let restore = |fetched: &v1::Replica| -> anyhow::Result<Replica> {
+        let restore = |fetched: &&v1::Replica| -> anyhow::Result<(Replica, Option<Digest>)> {
             let name = format!("replica {} of arm {:?}", fetched.replica, fetched.arm);
             let body = open(Kind::Finished, &fetched.state).with_context(|| format!("{name} as fetched"))?;
             let unreadable = || format!("the fetched {name} cannot be read");
             let finished = v1::Finished::decode(body).with_context(unreadable)?;
-            // The coordinator blocks a run whose replicas were computed by different builds.
-            signature = Digest::from_slice(&finished.signature);
             let state = finished.replica.with_context(unreadable)?;
-            Replica::restore(&config, &state).map_err(anyhow::Error::msg)
+            let replica = Replica::restore(&config, &state).map_err(anyhow::Error::msg)?;
+            Ok((replica, Digest::from_slice(&finished.signature)))
         };
-        let named = fetched.iter().filter(|replica| replica.replica < config.replicas);
-        let replicas = named.map(restore).collect::<anyhow::Result<Vec<Replica>>>()?;
+        let named: Vec<&v1::Replica> = fetched.iter().filter(|replica| replica.replica < config.replicas).collect();
+        let restored = parallel::map(&named, restore).into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+        let (replicas, signatures): (Vec<Replica>, Vec<Option<Digest>>) = restored.into_iter().unzip();
+        // The coordinator blocks a run whose replicas were computed by different builds.
+        let signature = signatures.last().copied().flatten();
         warn_of_more(&config, run);
         let known =
             |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
         let doubts = run.doubts.iter().filter(known).cloned().collect();
         // A replica at its last round is not finished while its outputs are being recomputed.
-        let mut named = fetched.iter().filter(|replica| replica.replica < config.replicas);
-        let finished = named.all(|replica| replica.finished);
+        let finished = named.iter().all(|replica| replica.finished);
         let results = Self::of(config, replicas, doubts, signature);
         Ok(Self { digest: results.digest.filter(|_| finished), ..results })
     }

@@ -250,13 +250,13 @@ impl Hosts {
                 let (reports, took) = self.model.timed(|| replicas.run(job));
                 let at = queue.take(at, took);
                 if !reports.is_empty() {
-                    self.plan(at, Happening::ToCore(Event::Done { thread, reports }));
+                    self.plan(at, Happening::ToCore(Event::Done { thread, reports, took_us: took / 1000 }));
                 }
             }
             Effect::Drop { thread } => drop(self.replicas.remove(&thread)),
             Effect::Store { write, run, what } => {
                 let outcome = self.store.write(&run, &what);
-                self.plan(at + WRITE, Happening::ToCore(Event::Stored { write, outcome }));
+                self.plan(at + WRITE, Happening::ToCore(Event::Stored { write, outcome, took_us: WRITE / 1000 }));
             }
             Effect::Publish(view) if view.run.state() == RunState::Finished => {
                 self.finished.get_or_insert((at, view.run.digest.clone()));
