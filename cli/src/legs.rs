@@ -42,7 +42,15 @@ impl Leg {
         let running = now.duration_since(self.start).as_micros() as u64;
         let computing = (spent.computing_us / slots).min(running);
         let v1::Spent { absorbing_us: absorbing, saving_us: saving, .. } = spent;
-        Phases { start: self.start, workers: self.workers, running: now, computing, waiting: running - computing, absorbing, saving }
+        Phases {
+            start: self.start,
+            workers: self.workers,
+            running: now,
+            computing,
+            waiting: running - computing,
+            absorbing,
+            saving,
+        }
     }
 
     /// All legs of a run when this leg ends, including those of an earlier provenance.
@@ -210,7 +218,10 @@ mod tests {
         let mut result = json!({"provenance": {"legs": [{}, {"phases": phases.to_json()}]}});
         phases.add_report(&mut result);
         let told = &result["provenance"]["legs"][1]["phases"];
-        assert_eq!((&told["computing"], &told["absorbing"], &told["saving"]), (&json!(3.0), &json!(0.25), &json!(0.001)));
+        assert_eq!(
+            (&told["computing"], &told["absorbing"], &told["saving"]),
+            (&json!(3.0), &json!(0.25), &json!(0.001))
+        );
         assert!(told["report"].as_f64().expect("a time") < 5.0);
         assert_eq!(
             phases.sentence(12.0, 2.0),
@@ -229,6 +240,9 @@ mod tests {
             spending.add_earlier(&mut run);
             run.spent.map(|spent| (spent.computing_us, spent.absorbing_us))
         };
-        assert_eq!([seen(1, 10), seen(5, 50), seen(2, 20), seen(6, 60)], [(10, 1), (50, 1), (70, 2), (110, 2)].map(Some));
+        assert_eq!(
+            [seen(1, 10), seen(5, 50), seen(2, 20), seen(6, 60)],
+            [(10, 1), (50, 1), (70, 2), (110, 2)].map(Some)
+        );
     }
 }

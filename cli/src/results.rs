@@ -5,6 +5,7 @@ use std::{
     io::{IsTerminal as _, Write},
     path::Path,
     process::ExitCode,
+    sync::OnceLock,
 };
 
 use anyhow::Context as _;
@@ -48,6 +49,8 @@ pub(crate) const REPORT: &str = "report.html";
 pub(crate) struct Results {
     pub(crate) config: Config,
     replicas: Vec<Replica>,
+    /// The champion of each replica, once something needs them. Some kinds compute exact figures for each card.
+    champions: OnceLock<Vec<Option<Card>>>,
     pub(crate) report: Report,
     /// The digest of all these replicas, if all of them are finished.
     digest: Option<ResultDigest>,
@@ -104,7 +107,7 @@ impl Results {
         let finished = complete && replicas.iter().all(Replica::is_finished);
         let digest = finished.then(|| ResultDigest::of_run(replicas.iter().map(Replica::digest)));
         let report = config.report(&replicas);
-        Self { config, replicas, report, digest, doubts, signature }
+        Self { config, replicas, champions: OnceLock::new(), report, digest, doubts, signature }
     }
 
     /// The content of `result.json`. Measurements of the computation itself are only under `provenance`.
@@ -184,8 +187,14 @@ impl Results {
 
     /// The files of the directory `champions`, each with its content: cards and the files that they name.
     pub(crate) fn champions(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
-        let files = |replica: &Replica| Some(files(&replica.champion()?, &self.stem(replica)?));
-        self.replicas.iter().filter_map(files).flatten()
+        let files = |(replica, card)| Some(files(card, &self.stem(replica)?));
+        self.with_champion().filter_map(files).flatten()
+    }
+
+    /// The replicas that have a champion, each with its card.
+    fn with_champion(&self) -> impl Iterator<Item = (&Replica, &Card)> {
+        let champions = self.champions.get_or_init(|| parallel::map(&self.replicas, Replica::champion));
+        self.replicas.iter().zip(champions).filter_map(|(replica, card)| Some((replica, card.as_ref()?)))
     }
 
     /// The files of the directory `populations`: all present players, numbered from 0.
@@ -214,7 +223,7 @@ impl Results {
 
     /// The champions of all replicas that have one, each with the name of its card.
     pub(crate) fn champion_cards(&self) -> Vec<(String, Card)> {
-        self.replicas.iter().filter_map(|replica| Some((self.stem(replica)?, replica.champion()?))).collect()
+        self.with_champion().filter_map(|(replica, card)| Some((self.stem(replica)?, card.clone()))).collect()
     }
 
     /// The tables of present players, each with its file name. The tables of all replicas are joined into one, which has
@@ -302,8 +311,8 @@ impl Results {
     /// The champion of a replica.
     pub(crate) fn card(&self, best: &Best) -> Option<Card> {
         let arm = &self.config.arms[best.arm].name;
-        let replica = self.replicas.iter().find(|it| it.arm() == arm && it.index() == best.replica)?;
-        replica.champion()
+        let mut all = self.with_champion();
+        all.find(|(it, _)| it.arm() == arm && it.index() == best.replica).map(|(_, card)| card.clone())
     }
 
     /// Prints the results, with the comparison, and returns the exit status: success only without doubts.

@@ -146,10 +146,13 @@ impl Row {
     fn text(&self) -> String {
         let Self { workers, seconds, phases, independent, digests } = self;
         let [waiting, report] = ["waiting", "report"].map(|phase| phases[phase].as_f64().unwrap_or_default());
-        let digest: String = digests.first().map(|digest| digest.chars().take(DIGEST_LETTERS).collect()).unwrap_or_default();
+        let digest: String =
+            digests.first().map(|digest| digest.chars().take(DIGEST_LETTERS).collect()).unwrap_or_default();
         let equal = if digests.iter().all(|other| Some(other) == digests.first()) { "" } else { ", others differ" };
         let share = self.share();
-        format!("{workers:>7}{seconds:>10.2}{waiting:>10.2}{report:>10.2}{independent:>13.2}{share:>7.2}  {digest}{equal}")
+        format!(
+            "{workers:>7}{seconds:>10.2}{waiting:>10.2}{report:>10.2}{independent:>13.2}{share:>7.2}  {digest}{equal}"
+        )
     }
 
     fn to_json(&self) -> Value {

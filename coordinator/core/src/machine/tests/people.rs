@@ -226,11 +226,8 @@ fn requests_waiting_for_a_deleted_run_are_answered() {
     let first = order(&tell(ask(1, submission(CONFIG)))).expect("an order");
     assert!(answers(&tell(ask(2, Request::Pause { name: "r".into() }))).is_empty());
     assert!(answers(&tell(ask(3, submission(CONFIG)))).is_empty());
-    let effects = tell(Event::Stored {
-        write: first,
-        outcome: Err(StoreFault::Failed("the disk is full".into())),
-        took_us: 0,
-    });
+    let effects =
+        tell(Event::Stored { write: first, outcome: Err(StoreFault::Failed("the disk is full".into())), took_us: 0 });
     let [(1, Err(Rejection::Unstored(_))), (2, Err(Rejection::NotFound(_)))] = answers(&effects)[..] else {
         panic!("{effects:?}")
     };
