@@ -57,6 +57,8 @@ pub(crate) struct Arguments {
 const WORKERS_MAX: u32 = 1024;
 /// How often processes are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+/// After Ctrl-C, which the runs get too, they may take this long to end by themselves.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let config = arguments.experiment.read_to_compute(registry)?;
@@ -187,16 +189,21 @@ impl Session {
         for number in 0..times {
             runs.0.push(self.start(workers, &place(number))?);
         }
+        let mut asked = None;
         for (number, run) in (0..times).zip(&mut runs.0) {
             let status = loop {
-                if let Some(status) = run.try_wait().context("cannot wait for a run")? {
-                    break status;
+                let status = run.try_wait().context("cannot wait for a run")?;
+                if self.stop.is_asked() {
+                    let since: &mut Instant = asked.get_or_insert_with(Instant::now);
+                    if status.is_some() || since.elapsed() > STOP_PATIENCE {
+                        bail!("interrupted: nothing is kept of this measurement");
+                    }
                 }
-                sleep(LOOK_INTERVAL);
+                match status {
+                    Some(status) => break status,
+                    None => sleep(LOOK_INTERVAL),
+                }
             };
-            if self.stop.is_asked() {
-                bail!("interrupted: the measurements so far are above");
-            }
             if !status.success() {
                 let log = fs::read_to_string(log_of(&place(number))).unwrap_or_default();
                 let last = log.lines().last().unwrap_or("it printed nothing").to_owned();
