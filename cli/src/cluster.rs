@@ -13,6 +13,7 @@ use evoxo_proto::v1::{self, RunState};
 use crate::{
     children::{Children, Plan},
     directory::Directory,
+    legs::Spending,
     page,
     progress::Progress,
     remote::{self, Client, Coordinator, connect, converse, is_lost, refused},
@@ -156,7 +157,7 @@ async fn follow(
 ) -> anyhow::Result<Computed> {
     let coordinator = Coordinator::local(children.address());
     let mut last = v1::Run { name: name.into(), ..v1::Run::default() };
-    let (mut first, mut away) = (true, Away::default());
+    let (mut first, mut away, mut spending) = (true, Away::default(), Spending::default());
     'connected: loop {
         children.replace_lost()?;
         if stop.is_asked() {
@@ -207,7 +208,10 @@ async fn follow(
                     }
                     continue;
                 }
-                Ok(Ok(Some(run))) => last = run,
+                Ok(Ok(Some(mut run))) => {
+                    spending.add_earlier(&mut run);
+                    last = run;
+                }
                 Ok(_) => continue 'connected,
             }
             progress.show(&last);

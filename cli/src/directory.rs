@@ -138,6 +138,17 @@ impl Directory {
     /// Writes all files of a run's results, with `result` as `result.json`. An existing file is written again only if it
     /// differs, which means that it is damaged or out of date.
     pub(crate) fn write_results(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
+        self.write_files(results, result)?;
+        self.write_result(result)
+    }
+
+    /// Writes `result.json`, which comes last: it says that the other files are complete.
+    pub(crate) fn write_result(&self, result: &Value) -> anyhow::Result<()> {
+        self.write(RESULT, json::text(result))
+    }
+
+    /// Writes all files of a run's results but `result.json`, with what this file will contain.
+    pub(crate) fn write_files(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
         self.write("history.csv", results.history()?)?;
         self.write("digests.csv", results.digests()?)?;
@@ -152,8 +163,7 @@ impl Directory {
             self.write("effects.csv", csv_text(&effects)?)?;
         }
         results.sheets()?.into_iter().try_for_each(|(name, bytes)| self.write(&name, bytes))?;
-        self.write(REPORT, results.html(&name(&self.path), result)?)?;
-        self.write(RESULT, json::text(result))
+        self.write(REPORT, results.html(&name(&self.path), result)?)
     }
 
     /// Writes the champions' cards.

@@ -72,6 +72,8 @@ pub(crate) struct Inline {
     /// When the first of the finished replicas that wait to be stored arrived, and what storing the last ones took.
     gathering: Option<Instant>,
     stored_in: Duration,
+    /// The time of jobs that is not reported to the core yet.
+    job_us: u64,
     events: VecDeque<Event>,
     worker_events: VecDeque<worker::Event>,
     jobs: VecDeque<(ThreadId, Job)>,
@@ -115,6 +117,7 @@ impl Inline {
             writes: VecDeque::new(),
             gathering: None,
             stored_in: Duration::ZERO,
+            job_us: 0,
             events: VecDeque::new(),
             worker_events: VecDeque::new(),
             jobs: VecDeque::new(),
@@ -300,9 +303,13 @@ impl Inline {
         } else if let Some(event) = self.worker_events.pop_front() {
             self.handle_worker(event)?;
         } else if let Some((thread, job)) = self.jobs.pop_front() {
+            let began = Instant::now();
             let reports = self.replicas.run(thread, job).unwrap_or_default();
+            self.job_us += began.elapsed().as_micros() as u64;
             if !reports.is_empty() {
-                self.handle(Event::Done { thread, reports });
+                // The time of a job without reports is reported with the next one.
+                let took_us = std::mem::take(&mut self.job_us);
+                self.handle(Event::Done { thread, reports, took_us });
             }
         } else if let Some(task) = self.tasks.pop_front() {
             let (outcome, elapsed_us) = compute_here(&self.registry, &task, &mut self.programs);
@@ -356,8 +363,9 @@ impl Inline {
             [what] => vec![self.store.write(&of, what)],
             several => self.store.write_all_finished(&of, several),
         };
+        let took = began.elapsed();
         if gathered > 0 {
-            self.stored_in = began.elapsed();
+            self.stored_in = took;
         }
         self.gathering = self.writes.front().map(|_| Instant::now());
         for outcome in &outcomes {
@@ -368,8 +376,10 @@ impl Inline {
         if outcomes.iter().any(|outcome| matches!(outcome, Err(StoreFault::Failed(_)))) {
             std::thread::sleep(FAILURE_PAUSE);
         }
+        // The time of several writes together counts once.
+        let mut took_us = took.as_micros() as u64;
         for (write, outcome) in ids.into_iter().zip(outcomes) {
-            self.handle(Event::Stored { write, outcome });
+            self.handle(Event::Stored { write, outcome, took_us: std::mem::take(&mut took_us) });
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::{
     io::{IsTerminal as _, Write},
     path::Path,
     process::ExitCode,
+    sync::OnceLock,
 };
 
 use anyhow::Context as _;
@@ -14,6 +15,7 @@ use evoxo_common::{
     digest::Digest,
     envelope::{Kind, open},
     experiment::{Config, Replica, ResultDigest, champion_stem, file_name},
+    parallel,
     report::{Report, Sheet},
     text::{exact, wrapped},
 };
@@ -47,6 +49,8 @@ pub(crate) const REPORT: &str = "report.html";
 pub(crate) struct Results {
     pub(crate) config: Config,
     replicas: Vec<Replica>,
+    /// The champion of each replica, once something needs them. Some kinds compute exact figures for each card.
+    champions: OnceLock<Vec<Option<Card>>>,
     pub(crate) report: Report,
     /// The digest of all these replicas, if all of them are finished.
     digest: Option<ResultDigest>,
@@ -68,26 +72,26 @@ pub(crate) enum Provenance {
 impl Results {
     /// Reads the replicas that a coordinator sent, as far as the configuration names them.
     pub(crate) fn new(config: Config, run: &v1::Run, fetched: &[v1::Replica]) -> anyhow::Result<Self> {
-        let mut signature = None;
-        let restore = |fetched: &v1::Replica| -> anyhow::Result<Replica> {
+        let restore = |fetched: &&v1::Replica| -> anyhow::Result<(Replica, Option<Digest>)> {
             let name = format!("replica {} of arm {:?}", fetched.replica, fetched.arm);
             let body = open(Kind::Finished, &fetched.state).with_context(|| format!("{name} as fetched"))?;
             let unreadable = || format!("the fetched {name} cannot be read");
             let finished = v1::Finished::decode(body).with_context(unreadable)?;
-            // The coordinator blocks a run whose replicas were computed by different builds.
-            signature = Digest::from_slice(&finished.signature);
             let state = finished.replica.with_context(unreadable)?;
-            Replica::restore(&config, &state).map_err(anyhow::Error::msg)
+            let replica = Replica::restore(&config, &state).map_err(anyhow::Error::msg)?;
+            Ok((replica, Digest::from_slice(&finished.signature)))
         };
-        let named = fetched.iter().filter(|replica| replica.replica < config.replicas);
-        let replicas = named.map(restore).collect::<anyhow::Result<Vec<Replica>>>()?;
+        let named: Vec<&v1::Replica> = fetched.iter().filter(|replica| replica.replica < config.replicas).collect();
+        let restored = parallel::map(&named, restore).into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+        let (replicas, signatures): (Vec<Replica>, Vec<Option<Digest>>) = restored.into_iter().unzip();
+        // The coordinator blocks a run whose replicas were computed by different builds.
+        let signature = signatures.last().copied().flatten();
         warn_of_more(&config, run);
         let known =
             |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
         let doubts = run.doubts.iter().filter(known).cloned().collect();
         // A replica at its last round is not finished while its outputs are being recomputed.
-        let mut named = fetched.iter().filter(|replica| replica.replica < config.replicas);
-        let finished = named.all(|replica| replica.finished);
+        let finished = named.iter().all(|replica| replica.finished);
         let results = Self::of(config, replicas, doubts, signature);
         Ok(Self { digest: results.digest.filter(|_| finished), ..results })
     }
@@ -103,7 +107,7 @@ impl Results {
         let finished = complete && replicas.iter().all(Replica::is_finished);
         let digest = finished.then(|| ResultDigest::of_run(replicas.iter().map(Replica::digest)));
         let report = config.report(&replicas);
-        Self { config, replicas, report, digest, doubts, signature }
+        Self { config, replicas, champions: OnceLock::new(), report, digest, doubts, signature }
     }
 
     /// The content of `result.json`. Measurements of the computation itself are only under `provenance`.
@@ -183,8 +187,14 @@ impl Results {
 
     /// The files of the directory `champions`, each with its content: cards and the files that they name.
     pub(crate) fn champions(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
-        let files = |replica: &Replica| Some(files(&replica.champion()?, &self.stem(replica)?));
-        self.replicas.iter().filter_map(files).flatten()
+        let files = |(replica, card)| Some(files(card, &self.stem(replica)?));
+        self.with_champion().filter_map(files).flatten()
+    }
+
+    /// The replicas that have a champion, each with its card.
+    fn with_champion(&self) -> impl Iterator<Item = (&Replica, &Card)> {
+        let champions = self.champions.get_or_init(|| parallel::map(&self.replicas, Replica::champion));
+        self.replicas.iter().zip(champions).filter_map(|(replica, card)| Some((replica, card.as_ref()?)))
     }
 
     /// The files of the directory `populations`: all present players, numbered from 0.
@@ -213,7 +223,7 @@ impl Results {
 
     /// The champions of all replicas that have one, each with the name of its card.
     pub(crate) fn champion_cards(&self) -> Vec<(String, Card)> {
-        self.replicas.iter().filter_map(|replica| Some((self.stem(replica)?, replica.champion()?))).collect()
+        self.with_champion().filter_map(|(replica, card)| Some((self.stem(replica)?, card.clone()))).collect()
     }
 
     /// The tables of present players, each with its file name. The tables of all replicas are joined into one, which has
@@ -301,8 +311,8 @@ impl Results {
     /// The champion of a replica.
     pub(crate) fn card(&self, best: &Best) -> Option<Card> {
         let arm = &self.config.arms[best.arm].name;
-        let replica = self.replicas.iter().find(|it| it.arm() == arm && it.index() == best.replica)?;
-        replica.champion()
+        let mut all = self.with_champion();
+        all.find(|(it, _)| it.arm() == arm && it.index() == best.replica).map(|(_, card)| card.clone())
     }
 
     /// Prints the results, with the comparison, and returns the exit status: success only without doubts.

@@ -13,6 +13,7 @@ pub mod experiment;
 pub mod headline;
 pub mod local;
 pub mod math;
+pub mod parallel;
 pub mod play;
 pub mod plot;
 pub mod prelude;

@@ -107,11 +107,11 @@ impl Cluster {
             Effect::End { session } => self.forget(session.0),
             Effect::Store { write, run, what } => {
                 let outcome = self.store.write(&run, &what);
-                events.push_back(Event::Stored { write, outcome });
+                events.push_back(Event::Stored { write, outcome, took_us: 0 });
             }
             Effect::Start { thread, prepared, draw, states } => self.threads.start(thread, prepared, draw, states),
             Effect::Job { thread, job } => {
-                events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports }));
+                events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports, took_us: 0 }));
             }
             Effect::Drop { thread } => self.threads.end(thread),
             // There is no other process, so its task has no output.

@@ -34,6 +34,11 @@ pub fn run_to_json(run: &v1::Run) -> Value {
         "tasks_done": run.tasks_done,
         "tasks_assigned": run.tasks_assigned,
         "tasks_waiting": run.tasks_waiting,
+        "spent": run.spent.map(|spent| json!({
+            "computing_s": seconds(spent.computing_us),
+            "absorbing_s": seconds(spent.absorbing_us),
+            "saving_s": seconds(spent.saving_us),
+        })),
         "workers": run.workers,
         "slots": run.slots,
         "digest": run.digest,
@@ -46,6 +51,12 @@ pub fn run_to_json(run: &v1::Run) -> Value {
         "doubts": run.doubts.iter().map(doubt_to_json).collect::<Value>(),
         "arms": run.arms.iter().map(arm).collect::<Value>(),
     })
+}
+
+/// Microseconds as seconds, to the millisecond.
+#[must_use]
+pub fn seconds(us: u64) -> f64 {
+    (us as f64 / 1e3).round() / 1e3
 }
 
 /// A task whose copies differed, as JSON.

@@ -19,11 +19,13 @@ use evoxo_common::{
 use evoxo_worker::cli::Simd;
 use serde_json::{Map, Value, json};
 
+use super::scale;
 use crate::say::{stdout, usage};
 
 /// What to measure.
 #[derive(clap::Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "The figures are for one core, per second of processor time, which other programs on the machine \
 disturb less than wall-clock time. Both times of the measurement are printed beside the figures. On other machines, \
 only ratios mean much.
@@ -34,6 +36,8 @@ A behaviour signature is the hash of a fixed workload's outputs: builds with the
 languages."
 )]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Measure only the kernel with this name
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
@@ -49,7 +53,17 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// What to measure instead of kernels.
+#[derive(clap::Subcommand)]
+enum What {
+    /// Measure a run with several numbers of workers, beside as many independent processes
+    Scale(scale::Arguments),
+}
+
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    if let Some(What::Scale(arguments)) = &arguments.what {
+        return scale::run(arguments, registry);
+    }
     simd::set_level(arguments.simd.level());
     if let Some(directory) = &arguments.workload {
         write_workload(registry, directory)?;

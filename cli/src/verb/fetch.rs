@@ -1,9 +1,12 @@
 //! `evoxo fetch NAME`: saves a run's results from a coordinator.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{num::NonZero, path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
-use evoxo_common::experiment::{Config, Registry};
+use evoxo_common::{
+    experiment::{Config, Registry},
+    parallel,
+};
 use evoxo_proto::v1;
 
 use crate::{
@@ -41,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let out = place.as_ref().map(|place| place.path.clone()).or(arguments.out.clone()).unwrap_or_default();
     place.iter().for_each(RunDirectory::tell);
     let directory = Directory::open(registry, &out, &config, false)?;
+    parallel::set_threads(std::thread::available_parallelism().map_or(1, NonZero::get));
     let results = Results::new(config, &run, &replicas)?;
     directory.keep_finished(&results)?;
     let result = results.to_json(Provenance::Fetched);

@@ -28,6 +28,7 @@ pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod scale;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod submit;

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use evoxo_common::{
     experiment::{Config, Registry},
-    simd,
+    parallel, simd,
 };
 use evoxo_coordinator::cli::{memory, memory_by_default};
 use evoxo_proto::v1::{self, RunState};
@@ -22,7 +22,7 @@ use crate::{
     cluster,
     directory::{CONFIG, Directory},
     inline::Inline,
-    legs::{Leg, Legs},
+    legs::{Leg, Legs, Phases},
     longer::lengthen,
     numbered::{RunDirectory, numbered},
     progress::Progress,
@@ -145,14 +145,17 @@ pub(crate) fn compute(begun: Begun<'_>, options: &Options, registry: &Registry) 
         Some(workers) => workers,
         None => *cores.as_ref().ok().context("cannot determine the number of cores; give --workers")?,
     };
-    if let Some(many) = cores.ok().and_then(|cores| too_many(workers, cores)) {
+    if let Some(many) = cores.as_ref().ok().and_then(|cores| too_many(workers, *cores)) {
         notice(many);
     }
+    // A run with one worker, or without a cluster, is for one core, from its first task to its report.
+    parallel::set_threads(cores.as_ref().map_or(1, |cores| workers.clamp(1, *cores) as usize));
     let (leg, before) = (Leg::begin(start, workers, inline.known(&name)), directory.provenance());
     if let Some((run, replicas)) = inline.finished(&name, &config)? {
         let results = Results::new(config, &run, &replicas)?;
-        let provenance = before.map_or_else(|| Provenance::Computed(leg.end(&run, None)), Provenance::Known);
-        return finish(options, &directory, &results, provenance, compared());
+        let computed = || Provenance::Computed(leg.end(&run, &leg.phases(&run), None));
+        let provenance = before.map_or_else(computed, Provenance::Known);
+        return finish(options, &directory, &results, (provenance, None), compared());
     }
     directory.write_config(&config)?;
     let stop = Stop::listen()?;
@@ -173,6 +176,7 @@ pub(crate) fn compute(begun: Begun<'_>, options: &Options, registry: &Registry) 
     };
     progress.end();
     let ((mut run, mut replicas), page) = outcome?;
+    let phases = leg.phases(&run);
     let ended = |run: &v1::Run| matches!(run.state(), RunState::Finished | RunState::InDoubt);
     if stop.is_asked() && !ended(&run) {
         // More may be saved than this process heard of, perhaps all of the run; nobody has the store open any more.
@@ -185,7 +189,7 @@ pub(crate) fn compute(begun: Begun<'_>, options: &Options, registry: &Registry) 
     match run.state() {
         RunState::Finished | RunState::InDoubt => {}
         _ if stop.is_asked() => {
-            let legs = leg.end(&run, before.as_ref());
+            let legs = leg.end(&run, &phases, before.as_ref());
             write_unfinished(options, &directory, &Results::new(config, &run, &replicas)?, legs)?;
             return interrupted(file, directory.path(), &run);
         }
@@ -194,8 +198,8 @@ pub(crate) fn compute(begun: Begun<'_>, options: &Options, registry: &Registry) 
         _ => bail!("the run stopped before its end: the same command continues from its last checkpoint"),
     }
     let results = Results::new(config, &run, &replicas)?;
-    let provenance = Provenance::Computed(leg.end(&run, before.as_ref()));
-    let status = finish(options, &directory, &results, provenance, compared())?;
+    let provenance = Provenance::Computed(leg.end(&run, &phases, before.as_ref()));
+    let status = finish(options, &directory, &results, (provenance, Some(phases)), compared())?;
     if let Some(page) = page {
         printed(stdout().flush())?;
         cluster::stay(page, &name, directory.path(), options.open, &stop)?;
@@ -217,20 +221,28 @@ fn too_many(workers: u32, cores: u32) -> Option<String> {
     })
 }
 
-/// Writes and prints the results.
+/// Writes and prints the results, and where the time of this process went if it computed them.
 fn finish(
     options: &Options,
     directory: &Directory,
     results: &Results,
-    provenance: Provenance,
+    (provenance, phases): (Provenance, Option<Phases>),
     compared: Option<String>,
 ) -> anyhow::Result<ExitCode> {
-    let result = results.to_json(provenance);
-    directory.write_results(results, &result)?;
+    let mut result = results.to_json(provenance);
+    directory.write_files(results, &result)?;
     if options.populations {
         directory.write_populations(results)?;
     }
-    results.print(&result, directory.path(), compared, options.json)
+    if let Some(phases) = phases {
+        phases.add_report(&mut result);
+    }
+    directory.write_result(&result)?;
+    let status = results.print(&result, directory.path(), compared, options.json)?;
+    if let Some(phases) = phases {
+        phases.tell();
+    }
+    Ok(status)
 }
 
 /// Writes the results so far of a run that was stopped.

@@ -10,6 +10,7 @@ use std::{
 use anyhow::bail;
 use evoxo_common::{
     experiment::Registry,
+    parallel,
     report::Report,
     rng::{Stream, shuffle},
 };
@@ -87,6 +88,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     progress.end();
     let Recomputed { replicas, differences: of_replicas, rounds } = recomputed?;
     differences.extend(of_replicas);
+    parallel::set_threads(threads);
     if keys.len() == all.len() && replicas.len() == all.len() {
         let computed = Results::of(config.clone(), replicas, Vec::new(), None).to_json(Provenance::Known(Value::Null));
         differences.extend(claims.check_result(&computed));

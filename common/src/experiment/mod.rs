@@ -76,7 +76,7 @@ use crate::{
 ///
 /// A replica is pure, so its states are equal bit for bit wherever its tasks were computed. Items with a default may be left
 /// out by kinds that do not need them.
-pub trait Experiment: Send + Sized + 'static {
+pub trait Experiment: Send + Sync + Sized + 'static {
     /// The kind's name in experiment files, and in the names of its replicas' random streams.
     const NAME: &'static str;
     /// The settings of an experiment file: a struct declared with [`settings!`](crate::settings!), or

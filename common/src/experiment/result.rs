@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     math::mean,
+    parallel,
     report::{Point, Report, Series},
     stats::quantile,
 };
@@ -62,7 +63,8 @@ impl Config {
     pub fn report(&self, replicas: &[Replica]) -> Report {
         let of_arm = |arm: &Arm| replicas.iter().filter(|replica| replica.arm() == arm.name).collect();
         let of_arms: Vec<Vec<&Replica>> = self.arms.iter().map(of_arm).collect();
-        let arms: Vec<Value> = (0..self.arms.len()).map(|arm| (self.kind.arm_json)(self, arm, &of_arms)).collect();
+        let numbers: Vec<usize> = (0..self.arms.len()).collect();
+        let arms: Vec<Value> = parallel::map(&numbers, |arm| (self.kind.arm_json)(self, *arm, &of_arms));
         let mut report = (self.kind.report)(self, &arms).unwrap_or_else(|why| Report {
             notes: vec![format!("There are no tables: {why}.")],
             json: json!({"arms": arms}),

@@ -9,7 +9,7 @@ use super::{Experiment, Row as _};
 use crate::{card::Card, report::Sheet, task::Task};
 
 /// The interface that the engine needs of a replica: the methods of [`Experiment`], with states as bytes and rows as numbers.
-pub(crate) trait Running: Send {
+pub(crate) trait Running: Send + Sync {
     fn tasks(&self) -> usize;
     fn plan(&self, tasks: Range<usize>) -> Vec<Task>;
     fn has_barrier(&self) -> bool;

@@ -23,7 +23,7 @@ impl Told for Standard {
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let (column, replicas) = (config.kind.primary_metric, &replicas[arm]);
         Self {
-            replicas: replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect(),
+            replicas: ReplicaTold::of_all(config, arm, replicas, |_| None),
             ends: replicas.iter().filter_map(|replica| config.kind.figure(column, replica.history())).collect(),
             curve: curve("", replicas, column).rounded(),
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use super::{Config, Replica, file_names::champion_stem};
-use crate::headline::Entry;
+use crate::{headline::Entry, parallel};
 
 /// The figures that a kind keeps of a replica, in addition to what all replicas have.
 pub trait Figures: Serialize + DeserializeOwned {
@@ -60,6 +60,19 @@ impl<F: Figures> ReplicaTold<F> {
             figures: None,
         };
         Self { figures: figures.filter(|_| F::are_of(&told)), ..told }
+    }
+}
+
+impl<F: Figures + Send> ReplicaTold<F> {
+    /// The entries of all replicas of the arm with this index, with the figures that `measure` finds. Replicas are measured
+    /// [in parallel](parallel::map).
+    pub fn of_all(
+        config: &Config,
+        arm: usize,
+        replicas: &[&Replica],
+        measure: impl Fn(&Replica) -> Option<F> + Sync,
+    ) -> Vec<Self> {
+        parallel::map(replicas, |replica| Self::of(config, arm, replica, measure(replica)))
     }
 }
 

@@ -95,9 +95,12 @@ pub(super) fn start_store(
             } else if faults().any(failed) {
                 std::thread::sleep(FAILURE_PAUSE);
             }
+            // The time of several writes together counts once.
+            let mut took_us = took.as_micros() as u64;
             for ((write, what), outcome) in ids.into_iter().zip(&whats).zip(outcomes) {
                 meters.stored(what, took, outcome.as_ref().err());
-                if inbox.post_blocking(Event::Stored { write, outcome }).is_err() {
+                let took_us = std::mem::take(&mut took_us);
+                if inbox.post_blocking(Event::Stored { write, outcome, took_us }).is_err() {
                     return;
                 }
             }
@@ -196,11 +199,19 @@ impl RunThreads {
         let (registry, inbox, meters) = (self.registry.clone(), self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {
             let mut replicas = Replicas::new(&registry, prepared, draw, states);
+            let mut waiting_us = 0;
             while let Ok(job) = received.recv() {
                 let (began, name) = (Instant::now(), meters::name_of_job(&job));
                 let reports = replicas.run(job);
-                meters.ran(name, began.elapsed());
-                if !reports.is_empty() && inbox.post_blocking(Event::Done { thread, reports }).is_err() {
+                let took = began.elapsed();
+                meters.ran(name, took);
+                // The time of a job without reports is reported with the next one.
+                waiting_us += took.as_micros() as u64;
+                if reports.is_empty() {
+                    continue;
+                }
+                let took_us = std::mem::take(&mut waiting_us);
+                if inbox.post_blocking(Event::Done { thread, reports, took_us }).is_err() {
                     return;
                 }
             }

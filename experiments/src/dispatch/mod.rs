@@ -162,7 +162,7 @@ struct Arm {
 
 impl Told for Arm {
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
-        Self { replicas: replicas[arm].iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect() }
+        Self { replicas: ReplicaTold::of_all(config, arm, &replicas[arm], |_| None) }
     }
 
     /// The report has only the amounts of work. Times are not results.

@@ -108,7 +108,7 @@ impl experiment::Told for Arm {
         let (curves, medians) = Curves::of(&settings, replicas).kept(&settings);
         let Fronts { front, attainment, igd_plus } = Fronts::of(&settings, replicas);
         Self {
-            replicas: replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect(),
+            replicas: ReplicaTold::of_all(config, arm, replicas, |_| None),
             best: last(BEST),
             violations: last(VIOLATION),
             evaluations: [last(EVALUATIONS), spent.clone()].concat(),

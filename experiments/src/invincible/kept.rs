@@ -69,9 +69,9 @@ impl KeptArm {
                 boards_met: exact.boards_asked as u64,
             })
         };
-        let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, champion(replica));
         let curves = CURVES.map(|(column, _)| curve(Row::name(column), &replicas[arm], column).rounded());
-        Self { curves: Curves(curves.into()), replicas: replicas[arm].iter().map(told).collect() }
+        let replicas = ReplicaTold::of_all(config, arm, &replicas[arm], champion);
+        Self { curves: Curves(curves.into()), replicas }
     }
 }
 

@@ -110,7 +110,7 @@ impl Told for Arm {
             Pair { x, o, outcome }
         };
         Self {
-            replicas: replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect(),
+            replicas: ReplicaTold::of_all(config, arm, replicas, |_| None),
             curves: curves(replicas),
             pairs: results.pairs.iter().enumerate().map(pair).collect(),
         }

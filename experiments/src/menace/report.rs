@@ -40,7 +40,7 @@ impl Told for Arm {
         });
         let last = |replica: &&Replica| replica.history().last()?.as_slice().try_into().ok();
         Self {
-            replicas: replicas.iter().map(|replica| ReplicaTold::of(config, arm, replica, None)).collect(),
+            replicas: ReplicaTold::of_all(config, arm, replicas, |_| None),
             curves: Curves(curves.into()),
             last: replicas.iter().filter_map(last).collect(),
         }

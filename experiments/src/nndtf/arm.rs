@@ -107,13 +107,16 @@ impl Told for Arm {
     /// Judges each champion again, also on all boards, computes its exact odds, and plays it against the first arm's champion.
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let shown = Shown::new(config, arm);
+        let all = Judge::all(shown.settings.architecture(), shown.settings.measure());
         let champion = |replica: &Replica| {
             let opponent = replicas[0].iter().find(|other| arm > 0 && other.index() == replica.index());
             let opponent = opponent.and_then(|other| player_of(other));
-            Some(shown.measured(replica.index(), &player_of(replica)?, opponent.as_ref()))
+            Some(shown.measured(replica.index(), &all, &player_of(replica)?, opponent.as_ref()))
         };
-        let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, champion(replica));
-        Self { curves: Curves(vec![curve(BEST, &replicas[arm])]), replicas: replicas[arm].iter().map(told).collect() }
+        Self {
+            curves: Curves(vec![curve(BEST, &replicas[arm])]),
+            replicas: ReplicaTold::of_all(config, arm, &replicas[arm], champion),
+        }
     }
 
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {
@@ -160,10 +163,10 @@ impl<'a> Shown<'a> {
         Self { name: &arm.name, settings: Settings::of(&arm.settings), seed: config.seed }
     }
 
-    /// Measures a champion.
-    fn measured(&self, replica: u32, player: &NetworkPlayer, first: Option<&NetworkPlayer>) -> Champion {
+    /// Measures a champion. `all` judges it on all boards.
+    fn measured(&self, replica: u32, all: &Judge, player: &NetworkPlayer, first: Option<&NetworkPlayer>) -> Champion {
         let (network, measure) = (self.settings.architecture(), self.settings.measure());
-        let (boards, all) = (self.training_boards(replica), Judge::all(network, measure));
+        let boards = self.training_boards(replica);
         let training = Judge::new(network, measure, &boards);
         let openings = openings(self.seed, replica);
         let duels = first

@@ -11,6 +11,8 @@
 //! Loops over lanes call nothing that takes a closure, because closures would be compiled for the baseline instruction set.
 //! All nodes of a layer are computed in step: see [`evoxo_common::math::exp2_negatives`].
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use evoxo_common::kernel;
 
 use super::{
@@ -28,6 +30,8 @@ const LANES: usize = 16;
 const HALVES: usize = 16;
 /// The number of groups in a batch. All outputs of a batch are computed before the first one is looked up.
 const BATCH: usize = 8;
+/// The most judges with all boards that are kept, each of a third of a megabyte.
+const KEPT_MAX: usize = 16;
 type Lanes = [f64; LANES];
 
 /// Sixteen boards.
@@ -67,10 +71,22 @@ impl Judge {
         Self { network, whole: measure.whole(indices), groups: indices.chunks(LANES).map(group).collect() }
     }
 
-    /// A judge with all boards.
+    /// A judge with all boards. Every champion of an arm is judged on them again, and making the judge takes longer than ten
+    /// of its answers, so the last judges are kept.
     #[must_use]
-    pub fn all(network: Network, measure: Measure) -> Self {
-        Self::new(network, measure, &(0..BOARDS as u32).collect::<Vec<u32>>())
+    pub fn all(network: Network, measure: Measure) -> Arc<Self> {
+        static KEPT: Mutex<Vec<(Measure, Arc<Judge>)>> = Mutex::new(Vec::new());
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |(other, judge): &&(Measure, Arc<Self>)| *other == measure && judge.network == network;
+        if let Some((_, judge)) = kept.iter().find(same) {
+            return Arc::clone(judge);
+        }
+        let judge = Arc::new(Self::new(network, measure, &(0..BOARDS as u32).collect::<Vec<u32>>()));
+        if kept.len() == KEPT_MAX {
+            kept.remove(0);
+        }
+        kept.push((measure, Arc::clone(&judge)));
+        judge
     }
 
     /// The network.

@@ -1,6 +1,8 @@
 //! The worth of choosing a cell in training, board by board. It defines the fitness (equation 31 of the paper), for each
 //! reading that the paper's text allows. [`super::judge`] adds up the worth over boards.
 
+use std::sync::LazyLock;
+
 use evoxo_common::choice;
 use evoxo_games::{
     board::Board,
@@ -11,6 +13,12 @@ use super::network::{Network, NetworkPlayer};
 
 /// The number that represents a share of 1.
 pub const WHOLE: u32 = 1 << 24;
+
+/// The teacher's scores of all cells on the board with this index. A judge asks for them sixteen times for each board.
+fn scores_of(index: u32) -> [u32; 9] {
+    static ALL: LazyLock<Vec<[u32; 9]>> = LazyLock::new(|| boards().iter().map(|board| scores(*board)).collect());
+    ALL[index as usize]
+}
 
 choice! {
     /// A reading: how the scores of the chosen cells give the fitness. The printed formula can be read both ways.
@@ -52,7 +60,7 @@ impl Measure {
     /// If the index has no board.
     #[must_use]
     pub fn worth(self, index: u32, cell: u8) -> u32 {
-        let scores = scores(boards()[index as usize]);
+        let scores = scores_of(index);
         let score = scores[usize::from(cell)];
         match self.formula {
             Formula::MeanOfRatios => {
@@ -79,7 +87,7 @@ impl Measure {
     /// The total worth of the best cells of these boards, which is a fitness of 1.
     #[must_use]
     pub fn whole(self, indices: &[u32]) -> u64 {
-        let best = |index: &u32| scores(boards()[*index as usize]).into_iter().max().map_or(0, u64::from);
+        let best = |index: &u32| scores_of(*index).into_iter().max().map_or(0, u64::from);
         match self.formula {
             Formula::MeanOfRatios => indices.len() as u64 * u64::from(WHOLE),
             Formula::RatioOfSums => indices.iter().map(best).sum(),

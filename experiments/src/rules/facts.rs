@@ -34,8 +34,8 @@ pub(super) struct Arm {
 
 impl Told for Arm {
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
-        let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, Facts::of(replica));
-        Self { curves: Curves::of(&replicas[arm]), replicas: replicas[arm].iter().map(told).collect() }
+        let replicas = &replicas[arm];
+        Self { curves: Curves::of(replicas), replicas: ReplicaTold::of_all(config, arm, replicas, Facts::of) }
     }
 
     fn report(config: &Config, arms: &[Self]) -> Result<Report, String> {

@@ -98,11 +98,10 @@ impl Told for Arm {
     fn of(config: &Config, arm: usize, replicas: &[Vec<&Replica>]) -> Self {
         let judged =
             |replica: &Replica| Judged { course: Course::of(replica.history()), odds: ChampionOdds::of(replica) };
-        let told = |replica: &&Replica| ReplicaTold::of(config, arm, replica, Some(judged(replica)));
         let curve = |column: usize| curve(Row::name(column), &replicas[arm], column).rounded();
         Self {
             curves: Curves(CURVES.map(|(column, ..)| curve(column)).into()),
-            replicas: replicas[arm].iter().map(told).collect(),
+            replicas: ReplicaTold::of_all(config, arm, &replicas[arm], |replica| Some(judged(replica))),
         }
     }
 

@@ -774,6 +774,22 @@ pub struct Run {
     /// continue it. Empty for a run that is blocked for another reason than this signature.
     #[prost(string, tag = "27")]
     pub signature: ::prost::alloc::string::String,
+    /// Where the run's time went, since this coordinator process started.
+    #[prost(message, optional, tag = "28")]
+    pub spent: ::core::option::Option<Spent>,
+}
+/// Where a run's time went, in microseconds. No result depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Spent {
+    /// The time that workers computed its tasks, by their clocks; all slots and all copies of tasks together.
+    #[prost(uint64, tag = "1")]
+    pub computing_us: u64,
+    /// The time that the coordinator's thread of the run planned rounds, checked and absorbed outputs, and sealed states.
+    #[prost(uint64, tag = "2")]
+    pub absorbing_us: u64,
+    /// The time that the store took for the run's objects.
+    #[prost(uint64, tag = "3")]
+    pub saving_us: u64,
 }
 /// Two copies of a task had different outputs. Stored as runs/RUN/doubt/EPOCH-NUMBER-DIGEST.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -7,6 +7,7 @@ mod fork;
 mod keeps;
 mod longer;
 mod output;
+mod scale;
 
 use std::{
     fs,

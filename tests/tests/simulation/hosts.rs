@@ -13,6 +13,7 @@ use std::{
 use bytes::Bytes;
 use cpu_time::ThreadTime;
 use evoxo_common::{
+    digest::Digest,
     task::{Encoded, NoPrograms},
     time::Millis,
 };
@@ -24,7 +25,7 @@ use evoxo_coordinator::{
     trust::Level,
 };
 use evoxo_proto::v1::{self, RunState, from_worker, task_result::Outcome};
-use evoxo_tests::{person::digest_of_one_thread, registry};
+use evoxo_tests::{person::digest_of_one_thread, programs::workspace, registry};
 use evoxo_worker::core as worker_core;
 use object_store::memory::InMemory;
 use prost::Message as _;
@@ -108,8 +109,32 @@ struct Host {
     wake_at: Option<Millis>,
 }
 
-struct Hosts {
+/// Tasks that an earlier simulation of the same run has computed: the output, and how long it took.
+type Known = BTreeMap<Digest, (Bytes, Nanos)>;
+
+/// What a simulation found.
+struct Simulated {
+    /// From the submission of the run to its end.
+    time: Nanos,
+    digest: String,
+    /// The time that all hosts together computed tasks.
+    busy: Nanos,
+    /// Computed tasks; a second copy counts.
+    tasks: u64,
+}
+
+impl Simulated {
+    /// The share of the hosts' time in which they computed no task.
+    fn idle(&self, hosts: usize) -> f64 {
+        1.0 - self.busy as f64 / (hosts as f64 * self.time as f64)
+    }
+}
+
+struct Hosts<'a> {
     model: Model,
+    known: &'a mut Known,
+    busy: Nanos,
+    tasks: u64,
     now: Nanos,
     queue: BTreeMap<(Nanos, u64), Happening>,
     counter: u64,
@@ -130,6 +155,12 @@ fn millis(at: Nanos) -> Millis {
 
 /// The time from the submission of a run to its end with this many hosts, and the digest of the result.
 fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, String) {
+    let Simulated { time, digest, .. } = simulate_knowing(prepared, hosts, model, &mut Known::new());
+    (time, digest)
+}
+
+/// The same, with the tasks that are known. Those that are not are computed, and known afterwards.
+fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known: &mut Known) -> Simulated {
     let mut store = Store::over(Arc::new(InMemory::new()), "the simulation", registry().clone());
     store.lead().expect("memory can be written");
     let coordinator = Coordinator::recover(Settings::default(), registry().clone(), Vec::new());
@@ -142,6 +173,9 @@ fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, Str
     };
     let mut all = Hosts {
         model,
+        known,
+        busy: 0,
+        tasks: 0,
         now: 0,
         queue: BTreeMap::new(),
         counter: 0,
@@ -168,7 +202,7 @@ fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, Str
     all.plan(begin, Happening::ToCore(Event::Request { id: RequestId(0), request }));
     loop {
         if let Some((end, digest)) = all.finished {
-            return (end - begin, digest);
+            return Simulated { time: end - begin, digest, busy: all.busy, tasks: all.tasks };
         }
         let ((at, _), next) = all.queue.pop_first().expect("something happens until the end");
         all.now = at;
@@ -176,7 +210,7 @@ fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, Str
     }
 }
 
-impl Hosts {
+impl Hosts<'_> {
     fn plan(&mut self, at: Nanos, what: Happening) {
         self.counter += 1;
         self.queue.insert((at, self.counter), what);
@@ -250,13 +284,13 @@ impl Hosts {
                 let (reports, took) = self.model.timed(|| replicas.run(job));
                 let at = queue.take(at, took);
                 if !reports.is_empty() {
-                    self.plan(at, Happening::ToCore(Event::Done { thread, reports }));
+                    self.plan(at, Happening::ToCore(Event::Done { thread, reports, took_us: took / 1000 }));
                 }
             }
             Effect::Drop { thread } => drop(self.replicas.remove(&thread)),
             Effect::Store { write, run, what } => {
                 let outcome = self.store.write(&run, &what);
-                self.plan(at + WRITE, Happening::ToCore(Event::Stored { write, outcome }));
+                self.plan(at + WRITE, Happening::ToCore(Event::Stored { write, outcome, took_us: WRITE / 1000 }));
             }
             Effect::Publish(view) if view.run.state() == RunState::Finished => {
                 self.finished.get_or_insert((at, view.run.digest.clone()));
@@ -308,8 +342,10 @@ impl Hosts {
     fn compute(&mut self, at: Nanos, host: usize, slot: usize) {
         let Some(task) = self.hosts[host].tasks.pop_front() else { return };
         let run = || registry().run(&task, &mut NoPrograms).expect("planned tasks are good");
-        let (output, took) = self.model.timed(run);
-        let took = took + self.model.more;
+        let model = self.model;
+        let (output, took) = self.known.entry(task.hash).or_insert_with(|| model.timed(run)).clone();
+        let took = took + model.more;
+        (self.busy, self.tasks) = (self.busy + took, self.tasks + 1);
         self.plan(at + took, Happening::Computed(host, slot, Outcome::Output(output), took));
     }
 }
@@ -374,5 +410,31 @@ fn one_learner_on_many_hosts() {
             let rate = GAMES as f64 * 1e9 / whole.saturating_sub(half) as f64;
             println!("{learners},{hosts},{gigabits},{game_ms},{rate:.1}");
         }
+    }
+}
+
+/// The hosts for which the time without a task is counted.
+const COUNTED: [usize; 4] = [2, 8, 16, 64];
+
+/// Prints the share of the hosts' time in which they compute nothing, for each file of `FILES` (names of files in
+/// `experiments/`, without the ending, separated by commas), with the measured durations of its tasks.
+#[test]
+#[ignore = "it computes whole experiments"]
+fn idle_time_of_experiments() {
+    let files = std::env::var("FILES").expect("FILES=menace,rules");
+    let model = Model { gigabits: 10, latency: MS / 10, more: 0, measured: true };
+    println!("file,hosts,tasks,busy_s,seconds,idle_percent");
+    for file in files.split(',') {
+        let path = workspace().join("experiments").join(format!("{file}.toml"));
+        let prepared = draw::prepared(&std::fs::read_to_string(&path).expect("an experiment file"));
+        let mut known = Known::new();
+        let mut digests = Vec::new();
+        for hosts in COUNTED {
+            let found = simulate_knowing(&prepared, hosts, model, &mut known);
+            let [busy, seconds] = [found.busy, found.time].map(|time| time as f64 / 1e9);
+            println!("{file},{hosts},{},{busy:.2},{seconds:.2},{:.1}", found.tasks, 100.0 * found.idle(hosts));
+            digests.push(found.digest);
+        }
+        assert!(digests.iter().all(|digest| *digest == digests[0]), "{file}: {digests:?}");
     }
 }

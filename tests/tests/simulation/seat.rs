@@ -231,7 +231,7 @@ impl Seat {
         let process = self.process.as_mut()?;
         let (write, run, what) = process.writes.pop_front()?;
         let outcome: Result<Stored, StoreFault> = process.store.write(&run, &what);
-        let event = Event::Stored { write, outcome };
+        let event = Event::Stored { write, outcome, took_us: 0 };
         Some(Done { run, what, event, more: !process.writes.is_empty() })
     }
 }

@@ -70,6 +70,8 @@ pub enum Event {
         thread: ThreadId,
         /// The reports, in order.
         reports: Vec<Report>,
+        /// How long the thread took for the job, in microseconds.
+        took_us: u64,
     },
     /// The result of [`Effect::Store`].
     Stored {
@@ -77,6 +79,8 @@ pub enum Event {
         write: WriteId,
         /// The outcome.
         outcome: Result<Stored, StoreFault>,
+        /// How long the store took, in microseconds. 0 for a write that was made together with an earlier one.
+        took_us: u64,
     },
     /// One of the two objects of a finished replica is damaged or missing.
     Damaged {

@@ -202,13 +202,16 @@ impl Coordinator {
             Event::Revoked { session } => self.lose(session, Cause::Revoked),
             Event::Left { session } => self.lose(session, Cause::ConnectionEnded),
             Event::Request { id, request } => self.on_request(id, request),
-            Event::Done { thread, reports } => {
+            Event::Done { thread, reports, took_us } => {
+                if let Some(run) = self.runs.of_thread(thread).and_then(|run| self.runs.adjust_if_there(run)) {
+                    run.spent.absorbing_us = run.spent.absorbing_us.saturating_add(took_us);
+                }
                 for report in reports {
                     self.on_report(thread, report);
                     self.act_on_facts();
                 }
             }
-            Event::Stored { write, outcome } => self.on_stored(write, outcome),
+            Event::Stored { write, outcome, took_us } => self.on_stored(write, outcome, took_us),
             Event::Damaged { run, object } => self.on_damaged(&run, object),
             Event::ComputedHere(outcome) => self.on_computed_here(outcome),
             Event::Stop => self.stop(),

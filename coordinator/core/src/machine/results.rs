@@ -127,6 +127,7 @@ impl Coordinator {
             && let Some((took_us, computed)) = took
         {
             run.expected.learn(credit.arm, credit.work, took_us, computed);
+            run.spent.computing_us = run.spent.computing_us.saturating_add(took_us);
             self.tally.task.note_us(took_us);
         }
         self.held.back(credit.run, credit.last, self.now);

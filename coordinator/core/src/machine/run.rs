@@ -102,6 +102,8 @@ pub(super) struct Run {
     pub(super) planning: bool,
     pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
+    /// Where the time of this process went for this run.
+    pub(super) spent: v1::Spent,
     /// When the last order was given here, or when this coordinator took over the run.
     pub(super) since: Millis,
     pub(super) notices: Vec<String>,
@@ -137,6 +139,7 @@ impl Run {
             planning: false,
             checkpoints: Checkpoints::default(),
             tasks_done: 0,
+            spent: v1::Spent::default(),
             since: Millis(0),
             notices: Vec::new(),
             failing: BTreeSet::new(),

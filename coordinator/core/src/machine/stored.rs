@@ -25,7 +25,7 @@ const CHECKPOINT_REST_FACTOR: u64 = 20;
 
 impl Coordinator {
     /// Handles the store's report about a write.
-    pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
+    pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>, took_us: u64) {
         if let Some(refusal) = self.writes.take_refusal(write) {
             return self.on_refusal_stored(refusal, outcome);
         }
@@ -41,6 +41,7 @@ impl Coordinator {
         }
         let mut asked = Vec::new();
         let (is_order, run) = (matches!(what, Pending::Order(_)), self.runs.adjust(id));
+        run.spent.saving_us = run.spent.saving_us.saturating_add(took_us);
         match &what {
             Pending::Order(_) => {
                 asked = run.orders.end_writing();

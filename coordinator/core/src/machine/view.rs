@@ -38,6 +38,7 @@ impl Run {
             rounds_done: arms.iter().map(|arm| arm.rounds_done).sum(),
             rounds_total: arms.iter().map(|arm| arm.rounds_total).fold(0, u64::saturating_add),
             tasks_done: self.tasks_done,
+            spent: Some(self.spent),
             digest: self.digest.map(|digest| digest.to_string()).unwrap_or_default(),
             notices: self.notices.clone(),
             arms,

@@ -62,7 +62,7 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
 ///
 /// Its random numbers come from streams named by the candidate's number in the whole search, so nothing depends on how a
 /// batch is cut up.
-pub trait Algorithm: Send {
+pub trait Algorithm: Send + Sync {
     /// The number of candidates in the next batch; 0 at the end.
     fn size(&self) -> usize;
 

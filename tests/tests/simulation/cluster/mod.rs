@@ -305,7 +305,7 @@ impl Cluster {
                 self.kill(worker, 100);
             }
             SimEvent::Reported(seat, life, thread, reports) if life == self.seats[seat].life => {
-                self.tell(seat, Event::Done { thread, reports });
+                self.tell(seat, Event::Done { thread, reports, took_us: 0 });
             }
             SimEvent::ComputedHere(seat, life, task) if life == self.seats[seat].life => self.computed_here(seat, task),
             SimEvent::Written(seat, life) if life == self.seats[seat].life => self.write(seat),

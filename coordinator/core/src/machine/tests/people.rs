@@ -175,7 +175,7 @@ fn an_order_waits_for_the_previous_one() {
     let more = || submission(&CONFIG.replace("replicas = 2", "replicas = 3"));
     let mut tell = |event| story.core.handle(story.now, event);
     let ask = |id, request| Event::Request { id: RequestId(id), request };
-    let stored = |write| Event::Stored { write, outcome: Ok(Stored::Written(None)) };
+    let stored = |write| Event::Stored { write, outcome: Ok(Stored::Written(None)), took_us: 0 };
     let first = order(&tell(ask(1, more()))).expect("an order");
     for (id, request) in [(2, Request::Pause { name: name() }), (3, more()), (4, Request::Resume { name: name() })] {
         let effects = tell(ask(id, request));
@@ -226,7 +226,8 @@ fn requests_waiting_for_a_deleted_run_are_answered() {
     let first = order(&tell(ask(1, submission(CONFIG)))).expect("an order");
     assert!(answers(&tell(ask(2, Request::Pause { name: "r".into() }))).is_empty());
     assert!(answers(&tell(ask(3, submission(CONFIG)))).is_empty());
-    let effects = tell(Event::Stored { write: first, outcome: Err(StoreFault::Failed("the disk is full".into())) });
+    let effects =
+        tell(Event::Stored { write: first, outcome: Err(StoreFault::Failed("the disk is full".into())), took_us: 0 });
     let [(1, Err(Rejection::Unstored(_))), (2, Err(Rejection::NotFound(_)))] = answers(&effects)[..] else {
         panic!("{effects:?}")
     };

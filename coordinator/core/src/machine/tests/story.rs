@@ -158,7 +158,7 @@ impl Story {
             },
             Effect::Store { write, run, what } => {
                 let is_checkpoint = matches!(what, Write::Checkpoint { .. });
-                let stored = Event::Stored { write, outcome: self.store(&run, what) };
+                let stored = Event::Stored { write, outcome: self.store(&run, what), took_us: 0 };
                 match self.held.as_mut().filter(|_| is_checkpoint) {
                     Some(held) => held.push(stored),
                     None => events.push_back(stored),
@@ -168,7 +168,7 @@ impl Story {
                 self.threads.start(thread, prepared, draw, states);
             }
             Effect::Job { thread, job } => {
-                events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports }));
+                events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports, took_us: 0 }));
             }
             Effect::Drop { thread } => self.threads.end(thread),
             Effect::ComputeHere { task, .. } => {

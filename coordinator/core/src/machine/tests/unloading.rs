@@ -28,7 +28,7 @@ fn fetching_a_replica_of_a_deleted_run_is_answered() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Job { job: Job::Copy { .. }, .. })), "{effects:?}");
     story.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
     let reports = vec![Report::Copy { request: REQUEST, replica: REPLICA, sealed: None }];
-    let answer = answer(story.core.handle(story.now, Event::Done { thread, reports }));
+    let answer = answer(story.core.handle(story.now, Event::Done { thread, reports, took_us: 0 }));
     assert!(matches!(&answer, Some(Err(Rejection::Unavailable(why))) if why.contains("try again")), "{answer:?}");
 }
 
@@ -59,7 +59,7 @@ fn orders_for_a_deleted_run_are_answered() {
             _ => None,
         });
         story.core.remove_run(story.core.runs.find("r").unwrap());
-        let answer = answer(story.core.handle(story.now, Event::Stored { write: order.unwrap(), outcome }));
+        let answer = answer(story.core.handle(story.now, Event::Stored { write: order.unwrap(), outcome, took_us: 0 }));
         match answer {
             Some(Err(Rejection::NotFound(_))) => assert!(!in_doubt),
             Some(Err(rejection)) => assert!(in_doubt && rejection.is_in_doubt(), "{rejection:?}"),

@@ -63,7 +63,7 @@ fn plans_for_an_earlier_attempt_are_dropped() {
     for (attempt, expected) in [(1, 4), (0, 8)] {
         let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
         let reports = replicas.run(Job::Open { replica, attempt });
-        story.tell(Event::Done { thread, reports });
+        story.tell(Event::Done { thread, reports, took_us: 0 });
         assert_eq!(tasks(&story), expected, "attempt {attempt}");
     }
 }
