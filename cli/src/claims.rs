@@ -75,7 +75,7 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// A difference that concerns the whole run.
-    fn of_run(what: String) -> Self {
+    pub(crate) fn of_run(what: String) -> Self {
         Self { replica: None, round: None, what }
     }
 
@@ -140,6 +140,19 @@ impl Claims {
     /// The entry of a replica in `result.json`.
     fn entry(&self, (arm, index): Key) -> &Value {
         &self.result["arms"][arm]["replicas"][index as usize]
+    }
+
+    /// The state of a replica in the store.
+    pub(crate) fn stored_state(&self, key: Key) -> Option<&v1::ReplicaState> {
+        self.stored.get(&key).map(|(_, state)| state)
+    }
+
+    /// The number of a replica's rounds, or the most that it can have if the results do not say it.
+    pub(crate) fn rounds(&self, key: Key) -> u64 {
+        let arm = &self.config.arms[key.0];
+        let lines = self.digests.iter().flatten().filter(|line| line.arm == arm.name && line.replica == key.1);
+        let known = lines.last().map(|line| line.link.round);
+        known.unwrap_or_else(|| (self.config.kind.rounds)(&arm.settings))
     }
 
     fn difference(&self, (arm, index): Key, round: Option<u64>, what: String) -> Difference {
